@@ -1,0 +1,100 @@
+"""Information-theoretic privacy trade-offs as convex programs with certified optima.
+
+>>> import cvxprivacy as cpv
+>>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+>>> cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve().status
+'certified'
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cvxprivacy.certificates import Certificate
+    from cvxprivacy.criteria import Criterion, LeakageCap
+    from cvxprivacy.distortion import (
+        Distortion,
+        absolute_error,
+        hamming,
+        hierarchy_distance,
+        ordinal,
+        per_attribute,
+        squared_error,
+    )
+    from cvxprivacy.errors import (
+        CertificationError,
+        InfeasibleError,
+        InputError,
+        UnknownValueError,
+    )
+    from cvxprivacy.formulations import ChannelProblem, MinimumDistortion, PrivacyDistortion
+    from cvxprivacy.release import Channel
+    from cvxprivacy.solution import Enclosure, Solution
+    from cvxprivacy.sources import DiscreteSource
+
+# Importing CVXPY takes a second or two, so every name is loaded when it is first used.
+_HOME = {
+    "Certificate": "certificates",
+    "CertificationError": "errors",
+    "Channel": "release",
+    "ChannelProblem": "formulations",
+    "Criterion": "criteria",
+    "DiscreteSource": "sources",
+    "Distortion": "distortion",
+    "Enclosure": "solution",
+    "InfeasibleError": "errors",
+    "InputError": "errors",
+    "LeakageCap": "criteria",
+    "MinimumDistortion": "formulations",
+    "PrivacyDistortion": "formulations",
+    "Solution": "solution",
+    "UnknownValueError": "errors",
+    "absolute_error": "distortion",
+    "hamming": "distortion",
+    "hierarchy_distance": "distortion",
+    "ordinal": "distortion",
+    "per_attribute": "distortion",
+    "squared_error": "distortion",
+}
+_MODULES = ("information", "plotting", "reference")
+
+__all__ = [
+    "Certificate",
+    "CertificationError",
+    "Channel",
+    "ChannelProblem",
+    "Criterion",
+    "DiscreteSource",
+    "Distortion",
+    "Enclosure",
+    "InfeasibleError",
+    "InputError",
+    "LeakageCap",
+    "MinimumDistortion",
+    "PrivacyDistortion",
+    "Solution",
+    "UnknownValueError",
+    "absolute_error",
+    "hamming",
+    "hierarchy_distance",
+    "information",
+    "ordinal",
+    "per_attribute",
+    "plotting",
+    "reference",
+    "squared_error",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"cvxprivacy.{name}")
+    if name in _HOME:
+        return getattr(import_module(f"cvxprivacy.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'cvxprivacy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

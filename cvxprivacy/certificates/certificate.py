@@ -1,0 +1,235 @@
+"""What was proved about a program, and the document that proves it again."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.repair import ExactChannel, repair
+from cvxprivacy.information import nat
+from cvxprivacy.programs import ChannelProgram, Dual
+from cvxprivacy.programs.channel import FloatArray
+
+__all__ = ["Certificate", "Prover"]
+
+
+class Prover:
+    """Collects candidates and keeps the best proved end of each kind, separately.
+
+    Nothing that a solver says about its own success is looked at.
+    """
+
+    def __init__(self, program: ChannelProgram, accuracy: str = "default") -> None:
+        self.program, self.accuracy = program, accuracy
+        self.proof = verify.ChannelProof(program.to_dict())
+        self.tolerance = verify.TOLERANCE[accuracy] * self.proof.scale()
+        self.lower, self.upper = -math.inf, math.inf
+        self.dual: Dual | None = None
+        self.primal: ExactChannel | None = None
+        self.terms: dict[str, tuple[float, float]] = {}
+        self.anchors: list[ExactChannel] = []
+        self.raw = {"primal": 0.0, "dual": 0.0}
+
+    @property
+    def status(self) -> str:
+        if self.dual is not None and not self.dual.objective:
+            return "infeasible"
+        return verify.status(self.lower, self.upper, self.tolerance)
+
+    def offer_dual(self, dual: Dual) -> bool:
+        """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
+        violation = dual.violation(self.program)
+        dual = dual.cleaned(self.program)
+        bound = verify.floor(self.proof.lower(dual.to_dict()))
+        if not dual.objective:
+            if bound > 0:
+                self.lower, self.upper, self.dual, self.primal = math.inf, math.inf, dual, None
+            return bound > 0
+        if bound > self.lower or self.dual is None:
+            self.lower, self.dual = bound, dual
+            self.raw["dual"] = violation
+            return True
+        return False
+
+    def offer_channel(self, channel: FloatArray) -> bool:
+        """Repair ``channel`` and prove its objective; True if it is the best so far."""
+        mended = repair(self.program, self.proof, channel, self.anchors)
+        if mended is None:
+            return False
+        exact, evaluation = mended
+        upper = verify.ceil(evaluation.objective)
+        if not upper < self.upper:
+            return False
+        self.upper, self.primal = upper, exact
+        self.raw["primal"] = self.program.violation(channel)
+        self.terms = {k: (verify.floor(v), verify.ceil(v)) for k, v in evaluation.terms.items()}
+        return True
+
+    def certificate(self) -> Certificate:
+        return Certificate(
+            self.program,
+            self.accuracy,
+            self.status,
+            self.lower,
+            self.upper,
+            self.primal,
+            self.dual,
+            self.terms,
+            self.raw,
+        )
+
+
+class Certificate:
+    """A proved enclosure of a program's minimum, with all that is needed to prove it again.
+
+    Attributes
+    ----------
+    status : {"certified", "loose", "infeasible", "uncertified"}
+    lower, upper : float
+        Proved ends in the program's units.
+    terms : dict of str to (float, float)
+        Enclosures of the named quantities at the released channel.
+    primal : ExactChannel or None
+    dual : Dual or None
+    """
+
+    def __init__(
+        self,
+        program: ChannelProgram,
+        accuracy: str,
+        status: str,
+        lower: float,
+        upper: float,
+        primal: ExactChannel | None,
+        dual: Dual | None,
+        terms: Mapping[str, tuple[float, float]],
+        raw: Mapping[str, float],
+    ) -> None:
+        self.program, self.accuracy, self.status = program, accuracy, status
+        self.lower, self.upper = lower, upper
+        self.primal, self.dual, self.terms = primal, dual, dict(terms)
+        self.raw = dict(raw)
+
+    def __repr__(self) -> str:
+        ends = f"[{self.lower!r}, {self.upper!r}]"
+        return f"Certificate({self.status}, value in {ends} {self.program.units})"
+
+    @property
+    def gap(self) -> float:
+        return self.upper - self.lower
+
+    @cached_property
+    def residuals(self) -> dict[str, float]:
+        """The optimality conditions, in the program's units; empty unless both ends are finite.
+
+        ``primal``, ``dual``
+            Largest violation of a constraint by the solver's channel, and of a sign by its
+            multipliers, before the repair; after it both are proved to be 0.
+        ``complementarity``
+            Σ K(s, y)(G(s, y) − ν(s)) + Σ_j λ_j (b_j − f_j) and the same for auxiliaries:
+            slack times multiplier, at the certificate's own primal and dual.
+        ``stationarity``
+            Σ_k Σ_y ω_k(y) q(y) KL(p(v | y) ‖ r(v | y)): how far the posteriors of the dual
+            are from those of the channel.
+
+        The last two are nonnegative and add up to the gap.
+        """
+        if self.primal is None or self.dual is None or not self.dual.objective:
+            return {}
+        program, dual, channel = self.program, self.dual, self.primal.matrix
+        stationarity = 0.0
+        for view, omega in program.weights(dual).items():
+            if omega.any():
+                psi = program.log_posterior(dual, view)
+                minorant = (program.joint(channel, view) * psi).sum(axis=0) * nat(program.units)
+                phi = program.information(channel, view)
+                stationarity += float((omega * (phi - minorant)).sum())
+        g, constant = program.minorant(dual)
+        slack = program.value(program.objective, channel) - float((g * channel).sum()) - constant
+        entries = float((g * (channel - program.least(g)[0])).sum())
+        return {
+            **self.raw,
+            "complementarity": entries + slack - stationarity,
+            "stationarity": stationarity,
+        }
+
+    # ---- the document --------------------------------------------------------------------
+
+    def document(self) -> dict[str, Any]:
+        """Return what a proof file holds: program, primal, dual, and the claims."""
+        body: dict[str, Any] = {
+            "schema": verify.SCHEMA,
+            "software": f"cvxprivacy {_version()}",
+            "accuracy": self.accuracy,
+            "program": self.program.to_dict(),
+            "primal": None if self.primal is None else self.primal.to_dict(),
+            "dual": None if self.dual is None else self.dual.to_dict(),
+            "claim": {
+                "status": self.status,
+                "lower": verify.encode(self.lower),
+                "upper": verify.encode(self.upper),
+                "terms": {k: [verify.encode(x) for x in ends] for k, ends in self.terms.items()},
+            },
+        }
+        body = _finite(body)
+        body["sha256"] = verify.digest(body)
+        return body
+
+    def to_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write the proof, whole or not at all, readable by its owner only.
+
+        The file contains the joint law of the confidential attribute, so it discloses what
+        the release protects: keep it with the original table.
+        """
+        target = Path(path)
+        text = json.dumps(self.document(), ensure_ascii=False, allow_nan=False)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return target
+
+    def verify(self) -> bool:
+        """Prove everything again from the document's text, trusting none of its claims.
+
+        Raises
+        ------
+        ValueError
+            If a claim is not proved; the message lists which.
+        """
+        document = json.loads(json.dumps(self.document(), allow_nan=False))
+        problems: Sequence[str] = verify.disagreements(document)
+        if problems:
+            raise ValueError("not verified: " + "; ".join(problems))
+        return True
+
+
+def _finite(value: Any) -> Any:
+    """Replace floats that JSON cannot hold (only multipliers can have them) by 0.
+
+    The proof counts such multipliers as 0 anyway.
+    """
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _version() -> str:
+    try:
+        return metadata.version("cvxprivacy")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"

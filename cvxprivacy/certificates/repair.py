@@ -1,0 +1,290 @@
+"""From a solver's almost feasible point to an exactly feasible channel.
+
+A channel is kept as integers over one denominator, so that row sums, entry bounds and linear
+rows are decided exactly.  Repair clips and rounds, projects onto equalities in rationals, and
+mixes with an *anchor*, a channel that satisfies the rows strictly, by the smallest weight with
+which the proof goes through.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+from scipy.linalg import qr
+
+from cvxprivacy.certificates.verify import ChannelProof, Evaluation
+from cvxprivacy.programs import ChannelProgram
+from cvxprivacy.programs.channel import FloatArray
+
+__all__ = ["DENOMINATOR", "ExactChannel", "repair", "round_channel"]
+
+DENOMINATOR = 2**52  # every multiple of 2⁻⁵² up to 1 is a float64: the matrix is the proof's
+
+
+@dataclass(frozen=True, eq=False)
+class ExactChannel:
+    """A channel as integers ``numerators`` (n, m) over ``denominator``; rows sum to it."""
+
+    numerators: np.ndarray
+    denominator: int = DENOMINATOR
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The channel in floats: exact over 2⁵², to half an ulp otherwise."""
+        if self.denominator == DENOMINATOR:
+            return self.numerators.astype(float) / DENOMINATOR
+        exact = [[int(k) / self.denominator for k in row] for row in self.numerators]
+        return np.array(exact, dtype=float)
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = [[int(k) for k in row] for row in self.numerators]
+        return {"numerators": rows, "denominator": self.denominator}
+
+
+def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel | None:
+    """Round to the grid of 2⁻⁵², rows summing to one within the entry bounds.
+
+    None if the bounds of some row leave no such row on the grid.
+    """
+    n, m = program.n, program.m
+    low, high = np.zeros((n, m), np.int64), np.full((n, m), DENOMINATOR)
+    if program.lower is not None:
+        low = np.ceil(program.lower * DENOMINATOR).astype(np.int64)
+    if program.upper is not None:
+        high = np.floor(program.upper * DENOMINATOR).astype(np.int64)
+    if (low > high).any() or (low.sum(axis=1) > DENOMINATOR).any():
+        return None
+    if (high.astype(float).sum(axis=1) < DENOMINATOR).any():
+        return None
+    k = np.nan_to_num(np.asarray(channel, float), nan=0.0, posinf=1.0, neginf=0.0)
+    k = np.clip(k, 0.0, 1.0)
+    sums = k.sum(axis=1, keepdims=True)
+    k = np.where(sums > 0, k / np.where(sums > 0, sums, 1.0), 1.0 / m)
+    numerators = np.clip(np.rint(k * DENOMINATOR).astype(np.int64), low, high)
+    for s in np.flatnonzero(numerators.sum(axis=1) != DENOMINATOR):
+        row = numerators[s]
+        missing = DENOMINATOR - int(row.sum())
+        for y in np.argsort(-row, kind="stable"):  # the largest entries feel it least
+            move = int(np.clip(row[y] + missing, low[s, y], high[s, y])) - int(row[y])
+            row[y] += move
+            missing -= move
+            if not missing:
+                break
+    return ExactChannel(numerators)
+
+
+def repair(
+    program: ChannelProgram,
+    proof: ChannelProof,
+    channel: FloatArray,
+    anchors: Iterable[ExactChannel] = (),
+) -> tuple[ExactChannel, Evaluation] | None:
+    """Return a channel near ``channel`` that provably satisfies every constraint, or None.
+
+    Parameters
+    ----------
+    channel : (n, m) array
+        Anything of that shape; NaN and infinities are replaced.
+    anchors : iterable of ExactChannel
+        Candidates to mix with, beyond those that the program itself suggests.
+    """
+    start = round_channel(program, channel)
+    if start is None:
+        return None
+    anchors = list(anchors)
+    if any(row.sense == "==" for row in program.rows.values()):
+        projected = _project(program, start, anchors)
+        if projected is None:
+            return None
+        start = projected
+    evaluation = proof.upper(start.to_dict())
+    if evaluation.feasible:
+        return start, evaluation
+    best: tuple[ExactChannel, Evaluation] | None = None
+    for anchor in [*_own_anchors(program, start, evaluation), *anchors]:
+        mended = _mix_until_proved(program, proof, start, evaluation, anchor)
+        if mended and (best is None or mended[1].objective < best[1].objective):
+            best = mended
+    return best
+
+
+def _own_anchors(
+    program: ChannelProgram, start: ExactChannel, evaluation: Evaluation
+) -> list[ExactChannel]:
+    """Suggest closed-form anchors for the broken rows: a least-cost or a constant channel."""
+    if any(row.sense == "==" for row in program.rows.values()):
+        return []
+    found: list[FloatArray] = []
+    broken = [program.rows[name] for name in evaluation.broken if name in program.rows]
+    linear = [row for row in broken if row.linear]
+    if linear:
+        cost = sum(program.cost(row.term) for row in linear)
+        found.append(program.least(program.mass[:, None] * cost)[0])
+    if len(linear) < len(broken) or len(evaluation.broken) > len(broken):
+        # a constant channel reveals nothing: the cheapest, the uniform, and one of this law
+        law, cost = program.mass @ start.matrix, program.cost(program.objective)
+        uniform = np.full(program.m, 1.0 / program.m)
+        cheapest = np.eye(program.m)[(program.mass @ cost).argmin()]
+        for output in (cheapest, 0.5 * (cheapest + uniform), 0.5 * (law + uniform), uniform):
+            found.append(np.tile(output, (program.n, 1)))
+    rounded = [round_channel(program, channel) for channel in found]
+    return [channel for channel in rounded if channel is not None]
+
+
+def _mix_until_proved(
+    program: ChannelProgram,
+    proof: ChannelProof,
+    start: ExactChannel,
+    evaluation: Evaluation,
+    anchor: ExactChannel,
+) -> tuple[ExactChannel, Evaluation] | None:
+    """Mix ``start`` with ``anchor``; by convexity f((1−t)K + tK₀) ≤ (1−t)f(K) + t f(K₀)."""
+    there = proof.upper(anchor.to_dict())
+    if not there.feasible:
+        return None
+    weight = 0.0
+    for name in evaluation.broken:
+        for here, slack in zip(evaluation.violation[name], there.violation[name], strict=True):
+            excess, room = float(here.upper()), -float(slack.upper())
+            if excess > 0:
+                weight = max(weight, excess / (excess + max(room, 0.0)))
+    weight = weight * (1 + 1e-9) + 2.0**-50
+    while weight < 1.0:
+        mixed = _mix(program, start, anchor, weight)
+        if mixed is not None:
+            mended = proof.upper(mixed.to_dict())
+            if mended.feasible:
+                return mixed, mended
+        weight *= 2.0
+    return anchor, there
+
+
+def _mix(
+    program: ChannelProgram, start: ExactChannel, anchor: ExactChannel, weight: float
+) -> ExactChannel | None:
+    if start.denominator == anchor.denominator == DENOMINATOR and not _equalities(program):
+        return round_channel(program, (1 - weight) * start.matrix + weight * anchor.matrix)
+    t = Fraction(weight).limit_denominator(2**60)
+    common = math.lcm(start.denominator, anchor.denominator)
+    a = start.numerators.astype(object) * (common // start.denominator)
+    b = anchor.numerators.astype(object) * (common // anchor.denominator)
+    mixed = (t.denominator - t.numerator) * a + t.numerator * b
+    return ExactChannel(mixed, common * t.denominator)
+
+
+# ---- equalities: an exact rational projection --------------------------------------------
+
+
+def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]], Fraction]]:
+    """Return every equality row as (coefficients of the flat channel, right-hand side)."""
+    n, m = program.n, program.m
+    atoms = [[Fraction(a) for a in row] for row in program.law.tolist()]
+    mass = [sum(column, Fraction(0)) for column in zip(*atoms, strict=True)]
+    total = sum(mass, Fraction(0))
+    found: list[tuple[list[tuple[int, Fraction]], Fraction]] = []
+    for row in program.rows.values():
+        if row.sense != "==" or row.term.cost is None:
+            continue
+        cost = row.term.cost
+        layers = [(mass, cost)] if cost.ndim == 2 else list(zip(atoms, cost, strict=False))
+        if cost.ndim == 3 and cost.shape[0] == 1:
+            layers = [(mass, cost[0])]
+        columns: list[list[tuple[int, Fraction]]] = [[] for _ in range(m)]
+        for masses, layer in layers:
+            for s, y in zip(*np.nonzero(layer), strict=True):
+                value = masses[s] * Fraction(float(layer[s, y]))
+                columns[y].append((int(s) * m + int(y), value))
+        if row.per_output:
+            bounds = row.bound if isinstance(row.bound, tuple) else (row.bound,) * m
+            found += [(c, b * total) for c, b in zip(columns, bounds, strict=True)]
+        else:
+            assert isinstance(row.bound, Fraction)
+            constant = Fraction(row.term.constant)
+            whole = [pair for column in columns for pair in column]
+            found.append((whole, (row.bound - constant) * total))
+    rows = [([(s * m + y, Fraction(1)) for y in range(m)], Fraction(1)) for s in range(n)]
+    return rows + found if found else []
+
+
+def _project(
+    program: ChannelProgram, start: ExactChannel, anchors: Sequence[ExactChannel]
+) -> ExactChannel | None:
+    """Move well-positive entries of ``start`` onto the equalities, exactly.
+
+    A basis of entries is chosen by pivoted QR weighted with the entries themselves; the rest
+    stay where they are.  Where an entry would leave its bounds, the start is first mixed with
+    an anchor's float image.
+    """
+    system = _equalities(program)
+    size = program.n * program.m
+    matrix = np.zeros((len(system), size))
+    for i, (coefficients, _) in enumerate(system):
+        for j, value in coefficients:
+            matrix[i, j] += float(value)
+    scale = np.abs(matrix).max(axis=1)
+    matrix /= np.where(scale > 0, scale, 1.0)[:, None]
+    inner = [a.matrix for a in anchors] or [np.full((program.n, program.m), 1.0 / program.m)]
+    for weight in (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2):
+        for anchor in inner:
+            mixed = (1 - weight) * start.matrix + weight * anchor
+            rounded = round_channel(program, mixed)
+            if rounded is not None:
+                projected = _basic_solution(program, system, matrix, rounded)
+                if projected is not None:
+                    return projected
+    return None
+
+
+def _basic_solution(
+    program: ChannelProgram,
+    system: list[tuple[list[tuple[int, Fraction]], Fraction]],
+    matrix: FloatArray,
+    start: ExactChannel,
+) -> ExactChannel | None:
+    flat = start.matrix.ravel()
+    room = flat if program.lower is None else flat - program.lower.ravel()
+    if program.upper is not None:
+        room = np.minimum(
+            room, np.where(program.upper.ravel() < 1, program.upper.ravel() - flat, 1)
+        )
+    weighted = matrix * np.clip(room, 0.0, None)
+    _, r, order = qr(weighted, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(r))
+    rank = int((diagonal > 1e-11 * max(diagonal[0], 1e-300)).sum())
+    basis = [int(j) for j in order[:rank]]
+    _, _, independent = qr(weighted[:, basis].T, mode="economic", pivoting=True)
+    chosen = [int(i) for i in independent[:rank]]
+    place = {j: i for i, j in enumerate(basis)}
+    fixed = [Fraction(int(k), start.denominator) for k in start.numerators.ravel()]
+    left = fmpq_mat(rank, rank)
+    right = fmpq_mat(rank, 1)
+    for i, row in enumerate(chosen):
+        coefficients, rest = system[row]
+        for j, value in coefficients:
+            if j in place:
+                left[i, place[j]] += fmpq(value.numerator, value.denominator)
+            else:
+                rest -= value * fixed[j]
+        right[i, 0] = fmpq(rest.numerator, rest.denominator)
+    try:
+        moved = left.solve(right)
+    except ZeroDivisionError:
+        return None
+    for j, i in place.items():
+        fixed[j] = Fraction(int(moved[i, 0].p), int(moved[i, 0].q))
+    if any(sum((v * fixed[j] for j, v in c), Fraction(0)) != b for c, b in system):
+        return None
+    low = [0.0] * len(fixed) if program.lower is None else program.lower.ravel().tolist()
+    high = [1.0] * len(fixed) if program.upper is None else program.upper.ravel().tolist()
+    if any(not Fraction(a) <= x <= Fraction(b) for x, a, b in zip(fixed, low, high, strict=True)):
+        return None
+    common = math.lcm(*(x.denominator for x in fixed))
+    numerators = np.array([int(x * common) for x in fixed], dtype=object)
+    return ExactChannel(numerators.reshape(program.n, program.m), common)

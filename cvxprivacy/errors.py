@@ -1,0 +1,79 @@
+"""What can go wrong, by name.
+
+Each error says what was given, where, and what to do instead; none is raised for a
+solver's failure alone, because the certificate decides what is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cvxprivacy.certificates import Certificate
+
+__all__ = ["CertificationError", "InfeasibleError", "InputError", "UnknownValueError"]
+
+
+class InputError(ValueError):
+    """An argument that no program can be made of.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument as the caller knows it.
+    problem : str
+        What is wrong, with the value found.
+    remedy : str
+        What to pass instead.
+    where : optional
+        Index, label or row of the offending value.
+    value : optional
+        The offending value.
+    """
+
+    def __init__(
+        self, argument: str, problem: str, remedy: str, *, where: Any = None, value: Any = None
+    ) -> None:
+        self.argument, self.problem, self.remedy = argument, problem, remedy
+        self.where, self.value = where, value
+        place = "" if where is None else f"[{_place(where)}]"
+        super().__init__(f"{argument}{place}: {problem}; {remedy}")
+
+
+class UnknownValueError(InputError):
+    """A value of a table that the channel has no row for."""
+
+
+class InfeasibleError(ValueError):
+    """No release satisfies the constraints, and ``certificate`` proves it.
+
+    Attributes
+    ----------
+    certificate : Certificate
+        Multipliers with which the violated constraints add up to a contradiction.
+    """
+
+    def __init__(self, message: str, certificate: Certificate) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+
+class CertificationError(RuntimeError):
+    """Nothing finite could be proved; the best bounds found are attached.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Proved ends, possibly infinite, in the problem's units.
+    certificate : Certificate
+        What was proved, for inspection.
+    """
+
+    def __init__(self, message: str, certificate: Certificate) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+        self.lower, self.upper = certificate.lower, certificate.upper
+
+
+def _place(where: Any) -> str:
+    return ", ".join(str(w) for w in where) if isinstance(where, tuple) else str(where)

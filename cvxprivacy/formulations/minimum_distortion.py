@@ -1,0 +1,53 @@
+r"""The least distortion under privacy criteria: the privacy–distortion curve read the other way.
+
+.. math::
+   \begin{aligned}
+   \min_{p(x̂ | x)}   \quad & E\, d(X, X̂) \\
+   \text{subject to} \quad & \text{every criterion, for instance } I(W; X̂) ≤ b
+   \end{aligned}
+
+Rebollo-Monedero et al. 2010, §4.4 ("or vice versa").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy.typing as npt
+
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.distortion import Distortion
+from cvxprivacy.formulations.base import ChannelProblem
+from cvxprivacy.programs import Minimize, Term
+from cvxprivacy.sources import DiscreteSource
+
+__all__ = ["MinimumDistortion"]
+
+
+class MinimumDistortion(ChannelProblem):
+    """min E d(X, X̂) s.t. the criteria, over p(x̂ | x).
+
+    Parameters
+    ----------
+    source : DiscreteSource
+    distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+    criteria : sequence of Criterion
+        What the release must satisfy.
+    encoder : {"x", "wx"}
+    units : {"bits", "nats"}
+        Units of information in the criteria.
+    """
+
+    def __init__(
+        self,
+        source: DiscreteSource,
+        distortion: Distortion | npt.ArrayLike,
+        criteria: Sequence[Criterion],
+        *,
+        encoder: str = "x",
+        units: str = "bits",
+    ) -> None:
+        super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)
+
+    def objective(self) -> Term:
+        return Minimize(self.distortion)  # E d(X, X̂)

@@ -1,0 +1,91 @@
+r"""The privacy–distortion function.
+
+.. math::
+   \begin{aligned}
+   R(D) = \min_{p(x̂ | x)} \quad & I(W; X̂) \\
+   \text{subject to}      \quad & E\, d(X, X̂) ≤ D
+   \end{aligned}
+
+with W – X – X̂ a Markov chain: Rebollo-Monedero, Forné and Domingo-Ferrer, *From
+t-Closeness-Like Privacy to Postrandomization via Information Theory*, IEEE TKDE 22(11), 2010,
+eq. (3).  With W = X it is Shannon's rate–distortion function, eq. (5); with a price λ in place
+of the budget, the Lagrangian form C = D + λR of §6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy.typing as npt
+
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.distortion import Distortion
+from cvxprivacy.errors import InputError
+from cvxprivacy.formulations.base import ChannelProblem, positive
+from cvxprivacy.programs import Minimize, Row, Term
+from cvxprivacy.sources import DiscreteSource
+
+__all__ = ["PrivacyDistortion"]
+
+
+class PrivacyDistortion(ChannelProblem):
+    """min I(W; X̂) s.t. E d(X, X̂) ≤ D, or min E d(X, X̂) + λ I(W; X̂), over p(x̂ | x).
+
+    Parameters
+    ----------
+    source : DiscreteSource
+        Joint law of W and X.
+    distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+        d(x, x̂) or d(w, x, x̂).
+    budget : float, optional
+        D ≥ 0, in the unit of d.
+    price : float, optional
+        λ > 0, in units of d per unit of information; exactly one of budget and price.
+    encoder : {"x", "wx"}
+        What the randomisation sees: X alone, or W and X: p(x̂ | w, x).
+    criteria : sequence of Criterion
+    units : {"bits", "nats"}
+
+    Raises
+    ------
+    InputError
+        For anything that does not make a program.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> solution = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve()
+    >>> solution.status, round(solution.value, 4)
+    ('certified', 0.0958)
+    """
+
+    def __init__(
+        self,
+        source: DiscreteSource,
+        distortion: Distortion | npt.ArrayLike,
+        *,
+        budget: float | None = None,
+        price: float | None = None,
+        encoder: str = "x",
+        criteria: Sequence[Criterion] = (),
+        units: str = "bits",
+    ) -> None:
+        if (budget is None) == (price is None):
+            raise InputError("budget", "needed without price", "pass budget or price, not both")
+        self.budget = None if budget is None else positive("budget", budget, zero=True)
+        self.price = None if price is None else positive("price", price)
+        super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)
+
+    def objective(self) -> Term:
+        if self.price is None:
+            return Minimize(self.risk)  # I(W; X̂)
+        return Minimize(self.distortion + self.price * self.risk)  # E d(X, X̂) + λ I(W; X̂)
+
+    def subject_to(self) -> Mapping[str, Row]:
+        if self.budget is None:
+            return {}
+        return {"budget": self.distortion <= self.budget}  # E d(X, X̂) ≤ D
+
+    def typed(self) -> Mapping[str, str]:
+        return {} if self.price is None else {"price": "risk"}  # dC/dλ = R

@@ -1,0 +1,177 @@
+"""Solving a channel program: candidates from closed forms and solvers, judged by the prover.
+
+A solver only proposes.  Every proposal goes to the ``Prover``; attempts go on, from the
+plainest settings to the most patient ones, until the proved gap is small enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvxprivacy.certificates import Certificate, Prover
+from cvxprivacy.certificates.repair import repair
+from cvxprivacy.errors import InputError
+from cvxprivacy.programs import ChannelProgram
+from cvxprivacy.solvers import closed
+
+if TYPE_CHECKING:
+    from cvxprivacy.solvers.conic import ConicModel
+
+__all__ = ["METHODS", "Outcome", "solve"]
+
+METHODS = ("auto", "conic")
+
+_TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
+_PLAIN: dict[str, list[dict[str, Any]]] = {
+    "CLARABEL": [{}],
+    "SCS": [{"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 20_000}],
+}
+_FREE = {**_TIGHT, "static_regularization_enable": False}
+_PATIENT: dict[str, list[dict[str, Any]]] = {
+    "CLARABEL": [  # less regularisation, smaller residuals: none is best on every program
+        {**_FREE, "dynamic_regularization_eps": 1e-16, "dynamic_regularization_delta": 1e-10},
+        {
+            **_TIGHT,
+            "static_regularization_constant": 1e-12,
+            "static_regularization_proportional": 0.0,
+        },
+        {**_FREE, "max_step_fraction": 0.9},
+        {**_TIGHT, "max_iter": 300},
+    ],
+    "SCS": [{"eps_abs": 1e-11, "eps_rel": 1e-11, "max_iters": 200_000}],
+}
+
+
+@dataclass
+class Outcome:
+    """A certificate and what each attempt reported; the reports decide nothing."""
+
+    certificate: Certificate
+    log: list[str] = field(default_factory=list)
+
+
+def attempts(solver: str, accuracy: str) -> Iterator[dict[str, Any]]:
+    """Yield the settings to try, plain ones first unless high accuracy is asked for."""
+    if accuracy == "default":
+        yield from _PLAIN.get(solver, [{}])
+        yield from _PATIENT.get(solver, [])
+    else:
+        yield from _PATIENT.get(solver, [])
+        yield from _PLAIN.get(solver, [{}])
+
+
+def solve(
+    program: ChannelProgram,
+    *,
+    method: str = "auto",
+    solver: str = "CLARABEL",
+    accuracy: str = "default",
+    solver_options: Mapping[str, Any] | None = None,
+    verbose: bool = False,
+    model: Callable[[], ConicModel] | None = None,
+) -> Outcome:
+    """Minimise a channel program and prove what was found.
+
+    Parameters
+    ----------
+    program : ChannelProgram
+    method : {"auto", "conic"}
+    solver : str
+        A CVXPY solver with exponential cones.
+    accuracy : {"default", "high"}
+        Aim for a gap of 1e-6 or 1e-9 in the unit of the objective.
+    solver_options : mapping, optional
+        Passed to the solver on top of each attempt's own settings.
+    model : callable, optional
+        Returns the conic model of this program, if one is kept; called only when needed.
+    """
+    if method not in METHODS:
+        raise InputError("method", f"{method!r} is unknown", f"use one of {METHODS}")
+    if accuracy not in ("default", "high"):
+        raise InputError("accuracy", f"{accuracy!r} is unknown", 'use "default" or "high"')
+    prover = Prover(program, accuracy)
+    log: list[str] = []
+    for dual in closed.contradictions(program):
+        if prover.offer_dual(dual):
+            return Outcome(prover.certificate(), ["closed form: infeasible"])
+    if (pair := closed.constant(program)) is not None:
+        prover.offer_channel(pair[0])
+        prover.offer_dual(pair[1])
+        if prover.status == "certified":
+            return Outcome(prover.certificate(), ["closed form: a constant channel"])
+    options = dict(solver_options or {})
+    if (edge := closed.face(program)) is not None:
+        log.append(f"closed form: {edge.row} is at its minimum")
+        inner = solve(
+            edge.program, method=method, solver=solver, accuracy=accuracy,
+            solver_options=options, verbose=verbose,
+        )  # fmt: skip
+        log += inner.log
+        if inner.certificate.primal is not None:
+            prover.offer_channel(inner.certificate.primal.matrix)
+        if inner.certificate.dual is not None and inner.certificate.dual.objective:
+            prover.offer_dual(edge.dual(inner.certificate.dual))
+        if prover.status == "certified":
+            return Outcome(prover.certificate(), log)
+    prover.offer_dual(closed.idle(program))
+    _conic(prover, model, solver, accuracy, options, verbose, log)
+    if prover.primal is None and prover.status != "infeasible":
+        prover.offer_channel(np.full((program.n, program.m), 1.0 / program.m))
+    return Outcome(prover.certificate(), log)
+
+
+def _conic(
+    prover: Prover,
+    build: Callable[[], ConicModel] | None,
+    solver: str,
+    accuracy: str,
+    options: dict[str, Any],
+    verbose: bool,
+    log: list[str],
+) -> None:
+    from cvxprivacy.solvers.conic import ConicModel, installed_solvers
+
+    if solver not in installed_solvers():
+        known = ", ".join(installed_solvers())
+        raise InputError("solver", f"{solver!r} is not installed", f"use one of {known}")
+    program = prover.program
+    model = ConicModel(program) if build is None else build()
+    for number, settings in enumerate(attempts(solver, accuracy)):
+        said = model.solve(solver, {**settings, **options}, verbose=verbose)
+        log.append(f"{solver} {settings or 'defaults'}: {said}")
+        dual, channel = model.dual(), model.channel()
+        if dual is not None:
+            prover.offer_dual(dual)
+        if channel is not None:
+            prover.offer_channel(channel)
+        if number == 0 and prover.primal is None:
+            if _phase_one(prover, solver, options, verbose, log):
+                return
+            if channel is not None:
+                prover.offer_channel(channel)
+        if prover.status == "certified":
+            return
+
+
+def _phase_one(
+    prover: Prover, solver: str, options: dict[str, Any], verbose: bool, log: list[str]
+) -> bool:
+    """Find a strictly feasible anchor, or prove that there is none (then return True)."""
+    from cvxprivacy.solvers.conic import ConicModel
+
+    model = ConicModel(prover.program, phase_one=True)
+    said = model.solve(solver, options, verbose=verbose)
+    log.append(f"{solver} phase one: {said}")
+    dual, channel = model.dual(), model.channel()
+    if dual is not None and prover.offer_dual(dual):
+        return True
+    if channel is not None:
+        found = repair(prover.program, prover.proof, channel)
+        if found is not None:
+            prover.anchors.append(found[0])
+            prover.offer_channel(found[0].matrix)
+    return False

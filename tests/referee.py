@@ -1,0 +1,180 @@
+"""The referee: every solved problem of the tests, problems/ and figures/ passes through it.
+
+It recomputes the optimality conditions from the program's data in plain loops of its own,
+in nats per atom, and shares no formula with the package: primal feasibility in exact
+rationals, dual feasibility, complementarity, stationarity, and the enclosure they imply.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+import cvxprivacy as cpv
+from cvxprivacy.programs import ChannelProgram, Term
+
+
+def atoms_of(program: ChannelProgram) -> list[tuple[int, int, float]]:
+    total = program.law.sum()
+    return [(a, s, v / total) for (a, s), v in np.ndenumerate(program.law) if v > 0]
+
+
+def unit(program: ChannelProgram) -> float:
+    return math.log(2.0) if program.units == "bits" else 1.0
+
+
+def joint_of(program: ChannelProgram, view: str, channel: np.ndarray) -> np.ndarray:
+    """Return J(v, y) by visiting every atom."""
+    labels = program.views[view].labels
+    joint = np.zeros((program.views[view].size, program.m))
+    for a, s, mass in atoms_of(program):
+        if labels[a, s] >= 0:
+            joint[labels[a, s]] += mass * channel[s]
+    return joint
+
+
+def reference_of(program: ChannelProgram, view: str) -> np.ndarray:
+    labels = program.views[view].reference
+    labels = program.views[view].labels if labels is None else labels
+    pi = np.zeros(program.views[view].size)
+    for a, s, mass in atoms_of(program):
+        if labels[a, s] >= 0:
+            pi[labels[a, s]] += mass
+    return pi / pi.sum()
+
+
+def cost_of(program: ChannelProgram, term: Term) -> np.ndarray:
+    """Return the coefficient of K(s, y) in a term."""
+    out = np.zeros((program.n, program.m))
+    if term.cost is None:
+        return out
+    for a, s, mass in atoms_of(program):
+        layer = term.cost if term.cost.ndim == 2 else term.cost[a if len(term.cost) > 1 else 0]
+        out[s] += mass * layer[s]
+    return out
+
+
+def columns_of(program: ChannelProgram, term: Term, channel: np.ndarray) -> np.ndarray:
+    """Return each output's share of a term."""
+    value = (cost_of(program, term) * channel).sum(axis=0)
+    for view, weight in term.weights.items():
+        joint, pi = joint_of(program, view, channel), reference_of(program, view)
+        for y in range(program.m):
+            q = joint[:, y].sum()
+            phi = sum(j * math.log(j / (p * q)) for j, p in zip(joint[:, y], pi, strict=True) if j > 0)
+            value[y] += np.broadcast_to(weight, program.m)[y] * phi / unit(program)
+    return value
+
+
+def exact_linear(program: ChannelProgram, term: Term, exact: list[list[Fraction]]) -> Fraction:
+    total = sum(Fraction(float(v)) for v in program.law.ravel())
+    value = Fraction(float(term.constant)) * total
+    for (a, s), mass in np.ndenumerate(program.law):
+        layer = term.cost if term.cost.ndim == 2 else term.cost[a if len(term.cost) > 1 else 0]
+        for y in range(program.m):
+            if mass and layer[s, y] and exact[s][y]:
+                value += Fraction(float(mass)) * Fraction(float(layer[s, y])) * exact[s][y]
+    return value / total
+
+
+def check(solution: cpv.Solution, *, status: str = "certified", verify: bool = True) -> None:
+    """Raise AssertionError unless the solution is what its status says."""
+    certificate, program = solution.certificate, solution.certificate.program
+    assert solution.status == status, solution
+    tolerance = {"default": 1e-6, "high": 1e-9}[certificate.accuracy] * program.scale
+    assert solution.lower <= solution.upper
+    assert (solution.gap <= tolerance) == (status == "certified")
+    if verify:
+        assert certificate.verify()
+
+    # primal: the channel's integers satisfy every linear constraint exactly
+    primal, dual = certificate.primal, certificate.dual
+    exact = [[Fraction(int(k), primal.denominator) for k in row] for row in primal.numerators]
+    assert all(sum(row) == 1 and min(row) >= 0 for row in exact)
+    channel = np.array([[float(k) for k in row] for row in exact])
+    if program.lower is not None:
+        assert all(Fraction(float(b)) <= k for k, b in zip(sum(exact, []), program.lower.ravel(), strict=True))
+    if program.upper is not None:
+        assert all(Fraction(float(b)) >= k for k, b in zip(sum(exact, []), program.upper.ravel(), strict=True))
+    slack = 0.0
+    for name, row in program.rows.items():
+        value = columns_of(program, row.term, channel)
+        value = value if row.per_output else np.array([value.sum() + row.term.constant])
+        bound = np.atleast_1d(row.bounds(program.m))
+        violation = value - bound
+        if row.sense == "==":
+            assert np.abs(violation).max() <= 1e-12 * max(1.0, np.abs(bound).max()), name
+        else:
+            assert violation.max() <= 1e-12 * max(1.0, np.abs(bound).max()), name
+        if row.linear and not row.per_output and row.term.cost is not None:
+            left = exact_linear(program, row.term, exact)
+            assert left == row.bound if row.sense == "==" else left <= row.bound, name
+        lam = np.atleast_1d(np.asarray(dual.multipliers[name], float))
+        assert row.sense == "==" or (lam >= 0).all(), f"{name}: a multiplier of the wrong sign"
+        slack += float((lam * -violation).sum())
+
+    # value and terms: what the solution says is what the channel does
+    value = columns_of(program, program.objective, channel).sum() + program.objective.constant
+    assert math.isclose(value, solution.value, rel_tol=1e-11, abs_tol=1e-12)
+    for name, term in program.terms.items():
+        found = columns_of(program, term, channel).sum() + term.constant
+        assert math.isclose(found, float(solution.terms[name]), rel_tol=1e-11, abs_tol=1e-12), name
+
+    # dual: posteriors are laws, reduced costs are nonnegative, and both make the lower end
+    assert dual.objective == 1
+    g = cost_of(program, program.objective)
+    constant = program.objective.constant
+    stationarity = 0.0
+    for view in program.views:
+        pi, joint = reference_of(program, view), joint_of(program, view, channel)
+        posterior = solution.posteriors[view]
+        assert np.allclose(posterior.sum(axis=0), 1.0, atol=1e-12)
+        assert (posterior > 0).all()
+        omega = np.broadcast_to(program.objective.weights.get(view, 0.0), program.m).astype(float)
+        for name, row in program.rows.items():
+            omega = omega + np.asarray(dual.multipliers[name]) * row.term.weights.get(view, 0.0)
+        score = np.asarray(dual.scores[view], float)
+        top = score.max(axis=0)
+        log_ratio = score - top - np.log((pi[:, None] * np.exp(score - top)).sum(axis=0))
+        assert np.allclose(pi[:, None] * np.exp(log_ratio), posterior, atol=1e-12)
+        labels = program.views[view].labels
+        for a, s, mass in atoms_of(program):
+            if labels[a, s] >= 0:
+                g[s] += omega * mass * log_ratio[labels[a, s]] / unit(program)
+        for y in range(program.m):
+            q = joint[:, y].sum()
+            for v in range(len(pi)):
+                if joint[v, y] > 0:
+                    posterior_log = math.log(joint[v, y] / (q * pi[v])) - log_ratio[v, y]
+                    stationarity += omega[y] * joint[v, y] * posterior_log / unit(program)
+    for name, row in program.rows.items():
+        lam = np.asarray(dual.multipliers[name], float)
+        g = g + cost_of(program, row.term) * lam
+        constant += float((lam * (row.term.constant - row.bounds(program.m))).sum())
+    entries = 0.0
+    if program.auxiliaries:
+        return  # their rows are refereed by the certificate's own verification
+    if program.lower is None and program.upper is None:
+        entries = float((channel * (g - g.min(axis=1, keepdims=True))).sum())
+        lower = g.min(axis=1).sum() + constant
+        assert math.isclose(lower, solution.lower, rel_tol=1e-9, abs_tol=1e-10 * program.scale)
+        reduced = solution.duals["floor"]
+        assert (reduced >= 0).all()
+        mass = program.mass[:, None]
+        assert np.allclose(g + solution.duals["mass"][:, None] * mass - reduced * mass, 0, atol=1e-9)
+        # complementarity and stationarity are what separates the two ends, and nothing else
+        assert entries >= -1e-12
+        assert slack >= -1e-11 * max(1.0, program.scale)
+        assert stationarity >= -1e-11 * max(1.0, program.scale)
+        parts = entries + slack + stationarity
+        assert math.isclose(parts, solution.gap, rel_tol=1e-3, abs_tol=1e-10 * program.scale)
+    residuals = certificate.residuals
+    assert set(residuals) == {"primal", "dual", "complementarity", "stationarity"}
+    assert math.isclose(
+        residuals["complementarity"] + residuals["stationarity"],
+        solution.gap,
+        rel_tol=1e-3,
+        abs_tol=1e-10 * program.scale,
+    )
