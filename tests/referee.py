@@ -63,7 +63,9 @@ def columns_of(program: ChannelProgram, term: Term, channel: np.ndarray) -> np.n
         joint, pi = joint_of(program, view, channel), reference_of(program, view)
         for y in range(program.m):
             q = joint[:, y].sum()
-            phi = sum(j * math.log(j / (p * q)) for j, p in zip(joint[:, y], pi, strict=True) if j > 0)
+            phi = sum(
+                j * math.log(j / (p * q)) for j, p in zip(joint[:, y], pi, strict=True) if j > 0
+            )
             value[y] += np.broadcast_to(weight, program.m)[y] * phi / unit(program)
     return value
 
@@ -95,9 +97,15 @@ def check(solution: cpv.Solution, *, status: str = "certified", verify: bool = T
     assert all(sum(row) == 1 and min(row) >= 0 for row in exact)
     channel = np.array([[float(k) for k in row] for row in exact])
     if program.lower is not None:
-        assert all(Fraction(float(b)) <= k for k, b in zip(sum(exact, []), program.lower.ravel(), strict=True))
+        assert all(
+            Fraction(float(b)) <= k
+            for k, b in zip(sum(exact, []), program.lower.ravel(), strict=True)
+        )
     if program.upper is not None:
-        assert all(Fraction(float(b)) >= k for k, b in zip(sum(exact, []), program.upper.ravel(), strict=True))
+        assert all(
+            Fraction(float(b)) >= k
+            for k, b in zip(sum(exact, []), program.upper.ravel(), strict=True)
+        )
     slack = 0.0
     for name, row in program.rows.items():
         value = columns_of(program, row.term, channel)
@@ -163,7 +171,9 @@ def check(solution: cpv.Solution, *, status: str = "certified", verify: bool = T
         reduced = solution.duals["floor"]
         assert (reduced >= 0).all()
         mass = program.mass[:, None]
-        assert np.allclose(g + solution.duals["mass"][:, None] * mass - reduced * mass, 0, atol=1e-9)
+        assert np.allclose(
+            g + solution.duals["mass"][:, None] * mass - reduced * mass, 0, atol=1e-9
+        )
         # complementarity and stationarity are what separates the two ends, and nothing else
         assert entries >= -1e-12
         assert slack >= -1e-11 * max(1.0, program.scale)

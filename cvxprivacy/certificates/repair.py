@@ -99,7 +99,7 @@ def repair(
     if start is None:
         return None
     anchors = list(anchors)
-    if any(row.sense == "==" for row in program.rows.values()):
+    if _has_equalities(program):
         projected = _project(program, start, anchors)
         if projected is None:
             return None
@@ -119,7 +119,7 @@ def _own_anchors(
     program: ChannelProgram, start: ExactChannel, evaluation: Evaluation
 ) -> list[ExactChannel]:
     """Suggest closed-form anchors for the broken rows: a least-cost or a constant channel."""
-    if any(row.sense == "==" for row in program.rows.values()):
+    if _has_equalities(program):
         return []
     found: list[FloatArray] = []
     broken = [program.rows[name] for name in evaluation.broken if name in program.rows]
@@ -169,7 +169,7 @@ def _mix_until_proved(
 def _mix(
     program: ChannelProgram, start: ExactChannel, anchor: ExactChannel, weight: float
 ) -> ExactChannel | None:
-    if start.denominator == anchor.denominator == DENOMINATOR and not _equalities(program):
+    if start.denominator == anchor.denominator == DENOMINATOR and not _has_equalities(program):
         return round_channel(program, (1 - weight) * start.matrix + weight * anchor.matrix)
     t = Fraction(weight).limit_denominator(2**60)
     common = math.lcm(start.denominator, anchor.denominator)
@@ -180,6 +180,10 @@ def _mix(
 
 
 # ---- equalities: an exact rational projection --------------------------------------------
+
+
+def _has_equalities(program: ChannelProgram) -> bool:
+    return any(row.sense == "==" for row in program.rows.values())
 
 
 def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]], Fraction]]:
@@ -210,7 +214,7 @@ def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]
             whole = [pair for column in columns for pair in column]
             found.append((whole, (row.bound - constant) * total))
     rows = [([(s * m + y, Fraction(1)) for y in range(m)], Fraction(1)) for s in range(n)]
-    return rows + found if found else []
+    return rows + found
 
 
 def _project(

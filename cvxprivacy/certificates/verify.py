@@ -26,6 +26,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import flint
@@ -112,7 +113,7 @@ class ChannelProof:
         for name in program["views"]:
             seen, masses = self.view(name, arb)
             self.views[name] = arb_mat(seen), [mass / _sum(masses) for mass in masses]
-        self._costs: dict[int, arb_mat | None] = {}
+        self._costs: dict[tuple[int, float], arb_mat | None] = {}
         for name, row in {"": program["objective"], **program["rows"]}.items():
             sense, term = row.get("sense", "<="), row.get("term", row)
             negative = any(not w >= 0 for view in term["weights"] for w in self.weights(term, view))
@@ -161,7 +162,7 @@ class ChannelProof:
 
     def cost(self, term: Mapping[str, Any]) -> arb_mat | None:
         """Return the weighted cost with its radius, or None if there is none."""
-        key = id(term)
+        key = id(term["cost"]), term["cost_radius"]
         if key not in self._costs:
             table = None if term["cost"] is None else self.weighted(term["cost"], arb)
             if table is not None and term["cost_radius"]:
@@ -298,15 +299,23 @@ class Evaluation:
         self.violation: dict[str, list[arb]] = {}
         for name, row in program["rows"].items():
             gaps = self.violation[name] = self._violation(row)
-            if not all(v <= 0 for v in gaps) and not self._holds_exactly(row):
+            if any(v > 0 for v in gaps if row["sense"] == "<="):
+                self.broken.append(name)
+            elif not all(v <= 0 for v in gaps) and not self._holds_exactly(row):
                 self.broken.append(name)
         for name, aux in program["auxiliaries"].items():
             gaps = self.violation[name] = self._auxiliary(aux)
             if not all(v <= 0 for v in gaps):
                 self.broken.append(name)
         self.feasible = not self.broken
-        self.terms = {name: self._value(term) for name, term in program["terms"].items()}
-        self.objective = self._value(program["objective"])
+
+    @cached_property
+    def objective(self) -> arb:
+        return self._value(self.proof.program["objective"])
+
+    @cached_property
+    def terms(self) -> dict[str, arb]:
+        return {name: self._value(term) for name, term in self.proof.program["terms"].items()}
 
     def _simple(self) -> list[str]:
         """Rows of sum 1 and entries within their bounds, in integers."""

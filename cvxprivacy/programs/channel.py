@@ -158,11 +158,14 @@ class Term:
         """Return the weights as arrays of shape (m,)."""
         return {v: np.broadcast_to(np.asarray(w, float), (m,)) for v, w in self.weights.items()}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
+        """Return the term in lists; terms that share a cost array share its list."""
+        lists = {} if lists is None else lists
+        cost = self.cost
         return {
             "name": self.name,
             "weights": {view: np.asarray(w).tolist() for view, w in self.weights.items()},
-            "cost": None if self.cost is None else self.cost.tolist(),
+            "cost": None if cost is None else lists.setdefault(id(cost), cost.tolist()),
             "cost_radius": self.cost_radius,
             "constant": [self.constant, self.constant_radius],
         }
@@ -240,10 +243,10 @@ class Row:
         moved = self.slope * output_mass - self.bound_slope if self.slope else -self.bound_slope
         return float((lam * moved).sum())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
         bound = self.bound
         return {
-            "term": self.term.to_dict(),
+            "term": self.term.to_dict(lists),
             "sense": self.sense,
             "bound": [str(b) for b in bound] if isinstance(bound, tuple) else str(bound),
             "radius": self.radius,
@@ -538,18 +541,19 @@ class ChannelProgram:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the program in lists, numbers and strings: what a proof file stores."""
+        lists: dict[int, Any] = {}
         return {
             "kind": "channel",
             "units": self.units,
             "law": self.law.tolist(),
             "outputs": self.outputs,
             "views": {name: view.to_dict() for name, view in self.views.items()},
-            "objective": self.objective.to_dict(),
-            "rows": {name: row.to_dict() for name, row in self.rows.items()},
+            "objective": self.objective.to_dict(lists),
+            "rows": {name: row.to_dict(lists) for name, row in self.rows.items()},
             "lower": None if self.lower is None else self.lower.tolist(),
             "upper": None if self.upper is None else self.upper.tolist(),
             "auxiliaries": {name: aux.to_dict() for name, aux in self.auxiliaries.items()},
-            "terms": {name: term.to_dict() for name, term in self.terms.items()},
+            "terms": {name: term.to_dict(lists) for name, term in self.terms.items()},
         }
 
 

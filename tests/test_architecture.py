@@ -1,0 +1,138 @@
+"""Layers, laziness, and that scripts run: what holds of the package as a whole."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cvxprivacy as cpv
+from tests import referee
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "cvxprivacy"
+
+# Each layer imports only from those before it.
+LAYERS = [
+    "errors",
+    "information",
+    "sources",
+    "distortion",
+    "programs",
+    "release",
+    "certificates",
+    "solvers",
+    "solution",
+    "criteria",
+    "formulations",
+    "plotting",
+    "reference",
+]
+
+
+def imports_of(path: Path, *, runtime: bool) -> set[str]:
+    """Return the modules a file imports, without those for type checkers only if ``runtime``."""
+    found: set[str] = set()
+
+    def visit(node: ast.AST) -> None:
+        if runtime and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            return
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+def modules() -> list[Path]:
+    return [p for p in sorted(PACKAGE.rglob("*.py")) if p != PACKAGE / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_layer_imports_only_from_those_before_it(path):
+    layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    rank = LAYERS.index(layer)
+    for name in imports_of(path, runtime=True):
+        if name.startswith("cvxprivacy."):
+            other = name.split(".")[1]
+            assert LAYERS.index(other) <= rank, f"{path.name} imports {name}"
+
+
+def test_only_the_conic_solver_imports_cvxpy():
+    users = {p.name for p in modules() if any(n.split(".")[0] == "cvxpy" for n in imports_of(p, runtime=True))}
+    assert users == {"conic.py"}
+
+
+def loaded_after(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    return set(done.stdout.split())
+
+
+def test_importing_is_lazy():
+    heavy = {"cvxpy", "matplotlib", "scipy", "numpy", "flint", "pandas"}
+    assert not heavy & loaded_after("import cvxprivacy, cvxprivacy.certificates")
+    assert not {"cvxpy", "matplotlib"} & loaded_after(
+        "import cvxprivacy as c; c.PrivacyDistortion(c.DiscreteSource([[.5, .5]]), c.hamming(2), budget=0)"
+    )
+
+
+def test_every_public_name_exists():
+    for name in cpv.__all__:
+        assert getattr(cpv, name) is not None
+    assert set(cpv.__all__) <= set(dir(cpv))
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = cpv.no_such_name
+
+
+# ---- scripts -----------------------------------------------------------------------------
+
+
+def script(path: Path):
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[path.stem] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_every_script_is_tested_here():
+    scripts = {p.stem for p in (ROOT / "problems").glob("*.py")}
+    scripts |= {p.stem for p in (ROOT / "figures").glob("*.py")}
+    tested = {name.removeprefix("test_script_") for name in globals() if name.startswith("test_script_")}
+    assert scripts == tested
+
+
+def test_script_cholesterol(tmp_path, capsys):
+    pytest.importorskip("sklearn", reason="the extra `examples` is not installed")
+    module = script(ROOT / "problems" / "cholesterol.py")
+    results = module.main(["--out", str(tmp_path / "deep" / "picture.png")])
+    assert (tmp_path / "deep" / "picture.png").stat().st_size > 10_000
+    text = capsys.readouterr().out
+    weight, cholesterol = results
+    for result in results:
+        for solution in result.solutions.values():
+            referee.check(solution)
+        values = [s.value for s in result.solutions.values()]
+        assert values == sorted(values, reverse=True)
+        for share, solution in result.solutions.items():  # the optimum is below the chord
+            assert solution.lower <= result.upper_bound(share) + 1e-9
+    # facts of the 442 patients, known beforehand
+    assert weight.source.records == 442
+    assert weight.source.information() == pytest.approx(0.134, abs=5e-4)
+    assert cholesterol.source.information() == pytest.approx(0.937, abs=5e-4)
+    assert weight.source.bias() == pytest.approx(0.044, abs=5e-4)
+    assert weight.chosen.value / weight.source.information() == pytest.approx(0.35, abs=0.005)
+    assert cholesterol.chosen.value / cholesterol.source.information() == pytest.approx(0.68, abs=0.005)
+    for piece in ("certified", "enclosure", "risk before", "risk after", "price", "MIUB", "bias"):
+        assert piece in text
