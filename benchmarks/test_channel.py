@@ -24,9 +24,7 @@ def grid_problem(points: int) -> cpv.PrivacyDistortion:
     source = cpv.DiscreteSource.gaussian(0.95, points=points)
     grid = np.array(source.x)
     variance = source.p_x @ grid**2 - (source.p_x @ grid) ** 2
-    return cpv.PrivacyDistortion(
-        source, cpv.squared_error(grid), budget=variance / 2, units="nats"
-    )
+    return cpv.PrivacyDistortion(source, cpv.squared_error(grid), budget=variance / 2, units="nats")
 
 
 def bare(problem: cpv.PrivacyDistortion) -> float:

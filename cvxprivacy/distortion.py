@@ -121,7 +121,8 @@ def _pairs(values: npt.ArrayLike, outputs: npt.ArrayLike | None) -> tuple[np.nda
     b = a if outputs is None else _numbers(outputs, "outputs")
     if a.shape[1] != b.shape[1]:
         raise InputError("outputs", f"{b.shape[1]} coordinates", f"pass {a.shape[1]} as in values")
-    labels = [tuple(row) if len(row) > 1 else row[0] for row in b.tolist()]
+    labels = np.asarray(values if outputs is None else outputs).tolist()
+    labels = [tuple(label) if isinstance(label, list) else label for label in labels]
     return a[:, None, :] - b[None, :, :], labels
 
 
@@ -146,7 +147,7 @@ def absolute_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) 
 
 
 def _letters(letters: int | Sequence[Hashable], argument: str = "letters") -> list[Hashable]:
-    labels = list(range(letters)) if isinstance(letters, int) else list(letters)
+    labels: list[Hashable] = list(range(letters) if isinstance(letters, int) else letters)
     if not labels:
         raise InputError(argument, "no letters", "pass their number or their labels")
     return labels

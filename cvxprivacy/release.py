@@ -117,7 +117,8 @@ class Channel:
             drawn[on] = np.searchsorted(cumulative[row], draws[on], side="right")
         chosen = self._outputs[drawn]
         if hasattr(values, "index") and hasattr(values, "to_frame"):
-            return type(values)(chosen, index=values.index, name=values.name)  # type: ignore[call-arg, union-attr]
+            series: Any = values
+            return type(series)(chosen, index=series.index, name=series.name)
         return chosen
 
     @cached_property

@@ -152,9 +152,9 @@ class Solution:
         return "\n".join([head, *(f"  {name:<{width}}  {text}" for name, text in self._lines())])
 
     def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
         rows = "".join(
-            f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{text}</td></tr>"
-            for name, text in self._lines()
+            f"<tr><th {left}>{name}</th><td {left}>{text}</td></tr>" for name, text in self._lines()
         )
         return (
             f"<b>{self.title}: {self.status}</b> (information in {self.units})<table>{rows}</table>"

@@ -69,7 +69,7 @@ class DiscreteSource:
         self._set(law, w, x, z, names, records)
 
     def _set(
-        self, law: np.ndarray, w: Any, x: Any, z: Any, names: Sequence[str], records: int | None
+        self, law: np.ndarray, w: Any, x: Any, z: Any, names: Any, records: int | None
     ) -> None:
         if records is not None and (records != int(records) or records < 1):
             raise InputError("records", f"{records!r}", "pass a positive number of records")
@@ -112,10 +112,13 @@ class DiscreteSource:
                 where=where,
                 value=law[where],
             )
+        known = {"w": None, "x": None, "z": None, "names": ("W", "X", "Z")}
+        for name in labels:
+            if name not in known:
+                raise InputError(name, "unknown argument", f"use {', '.join(known)}")
+        given = {**known, **labels}
         source = cls.__new__(cls)
-        source._set(law, *(labels.pop(k, None) for k in "wxz"), labels.pop("names", ("W", "X", "Z")), int(law.sum()))  # fmt: skip
-        if labels:
-            raise InputError(next(iter(labels)), "unknown argument", "use w, x, z or names")
+        source._set(law, given["w"], given["x"], given["z"], given["names"], int(law.sum()))
         return source
 
     @classmethod
@@ -146,9 +149,8 @@ class DiscreteSource:
         """
         keys = [key] if isinstance(key, str) else list(key)
         columns = [sensitive, *keys, *([side] if side is not None else [])]
-        for argument, column in zip(
-            ["sensitive", *["key"] * len(keys), "side"], columns, strict=False
-        ):
+        arguments = ["sensitive", *["key"] * len(keys), "side"]
+        for argument, column in zip(arguments, columns, strict=False):
             if column not in frame.columns:
                 known = ", ".join(map(str, frame.columns))
                 raise InputError(
@@ -162,7 +164,7 @@ class DiscreteSource:
             if len(missing):
                 raise InputError(
                     argument,
-                    f"column {column!r} has {len(missing)} missing values, the first in row {missing[0]}",
+                    f"{len(missing)} values of column {column!r} are missing",
                     "drop those records or give them a level of their own",
                     where=int(missing[0]),
                 )

@@ -99,12 +99,12 @@ def check(solution: cpv.Solution, *, status: str = "certified", verify: bool = T
     if program.lower is not None:
         assert all(
             Fraction(float(b)) <= k
-            for k, b in zip(sum(exact, []), program.lower.ravel(), strict=True)
+            for k, b in zip([k for row in exact for k in row], program.lower.ravel(), strict=True)
         )
     if program.upper is not None:
         assert all(
             Fraction(float(b)) >= k
-            for k, b in zip(sum(exact, []), program.upper.ravel(), strict=True)
+            for k, b in zip([k for row in exact for k in row], program.upper.ravel(), strict=True)
         )
     slack = 0.0
     for name, row in program.rows.items():

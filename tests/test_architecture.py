@@ -67,7 +67,11 @@ def test_a_layer_imports_only_from_those_before_it(path):
 
 
 def test_only_the_conic_solver_imports_cvxpy():
-    users = {p.name for p in modules() if any(n.split(".")[0] == "cvxpy" for n in imports_of(p, runtime=True))}
+    users = {
+        p.name
+        for p in modules()
+        if any(n.split(".")[0] == "cvxpy" for n in imports_of(p, runtime=True))
+    }
     assert users == {"conic.py"}
 
 
@@ -83,7 +87,8 @@ def test_importing_is_lazy():
     heavy = {"cvxpy", "matplotlib", "scipy", "numpy", "flint", "pandas"}
     assert not heavy & loaded_after("import cvxprivacy, cvxprivacy.certificates")
     assert not {"cvxpy", "matplotlib"} & loaded_after(
-        "import cvxprivacy as c; c.PrivacyDistortion(c.DiscreteSource([[.5, .5]]), c.hamming(2), budget=0)"
+        "import cvxprivacy as c; s = c.DiscreteSource([[0.5, 0.5]]);"
+        "c.PrivacyDistortion(s, c.hamming(2), budget=0)"
     )
 
 
@@ -109,7 +114,9 @@ def script(path: Path):
 def test_every_script_is_tested_here():
     scripts = {p.stem for p in (ROOT / "problems").glob("*.py")}
     scripts |= {p.stem for p in (ROOT / "figures").glob("*.py")}
-    tested = {name.removeprefix("test_script_") for name in globals() if name.startswith("test_script_")}
+    tested = {
+        name.removeprefix("test_script_") for name in globals() if name.startswith("test_script_")
+    }
     assert scripts == tested
 
 
@@ -133,6 +140,8 @@ def test_script_cholesterol(tmp_path, capsys):
     assert cholesterol.source.information() == pytest.approx(0.937, abs=5e-4)
     assert weight.source.bias() == pytest.approx(0.044, abs=5e-4)
     assert weight.chosen.value / weight.source.information() == pytest.approx(0.35, abs=0.005)
-    assert cholesterol.chosen.value / cholesterol.source.information() == pytest.approx(0.68, abs=0.005)
+    assert cholesterol.chosen.value / cholesterol.source.information() == pytest.approx(
+        0.68, abs=0.005
+    )
     for piece in ("certified", "enclosure", "risk before", "risk after", "price", "MIUB", "bias"):
         assert piece in text

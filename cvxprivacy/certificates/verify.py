@@ -299,10 +299,9 @@ class Evaluation:
         self.violation: dict[str, list[arb]] = {}
         for name, row in program["rows"].items():
             gaps = self.violation[name] = self._violation(row)
-            if any(v > 0 for v in gaps if row["sense"] == "<="):
-                self.broken.append(name)
-            elif not all(v <= 0 for v in gaps) and not self._holds_exactly(row):
-                self.broken.append(name)
+            surely_broken = row["sense"] == "<=" and any(v > 0 for v in gaps)
+            proved = not surely_broken and (all(v <= 0 for v in gaps) or self._exactly(row))
+            self.broken += [] if proved else [name]
         for name, aux in program["auxiliaries"].items():
             gaps = self.violation[name] = self._auxiliary(aux)
             if not all(v <= 0 for v in gaps):
@@ -372,7 +371,7 @@ class Evaluation:
         gaps = [v - (arb(b) + off) for v, b in zip(value, self.proof.bounds(row), strict=True)]
         return [abs(g) for g in gaps] if row["sense"] == "==" else gaps
 
-    def _holds_exactly(self, row: Mapping[str, Any]) -> bool:
+    def _exactly(self, row: Mapping[str, Any]) -> bool:
         """Decide a linear row in rationals, where a ball cannot tell equality."""
         term, proof = row["term"], self.proof
         inexact = row["radius"] or term["cost_radius"] or term["constant"][1]

@@ -357,8 +357,10 @@ class ChannelProblem:
                 f"{names[0]} {bound:.{digits}g} is below {least:.{digits}g}, the least "
                 f"{row.term.name} of any release"
             )
-        said = " and ".join(
-            f"{name} ({program.rows[name].term.name} ≤ {float(np.min(program.rows[name].bounds(program.m))):.6g})"
-            for name in names
-        )
-        return f"{said} contradict each other: no release satisfies them together"
+        said = []
+        for name in names:
+            row = program.rows[name]
+            sense, bound = ("≤" if row.sense == "<=" else "="), np.min(row.bounds(program.m))
+            said.append(f"{name} ({row.term.name} {sense} {bound:.6g})")
+        where = " and ".join(said) or "the bounds on the channel's entries"
+        return f"{where} contradict each other: no release satisfies them together"
