@@ -5,11 +5,10 @@ A criterion is one short class that yields named rows in the terms of the proble
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cvxprivacy.errors import InputError
+from cvxprivacy.checks import number
 from cvxprivacy.programs import Row
 
 if TYPE_CHECKING:
@@ -36,9 +35,7 @@ class LeakageCap(Criterion):
     """
 
     def __init__(self, b: float) -> None:
-        if not 0 <= b < math.inf:
-            raise InputError("b", f"{b!r} is no leakage", "pass a finite number ≥ 0", value=b)
-        self.b = float(b)
+        self.b = number(b, "b")
 
     def __repr__(self) -> str:
         return f"LeakageCap({self.b:g})"

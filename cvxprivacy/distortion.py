@@ -5,18 +5,20 @@ Every function returns a :class:`Distortion`; any nonnegative matrix makes one t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import itertools
+import numbers
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.checks import array, labels, number
 from cvxprivacy.errors import InputError
 
 __all__ = [
     "Distortion",
     "absolute_error",
-    "as_distortion",
     "hamming",
     "hierarchy_distance",
     "ordinal",
@@ -33,7 +35,9 @@ class Distortion:
     matrix : array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
         d(x, x̂) ≥ 0, or d(w, x, x̂), in any unit; the budget is in the same.
     outputs : sequence, optional
-        Labels of the released letters x̂, by default 0, 1, ….
+        Labels of the released letters x̂, by default those of the source if their number fits.
+    inputs : sequence, optional
+        Labels of the rows; they are then matched to the source's letters, not counted off.
     name : str
         What it is called in print.
 
@@ -48,72 +52,63 @@ class Distortion:
         matrix: npt.ArrayLike,
         *,
         outputs: Sequence[Hashable] | None = None,
+        inputs: Sequence[Hashable] | None = None,
         name: str = "distortion",
     ) -> None:
-        try:
-            d = np.array(matrix, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InputError("distortion", f"not numbers ({error})", "pass a matrix") from None
-        if d.ndim not in (2, 3) or not d.size:
-            raise InputError(
-                "distortion", f"shape {d.shape}", "pass shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
-            )
-        bad = ~np.isfinite(d) | (d < 0)
-        if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise InputError(
-                "distortion",
-                f"{float(d[where])!r} is no price of an error",
-                "pass finite nonnegative entries (forbid a move with ForbiddenMoves)",
-                where=where,
-                value=float(d[where]),
-            )
+        remedy = "pass finite nonnegative entries of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
+        d = array(matrix, "distortion", remedy, axes=(2, 3))
         d.flags.writeable = False
         self.matrix, self.name = d, name
-        self.outputs = list(range(d.shape[-1])) if outputs is None else list(outputs)
-        if len(self.outputs) != d.shape[-1]:
-            raise InputError(
-                "outputs", f"{len(self.outputs)} labels", f"pass {d.shape[-1]}, one per column"
-            )
+        self._outputs = None if outputs is None else list(outputs)
+        self.inputs = None if inputs is None else labels(inputs, d.shape[-2], "inputs")
+        if self._outputs is not None and len(self._outputs) != d.shape[-1]:
+            problem, remedy = f"{len(self._outputs)} labels", f"pass {d.shape[-1]}, one per column"
+            raise InputError("outputs", problem, remedy)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Labels of the released letters; 0, 1, … if none were given."""
+        return list(range(self.matrix.shape[-1])) if self._outputs is None else self._outputs
 
     def __repr__(self) -> str:
         return f"Distortion({self.name}, shape {self.matrix.shape})"
 
     def __mul__(self, factor: float) -> Distortion:
-        return Distortion(self.matrix * float(factor), outputs=self.outputs, name=self.name)
+        scaled = self.matrix * number(factor, "factor")
+        return Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
 
     __rmul__ = __mul__
 
-    def checked(self, shape: tuple[int, int]) -> Distortion:
-        """Return itself if it fits a source of shape (|W|, |X|)."""
-        wanted = (shape[1],) if self.matrix.ndim == 2 else shape
+    def fitted(self, w: int, x: Sequence[Hashable]) -> Distortion:
+        """Return it with its rows in the order of a source's key letters ``x``.
+
+        Raises
+        ------
+        InputError
+            If the shape or the labels of the rows are not those of the source.
+        """
+        wanted = (len(x),) if self.matrix.ndim == 2 else (w, len(x))
         if self.matrix.shape[:-1] != wanted:
-            raise InputError(
-                "distortion",
-                f"shape {self.matrix.shape} beside a source with |W|, |X| = {shape}",
-                f"pass shape ({shape[1]}, |X̂|) or ({shape[0]}, {shape[1]}, |X̂|)",
-            )
-        return self
-
-
-def as_distortion(value: Distortion | npt.ArrayLike, inputs: Sequence[Hashable]) -> Distortion:
-    """Return ``value`` as a distortion; a square matrix releases the letters themselves."""
-    if isinstance(value, Distortion):
-        return value
-    d = Distortion(value)
-    return Distortion(value, outputs=inputs) if d.matrix.shape[-1] == len(inputs) else d
+            problem = f"shape {self.matrix.shape} beside a source with |W|, |X| = {(w, len(x))}"
+            remedy = f"pass shape ({len(x)}, |X̂|) or ({w}, {len(x)}, |X̂|)"
+            raise InputError("distortion", problem, remedy)
+        matrix, outputs = self.matrix, self._outputs
+        if self.inputs is not None:
+            place = {label: i for i, label in enumerate(self.inputs)}
+            for label in x:
+                if label not in place:
+                    remedy = f"label its rows as the source's: {list(x)[:5]} …"
+                    raise InputError("distortion", f"no row for {label!r}", remedy, value=label)
+            matrix = matrix[..., [place[label] for label in x], :]
+        if outputs is None and matrix.shape[-1] == len(x):
+            outputs = list(x)
+        return Distortion(matrix, outputs=outputs, inputs=x, name=self.name)
 
 
 def _numbers(values: npt.ArrayLike, argument: str) -> np.ndarray:
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(argument, "not numbers", "pass one number per letter") from None
-    if array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2 or not array.size or not np.isfinite(array).all():
-        raise InputError(argument, f"shape {array.shape}", "pass one finite number per letter")
-    return array
+    remedy = "pass one finite number, or vector, per letter"
+    found = array(values, argument, remedy, axes=(1, 2), negative=True)
+    return found[:, None] if found.ndim == 1 else found
 
 
 def _pairs(values: npt.ArrayLike, outputs: npt.ArrayLike | None) -> tuple[np.ndarray, list[Any]]:
@@ -121,9 +116,10 @@ def _pairs(values: npt.ArrayLike, outputs: npt.ArrayLike | None) -> tuple[np.nda
     b = a if outputs is None else _numbers(outputs, "outputs")
     if a.shape[1] != b.shape[1]:
         raise InputError("outputs", f"{b.shape[1]} coordinates", f"pass {a.shape[1]} as in values")
-    labels = np.asarray(values if outputs is None else outputs).tolist()
-    labels = [tuple(label) if isinstance(label, list) else label for label in labels]
-    return a[:, None, :] - b[None, :, :], labels
+    items = np.asarray(values if outputs is None else outputs).tolist()
+    names = [label if not isinstance(label, list) else tuple(label) for label in items]
+    names = [label[0] if isinstance(label, tuple) and len(label) == 1 else label for label in names]
+    return a[:, None, :] - b[None, :, :], names
 
 
 def squared_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -> Distortion:
@@ -146,24 +142,31 @@ def absolute_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) 
     return Distortion(np.abs(difference).sum(axis=2), outputs=labels, name="absolute error")
 
 
-def _letters(letters: int | Sequence[Hashable], argument: str = "letters") -> list[Hashable]:
-    labels: list[Hashable] = list(range(letters) if isinstance(letters, int) else letters)
-    if not labels:
-        raise InputError(argument, "no letters", "pass their number or their labels")
-    return labels
+def _letters(letters: int | Sequence[Hashable]) -> tuple[int, list[Any] | None]:
+    """Return the number of letters, and their labels if they have any."""
+    remedy = "pass their number or their labels"
+    named = not isinstance(letters, numbers.Integral)
+    if named and not isinstance(letters, Iterable):
+        raise InputError("letters", f"{letters!r}", remedy)
+    found = labels(list(letters), None, "letters") if named else None  # type: ignore[arg-type]
+    count = max(int(letters), 0) if found is None else len(found)  # type: ignore[arg-type]
+    if not count:
+        raise InputError("letters", "no letters", remedy)
+    return count, found
 
 
 def hamming(letters: int | Sequence[Hashable]) -> Distortion:
     """d(x, x̂) = 1 if x ≠ x̂, else 0, on ``letters`` (their number, or their labels)."""
-    labels = _letters(letters)
-    return Distortion(1.0 - np.eye(len(labels)), outputs=labels, name="Hamming")
+    count, names = _letters(letters)
+    return Distortion(1.0 - np.eye(count), outputs=names, inputs=names, name="Hamming")
 
 
 def ordinal(letters: int | Sequence[Hashable]) -> Distortion:
     """d(x, x̂) = |rank x − rank x̂| / (|X| − 1) for letters in increasing order."""
-    labels = _letters(letters)
-    rank = np.arange(len(labels)) / max(len(labels) - 1, 1)
-    return Distortion(np.abs(rank[:, None] - rank), outputs=labels, name="ordinal")
+    count, names = _letters(letters)
+    rank = np.arange(count) / max(count - 1, 1)
+    matrix = np.abs(rank[:, None] - rank)
+    return Distortion(matrix, outputs=names, inputs=names, name="ordinal")
 
 
 def hierarchy_distance(paths: Mapping[Hashable, Sequence[Hashable]]) -> Distortion:
@@ -175,18 +178,18 @@ def hierarchy_distance(paths: Mapping[Hashable, Sequence[Hashable]]) -> Distorti
         Ancestors of each letter from the nearest up to the root, all of one length:
         ``{"Paris": ("France", "Europe"), "Rome": ("Italy", "Europe")}``.
     """
-    labels = list(paths)
-    chains = [(label, *paths[label]) for label in labels]
-    if not labels or len({len(chain) for chain in chains}) != 1 or len(chains[0]) < 2:
+    names = list(paths)
+    chains = [(name, *paths[name]) for name in names]
+    if not names or len({len(chain) for chain in chains}) != 1 or len(chains[0]) < 2:
         raise InputError("paths", "of different lengths", "give every letter one path to the root")
     if len({chain[-1] for chain in chains}) != 1:
         raise InputError("paths", "no common root", "end every path with the same ancestor")
     depth = len(chains[0]) - 1
-    d = np.zeros((len(labels), len(labels)))
+    d = np.zeros((len(names), len(names)))
     for i, a in enumerate(chains):
         for j, b in enumerate(chains):
             d[i, j] = next(k for k in range(depth + 1) if a[k:] == b[k:]) / depth
-    return Distortion(d, outputs=labels, name="hierarchy")
+    return Distortion(d, outputs=names, inputs=names, name="hierarchy")
 
 
 def per_attribute(
@@ -212,22 +215,35 @@ def per_attribute(
     """
     if not distortions:
         raise InputError("distortions", "none", "pass at least one attribute")
-    labels = {k: list((inputs or {}).get(k, d.outputs)) for k, d in distortions.items()}
-    for name in [*(weights or {}), *(inputs or {})]:
-        if name not in distortions:
-            raise InputError("weights", f"{name!r} unknown", f"use {list(distortions)}")
+    for argument, given in (("weights", weights), ("inputs", inputs)):
+        for name in given or {}:
+            if name not in distortions:
+                raise InputError(argument, f"{name!r} unknown", f"use {list(distortions)}")
+    factors = {k: number((weights or {}).get(k, 1.0), "weights", where=k) for k in distortions}
+    letters: dict[str, list[Any]] = {}
+    for name, d in distortions.items():
+        if not isinstance(d, Distortion) or d.matrix.ndim != 2 or np.ptp(d.matrix.shape):
+            remedy = "pass a Distortion from the attribute's letters to themselves"
+            raise InputError("distortions", f"{name!r} is {d!r}", remedy)
+        letters[name] = list((inputs or {}).get(name, d.outputs))
+        if len(letters[name]) != len(d.matrix):
+            problem = f"{len(letters[name])} letters of {name!r}"
+            raise InputError("inputs", problem, f"pass {len(d.matrix)}, one per row")
     if cells is None:
-        grids = np.meshgrid(*(range(len(v)) for v in labels.values()), indexing="ij")
-        indices = np.stack([g.ravel() for g in grids], axis=1)
-        cells = [tuple(v[i] for v, i in zip(labels.values(), row, strict=True)) for row in indices]
+        cells = list(itertools.product(*letters.values()))
+    if not len(cells):
+        raise InputError("cells", "none", "pass at least one combination")
     total = np.zeros((len(cells), len(cells)))
     for axis, (name, d) in enumerate(distortions.items()):
-        place = {label: i for i, label in enumerate(labels[name])}
-        try:
-            index = np.array([place[cell[axis]] for cell in cells])
-        except (KeyError, IndexError) as error:
-            raise InputError(
-                "cells", f"{error.args[0]!r} is no letter of {name!r}", "pass inputs= for it"
-            ) from None
-        total += float((weights or {}).get(name, 1.0)) * d.matrix[np.ix_(index, index)]
-    return Distortion(total, outputs=list(cells), name="per attribute")
+        place = {label: i for i, label in enumerate(letters[name])}
+        index = np.empty(len(cells), dtype=int)
+        for i, cell in enumerate(cells):
+            if not isinstance(cell, tuple) or len(cell) != len(distortions):
+                remedy = f"pass tuples of {len(distortions)} letters"
+                raise InputError("cells", f"{cell!r}", remedy, where=i, value=cell)
+            if cell[axis] not in place:
+                problem, remedy = f"{cell[axis]!r} is no letter of {name!r}", "pass inputs= for it"
+                raise InputError("cells", problem, remedy, where=i, value=cell[axis])
+            index[i] = place[cell[axis]]
+        total += factors[name] * d.matrix[np.ix_(index, index)]
+    return Distortion(total, outputs=list(cells), inputs=list(cells), name="per attribute")

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.checks import array
 from cvxprivacy.errors import InputError
 
 __all__ = [
@@ -37,20 +38,11 @@ def nat(units: str) -> float:
     raise InputError("units", f"{units!r} is no unit of information", 'use "bits" or "nats"')
 
 
-def _law(array: npt.ArrayLike, argument: str) -> np.ndarray:
-    law = np.asarray(array, dtype=float)
-    bad = ~np.isfinite(law) | (law < 0)
-    if bad.any():
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise InputError(
-            argument,
-            f"{law[where]!r} is not a mass",
-            "pass finite nonnegative numbers",
-            where=where,
-            value=law[where],
-        )
-    if not law.sum() > 0:
-        raise InputError(argument, "no mass at all", "pass at least one positive number")
+def _law(values: npt.ArrayLike, argument: str, axes: tuple[int, ...] | None = None) -> np.ndarray:
+    remedy = "pass finite nonnegative numbers"
+    if axes == (2,):
+        remedy += " of shape (|A|, |B|)"
+    law = array(values, argument, remedy, axes=axes, massive=True)
     return law / law.sum()
 
 
@@ -75,12 +67,12 @@ def divergence(p: npt.ArrayLike, q: npt.ArrayLike, *, units: str = "bits") -> fl
     on = a > 0
     if (b[on] == 0).any():
         return math.inf
-    return float((a[on] * np.log(a[on] / b[on])).sum() * nat(units))
+    return max(0.0, float((a[on] * np.log(a[on] / b[on])).sum() * nat(units)))
 
 
 def conditional_entropy(joint: npt.ArrayLike, *, units: str = "bits") -> float:
     """Conditional entropy H(A | B) of a joint law of shape (|A|, |B|)."""
-    p = _law(joint, "joint")
+    p = _law(joint, "joint", (2,))
     return entropy(p, units=units) - entropy(p.sum(axis=0), units=units)
 
 
@@ -89,12 +81,10 @@ def mutual_information(joint: npt.ArrayLike, *, units: str = "bits") -> float:
 
     Rebollo-Monedero et al. 2010, eq. (2), with A = W and B = X̂ the privacy risk.
     """
-    p = _law(joint, "joint")
-    if p.ndim != 2:
-        raise InputError("joint", f"{p.ndim} axes", "pass a matrix of shape (|A|, |B|)")
+    p = _law(joint, "joint", (2,))
     product = np.outer(p.sum(axis=1), p.sum(axis=0))
     on = p > 0
-    return float((p[on] * np.log(p[on] / product[on])).sum() * nat(units))
+    return max(0.0, float((p[on] * np.log(p[on] / product[on])).sum() * nat(units)))
 
 
 def miller_madow(counts: npt.ArrayLike, *, units: str = "bits") -> float:
@@ -103,10 +93,8 @@ def miller_madow(counts: npt.ArrayLike, *, units: str = "bits") -> float:
     (cells − rows − columns + 1) / 2N with occupied cells, rows and columns counted: what an
     independent pair would show on average, to first order.
     """
-    table = np.asarray(counts, dtype=float)
+    table = array(counts, "counts", "pass counts of shape (|A|, |B|)", axes=(2,), massive=True)
     records = table.sum()
-    if table.ndim != 2 or not records > 0:
-        raise InputError("counts", "not a matrix of counts", "pass counts of shape (|A|, |B|)")
     cells = np.count_nonzero(table)
     rows = np.count_nonzero(table.sum(axis=1))
     columns = np.count_nonzero(table.sum(axis=0))

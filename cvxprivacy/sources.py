@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.checks import array, labels, number, whole
 from cvxprivacy.errors import InputError
 from cvxprivacy.information import entropy, miller_madow, mutual_information
 
@@ -71,27 +72,22 @@ class DiscreteSource:
     def _set(
         self, law: np.ndarray, w: Any, x: Any, z: Any, names: Any, records: int | None
     ) -> None:
-        if records is not None and (records != int(records) or records < 1):
-            raise InputError("records", f"{records!r}", "pass a positive number of records")
+        self.records = None if records is None else whole(records, "records", least=1)
         self.law = law
         self.law.flags.writeable = False
-        labels = [w, x, z][: law.ndim]
-        self.w, self.x = (
-            _labels(given, size, name)
-            for given, size, name in zip(labels[:2], law.shape, "wx", strict=False)
-        )
-        self.z = _labels(z, law.shape[2], "z") if law.ndim == 3 else None
+        self.w = labels(w, law.shape[0], "w")
+        self.x = labels(x, law.shape[1], "x")
+        self.z = labels(z, law.shape[2], "z") if law.ndim == 3 else None
         if law.ndim == 2 and z is not None:
             raise InputError("z", "labels for an axis that pmf lacks", "pass a pmf with three axes")
         self.names = tuple(names)[: law.ndim]
         if len(self.names) != law.ndim:
             raise InputError("names", f"{names!r}", f"pass {law.ndim} names")
-        self.records = None if records is None else int(records)
 
     # ---- other ways in -------------------------------------------------------------------
 
     @classmethod
-    def from_counts(cls, counts: npt.ArrayLike, **labels: Any) -> DiscreteSource:
+    def from_counts(cls, counts: npt.ArrayLike, **options: Any) -> DiscreteSource:
         """Make a source of a contingency table, shape (|W|, |X|) or (|W|, |X|, |Z|).
 
         The law is the exact rational counts / N; N is kept as the number of records.
@@ -107,16 +103,16 @@ class DiscreteSource:
             where = tuple(int(i) for i in np.argwhere(broken)[0])
             raise InputError(
                 "counts",
-                f"{law[where]!r} is not a count",
+                f"{float(law[where])!r} is not a count",
                 "pass whole numbers, or a pmf",
                 where=where,
-                value=law[where],
+                value=float(law[where]),
             )
         known = {"w": None, "x": None, "z": None, "names": ("W", "X", "Z")}
-        for name in labels:
+        for name in options:
             if name not in known:
                 raise InputError(name, "unknown argument", f"use {', '.join(known)}")
-        given = {**known, **labels}
+        given = {**known, **options}
         source = cls.__new__(cls)
         source._set(law, given["w"], given["x"], given["z"], given["names"], int(law.sum()))
         return source
@@ -147,7 +143,11 @@ class DiscreteSource:
         InputError
             For an unknown column, a missing value or an empty table.
         """
+        if not hasattr(frame, "groupby"):
+            raise InputError("frame", f"a {type(frame).__name__}", "pass a pandas DataFrame")
         keys = [key] if isinstance(key, str) else list(key)
+        if not keys:
+            raise InputError("key", "no column", "name at least one column")
         columns = [sensitive, *keys, *([side] if side is not None else [])]
         arguments = ["sensitive", *["key"] * len(keys), "side"]
         for argument, column in zip(arguments, columns, strict=False):
@@ -156,30 +156,31 @@ class DiscreteSource:
                 raise InputError(
                     argument, f"no column {column!r}", f"use one of {known}", value=column
                 )
-            if columns.count(column) > 1:
-                raise InputError(
-                    argument, f"column {column!r} named twice", "name each column once"
-                )
+            for named, remedy in (
+                (columns, "name each column once"),
+                (list(frame.columns), "give each column its own name"),
+            ):
+                if named.count(column) > 1:
+                    raise InputError(argument, f"column {column!r} named twice", remedy)
             missing = np.flatnonzero(frame[column].isna().to_numpy())
             if len(missing):
-                raise InputError(
-                    argument,
-                    f"{len(missing)} values of column {column!r} are missing",
-                    "drop those records or give them a level of their own",
-                    where=int(missing[0]),
-                )
+                first = int(missing[0])
+                problem = f"{len(missing)} missing values in column {column!r}"
+                remedy = "drop those records or give them a level of their own"
+                raise InputError(argument, problem, remedy, where=first)
         if not len(frame):
             raise InputError("frame", "no records", "pass a table with at least one row")
         sizes = frame.groupby(columns, observed=True, sort=True).size()
         cells = [cell if isinstance(cell, tuple) else (cell,) for cell in sizes.index]
+        groups: list[list[Any]] = [[sensitive], keys, [side]]
         parts = [
             [cell[0] for cell in cells],
             [cell[1] if len(keys) == 1 else tuple(cell[1 : 1 + len(keys)]) for cell in cells],
             [cell[-1] for cell in cells],
         ][: 3 if side is not None else 2]
-        labels = [_ordered(part) for part in parts]
-        places = [{label: i for i, label in enumerate(level)} for level in labels]
-        counts = np.zeros([len(level) for level in labels])
+        levels = [_ordered(part, frame, named) for part, named in zip(parts, groups, strict=False)]
+        places = [{label: i for i, label in enumerate(level)} for level in levels]
+        counts = np.zeros([len(level) for level in levels])
         for *cell, size in zip(*parts, sizes.to_numpy(), strict=True):
             counts[tuple(p[c] for p, c in zip(places, cell, strict=True))] = size
         names = [
@@ -188,7 +189,7 @@ class DiscreteSource:
             *([str(side)] if side is not None else []),
         ]
         return cls.from_counts(
-            counts, w=labels[0], x=labels[1], z=labels[2] if side is not None else None, names=names
+            counts, w=levels[0], x=levels[1], z=levels[2] if side is not None else None, names=names
         )
 
     @classmethod
@@ -205,11 +206,8 @@ class DiscreteSource:
         """
         if not -1 < rho < 1:
             raise InputError("rho", f"{rho!r}", "pass a correlation strictly between −1 and 1")
-        if points != int(points) or points < 2:
-            raise InputError("points", f"{points!r}", "pass a whole number of at least 2")
-        if not 0 < span < math.inf:
-            raise InputError("span", f"{span!r}", "pass a positive half-width")
-        grid = np.linspace(-span, span, int(points))
+        span = number(span, "span", zero=False)
+        grid = np.linspace(-span, span, whole(points, "points", least=2))
         w, x = grid[:, None], grid[None, :]
         density = np.exp(-(w**2 - 2 * rho * w * x + x**2) / (2 * (1 - rho**2)))
         return cls(density / density.sum(), w=grid.tolist(), x=grid.tolist())
@@ -219,9 +217,7 @@ class DiscreteSource:
         cls, pmf: npt.ArrayLike, *, x: Sequence[Hashable] | None = None
     ) -> DiscreteSource:
         """Make the source W = X of a law of shape (|X|,): Shannon's rate–distortion problem."""
-        law = np.asarray(pmf, dtype=float)
-        if law.ndim != 1:
-            raise InputError("pmf", f"{law.ndim} axes", "pass the law of X, shape (|X|,)")
+        law = array(pmf, "pmf", "pass the law of X, shape (|X|,)", axes=(1,), massive=True)
         return cls(np.diag(law), w=x, x=x, names=("X", "X"))
 
     # ---- what it says --------------------------------------------------------------------
@@ -239,12 +235,12 @@ class DiscreteSource:
     @property
     def p_w(self) -> np.ndarray:
         """p(w), shape (|W|,)."""
-        return self.pmf.sum(axis=tuple(range(1, self.law.ndim)))
+        return self.joint.sum(axis=1) / self.law.sum()
 
     @property
     def p_x(self) -> np.ndarray:
         """p(x), shape (|X|,)."""
-        return self.pmf.sum(axis=0 if self.law.ndim == 2 else (0, 2))
+        return self.joint.sum(axis=0) / self.law.sum()
 
     @property
     def joint(self) -> np.ndarray:
@@ -264,51 +260,24 @@ class DiscreteSource:
         return None if self.records is None else miller_madow(self.joint, units=units)
 
 
-def _masses(array: npt.ArrayLike, argument: str) -> np.ndarray:
+def _masses(values: npt.ArrayLike, argument: str) -> np.ndarray:
+    remedy = "pass finite nonnegative masses of shape (|W|, |X|) or (|W|, |X|, |Z|)"
+    return array(values, argument, remedy, axes=(2, 3), massive=True)
+
+
+def _ordered(found: Sequence[Any], frame: pd.DataFrame, columns: Sequence[Any]) -> list[Any]:
+    """Return the distinct labels: in a categorical's order, else sorted if they compare."""
+    distinct = list(dict.fromkeys(found))
+    ranks: list[dict[Any, int] | None] = []
+    for column in columns:
+        categories = getattr(frame[column].dtype, "categories", None)
+        ranks.append(None if categories is None else {c: i for i, c in enumerate(categories)})
+
+    def rank(label: Any) -> Any:
+        parts = label if len(columns) > 1 else (label,)
+        return tuple(p if r is None else r[p] for p, r in zip(parts, ranks, strict=True))
+
     try:
-        law = np.array(array, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(argument, f"not numbers ({error})", "pass an array of numbers") from None
-    if law.ndim not in (2, 3) or not law.size:
-        raise InputError(argument, f"shape {law.shape}", "pass shape (|W|, |X|) or (|W|, |X|, |Z|)")
-    bad = ~np.isfinite(law) | (law < 0)
-    if bad.any():
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
-        kind = "negative" if law[where] < 0 else "not finite"
-        raise InputError(
-            argument,
-            f"{float(law[where])!r} is {kind}",
-            "pass finite nonnegative masses",
-            where=where,
-            value=float(law[where]),
-        )
-    if not law.any():
-        raise InputError(argument, "no mass at all", "pass at least one positive entry")
-    return law
-
-
-def _labels(given: Sequence[Hashable] | None, size: int, argument: str) -> list[Any]:
-    labels = list(range(size)) if given is None else list(given)
-    if len(labels) != size:
-        raise InputError(argument, f"{len(labels)} labels", f"pass {size}, one per letter")
-    seen: dict[Any, int] = {}
-    for i, label in enumerate(labels):
-        if label in seen:
-            raise InputError(
-                argument,
-                f"{label!r} labels letters {seen[label]} and {i}",
-                "make the labels distinct",
-                where=i,
-                value=label,
-            )
-        seen[label] = i
-    return labels
-
-
-def _ordered(labels: Sequence[Any]) -> list[Any]:
-    """Return the distinct labels, sorted where they can be compared."""
-    distinct = list(dict.fromkeys(labels))
-    try:
-        return sorted(distinct)
+        return sorted(distinct, key=rank)
     except TypeError:
         return distinct

@@ -19,6 +19,7 @@ PACKAGE = ROOT / "cvxprivacy"
 # Each layer imports only from those before it.
 LAYERS = [
     "errors",
+    "checks",
     "information",
     "sources",
     "distortion",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.criteria import Criterion
-from cvxprivacy.distortion import Distortion, as_distortion
+from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.information import nat
 from cvxprivacy.programs import ChannelProgram, Row, Term, View
@@ -32,19 +32,7 @@ if TYPE_CHECKING:
 
     from cvxprivacy.solvers.conic import ConicModel
 
-__all__ = ["ChannelProblem", "positive"]
-
-
-def positive(argument: str, value: float, *, zero: bool = False) -> float:
-    """Return ``value`` as a float if it is finite and positive (or zero, if allowed)."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(argument, f"{value!r} is no number", "pass a number") from None
-    if not (0 <= number < math.inf) or (number == 0 and not zero):
-        least = "≥ 0" if zero else "> 0"
-        raise InputError(argument, f"{number!r}", f"pass a finite number {least}", value=number)
-    return number
+__all__ = ["ChannelProblem"]
 
 
 class ChannelProblem:
@@ -81,8 +69,8 @@ class ChannelProblem:
         nat(units)
         self.source, self.encoder, self.units = source, encoder, units
         self.criteria = tuple(criteria)
-        d = as_distortion(distortion, source.x)
-        self.measure = d.checked((len(source.w), len(source.x)))
+        d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
+        self.measure = d.fitted(len(source.w), source.x)
         self._letters()
 
     # ---- what a subclass states ----------------------------------------------------------

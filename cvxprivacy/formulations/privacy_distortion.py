@@ -18,10 +18,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy.typing as npt
 
+from cvxprivacy.checks import number
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
-from cvxprivacy.formulations.base import ChannelProblem, positive
+from cvxprivacy.formulations.base import ChannelProblem
 from cvxprivacy.programs import Minimize, Row, Term
 from cvxprivacy.sources import DiscreteSource
 
@@ -73,8 +74,8 @@ class PrivacyDistortion(ChannelProblem):
     ) -> None:
         if (budget is None) == (price is None):
             raise InputError("budget", "needed without price", "pass budget or price, not both")
-        self.budget = None if budget is None else positive("budget", budget, zero=True)
-        self.price = None if price is None else positive("price", price)
+        self.budget = None if budget is None else number(budget, "budget")
+        self.price = None if price is None else number(price, "price", zero=False)
         super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)
 
     def objective(self) -> Term:

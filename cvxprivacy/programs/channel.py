@@ -441,6 +441,8 @@ class ChannelProgram:
 
     def violation(self, channel: FloatArray) -> float:
         """Return the largest amount by which ``channel`` breaks a constraint, in floats."""
+        if not np.isfinite(channel).all():
+            return math.inf
         low = 0.0 if self.lower is None else self.lower
         high = 1.0 if self.upper is None else self.upper
         worst = [np.max(np.abs(channel.sum(axis=1) - 1.0))]

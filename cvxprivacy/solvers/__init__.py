@@ -140,7 +140,8 @@ def _conic(
         raise InputError("solver", f"{solver!r} is not installed", f"use one of {known}")
     program = prover.program
     model = ConicModel(program) if build is None else build()
-    for number, settings in enumerate(attempts(solver, accuracy)):
+    anchored = not _needs_anchor(program)
+    for settings in attempts(solver, accuracy):
         said = model.solve(solver, {**settings, **options}, verbose=verbose)
         log.append(f"{solver} {settings or 'defaults'}: {said}")
         dual, channel = model.dual(), model.channel()
@@ -148,13 +149,23 @@ def _conic(
             prover.offer_dual(dual)
         if channel is not None:
             prover.offer_channel(channel)
-        if number == 0 and prover.primal is None:
+        if prover.status == "certified":
+            return
+        if not anchored:
+            anchored = True
             if _phase_one(prover, solver, options, verbose, log):
                 return
             if channel is not None:
                 prover.offer_channel(channel)
-        if prover.status == "certified":
-            return
+            if prover.status == "certified":
+                return
+
+
+def _needs_anchor(program: ChannelProgram) -> bool:
+    """Tell whether closed-form anchors might not do: more than one plain linear row."""
+    rows = program.rows.values()
+    plain = len(rows) <= 1 and all(row.linear and row.sense == "<=" for row in rows)
+    return not plain or bool(program.auxiliaries)
 
 
 def _phase_one(
@@ -166,12 +177,15 @@ def _phase_one(
     model = ConicModel(prover.program, phase_one=True)
     said = model.solve(solver, options, verbose=verbose)
     log.append(f"{solver} phase one: {said}")
-    dual, channel = model.dual(), model.channel()
+    dual, tau = model.dual(), model.variables["tau"].value
     if dual is not None and prover.offer_dual(dual):
         return True
-    if channel is not None:
-        found = repair(prover.program, prover.proof, channel)
-        if found is not None:
+    if tau is not None:
+        if tau < 0:
+            log.append(f"{solver} anchor: {model.spread(float(tau) / 2, solver, options)}")
+        channel = model.channel()
+        found = channel is not None and repair(prover.program, prover.proof, channel)
+        if found:
             prover.anchors.append(found[0])
             prover.offer_channel(found[0].matrix)
     return False

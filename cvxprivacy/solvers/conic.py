@@ -174,24 +174,16 @@ class ConicModel:
         A crash of the solver is an answer too: its message is returned, and the variables
         keep no value.
         """
-        for variable in self.problem.variables():
-            variable.value = None
-        for constraint in self.problem.constraints:
-            for dual in constraint.dual_variables:
-                dual.value = None
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            try:
-                # a warm start would keep the settings of the attempt before
-                given = {"warm_start": False, **options}
-                self.problem.solve(solver=solver, verbose=verbose, **given)
-            except BaseException as error:
-                # Clarabel's Rust panics are no Exceptions; an interrupt is no failure
-                name = type(error).__name__
-                if not isinstance(error, Exception) and name != "PanicException":
-                    raise
-                return f"{name}: {error}"
-        return str(self.problem.status)
+        return _run(self.problem, solver, options, verbose)
+
+    def spread(self, slack: float, solver: str, options: Mapping[str, Any]) -> str:
+        """After phase one: release every letter as evenly as rows ≤ ``slack`` allow.
+
+        An output of mass 1e-12 breaks criteria per output; an anchor must not have any.
+        """
+        even = cp.minimum(cp.sum(self.variables["Q"], axis=0), 1.0 / self.program.m)
+        rows = [*self.constraints.values(), self.variables["tau"] <= slack]
+        return _run(cp.Problem(cp.Maximize(cp.sum(even)), rows), solver, options, False)
 
     def channel(self) -> FloatArray | None:
         """Return Q/p, or None if the solver left none.
@@ -243,6 +235,27 @@ class ConicModel:
         scores -= scores.max(axis=0)
         scores -= np.log(self.program.reference(view) @ np.exp(scores))
         return np.logaddexp(np.log1p(-_GUARD) + scores, np.log(_GUARD))
+
+
+def _run(problem: cp.Problem, solver: str, options: Mapping[str, Any], verbose: bool) -> str:
+    for variable in problem.variables():
+        variable.value = None
+    for constraint in problem.constraints:
+        for dual in constraint.dual_variables:
+            dual.value = None
+    # a warm start would keep the settings of the attempt before
+    settings = {"warm_start": False, **options}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        try:
+            problem.solve(solver=solver, verbose=verbose, **settings)
+        except BaseException as error:
+            # Clarabel's Rust panics are no Exceptions; an interrupt is no failure
+            name = type(error).__name__
+            if not isinstance(error, Exception) and name != "PanicException":
+                raise
+            return f"{name}: {error}"
+    return str(problem.status)
 
 
 def _weighty(program: ChannelProgram) -> npt.NDArray[np.intp]:

@@ -1,0 +1,103 @@
+"""Validation of what comes in: each check returns the clean value or says what is wrong.
+
+Every message names the argument, the place, the value and the remedy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.errors import InputError
+
+__all__ = ["array", "labels", "number", "whole"]
+
+
+def array(
+    values: npt.ArrayLike,
+    argument: str,
+    remedy: str,
+    *,
+    axes: Sequence[int] | None = None,
+    negative: bool = False,
+    massive: bool = False,
+) -> np.ndarray:
+    """Return a new float array of finite entries.
+
+    Parameters
+    ----------
+    remedy : str
+        What to pass instead, such as "pass shape (|W|, |X|)".
+    axes : sequence of int, optional
+        Numbers of axes allowed.
+    negative : bool
+        Allow negative entries.
+    massive : bool
+        Demand at least one positive entry.
+    """
+    try:
+        found = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(argument, f"not numbers ({error})", remedy) from None
+    if (axes is not None and found.ndim not in axes) or (axes is not None and not found.size):
+        raise InputError(argument, f"shape {found.shape}", remedy)
+    bad = ~np.isfinite(found) | (found < 0) * (not negative)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        value = float(found[where])
+        kind = "negative" if value < 0 and math.isfinite(value) else "not finite"
+        raise InputError(argument, f"{value!r} is {kind}", remedy, where=where or None, value=value)
+    if massive and not found.any():
+        raise InputError(argument, "no mass at all", "pass at least one positive number")
+    return found
+
+
+def number(
+    value: Any, argument: str, *, zero: bool = True, below: float = math.inf, where: Any = None
+) -> float:
+    """Return a finite float ≥ 0 (> 0 unless ``zero``), and less than ``below``."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            argument, f"{value!r} is no number", "pass a number", value=value
+        ) from None
+    if not (0 <= found < below) or (found == 0 and not zero):
+        limit = "" if below == math.inf else f" and < {below:g}"
+        remedy = f"pass a finite number {'≥' if zero else '>'} 0{limit}"
+        raise InputError(argument, f"{found!r} is out of range", remedy, where=where, value=found)
+    return found
+
+
+def whole(value: Any, argument: str, *, least: int) -> int:
+    """Return a whole number of at least ``least``."""
+    try:
+        found = int(value)
+        if found != value or found < least:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        remedy = f"pass a whole number of at least {least}"
+        raise InputError(argument, f"{value!r}", remedy, value=value) from None
+    return found
+
+
+def labels(given: Sequence[Hashable] | None, size: int | None, argument: str) -> list[Any]:
+    """Return distinct labels, ``size`` of them; 0, 1, … if none are given."""
+    found = list(range(size or 0)) if given is None else list(given)
+    if size is not None and len(found) != size:
+        raise InputError(argument, f"{len(found)} labels", f"pass {size}, one per letter")
+    seen: dict[Any, int] = {}
+    for i, label in enumerate(found):
+        try:
+            first = seen.setdefault(label, i)
+        except TypeError:
+            remedy = "use strings, numbers or tuples"
+            raise InputError(argument, f"{label!r} cannot label", remedy, where=i) from None
+        if first != i:
+            problem = f"{label!r} labels letters {first} and {i}"
+            raise InputError(argument, problem, "make labels distinct", where=i, value=label)
+    return found
