@@ -178,6 +178,9 @@ def hierarchy_distance(paths: Mapping[Hashable, Sequence[Hashable]]) -> Distorti
         Ancestors of each letter from the nearest up to the root, all of one length:
         ``{"Paris": ("France", "Europe"), "Rome": ("Italy", "Europe")}``.
     """
+    if not isinstance(paths, Mapping):
+        remedy = "pass {letter: (parent, …, root)}"
+        raise InputError("paths", f"a {type(paths).__name__}", remedy)
     names = list(paths)
     chains = [(name, *paths[name]) for name in names]
     if not names or len({len(chain) for chain in chains}) != 1 or len(chains[0]) < 2:

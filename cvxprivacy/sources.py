@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,9 +122,9 @@ class DiscreteSource:
         cls,
         frame: pd.DataFrame,
         *,
-        sensitive: str,
-        key: str | Sequence[str],
-        side: str | None = None,
+        sensitive: Hashable,
+        key: Hashable | Sequence[Hashable],
+        side: Hashable | None = None,
     ) -> DiscreteSource:
         """Count the records of a pandas frame.
 
@@ -145,10 +145,11 @@ class DiscreteSource:
         """
         if not hasattr(frame, "groupby"):
             raise InputError("frame", f"a {type(frame).__name__}", "pass a pandas DataFrame")
-        keys = [key] if isinstance(key, str) else list(key)
+        one = isinstance(key, str) or not isinstance(key, Iterable)
+        keys: list[Hashable] = [key] if one else list(key)  # type: ignore[arg-type]
         if not keys:
             raise InputError("key", "no column", "name at least one column")
-        columns = [sensitive, *keys, *([side] if side is not None else [])]
+        columns: list[Any] = [sensitive, *keys, *([side] if side is not None else [])]
         arguments = ["sensitive", *["key"] * len(keys), "side"]
         for argument, column in zip(arguments, columns, strict=False):
             if column not in frame.columns:
@@ -156,12 +157,12 @@ class DiscreteSource:
                 raise InputError(
                     argument, f"no column {column!r}", f"use one of {known}", value=column
                 )
-            for named, remedy in (
-                (columns, "name each column once"),
-                (list(frame.columns), "give each column its own name"),
-            ):
-                if named.count(column) > 1:
-                    raise InputError(argument, f"column {column!r} named twice", remedy)
+            if columns.count(column) > 1:
+                problem = f"column {column!r} named twice"
+                raise InputError(argument, problem, "name each column once")
+            if list(frame.columns).count(column) > 1:
+                problem = f"two columns are called {column!r}"
+                raise InputError(argument, problem, "give each column its own name")
             missing = np.flatnonzero(frame[column].isna().to_numpy())
             if len(missing):
                 first = int(missing[0])
@@ -170,7 +171,11 @@ class DiscreteSource:
                 raise InputError(argument, problem, remedy, where=first)
         if not len(frame):
             raise InputError("frame", "no records", "pass a table with at least one row")
-        sizes = frame.groupby(columns, observed=True, sort=True).size()
+        try:
+            sizes = frame.groupby(columns, observed=True, sort=True).size()
+        except TypeError as error:  # a column of lists, say
+            remedy = "use columns of strings, numbers or categories"
+            raise InputError("frame", f"cannot be counted ({error})", remedy) from None
         cells = [cell if isinstance(cell, tuple) else (cell,) for cell in sizes.index]
         groups: list[list[Any]] = [[sensitive], keys, [side]]
         parts = [
@@ -204,7 +209,7 @@ class DiscreteSource:
         rho : float
             Correlation, −1 < ρ < 1.
         """
-        if not -1 < rho < 1:
+        if not -1 < (rho if isinstance(rho, int | float) else math.nan) < 1:
             raise InputError("rho", f"{rho!r}", "pass a correlation strictly between −1 and 1")
         span = number(span, "span", zero=False)
         grid = np.linspace(-span, span, whole(points, "points", least=2))

@@ -7,10 +7,13 @@ import math
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.repair import ExactChannel, repair
@@ -51,13 +54,23 @@ class Prover:
         bound = verify.floor(self.proof.lower(dual.to_dict()))
         if not dual.objective:
             if bound > 0:
-                self.lower, self.upper, self.dual, self.primal = math.inf, math.inf, dual, None
+                self.lower, self.upper, self.primal = math.inf, math.inf, None
+                self.dual = self._pruned(dual)
             return bound > 0
         if bound > self.lower or self.dual is None:
             self.lower, self.dual = bound, dual
             self.raw["dual"] = violation
             return True
         return False
+
+    def _pruned(self, dual: Dual) -> Dual:
+        """Drop rows from a contradiction while one remains: what is left conflicts."""
+        for name in sorted(dual.multipliers, key=lambda k: np.abs(dual.multipliers[k]).max()):
+            fewer = {**dual.multipliers, name: np.zeros_like(dual.multipliers[name])}
+            shorter = replace(dual, multipliers=fewer)
+            if verify.floor(self.proof.lower(shorter.to_dict())) > 0:
+                dual = shorter
+        return dual
 
     def offer_channel(self, channel: FloatArray) -> bool:
         """Repair ``channel`` and prove its objective; True if it is the best so far."""
@@ -72,6 +85,22 @@ class Prover:
         self.raw["primal"] = self.program.violation(channel)
         self.terms = {k: (verify.floor(v), verify.ceil(v)) for k, v in evaluation.terms.items()}
         return True
+
+    def offer_posteriors(self) -> bool:
+        """Offer the best dual with the best channel's own posteriors; True if that certifies.
+
+        Where a cone's dual is inaccurate, the posteriors of the primal may be better.
+        """
+        if self.primal is None or self.dual is None or not self.dual.objective:
+            return False
+        scores = {}
+        for view in self.program.views:
+            joint = self.program.joint(self.primal.matrix, view)
+            other = np.outer(self.program.reference(view), joint.sum(axis=0))
+            ratio = np.divide(joint, other, out=np.ones_like(joint), where=other > 0)
+            scores[view] = np.log(np.maximum(ratio, 2.0**-60))
+        self.offer_dual(replace(self.dual, scores=scores))
+        return self.status == "certified"
 
     def certificate(self) -> Certificate:
         return Certificate(
@@ -174,9 +203,9 @@ class Certificate:
             "dual": None if self.dual is None else self.dual.to_dict(),
             "claim": {
                 "status": self.status,
-                "lower": verify.encode(self.lower),
-                "upper": verify.encode(self.upper),
-                "terms": {k: [verify.encode(x) for x in ends] for k, ends in self.terms.items()},
+                "lower": _end(self.lower),
+                "upper": _end(self.upper),
+                "terms": {k: [_end(x) for x in ends] for k, ends in self.terms.items()},
             },
         }
         body = _finite(body)
@@ -214,6 +243,11 @@ class Certificate:
         if problems:
             raise ValueError("not verified: " + "; ".join(problems))
         return True
+
+
+def _end(end: float) -> float | str:
+    """Return an end as JSON can hold it: infinities as strings."""
+    return end if math.isfinite(end) else str(end)
 
 
 def _finite(value: Any) -> Any:

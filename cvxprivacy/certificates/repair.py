@@ -49,35 +49,58 @@ class ExactChannel:
 
 
 def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel | None:
-    """Round to the grid of 2⁻⁵², rows summing to one within the entry bounds.
+    """Round to integers over 2⁵², rows summing to one within the entry bounds.
 
-    None if the bounds of some row leave no such row on the grid.
+    Over a finer power of two where the bounds themselves need one (an entry fixed at 0.3);
+    None if no row of sum one is within the bounds.
     """
-    n, m = program.n, program.m
-    low, high = np.zeros((n, m), np.int64), np.full((n, m), DENOMINATOR)
+    k = np.nan_to_num(np.asarray(channel, float), nan=0.0, posinf=1.0, neginf=0.0)
+    k = np.clip(k, 0.0, 1.0)
+    sums = k.sum(axis=1, keepdims=True)
+    k = np.where(sums > 0, k / np.where(sums > 0, sums, 1.0), 1.0 / program.m)
+    shape = (program.n, program.m)
+    low, high = np.zeros(shape, np.int64), np.full(shape, DENOMINATOR)
     if program.lower is not None:
         low = np.ceil(program.lower * DENOMINATOR).astype(np.int64)
     if program.upper is not None:
         high = np.floor(program.upper * DENOMINATOR).astype(np.int64)
-    if (low > high).any() or (low.sum(axis=1) > DENOMINATOR).any():
+    numerators = _fill(np.rint(k * DENOMINATOR).astype(np.int64), low, high, DENOMINATOR)
+    if numerators is not None:
+        return ExactChannel(numerators)
+    bounds = [b.ravel() for b in (program.lower, program.upper) if b is not None]
+    fine = max(Fraction(b).denominator for b in np.concatenate(bounds).tolist())
+    scale = max(fine, DENOMINATOR)  # both are powers of two
+
+    def exact(values: FloatArray) -> np.ndarray:
+        return np.array(
+            [[int(Fraction(v) * scale) for v in row] for row in values.tolist()], object
+        )
+
+    low = exact(np.zeros(shape) if program.lower is None else program.lower)
+    high = exact(np.ones(shape) if program.upper is None else program.upper)
+    numerators = _fill(exact(k), low, high, scale)
+    return None if numerators is None else ExactChannel(numerators, scale)
+
+
+def _fill(
+    numerators: np.ndarray, low: np.ndarray, high: np.ndarray, total: int
+) -> np.ndarray | None:
+    """Clip to the bounds and move the largest entries until every row sums to ``total``."""
+    if (low > high).any():
         return None
-    if (high.astype(float).sum(axis=1) < DENOMINATOR).any():
-        return None
-    k = np.nan_to_num(np.asarray(channel, float), nan=0.0, posinf=1.0, neginf=0.0)
-    k = np.clip(k, 0.0, 1.0)
-    sums = k.sum(axis=1, keepdims=True)
-    k = np.where(sums > 0, k / np.where(sums > 0, sums, 1.0), 1.0 / m)
-    numerators = np.clip(np.rint(k * DENOMINATOR).astype(np.int64), low, high)
-    for s in np.flatnonzero(numerators.sum(axis=1) != DENOMINATOR):
+    numerators = np.clip(numerators, low, high)
+    for s in range(len(numerators)):
         row = numerators[s]
-        missing = DENOMINATOR - int(row.sum())
-        for y in np.argsort(-row, kind="stable"):  # the largest entries feel it least
-            move = int(np.clip(row[y] + missing, low[s, y], high[s, y])) - int(row[y])
-            row[y] += move
-            missing -= move
+        missing = total - sum(row.tolist())
+        for y in np.argsort(-row, kind="stable") if missing else ():
+            old = int(row[y])
+            row[y] = min(max(old + missing, int(low[s, y])), int(high[s, y]))
+            missing -= int(row[y]) - old
             if not missing:
                 break
-    return ExactChannel(numerators)
+        if missing:
+            return None
+    return numerators
 
 
 def repair(

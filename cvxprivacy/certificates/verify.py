@@ -1,21 +1,16 @@
 """Recompute both ends of a proof from program, primal and dual alone.
 
-``python -m cvxprivacy.certificates.verify proof.json`` reads a certificate, forgets every
-number it claims, and proves its own lower and upper end in ball arithmetic (python-flint,
-128 bits) from three things: the program's data, a channel in integers over a common
-denominator, and multipliers that may be anything.  Only then are the claims compared.
+``python -m cvxprivacy.certificates.verify proof.json`` forgets every number that a certificate
+claims and proves its own ends in ball arithmetic (128 bits) from the program's data, a channel
+in integers over a common denominator, and multipliers that may be anything:
 
-The solve itself uses the same functions, so there is one statement of what is proved:
+* upper end: the channel meets the simple set in integers, every row in balls (linear rows in
+  rationals where a ball cannot tell), and its objective bounds the minimum from above;
+* lower end: Σ_s min_K {Σ_k ω_k Σ_v p(v,s) log(r/π) + p(s)(C_0 + Σ_j λ_j C_j)} − Σ_j λ_j b_j for
+  any posteriors r and λ ≥ 0, as Φ_k ≥ Σ_v J_v log(r_v/π_v).  With the objective's weight 0 a
+  positive value is a contradiction of the constraints.
 
-* upper end: the channel is checked against the simple set in integers and against every row
-  in balls (linear rows in exact rationals where the ball cannot tell); the objective there
-  is an upper bound of the minimum;
-* lower end: for any posteriors r and multipliers λ ≥ 0,
-  Σ_s min_K { Σ_k ω_k Σ_v p(v,s) log(r/π) + p(s)(C_0 + Σ_j λ_j C_j) } − Σ_j λ_j b_j, since
-  Φ_k ≥ Σ_v J_v log(r_v/π_v) for every r.  With objective 0 a positive value is a
-  contradiction, hence a proof of infeasibility.
-
-Uses the standard library and python-flint only.
+Solving uses the same functions.  Needs the standard library and python-flint only.
 """
 
 from __future__ import annotations
@@ -23,6 +18,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -35,7 +32,16 @@ from flint import arb, arb_mat, fmpq, fmpq_mat, fmpz_mat
 SCHEMA = "cvxprivacy/certificate/1"
 TOLERANCE = {"default": 1e-6, "high": 1e-9}
 PRECISION = 128
+_OUTPUTS = 1_000_000  # a short file must not ask for all memory
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
+
+_MALFORMED = (
+    *(ValueError, TypeError, LookupError, AttributeError),
+    *(ArithmeticError, MemoryError, RecursionError),
+)
+
+_FIELDS = {"schema", "software", "accuracy", "program", "primal", "dual", "claim", "sha256"}
+_NUMBER = re.compile(r"-?\d{1,2000}(/\d{1,2000})?")
 
 Matrix = list[list[Any]]
 
@@ -70,14 +76,16 @@ def _outward(end: arb, side: float) -> float:
 
 def status(lower: float, upper: float, tolerance: float) -> str:
     """Return what a pair of proved ends amounts to; ``tolerance`` is in their units."""
-    if not (math.isfinite(lower) and math.isfinite(upper)):
+    if not (math.isfinite(lower) and math.isfinite(upper) and lower <= upper):
         return "uncertified"
     return "certified" if upper - lower <= tolerance else "loose"
 
 
-def encode(end: float) -> float | str:
-    """Return an end as JSON can hold it: infinities as strings that ``float`` reads."""
-    return end if math.isfinite(end) else str(end)
+def decode(end: Any) -> float:
+    """Return an end of a claim exactly, or raise ``UnprovableError``."""
+    if end in ("inf", "-inf") or (isinstance(end, float) and math.isfinite(end)):
+        return float(end)
+    raise UnprovableError(f"{end!r} is no end of an enclosure")
 
 
 def _ball(number: float, radius: float) -> arb:
@@ -87,13 +95,7 @@ def _ball(number: float, radius: float) -> arb:
 
 
 class ChannelProof:
-    """The exact program behind a dictionary of data, and the ends it proves.
-
-    Parameters
-    ----------
-    program : mapping
-        ``ChannelProgram.to_dict()`` or the same read from JSON.
-    """
+    """The exact program behind ``ChannelProgram.to_dict()``, and the ends it proves."""
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         flint.ctx.prec = PRECISION
@@ -107,18 +109,25 @@ class ChannelProof:
             raise UnprovableError("the law has a negative or infinite atom")
         self.mass = [_sum(map(arb, column)) for column in zip(*self.atoms, strict=True)]
         self.total = _sum(self.mass)
-        if not all(p > 0 for p in self.mass):
-            raise UnprovableError("a letter without mass")
+        if not all(p > 0 for p in self.mass) or not 0 < self.m <= _OUTPUTS:
+            raise UnprovableError("a letter without mass, or a number of outputs out of range")
         self.views: dict[str, tuple[arb_mat, list[arb]]] = {}
         for name in program["views"]:
             seen, masses = self.view(name, arb)
             self.views[name] = arb_mat(seen), [mass / _sum(masses) for mass in masses]
         self._costs: dict[tuple[int, float], arb_mat | None] = {}
-        for name, row in {"": program["objective"], **program["rows"]}.items():
-            sense, term = row.get("sense", "<="), row.get("term", row)
+        rows = [("objective", "<=", program["objective"])]
+        rows += [(name, row["sense"], row["term"]) for name, row in program["rows"].items()]
+        for name, sense, term in rows:
             negative = any(not w >= 0 for view in term["weights"] for w in self.weights(term, view))
             if sense not in ("<=", "==") or negative or (sense == "==" and term["weights"]):
-                raise UnprovableError(f"{name or 'the objective'} is not convex")
+                raise UnprovableError(f"{name} is not convex")
+        for name, row in program["rows"].items():
+            if row["per_output"] and any(row["term"]["constant"]):
+                raise UnprovableError(f"{name} has a constant for every output")
+        for aux in program["auxiliaries"].values():
+            if aux["kind"] not in ("ratio", "maximum"):
+                raise UnprovableError(f"no auxiliary of kind {aux['kind']!r} is known")
 
     # ---- the program, in balls or in rationals -------------------------------------------
 
@@ -126,10 +135,15 @@ class ChannelProof:
         """Return p(v, s)·total and the reference masses of a view."""
         view = self.program["views"][name]
         labels = view["labels"]
+        tables = [labels, view["reference"] or labels]
+        if any(type(v) is not int or v < -1 for table in tables for row in table for v in row):
+            raise UnprovableError(f"view {name} has a label that is no whole number ≥ −1")
         size = 1 + max(label for row in labels for label in row)
+        if size > len(self.atoms) * self.n:
+            raise UnprovableError(f"view {name} has more labels than there are atoms")
         seen = [[number(0)] * self.n for _ in range(size)]
         masses = [number(0)] * size
-        for rows in zip(labels, view["reference"] or labels, self.atoms, strict=True):
+        for rows in zip(*tables, self.atoms, strict=True):
             for s, (v, r, atom) in enumerate(zip(*rows, strict=True)):
                 if atom and v >= 0:
                     seen[v][s] += number(atom)
@@ -140,6 +154,8 @@ class ChannelProof:
         return seen, masses
 
     def weights(self, term: Mapping[str, Any], view: str) -> list[float]:
+        if view not in self.views:
+            raise UnprovableError(f"no view {view!r}")
         weights = term["weights"].get(view, 0.0)
         weights = weights if isinstance(weights, list) else [weights] * self.m
         if len(weights) != self.m or not all(map(math.isfinite, weights)):
@@ -176,6 +192,8 @@ class ChannelProof:
         bounds = bound if isinstance(bound, list) else [bound] * count
         if len(bounds) != count:
             raise UnprovableError(f"{len(bounds)} bounds where {count} are needed")
+        if not all(isinstance(b, str) and _NUMBER.fullmatch(b) for b in bounds):
+            raise UnprovableError("a bound that is no fraction")
         return [_rational(Fraction(b)) for b in bounds]
 
     def scale(self) -> float:
@@ -184,7 +202,10 @@ class ChannelProof:
         information = sum(max(self.weights(term, view)) for view in term["weights"])
         flat = [] if term["cost"] is None else list(_flatten(term["cost"]))
         span = max(flat) - min(flat) if flat else 0.0
-        return float(arb(information) / self.units) + span or 1.0
+        scale = float(arb(information) / self.units) + span or 1.0
+        if not math.isfinite(scale):
+            raise UnprovableError("the objective's scale is not finite")
+        return scale
 
     def upper(self, primal: Mapping[str, Any]) -> Evaluation:
         """Evaluate a channel: ``numerators`` (n, m) over ``denominator``, in integers."""
@@ -215,13 +236,17 @@ class ChannelProof:
                     beta = self.weights(term, view)
                     omega = [o + x * b for o, x, b in zip(omega, lam, beta, strict=True)]
             if not all(o.is_zero() for o in omega):
-                scores = _table(dual["scores"].get(view), len(reference), m)
+                scores = _table(dual["scores"].get(view), len(reference), m, _CLIP)
                 g += matrix.transpose() * _log_posterior(scores, reference, omega) / self.units
         for term, lam in parts:
             cost = self.cost(term)
             if cost is not None and not all(x.is_zero() for x in lam):
                 same = all(x == lam[0] for x in lam)
-                g += cost * lam[0] if same else arb_mat(_map(_times, cost.tolist(), [lam] * self.n))
+                g += (
+                    cost * lam[0]
+                    if same
+                    else arb_mat(_map(operator.mul, cost.tolist(), [lam] * self.n))
+                )
         table = g.tolist()
         for name, aux in program["auxiliaries"].items():
             table, value = self._auxiliary(aux, dual["auxiliaries"].get(name), table)
@@ -277,17 +302,8 @@ class ChannelProof:
 class Evaluation:
     """A channel put into a program: what holds there, and what each term is worth.
 
-    Attributes
-    ----------
-    objective : arb
-        Enclosure of the objective, an upper bound of the minimum if ``feasible``.
-    terms : dict of str to arb
-    violation : dict of str to list of arb
-        term − bound of every row, per output where the row is; likewise of auxiliaries.
-    broken : list of str
-        Constraints that are not proved to hold.
-    feasible : bool
-        Nothing is broken.
+    ``objective`` and ``terms`` are balls; ``violation`` is term − bound of each constraint (per
+    output where it is); ``broken`` names what is not proved to hold, ``feasible`` if nothing.
     """
 
     def __init__(self, proof: ChannelProof, numerators: Matrix, denominator: int) -> None:
@@ -355,7 +371,7 @@ class Evaluation:
         proof, cost = self.proof, self.proof.cost(term)
         value = [arb(0)] * proof.m
         if cost is not None:
-            products = _map(_times, cost.tolist(), self._channel.tolist())
+            products = _map(operator.mul, cost.tolist(), self._channel.tolist())
             value = [_sum(column) / proof.total for column in zip(*products, strict=True)]
         for view in term["weights"]:
             weighted = zip(value, proof.weights(term, view), self.phi(view), strict=True)
@@ -377,7 +393,7 @@ class Evaluation:
         inexact = row["radius"] or term["cost_radius"] or term["constant"][1]
         if term["weights"] or inexact or term["cost"] is None:
             return False
-        products = _map(_times, proof.weighted(term["cost"], _rational), self._k)
+        products = _map(operator.mul, proof.weighted(term["cost"], _rational), self._k)
         value = [sum(column, fmpq(0)) for column in zip(*products, strict=True)]
         total = sum((_rational(a) for atoms in proof.atoms for a in atoms), fmpq(0)) * self._den
         if not row["per_output"]:
@@ -424,26 +440,25 @@ def _log_posterior(scores: Matrix, reference: list[arb], omega: list[arb]) -> ar
     return arb_mat(columns).transpose()
 
 
-def _table(values: Any, rows: int, columns: int) -> Matrix:
-    """Return a matrix of clipped finite floats of the shape wanted, zeros if it is not one."""
+def _table(values: Any, rows: int, columns: int, limit: float = math.inf) -> Matrix:
+    """Return a matrix of finite floats within ±limit, zeros if it has another shape."""
     fits = isinstance(values, list) and len(values) == rows
     if not fits or any(not isinstance(row, list) or len(row) != columns for row in values):
         return [[0.0] * columns] * rows
-    return [[max(-_CLIP, min(_CLIP, _finite(x))) for x in row] for row in values]
+    return [[max(-limit, min(limit, _finite(x))) for x in row] for row in values]
 
 
 def _finite(x: Any) -> float:
-    return float(x) if isinstance(x, int | float) and math.isfinite(x) else 0.0
+    try:
+        return float(x) if isinstance(x, int | float) and math.isfinite(x) else 0.0
+    except OverflowError:  # an integer beyond every float
+        return 0.0
 
 
 def _map(function: Callable[..., Any], *tables: Matrix) -> Matrix:
     return [
         [function(*cell) for cell in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)
     ]
-
-
-def _times(a: Any, b: Any) -> Any:
-    return a * b
 
 
 def _sum(values: Iterable[arb]) -> arb:
@@ -482,20 +497,21 @@ def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
     dual, primal = document["dual"], document["primal"]
     lower, upper, terms = -math.inf, math.inf, {}
     bound = arb.neg_inf() if dual is None else proof.lower(dual)
+    tolerance = TOLERANCE[document["accuracy"]] * proof.scale()
     if dual is not None and not dual["objective"]:
         found = "infeasible" if bound > 0 else "uncertified"
-        return {
-            "status": found,
-            "lower": math.inf if bound > 0 else lower,
-            "upper": upper,
-            "terms": {},
-        }
-    lower = floor(bound)
-    if primal is not None and (evaluation := proof.upper(primal)).feasible:
-        upper = ceil(evaluation.objective)
-        terms = {k: [floor(v), ceil(v)] for k, v in evaluation.terms.items()}
-    found = status(lower, upper, TOLERANCE[document["accuracy"]] * proof.scale())
-    return {"status": found, "lower": lower, "upper": upper, "terms": terms}
+        lower = math.inf if bound > 0 else lower
+    else:
+        lower = floor(bound)
+        if primal is not None:
+            evaluation = proof.upper(primal)
+            if not evaluation.feasible:
+                raise UnprovableError(f"the channel breaks {', '.join(evaluation.broken)}")
+            upper = ceil(evaluation.objective)
+            terms = {k: [floor(v), ceil(v)] for k, v in evaluation.terms.items()}
+        found = status(lower, upper, tolerance)
+    ends = {"lower": lower, "upper": upper, "terms": terms}
+    return {"status": found, "tolerance": tolerance, **ends}
 
 
 def disagreements(document: Mapping[str, Any]) -> list[str]:
@@ -503,21 +519,32 @@ def disagreements(document: Mapping[str, Any]) -> list[str]:
     if document.get("schema") != SCHEMA:
         return [f"schema is {document.get('schema')!r}, not {SCHEMA!r}"]
     found = []
-    if document.get("sha256") != digest(document):
-        found.append("sha256 does not match: the file was changed after it was written")
     try:
+        if document.get("sha256") != digest(document):
+            found.append("sha256 does not match: the file was changed after it was written")
         proved, claim = recompute(document), document["claim"]
+        if set(document) != _FIELDS or set(claim) != {"status", "lower", "upper", "terms"}:
+            found.append("a field is unknown or missing")
         if claim["status"] != proved["status"]:
             found.append(f"status {claim['status']!r} is claimed, {proved['status']!r} is proved")
-        ends = {"value": (claim["lower"], claim["upper"], proved["lower"], proved["upper"])}
+        ends = [("the value", claim["lower"], claim["upper"], proved["lower"], proved["upper"])]
         for name in {**claim["terms"], **proved["terms"]}:
-            ends[name] = (*claim["terms"][name], *proved["terms"][name])
-        for name, (low, high, lower, upper) in ends.items():
-            if not (float(low) <= lower and upper <= float(high)):
+            ends.append((name, *claim["terms"][name], *proved["terms"][name]))
+        for name, low, high, lower, upper in ends:
+            if not (decode(low) <= lower and upper <= decode(high)):
                 found.append(f"{name} in [{low}, {high}] is claimed, [{lower}, {upper}] is proved")
-    except (UnprovableError, LookupError, TypeError, ValueError, AttributeError) as error:
+        wide = decode(claim["upper"]) - decode(claim["lower"]) > proved["tolerance"]
+        if claim["status"] == "certified" and wide:
+            found.append("certified is claimed of ends too far apart")
+    except _MALFORMED as error:
         found.append(f"not a certificate: {type(error).__name__}: {error}")
     return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -530,10 +557,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in paths:
         try:
             with open(path, encoding="utf-8") as file:
-                document = json.load(file)
+                document = json.load(file, object_pairs_hook=_once)
             if not isinstance(document, dict):
                 raise ValueError("not a JSON object")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             print(f"{path}: unreadable: {error}", file=sys.stderr)
             return 2
         problems = disagreements(document)

@@ -63,12 +63,17 @@ class ChannelProblem:
             raise InputError("source", f"a {type(source).__name__}", "pass a DiscreteSource")
         if encoder not in ("x", "wx"):
             raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
+        try:
+            criteria = tuple(criteria)
+        except TypeError:
+            raise InputError("criteria", f"{criteria!r}", "pass a list of criteria") from None
         for i, criterion in enumerate(criteria):
             if not isinstance(criterion, Criterion):
-                raise InputError("criteria", f"{criterion!r} is none", "pass criteria", where=i)
+                remedy = "pass criteria such as LeakageCap(0.1)"
+                raise InputError("criteria", f"{criterion!r} is no criterion", remedy, where=i)
         nat(units)
         self.source, self.encoder, self.units = source, encoder, units
-        self.criteria = tuple(criteria)
+        self.criteria = criteria
         d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
         self.measure = d.fitted(len(source.w), source.x)
         self._letters()
@@ -216,16 +221,24 @@ class ChannelProblem:
     @cached_property
     def least_distortion(self) -> float:
         """D_min = E min_x̂ d, the least budget that is feasible, rounded up to a float."""
+        return self._least(self.distortion)
+
+    def _least(self, term: Term) -> float:
+        """Return the least value of a linear term over the entry bounds, rounded up."""
         program = self.program
-        best = program.cost(self.distortion).argmin(axis=1)
-        cost = np.broadcast_to(
-            self._cost if self._cost.ndim == 3 else self._cost[None], (*self._law.shape, program.m)
+        cost = program.mass[:, None] * program.cost(term)
+        channel = program.least(cost)[0]
+        atomic = term.cost if term.cost is not None else np.zeros((program.n, program.m))
+        layers = np.broadcast_to(
+            atomic if atomic.ndim == 3 else atomic[None], (*program.law.shape, program.m)
         )
         value = total = Fraction(0)
-        for (atom, s), mass in np.ndenumerate(self._law):
+        for (atom, s), mass in np.ndenumerate(program.law):
             total += Fraction(float(mass))
-            value += Fraction(float(mass)) * Fraction(float(cost[atom, s, best[s]]))
-        exact = value / total
+            for y in np.flatnonzero(channel[s]):
+                price = Fraction(float(layers[atom, s, y])) * Fraction(float(channel[s, y]))
+                value += Fraction(float(mass)) * price
+        exact = value / total + Fraction(term.constant)
         return float(exact) if Fraction(float(exact)) >= exact else math.nextafter(exact, math.inf)
 
     @cached_property
@@ -273,7 +286,7 @@ class ChannelProblem:
         CertificationError
             If no finite enclosure was proved; it carries the best bounds.
         """
-        if certify not in (True, False, "warn"):
+        if not isinstance(certify, bool) and certify != "warn":
             raise InputError("certify", f"{certify!r}", 'use True, "warn" or False')
         outcome = solve(
             self.program,
@@ -337,12 +350,15 @@ class ChannelProblem:
         names = [name for name in program.rows if np.any(np.asarray(dual.multipliers[name]) != 0)]
         if len(names) == 1 and program.rows[names[0]].linear:
             row = program.rows[names[0]]
-            cost = program.mass[:, None] * program.cost(row.term)
-            least = float((cost * program.least(cost)[0]).sum()) + row.term.constant
-            bound = float(program.rows[names[0]].bounds(program.m))
-            digits = 6 if least - bound > 1e-5 * max(abs(least), abs(bound)) else 17
+            bound, least = float(row.bounds(program.m)), self._least(row.term)
+            least_said = next(
+                text for digits in range(6, 18) if float(text := f"{least:.{digits}g}") >= least
+            )
+            bound_said = next(
+                text for digits in range(6, 18) if float(text := f"{bound:.{digits}g}") < least
+            )
             return (
-                f"{names[0]} {bound:.{digits}g} is below {least:.{digits}g}, the least "
+                f"{names[0]} {bound_said} is below {least_said}, the least "
                 f"{row.term.name} of any release"
             )
         said = []

@@ -58,7 +58,7 @@ class PrivacyDistortion(ChannelProblem):
     >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
     >>> solution = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve()
     >>> solution.status, round(solution.value, 4)
-    ('certified', 0.0958)
+    ('certified', 0.0956)
     """
 
     def __init__(
@@ -73,7 +73,8 @@ class PrivacyDistortion(ChannelProblem):
         units: str = "bits",
     ) -> None:
         if (budget is None) == (price is None):
-            raise InputError("budget", "needed without price", "pass budget or price, not both")
+            found = "neither budget nor price" if budget is None else "both budget and price"
+            raise InputError("budget", found, "pass exactly one of budget= and price=")
         self.budget = None if budget is None else number(budget, "budget")
         self.price = None if price is None else number(price, "price", zero=False)
         super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)

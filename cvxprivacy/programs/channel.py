@@ -308,10 +308,15 @@ class Dual:
 
     def violation(self, program: ChannelProgram) -> float:
         """Return the largest amount by which a multiplier has the wrong sign."""
-        signed = [self.multipliers.get(k) for k, r in program.rows.items() if r.sense == "<="]
-        signed += [a for parts in self.auxiliaries.values() for a in parts]
-        worst = [np.max(-np.asarray(a, float), initial=0.0) for a in signed if a is not None]
-        return float(max(worst, default=0.0))
+        signed = {name: row for name, row in program.rows.items() if row.sense == "<="}
+        worst = 0.0
+        for name, row in signed.items():
+            lam = _as(self.multipliers.get(name), (program.m,) if row.per_output else ())
+            worst = max(worst, float(np.max(-lam)))
+        for name in program.auxiliaries:
+            for part in self.auxiliaries.get(name, ()):
+                worst = max(worst, float(np.max(-_as(part, (program.n, program.m)))))
+        return worst
 
     def to_dict(self) -> dict[str, Any]:
         return {

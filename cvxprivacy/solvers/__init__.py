@@ -93,6 +93,15 @@ def solve(
         raise InputError("method", f"{method!r} is unknown", f"use one of {METHODS}")
     if accuracy not in ("default", "high"):
         raise InputError("accuracy", f"{accuracy!r} is unknown", 'use "default" or "high"')
+    if solver != "CLARABEL":  # which is always there, and CVXPY takes a second to import
+        from cvxprivacy.solvers.conic import installed_solvers
+
+        if solver not in installed_solvers():
+            known = ", ".join(installed_solvers())
+            raise InputError("solver", f"{solver!r} is not installed", f"use one of {known}")
+    if not isinstance(solver_options or {}, Mapping):
+        remedy = "pass a mapping such as {'max_iter': 100}"
+        raise InputError("solver_options", f"{solver_options!r}", remedy)
     prover = Prover(program, accuracy)
     log: list[str] = []
     for dual in closed.contradictions(program):
@@ -133,11 +142,8 @@ def _conic(
     verbose: bool,
     log: list[str],
 ) -> None:
-    from cvxprivacy.solvers.conic import ConicModel, installed_solvers
+    from cvxprivacy.solvers.conic import ConicModel
 
-    if solver not in installed_solvers():
-        known = ", ".join(installed_solvers())
-        raise InputError("solver", f"{solver!r} is not installed", f"use one of {known}")
     program = prover.program
     model = ConicModel(program) if build is None else build()
     anchored = not _needs_anchor(program)
@@ -149,7 +155,7 @@ def _conic(
             prover.offer_dual(dual)
         if channel is not None:
             prover.offer_channel(channel)
-        if prover.status == "certified":
+        if prover.status == "certified" or prover.offer_posteriors():
             return
         if not anchored:
             anchored = True

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from cvxprivacy.errors import InputError
 from cvxprivacy.information import nat
 from cvxprivacy.programs import ChannelProgram, Dual, Row, Term
 from cvxprivacy.programs.channel import FloatArray
@@ -68,16 +69,20 @@ class ConicModel:
         self.constraints: dict[str, cp.Constraint] = {}
         self.parameters: dict[str, cp.Parameter] = {}
         self.letters = _weighty(program)
+        self._all: list[cp.Constraint] = []
+        self._own: dict[tuple[str, str], cp.Constraint] = {}
         self._labels: dict[str, npt.NDArray[np.intp]] = {}
         self._spans: dict[str, tuple[float, float]] = {}
         self._build()
-        self.problem = cp.Problem(cp.Minimize(self._objective), list(self.constraints.values()))
+        self.problem = cp.Problem(cp.Minimize(self._objective), self._all)
 
     # ---- building ------------------------------------------------------------------------
 
     def _name(self, name: str, constraint: cp.Constraint) -> cp.Constraint:
+        """Label a constraint and list it; rows come last, so that their names are theirs."""
         constraint.set_label(name)
         self.constraints[name] = constraint
+        self._all.append(constraint)
         return constraint
 
     def _build(self) -> None:
@@ -101,10 +106,10 @@ class ConicModel:
             self._name("bounded", slack >= -1.0)
         else:
             self._objective = cp.sum(self._columns(program.objective, self.scale, shift=True))
-        for name, row in program.rows.items():
-            self._row(name, row, slack)
         for name, aux in program.auxiliaries.items():
             self._auxiliary(name, aux.kind, aux.bound, slack)
+        for name, row in program.rows.items():
+            self._row(name, row, slack)
         self.set_bounds(program.rows)
 
     def _view(self, view: str) -> None:
@@ -119,7 +124,7 @@ class ConicModel:
         conditional = sparse.csr_array(matrix[labels] / self._mass[None, :])
         self._name(f"joint[{view}]", j == conditional @ self.variables["Q"])
         self._name(f"total[{view}]", q == cp.sum(j, axis=0, keepdims=True))
-        self._name(f"view[{view}]", cp.ExpCone(-t, j, pi @ q))
+        self._own["view", view] = self._name(f"view[{view}]", cp.ExpCone(-t, j, pi @ q))
 
     def _columns(self, term: Term, span: float, *, shift: bool) -> cp.Expression:
         """Return term(y)/span, costs shifted to a minimum of 0 where that is a constant."""
@@ -145,19 +150,23 @@ class ConicModel:
         left = self._columns(row.term, span, shift=shift)
         left = left if row.per_output else cp.sum(left)
         bound = self.parameters[name] = cp.Parameter(left.shape, name=f"bound[{name}]")
-        self._name(name, left == bound if row.sense == "==" else left - slack <= bound)
+        constraint = left == bound if row.sense == "==" else left - slack <= bound
+        self._own["row", name] = self._name(name, constraint)
 
     def _auxiliary(self, name: str, kind: str, bound: float, slack: Any) -> None:
         q, p = self.variables["Q"], self._mass[:, None]
         letter = f"{'a' if kind == 'ratio' else 'u'}[{name}]"
         x = self.variables[letter] = cp.Variable((1, self.program.m), name=letter, nonneg=True)
         if kind == "ratio":
-            self._name(f"{name}.floor", p @ x <= q + slack * p)
-            self._name(f"{name}.cap", q <= bound * (p @ x) + slack * p)
-            self._name(f"{name}.total", cp.sum(x) <= 1.0)
+            parts = {
+                "floor": p @ x <= q + slack * p,
+                "cap": q <= bound * (p @ x) + slack * p,
+                "total": cp.sum(x) <= 1.0,
+            }
         else:
-            self._name(f"{name}.cap", q <= p @ x)
-            self._name(f"{name}.total", cp.sum(x) - slack <= bound)
+            parts = {"cap": q <= p @ x, "total": cp.sum(x) - slack <= bound}
+        for part, constraint in parts.items():
+            self._own[part, name] = self._name(f"{name}.{part}", constraint)
 
     def set_bounds(self, rows: Mapping[str, Row]) -> None:
         """Fill the parameters from the bounds of ``rows`` (of the program, or moved ones)."""
@@ -182,7 +191,7 @@ class ConicModel:
         An output of mass 1e-12 breaks criteria per output; an anchor must not have any.
         """
         even = cp.minimum(cp.sum(self.variables["Q"], axis=0), 1.0 / self.program.m)
-        rows = [*self.constraints.values(), self.variables["tau"] <= slack]
+        rows = [*self._all, self.variables["tau"] <= slack]
         return _run(cp.Problem(cp.Maximize(cp.sum(even)), rows), solver, options, False)
 
     def channel(self) -> FloatArray | None:
@@ -208,14 +217,14 @@ class ConicModel:
         scores = {view: self._scores(view) for view in program.views}
         multipliers: dict[str, Any] = {}
         for name in program.rows:
-            value = self.constraints[name].dual_value
+            value = self._own["row", name].dual_value
             if value is None:
                 return None
             multipliers[name] = np.asarray(value, float) * self.scale / self._spans[name][1]
         auxiliaries: dict[str, list[FloatArray]] = {}
         for name, aux in program.auxiliaries.items():
             parts = ("floor", "cap") if aux.kind == "ratio" else ("cap",)
-            values = [self.constraints[f"{name}.{part}"].dual_value for part in parts]
+            values = [self._own[part, name].dual_value for part in parts]
             if any(value is None for value in values):
                 return None
             auxiliaries[name] = [np.asarray(value, float) * self.scale for value in values]
@@ -224,7 +233,7 @@ class ConicModel:
     def _scores(self, view: str) -> FloatArray:
         """Return log(r/π) from the dual of ExpCone(−T, J, πq), guarded against log 0."""
         scores = np.zeros((self.program.views[view].size, self.program.m))
-        cone = self.constraints.get(f"view[{view}]")
+        cone = self._own.get(("view", view))
         if cone is None or any(part.value is None for part in cone.dual_variables):
             return scores
         u, v, _ = (np.asarray(part.value, float) for part in cone.dual_variables)
@@ -233,6 +242,7 @@ class ConicModel:
         psi = np.where(np.isfinite(psi), np.clip(psi, -1e4, 1e4), 0.0)
         scores[self._labels[view]] = psi
         scores -= scores.max(axis=0)
+        scores[self.program.view_matrix(view).sum(axis=1) == 0] = -1e3  # never seen: r = 0
         scores -= np.log(self.program.reference(view) @ np.exp(scores))
         return np.logaddexp(np.log1p(-_GUARD) + scores, np.log(_GUARD))
 
@@ -254,6 +264,9 @@ def _run(problem: cp.Problem, solver: str, options: Mapping[str, Any], verbose: 
             name = type(error).__name__
             if not isinstance(error, Exception) and name != "PanicException":
                 raise
+            if options and isinstance(error, TypeError | AttributeError | KeyError):
+                remedy = f"pass settings that {solver} knows"
+                raise InputError("solver_options", f"{name}: {error}", remedy) from error
             return f"{name}: {error}"
     return str(problem.status)
 

@@ -1,0 +1,929 @@
+"""The proof file: written whole, read by anyone, and believed in nothing that it claims."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import math
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.programs import Auxiliary, ChannelProgram, Row, Term, View
+from cvxprivacy.solvers import solve
+
+INF = math.inf
+Document = dict[str, Any]
+
+
+# ---- three documents ---------------------------------------------------------------------
+
+
+def plain() -> Certificate:
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1, units="nats")
+    return problem.solve().certificate
+
+
+def rich() -> Certificate:
+    """Return a certificate with every kind of field in it."""
+    rng = np.random.default_rng(1)
+    law = rng.integers(1, 9, (2, 3)).astype(float)
+    w, x = np.tile([[0], [1]], (1, 3)), np.tile([0, 1, 2], (2, 1))
+    d = np.array([[0.0, 0.5, 1.0], [0.5, 0.0, 0.5], [1.0, 0.5, 0.0]])
+    layers = np.stack([d, d + 0.25])
+    partial = np.where(x == 2, -1, w)
+    program = ChannelProgram(
+        law=law,
+        outputs=3,
+        views={"W": View(w), "X": View(x), "P": View(partial, w)},
+        objective=Term(
+            "sum",
+            {"W": 1.0, "P": np.array([0.5, 0.25, 0.0])},
+            cost=layers,
+            cost_radius=1e-14,
+            constant=0.125,
+            constant_radius=1e-15,
+        ),
+        rows={
+            "budget": Row(Term("distortion", cost=d), "<=", 0.75, radius=1e-15),
+            "leak": Term("risk", {"W": 1.0}, constant=0.5) <= Fraction(4, 3),
+            "t": Row(
+                Term("t", {"X": 1.0}, cost=np.full((3, 3), -1.0)),
+                "<=",
+                (0.0, 0.125, 0.0),
+                per_output=True,
+            ),
+            "mean": Term("mean", cost=np.tile([0.0, 1.0, 2.0], (3, 1))) == 1,
+        },
+        lower=np.full((3, 3), 1 / 64),
+        upper=np.array([[1.0, 1.0, 0.875], [1.0, 1.0, 1.0], [0.875, 1.0, 1.0]]),
+        auxiliaries={
+            "ldp": Auxiliary("ratio", 9.0, 1e-15),
+            "maximal": Auxiliary("maximum", 2.0, 1e-15),
+        },
+        terms={"risk": Term("risk", {"W": 1.0}), "distortion": Term("distortion", cost=d)},
+    )
+    return solve(program).certificate
+
+
+def contradiction() -> Certificate:
+    rng = np.random.default_rng(21)
+    source = cpv.DiscreteSource(rng.dirichlet(np.ones(6)).reshape(2, 3))
+    d = 1 - np.eye(3)
+    problem = cpv.PrivacyDistortion(source, d, budget=0.1, criteria=[cpv.LeakageCap(1e-3)])
+    return problem.solve(certify=False).certificate
+
+
+BUILD = {"plain": plain, "rich": rich, "infeasible": contradiction}
+
+
+@pytest.fixture(scope="module")
+def certificates() -> dict[str, Certificate]:
+    found = {name: build() for name, build in BUILD.items()}
+    statuses = ["certified", "certified", "infeasible"]
+    assert [c.status for c in found.values()] == statuses
+    return found
+
+
+@pytest.fixture(scope="module")
+def documents(certificates: dict[str, Certificate]) -> dict[str, Document]:
+    found = {k: json.loads(json.dumps(c.document())) for k, c in certificates.items()}
+    for document in found.values():
+        assert verify.disagreements(document) == []
+    return found
+
+
+def signed(document: Document) -> Document:
+    return {**document, "sha256": verify.digest(document)}
+
+
+# ---- the file ----------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_the_file_is_its_owners(
+    umask: int, certificates: dict[str, Certificate], tmp_path: Path
+) -> None:
+    before = os.umask(umask)
+    try:
+        path = certificates["plain"].to_json(tmp_path / "proof.json")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        path.chmod(0o644)
+        certificates["plain"].to_json(path)  # nor does an older, open one leave it so
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("place", ["write", "replace"])
+@pytest.mark.parametrize("older", [None, "an older proof"])
+def test_the_file_is_written_whole_or_not_at_all(
+    place: str,
+    older: str | None,
+    certificates: dict[str, Certificate],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    target = tmp_path / "proof.json"
+    if older is not None:
+        target.write_text(older)
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OSError("no space left on device")
+
+    if place == "replace":
+        monkeypatch.setattr(Path, "replace", fail)
+    else:
+        real = os.fdopen
+
+        def full(*args: Any, **options: Any) -> Any:
+            file = real(*args, **options)
+            file.write("{")
+            file.close()
+            return real(os.open(os.devnull, os.O_RDONLY), "r")  # cannot be written
+
+        monkeypatch.setattr(os, "fdopen", full)
+    with pytest.raises(OSError, match=r"no space|not writable"):
+        certificates["plain"].to_json(target)
+    monkeypatch.undo()
+    left = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert left == ({} if older is None else {"proof.json": older})
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_the_file_says_what_the_certificate_says(
+    name: str, certificates: dict[str, Certificate], tmp_path: Path
+) -> None:
+    certificate = certificates[name]
+    path = certificate.to_json(str(tmp_path / "proof.json"))
+    assert path == tmp_path / "proof.json"
+    text = path.read_text(encoding="utf-8")
+    document = json.loads(text, parse_constant=lambda s: pytest.fail(f"{s} is not JSON"))
+    assert document == certificate.document()
+    assert document["sha256"] == verify.digest(document)
+    assert verify.disagreements(document) == []
+    assert certificate.verify()
+    claim = document["claim"]
+    assert (claim["status"], float(claim["lower"]), float(claim["upper"])) == (
+        certificate.status,
+        certificate.lower,
+        certificate.upper,
+    )
+
+
+def test_a_certificate_that_overstates_does_not_verify(
+    certificates: dict[str, Certificate],
+) -> None:
+    honest = certificates["plain"]
+    given = (honest.program, honest.accuracy, honest.status)
+    rest = (honest.primal, honest.dual, honest.terms, honest.raw)
+    assert Certificate(*given, honest.lower, honest.upper, *rest).verify()
+    step = math.nextafter(honest.lower, INF), math.nextafter(honest.upper, -INF)
+    for lower, upper in ((step[0], honest.upper), (honest.lower, step[1])):
+        with pytest.raises(ValueError, match="not verified"):
+            Certificate(*given, lower, upper, *rest).verify()
+
+
+# ---- a fresh process ---------------------------------------------------------------------
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cvxprivacy.certificates.verify", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_a_fresh_process_verifies(
+    name: str, certificates: dict[str, Certificate], tmp_path: Path
+) -> None:
+    path = certificates[name].to_json(tmp_path / "proof.json")
+    done = run(str(path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"verified, {certificates[name].status}" in done.stdout
+
+
+def test_the_process_needs_the_standard_library_and_flint_only(
+    certificates: dict[str, Certificate], tmp_path: Path
+) -> None:
+    path = certificates["rich"].to_json(tmp_path / "proof.json")
+    program = (
+        "import runpy, sys\n"
+        f"sys.argv = ['verify', {str(path)!r}]\n"
+        "try:\n"
+        "    runpy.run_module('cvxprivacy.certificates.verify', run_name='__main__')\n"
+        "except SystemExit as end:\n"
+        "    print(end.code, *sorted({name.split('.')[0] for name in sys.modules}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    code, *modules = done.stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert {"flint", "cvxprivacy"} <= set(modules)
+    assert not {"numpy", "scipy", "cvxpy", "matplotlib", "clarabel", "scs"} & set(modules)
+
+
+def test_exit_codes(documents: dict[str, Document], tmp_path: Path) -> None:
+    good, forged, broken = (tmp_path / f"{name}.json" for name in ("good", "forged", "broken"))
+    good.write_text(json.dumps(documents["plain"]))
+    wrong = copy.deepcopy(documents["plain"])
+    wrong["claim"]["lower"] += 1e-3
+    forged.write_text(json.dumps(signed(wrong)))
+    broken.write_text("{")
+    assert run(str(good)).returncode == 0
+    done = run(str(forged))
+    assert done.returncode == 1
+    assert "NOT verified" in done.stdout
+    assert "is claimed" in done.stdout
+    assert run(str(broken)).returncode == 2
+    assert run(str(tmp_path / "none.json")).returncode == 2
+    assert run(str(tmp_path)).returncode == 2
+    assert run().returncode == 2
+    assert run("--help").returncode == 0
+    assert run(str(good), str(good)).returncode == 0
+    assert run(str(good), str(forged)).returncode == 1
+    assert run(str(forged), str(good)).returncode == 1
+    assert run(str(forged), str(broken)).returncode == 2
+
+
+UNREADABLE: dict[str, bytes] = {
+    "empty": b"",
+    "truncated": b'{"schema": "cvxprivacy/certificate/1", "program": {',
+    "binary": bytes(range(256)),
+    "list": b"[1, 2]",
+    "number": b"1",
+    "null": b"null",
+    "deep": b"[" * 100_000,
+    "deep object": b'{"a":' * 100_000,
+    "long integer": b'{"a": ' + b"9" * 100_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_no_traceback_for_what_is_no_document(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    path.write_bytes(UNREADABLE[kind])
+    done = run(str(path))
+    assert done.returncode == 2
+    assert "unreadable" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def put(*path: Any, value: Any) -> Callable[[Document], None]:
+    """Return what writes ``value`` at a path into a document; "*" is the first key there."""
+
+    def change(document: Document) -> None:
+        here: Any = document
+        for key in path[:-1]:
+            here = here[next(iter(here)) if key == "*" else key]
+        here[path[-1]] = value
+
+    return change
+
+
+ROW = ("program", "rows", "*")
+MALFORMED: dict[str, Callable[[Document], None]] = {
+    "no schema": lambda d: d.pop("schema"),
+    "schema 2": put("schema", value="cvxprivacy/certificate/2"),
+    "no program": lambda d: d.pop("program"),
+    "no claim": lambda d: d.pop("claim"),
+    "no dual": lambda d: d.pop("dual"),
+    "no primal": lambda d: d.pop("primal"),
+    "program list": put("program", value=[]),
+    "program null": put("program", value=None),
+    "kind": put("program", "kind", value="covariance"),
+    "units": put("program", "units", value="bans"),
+    "accuracy": put("accuracy", value="perfect"),
+    "accuracy list": put("accuracy", value=[]),
+    "surrogate": put("software", value="\ud800"),
+    "law empty": put("program", "law", value=[]),
+    "law of no letters": put("program", "law", value=[[], []]),
+    "law nan": put("program", "law", 0, 0, value=math.nan),
+    "law infinite": put("program", "law", 0, 0, value=INF),
+    "law negative": put("program", "law", 0, 0, value=-0.1),
+    "law huge": put("program", "law", 0, 0, value=10**400),
+    "law string": put("program", "law", 0, 0, value="0.4"),
+    "law ragged": put("program", "law", 0, value=[1.0]),
+    "law zero": put("program", "law", value=[[0.0, 0.0], [0.0, 0.0]]),
+    "outputs 0": put("program", "outputs", value=0),
+    "outputs negative": put("program", "outputs", value=-1),
+    "outputs infinite": put("program", "outputs", value=INF),
+    "outputs nan": put("program", "outputs", value=math.nan),
+    "outputs huge": put("program", "outputs", value=10**16),
+    "outputs larger": put("program", "outputs", value=10**30),
+    "label nan": put("program", "views", "W", "labels", 1, 1, value=math.nan),
+    "label float": put("program", "views", "W", "labels", 0, 0, value=0.5),
+    "label string": put("program", "views", "W", "labels", 0, 0, value="0"),
+    "label null": put("program", "views", "W", "labels", 0, 0, value=None),
+    "label beyond": put("program", "views", "W", "labels", 0, 0, value=7),
+    "labels unseen": put("program", "views", "W", "labels", value=[[-1, -1], [-1, -1]]),
+    "labels empty": put("program", "views", "W", "labels", value=[]),
+    "labels short": put("program", "views", "W", "labels", value=[[0, 0]]),
+    "reference beyond": put("program", "views", "W", "reference", value=[[0, 0], [2, 2]]),
+    "reference missing": put("program", "views", "W", "reference", value=[[0, 0], [0, 0]]),
+    "no views": put("program", "views", value={}),
+    "unknown view": put("program", "objective", "weights", value={"none": 1.0}),
+    "weight nan": put("program", "objective", "weights", "W", value=math.nan),
+    "weight infinite": put("program", "objective", "weights", "W", value=INF),
+    "weight negative": put("program", "objective", "weights", "W", value=-1.0),
+    "weight huge": put("program", "objective", "weights", "W", value=10**400),
+    "weights short": put("program", "objective", "weights", "W", value=[1.0]),
+    "constant huge": put("program", "objective", "constant", value=[10**400, 0.0]),
+    "constant radius": put("program", "objective", "constant", value=[0.0, -1.0]),
+    "constant short": put("program", "objective", "constant", value=[0.0]),
+    "bound zero division": put(*ROW, "bound", value="1/0"),
+    "bound nan": put(*ROW, "bound", value="nan"),
+    "bound infinite": put(*ROW, "bound", value="inf"),
+    "bound float infinite": put(*ROW, "bound", value=INF),
+    "bound float nan": put(*ROW, "bound", value=math.nan),
+    "bound empty": put(*ROW, "bound", value=""),
+    "bound null": put(*ROW, "bound", value=None),
+    "bounds": put(*ROW, "bound", value=["1", "2"]),
+    "row radius": put(*ROW, "radius", value=-1.0),
+    "row radius infinite": put(*ROW, "radius", value=INF),
+    "sense": put(*ROW, "sense", value=">="),
+    "cost huge": put(*ROW, "term", "cost", 0, 0, value=10**400),
+    "cost nan": put(*ROW, "term", "cost", 0, 0, value=math.nan),
+    "cost string": put(*ROW, "term", "cost", 0, 0, value="0"),
+    "cost ragged": put(*ROW, "term", "cost", 0, value=[0.0]),
+    "cost empty": put(*ROW, "term", "cost", value=[]),
+    "cost radius": put(*ROW, "term", "cost_radius", value=-1e-9),
+    "cost radius infinite": put(*ROW, "term", "cost_radius", value=INF),
+    "cost radius huge": put(*ROW, "term", "cost_radius", value=10**400),
+    "lower infinite": put("program", "lower", value=[[0.0, 0.0], [0.0, INF]]),
+    "lower nan": put("program", "lower", value=[[0.0, 0.0], [0.0, math.nan]]),
+    "lower short": put("program", "lower", value=[[0.0, 0.0]]),
+    "auxiliary kind": put("program", "auxiliaries", value={"a": {"kind": "b", "bound": [2, 0]}}),
+    "auxiliary bound": put(
+        "program", "auxiliaries", value={"a": {"kind": "ratio", "bound": [math.nan, 0]}}
+    ),
+    "numerator infinite": put("primal", "numerators", 0, 0, value=INF),
+    "numerator nan": put("primal", "numerators", 0, 0, value=math.nan),
+    "numerator null": put("primal", "numerators", 0, 0, value=None),
+    "numerator negative": put("primal", "numerators", 0, value=[-1, 2**52 + 1]),
+    "denominator 0": put("primal", "denominator", value=0),
+    "denominator infinite": put("primal", "denominator", value=INF),
+    "numerators empty": put("primal", "numerators", value=[]),
+    "multiplier huge": put("dual", "multipliers", "budget", value=10**400),
+    "multipliers list": put("dual", "multipliers", value=[]),
+    "score huge": put("dual", "scores", "W", 0, 0, value=10**400),
+    "scores null": put("dual", "scores", value=None),
+    "claim null": put("claim", value=None),
+    "claim nan": put("claim", "lower", value=math.nan),
+    "claim huge": put("claim", "upper", value=-(10**400)),
+    "claim string": put("claim", "lower", value="x"),
+    "claim list": put("claim", "lower", value=[]),
+    "claim terms": put("claim", "terms", value=[]),
+    "claim term short": put("claim", "terms", "risk", value=[0.0]),
+    "claim term missing": lambda d: d["claim"]["terms"].pop("risk"),
+    "claim term unknown": put("claim", "terms", "other", value=[0.0, 1.0]),
+    "claim status": put("claim", "status", value="proved"),
+}
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_what_is_malformed_is_refused(kind: str, documents: dict[str, Document]) -> None:
+    document = copy.deepcopy(documents["plain"])
+    MALFORMED[kind](document)
+    if kind != "surrogate":  # such a text has no digest
+        document = signed(document)
+    assert verify.disagreements(document)
+
+
+def test_no_traceback_for_what_is_malformed(documents: dict[str, Document], tmp_path: Path) -> None:
+    paths = []
+    for number, change in enumerate(MALFORMED.values()):
+        document = copy.deepcopy(documents["plain"])
+        change(document)
+        paths.append(tmp_path / f"{number}.json")
+        paths[-1].write_text(json.dumps(document))
+    done = run(*map(str, paths))
+    assert "Traceback" not in done.stderr, done.stderr[-300:]
+    assert done.returncode == 1
+    assert done.stdout.count("NOT verified") == len(MALFORMED)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of a process are POSIX's")
+@pytest.mark.parametrize(
+    "place", [("program", "views", "W", "labels", 0, 0), ("program", "outputs")], ids=lambda p: p[1]
+)
+def test_a_small_file_asks_for_no_large_memory(
+    place: tuple[Any, ...], documents: dict[str, Document], tmp_path: Path
+) -> None:
+    import resource
+
+    def limits() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+
+    document = copy.deepcopy(documents["plain"])
+    put(*place, value=10**9)(document)
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(signed(document)))
+    command = [sys.executable, "-m", "cvxprivacy.certificates.verify", str(path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, preexec_fn=limits, timeout=120, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert "MemoryError" not in done.stdout
+    assert done.returncode == 1
+
+
+# ---- forgeries ---------------------------------------------------------------------------
+
+
+def claim_what_is_computed(document: Document) -> None:
+    """Make the claims those that the verifier itself computes."""
+    proved = verify.recompute(document)
+    document["claim"] = {
+        "status": proved["status"],
+        "lower": verify.encode(proved["lower"]),
+        "upper": verify.encode(proved["upper"]),
+        "terms": {k: [verify.encode(x) for x in ends] for k, ends in proved["terms"].items()},
+    }
+
+
+def concave(document: Document) -> None:
+    """State min −I(W; X̂), whose minimum is negative, with 0 at a constant channel."""
+    program = document["program"]
+    program["objective"]["weights"], program["rows"] = {"W": -1.0}, {}
+    document["dual"] |= {"multipliers": {}, "scores": {}}
+    document["primal"] = {"numerators": [[1, 0], [1, 0]], "denominator": 1}
+
+
+def idle_row(**changes: Any) -> Document:
+    term = {"name": "", "weights": {}, "cost": None, "cost_radius": 0.0, "constant": [0.0, 0.0]}
+    return {
+        "term": term,
+        "sense": "<=",
+        "bound": "1",
+        "radius": 0.0,
+        "per_output": False,
+        **changes,
+    }
+
+
+def second_term_in_the_objective(document: Document) -> None:
+    concave(document)
+    document["program"]["objective"]["term"] = {"weights": {}}
+    claim_what_is_computed(document)
+
+
+def row_without_a_name(document: Document) -> None:
+    concave(document)
+    document["program"]["rows"] = {"": idle_row()}
+    claim_what_is_computed(document)
+
+
+def term_named_value(document: Document) -> None:
+    document["program"]["terms"]["value"] = document["program"]["terms"]["distortion"]
+    claim_what_is_computed(document)
+    document["claim"] |= {"lower": 123.0, "upper": 124.0}
+
+
+def constant_in_a_row_per_output(document: Document) -> None:
+    row = document["program"]["rows"]["budget"]
+    row |= {"per_output": True, "bound": "1/2"}
+    row["term"]["constant"] = [1.0, 0.0]
+    document["dual"]["multipliers"]["budget"] = [100.0, 100.0]
+    claim_what_is_computed(document)
+
+
+def contradiction_by_a_constant_in_a_row_per_output(document: Document) -> None:
+    constant_in_a_row_per_output(document)
+    document["dual"]["objective"] = 0
+    claim_what_is_computed(document)
+
+
+def certified_but_wide(document: Document) -> None:
+    document["claim"] |= {"lower": -1e9, "upper": 1e9}
+
+
+def unknown_view(document: Document) -> None:
+    document["program"]["objective"]["weights"] = {"none": 1.0}
+    document["primal"] = None
+    claim_what_is_computed(document)
+
+
+def unknown_view_in_a_row(document: Document) -> None:
+    document["program"]["rows"]["other"] = idle_row(
+        term={**idle_row()["term"], "weights": {"none": 1.0}}
+    )
+    document["primal"] = None
+    claim_what_is_computed(document)
+
+
+def unknown_auxiliary(document: Document) -> None:
+    document["program"]["auxiliaries"] = {"a": {"kind": "none", "bound": [2.0, 0.0]}}
+    document["dual"] = None
+    claim_what_is_computed(document)
+
+
+def negative_weight_in_a_row(document: Document) -> None:
+    document["program"]["rows"]["other"] = idle_row(
+        term={**idle_row()["term"], "weights": {"W": -1.0}}, bound="-1/10"
+    )
+    document["dual"]["multipliers"]["other"] = 10.0
+    claim_what_is_computed(document)
+
+
+def equality_with_information(document: Document) -> None:
+    document["program"]["rows"]["other"] = idle_row(
+        term={**idle_row()["term"], "weights": {"W": 1.0}}, sense="==", bound="1/100"
+    )
+    document["dual"]["multipliers"]["other"] = -10.0
+    claim_what_is_computed(document)
+
+
+def negative_multiplier(document: Document) -> None:
+    document["dual"]["multipliers"]["budget"] *= -1
+    document["primal"] = None
+    claim_what_is_computed(document)
+    document["claim"]["lower"] = 0.01
+
+
+FORGERIES = [
+    second_term_in_the_objective,
+    row_without_a_name,
+    term_named_value,
+    constant_in_a_row_per_output,
+    contradiction_by_a_constant_in_a_row_per_output,
+    certified_but_wide,
+    unknown_view,
+    unknown_view_in_a_row,
+    unknown_auxiliary,
+    negative_weight_in_a_row,
+    equality_with_information,
+    negative_multiplier,
+]
+
+
+@pytest.mark.parametrize("forge", FORGERIES, ids=lambda f: f.__name__)
+def test_a_forged_document_is_refused(
+    forge: Callable[[Document], None], documents: dict[str, Document]
+) -> None:
+    document = copy.deepcopy(documents["plain"])
+    try:
+        forge(document)
+    except verify.UnprovableError:
+        return  # refused already where its ends are computed
+    assert verify.disagreements(signed(document))
+
+
+def test_ends_that_cross_are_no_certificate() -> None:
+    """Where lower > upper something is broken, so nothing is certified."""
+    assert verify.status(0.0, 1e-7, 1e-6) == "certified"
+    assert verify.status(0.0, 1e-5, 1e-6) == "loose"
+    assert verify.status(1.0, 0.0, 1e-6) != "certified"
+
+
+# ---- every field ------------------------------------------------------------------------
+
+
+class Judge:
+    """A document judged in plain floats, by formulas that share nothing with the verifier."""
+
+    def __init__(self, document: Document) -> None:
+        program = self.program = document["program"]
+        law = np.array(program["law"], dtype=float)
+        self.law, self.n, self.m = law / law.sum(), law.shape[1], int(program["outputs"])
+        self.nat = {"nats": 1.0, "bits": 1 / math.log(2)}[program["units"]]
+        self.document = document
+
+    def cost(self, term: Document) -> np.ndarray:
+        if term["cost"] is None:
+            return np.zeros((self.n, self.m))
+        cost = np.array(term["cost"], dtype=float)
+        if cost.ndim == 2 or len(cost) == 1:
+            return self.law.sum(axis=0)[:, None] * cost.reshape(self.n, self.m)
+        return np.einsum("ls,lsy->sy", self.law, cost)
+
+    def view(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        view = self.program["views"][name]
+        labels = np.array(view["labels"])
+        reference = labels if not view["reference"] else np.array(view["reference"])
+        seen, pi = np.zeros((labels.max() + 1, self.n)), np.zeros(labels.max() + 1)
+        for (atom, s), mass in np.ndenumerate(self.law):
+            if labels[atom, s] >= 0:
+                seen[labels[atom, s], s] += mass
+            if reference[atom, s] >= 0:
+                pi[reference[atom, s]] += mass
+        return seen, pi / pi.sum()
+
+    def phi(self, name: str, channel: np.ndarray) -> np.ndarray:
+        seen, pi = self.view(name)
+        value = np.zeros(self.m)
+        for y, joint in enumerate((seen @ channel).T):
+            for j, p in zip(joint, pi, strict=True):
+                value[y] += j * math.log(j / p / joint.sum()) * self.nat if j > 0 else 0.0
+        return value
+
+    def columns(self, term: Document, channel: np.ndarray) -> np.ndarray:
+        value = (self.cost(term) * channel).sum(axis=0)
+        for view, weight in dict(term["weights"]).items():
+            value = value + np.asarray(weight, dtype=float) * self.phi(view, channel)
+        return value
+
+    def bounds(self, row: Document) -> np.ndarray:
+        bound = row["bound"] if isinstance(row["bound"], list) else [row["bound"]]
+        return np.array([float(Fraction(b)) for b in bound])
+
+    def upper(self) -> float:
+        """Return the objective at the channel, infinite if that is not feasible."""
+        primal, program = self.document["primal"], self.program
+        if primal is None:
+            return INF
+        channel = np.array([[int(k) for k in row] for row in primal["numerators"]], dtype=float)
+        if not int(primal["denominator"]) > 0 or channel.min() < 0:
+            return INF
+        channel /= float(primal["denominator"])
+        off = [abs(channel.sum(axis=1) - 1).max()]
+        for name, sign in (("lower", 1.0), ("upper", -1.0)):
+            if program[name]:
+                off.append((sign * (np.array(program[name], dtype=float) - channel)).max())
+        for row in program["rows"].values():
+            value = self.columns(row["term"], channel)
+            if not row["per_output"]:
+                value = value.sum(keepdims=True) + row["term"]["constant"][0]
+            gap = value - self.bounds(row)
+            off.append((abs(gap) if row["sense"] == "==" else gap).max())
+        top, low = channel.max(axis=0), channel.min(axis=0)
+        for aux in program["auxiliaries"].values():
+            bound = float(aux["bound"][0])
+            off.append((top - bound * low).max() if aux["kind"] == "ratio" else top.sum() - bound)
+        if max(off) > 1e-11:
+            return INF
+        objective = program["objective"]
+        return float(self.columns(objective, channel).sum() + objective["constant"][0])
+
+    def lower(self) -> float:
+        """Return the bound of the multipliers, or of the same cut at ±10000, if that is better."""
+        return max(self.bound(INF), self.bound(1e4))
+
+    def bound(self, most: float) -> float:
+        """Return the bound of the multipliers; those that are no numbers are 0."""
+        dual, program, n, m = self.document["dual"], self.program, self.n, self.m
+        parts = [(program["objective"], np.full(m, float(bool(dual["objective"]))))]
+        constant = program["objective"]["constant"][0] * parts[0][1][0]
+        for name, row in program["rows"].items():
+            given = dual["multipliers"].get(name)
+            many = row["per_output"] and isinstance(given, list)
+            lam = numbers(given, (m,) if many else ())
+            lam = lam if row["sense"] == "==" else np.maximum(lam, 0.0)
+            parts.append((row["term"], np.broadcast_to(lam, m)))
+            gap = lam * (row["term"]["constant"][0] - self.bounds(row))
+            constant += float((np.broadcast_to(gap, m) if row["per_output"] else gap).sum())
+        g = sum(lam * self.cost(term) for term, lam in parts)
+        for name in program["views"]:
+            seen, pi = self.view(name)
+            table = np.clip(numbers(dual["scores"].get(name), (len(pi), m)), -1e4, 1e4)
+            table = table - table.max(axis=0)
+            log_ratio = table - np.log((pi[:, None] * np.exp(table)).sum(axis=0))
+            omega = sum(
+                lam * np.asarray(dict(t["weights"]).get(name, 0.0), float) for t, lam in parts
+            )
+            g = g + omega * (seen.T @ log_ratio) * self.nat
+        mass = self.law.sum(axis=0)[:, None]
+        for name, aux in program["auxiliaries"].items():
+            count, bound = (2 if aux["kind"] == "ratio" else 1), float(aux["bound"][0])
+            given = dual["auxiliaries"].get(name)
+            given = given if isinstance(given, list) and len(given) == count else [None] * count
+            first, *rest = (mass * np.clip(numbers(part, (n, m)), 0.0, most) for part in given)
+            if aux["kind"] == "ratio":
+                g = g + rest[0] - first
+                constant += min(0.0, (first - bound * rest[0]).sum(axis=0).min())
+            else:
+                g = g + first
+                constant -= bound * first.sum(axis=0).max()
+        low = np.zeros((n, m)) if not program["lower"] else np.array(program["lower"], float)
+        high = np.ones((n, m)) if not program["upper"] else np.array(program["upper"], float)
+        if (low.sum(axis=1) > 1).any() or (high.sum(axis=1) < 1).any() or (low > high).any():
+            return INF
+        for s in range(n):  # greedy: from the floors, the cheapest first
+            left = 1 - low[s].sum()
+            constant += float(g[s] @ low[s])
+            for y in np.argsort(g[s]):
+                move = min(left, high[s, y] - low[s, y])
+                constant, left = constant + g[s, y] * move, left - move
+        return float(constant)
+
+    def upholds(self) -> bool:
+        """Say whether the claims are true, up to rounding and the radii."""
+        claim, dual = self.document["claim"], self.document["dual"]
+        low, high = float(claim["lower"]), float(claim["upper"])
+        slack = 1e-9 * max([1.0, *(abs(end) for end in (low, high) if math.isfinite(end))])
+        if claim["status"] == "infeasible":
+            return not dual["objective"] and self.lower() > -slack
+        lower = -INF if dual is None else self.lower()
+        if not (low <= lower + slack and self.upper() - slack <= high):
+            return False
+        finite = math.isfinite(low) and math.isfinite(high)
+        if (claim["status"] == "uncertified") == finite or lower > self.upper() + slack:
+            return False
+        if claim["status"] == "certified" and high - low > 1e-3:
+            return False
+        if not math.isfinite(high):
+            return claim["terms"] == {}
+        return all(self.tells(name, *ends) for name, ends in claim["terms"].items())
+
+    def tells(self, name: str, low: float, high: float) -> bool:
+        primal, term = self.document["primal"], self.program["terms"][name]
+        channel = np.array([[int(k) for k in row] for row in primal["numerators"]], dtype=float)
+        value = self.columns(term, channel / float(primal["denominator"])).sum()
+        value, slack = value + term["constant"][0], 1e-9 * max(1.0, abs(value))
+        return bool(float(low) - slack <= value <= float(high) + slack)
+
+
+def numbers(given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return a table of numbers: zeros in its place if it has another shape, 0 for a non-number."""
+    cells = np.empty(shape, dtype=object)
+    for place in np.ndindex(shape):
+        cell = given
+        for depth, index in enumerate(place):
+            if not isinstance(cell, list) or len(cell) != shape[depth]:
+                return np.zeros(shape)
+            cell = cell[index]
+        number = isinstance(cell, int | float) and math.isfinite(cell)
+        cells[place] = float(cell) if number else 0.0
+    return cells.astype(float)
+
+
+def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path to every leaf, and to every container as well (they can be dropped)."""
+    if path:
+        yield path
+    if isinstance(node, dict | list):
+        for key in list(node) if isinstance(node, dict) else range(len(node)):
+            yield from leaves(node[key], (*path, key))
+
+
+def get(document: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
+def mutations(document: Document) -> Iterator[tuple[str, Document]]:
+    """Yield copies of a document, each changed in one place."""
+
+    def edited(path: tuple[Any, ...], value: Any) -> Document:
+        changed = copy.deepcopy(document)
+        get(changed, path[:-1])[path[-1]] = value
+        return changed
+
+    for path in leaves(document):
+        if path == ("sha256",):
+            continue
+        old, where = get(document, path), "/".join(map(str, path))
+        dropped = copy.deepcopy(document)
+        del get(dropped, path[:-1])[path[-1]]
+        yield f"{where} dropped", dropped
+        news: list[Any] = [None, "x", []]
+        if isinstance(old, bool):
+            news += [not old]
+        elif isinstance(old, int):
+            news += [old + 1, old - 1, -old, old + 0.5, math.nan]
+        elif isinstance(old, float):
+            news += [old * (1 + 1e-3) + 1e-3, old * (1 - 1e-3) - 1e-3, -old, 1e300, math.inf]
+            news += [math.nextafter(old, INF), math.nextafter(old, -INF)]
+        elif isinstance(old, str):
+            news += ["", old + "x", old[:-1], "inf", "-inf", "<=", "==", "1/3", "-1"]
+        elif isinstance(old, list):
+            news += [old[:-1], old + old[-1:], old[::-1]]
+        elif isinstance(old, dict):
+            news += [{}, {**old, "": old}, {**old, "value": next(iter(old.values()), 0)}]
+        for new in news:
+            if json.dumps(new) != json.dumps(old):
+                yield f"{where} = {json.dumps(new)[:40]}", edited(path, new)
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_the_judge_upholds_honest_documents(name: str, documents: dict[str, Document]) -> None:
+    document = documents[name]
+    judge = Judge(document)
+    assert judge.upholds()
+    if name != "infeasible":
+        assert judge.lower() == pytest.approx(document["claim"]["lower"], abs=1e-10)
+        assert judge.upper() == pytest.approx(document["claim"]["upper"], abs=1e-10)
+        overstated = copy.deepcopy(document)
+        overstated["claim"]["lower"] += 1e-6
+        assert not Judge(overstated).upholds()
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_no_field_can_be_changed_unnoticed(name: str, documents: dict[str, Document]) -> None:
+    document = documents[name]
+    changes = 0
+    for where, changed in mutations(document):
+        assert verify.disagreements(changed), f"{where}: not noticed"
+        changes += 1
+    assert changes >= 300
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_no_change_that_is_signed_makes_a_false_claim(
+    name: str, documents: dict[str, Document]
+) -> None:
+    document = documents[name]
+    accepted, refused, false = [], 0, []
+    for where, changed in mutations(document):
+        if verify.disagreements(signed(changed)):
+            refused += 1
+            continue
+        accepted.append(where)
+        try:
+            true = Judge(changed).upholds()
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+            true = False  # what the judge cannot read, nobody should call verified
+        if not true:
+            false.append(where)
+    assert not false, false
+    assert refused >= 200
+    assert accepted  # a worse multiplier's true claim, another name
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_a_new_claim_for_a_changed_program_is_true(
+    name: str, documents: dict[str, Document]
+) -> None:
+    """Whatever the verifier computes from a changed document is true of that document."""
+    judged, false = 0, []
+    for where, changed in mutations(documents[name]):
+        if where.startswith(("claim", "schema", "accuracy")):
+            continue
+        try:
+            claim_what_is_computed(changed)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+            continue  # refused; how is another test's question
+        if verify.disagreements(signed(changed)):
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                true = Judge(changed).upholds()
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+            true = False
+        judged += 1
+        if not true:
+            false.append(where)
+    assert not false, false
+    assert judged >= 50
+
+
+# ---- the verifier itself -----------------------------------------------------------------
+
+SOURCE = Path(verify.__file__).read_text(encoding="utf-8")
+
+
+def test_the_verifier_is_short() -> None:
+    assert sum(bool(line.strip()) for line in SOURCE.splitlines()) < 500
+
+
+def test_the_verifier_imports_the_standard_library_and_flint_only() -> None:
+    names = set()
+    for node in ast.walk(ast.parse(SOURCE)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            names.add(str(node.module).split(".")[0])
+    assert "flint" in names
+    assert names - {"flint"} <= set(sys.stdlib_module_names)
+    assert "__import__" not in SOURCE
+    assert "importlib" not in SOURCE
+
+
+def test_ends_are_rounded_outward() -> None:
+    from flint import arb, fmpq
+
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        sign, power = int(rng.choice([-1, 1])), int(rng.integers(-1150, 890))
+        exact = sign * Fraction(int(rng.integers(1, 2**62)) * 2**60 + 1) * Fraction(2) ** power
+        ball = arb(fmpq(exact.numerator, exact.denominator))
+        low, high = verify.floor(ball), verify.ceil(ball)
+        assert Fraction(low) <= exact <= Fraction(high)
+        assert high - low <= 2 * max(math.ulp(high), math.ulp(low))
+    for value in (0.0, 1.0, 0.1, 5e-324, 1.7976931348623157e308, -0.1):
+        assert verify.floor(arb(value)) == value == verify.ceil(arb(value))
+    huge, nan = arb(10) ** 400, arb("nan")
+    assert verify.floor(huge) <= 1.7976931348623157e308
+    assert verify.ceil(huge) == INF
+    assert verify.ceil(-huge) >= -1.7976931348623157e308
+    assert verify.floor(-huge) == -INF
+    assert (verify.floor(nan), verify.ceil(nan)) == (-INF, INF)
+    both = arb(0.0, 1.0)
+    assert verify.floor(both) <= -1.0
+    assert verify.ceil(both) >= 1.0

@@ -1,0 +1,519 @@
+"""Distortions: entries by hand, metric properties, labels, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import cvxprivacy as cpv
+
+NUMBERS = st.floats(-100, 100).map(lambda x: round(x, 3))
+TREE = {
+    "Paris": ("France", "Europe", "World"),
+    "Lyon": ("France", "Europe", "World"),
+    "Rome": ("Italy", "Europe", "World"),
+    "Lima": ("Peru", "America", "World"),
+}
+
+
+def is_metric(d: np.ndarray) -> None:
+    assert (np.diag(d) == 0).all()
+    assert (d == d.T).all()
+    assert (d[:, None, :] <= d[:, :, None] + d[None, :, :] + 1e-9).all()
+
+
+# ---- any matrix --------------------------------------------------------------------------
+
+
+def test_a_matrix_is_copied_labelled_and_kept_from_writing():
+    matrix = np.array([[0.0, 1.0, 5.0], [2.0, 0.0, 4.0]])
+    d = cpv.Distortion(matrix, outputs=["a", "b", "none"], name="loss")
+    matrix[0, 1] = 9.0
+    assert d.matrix.tolist() == [[0, 1, 5], [2, 0, 4]]
+    assert d.outputs == ["a", "b", "none"]
+    assert "loss" in repr(d)
+    assert "(2, 3)" in repr(d)
+    with pytest.raises(ValueError, match="read-only"):
+        d.matrix[0, 0] = 1.0
+    assert cpv.Distortion(matrix).outputs == [0, 1, 2]
+
+
+def test_a_distortion_scales_and_keeps_its_labels():
+    d = cpv.Distortion([[0, 1, 5], [2, 0, 4]], outputs="abc", name="loss")
+    for scaled in (d * 2.5, 2.5 * d):
+        assert scaled.matrix.tolist() == [[0, 2.5, 12.5], [5, 0, 10]]
+        assert scaled.outputs == list("abc")
+        assert scaled.name == "loss"
+    assert d.matrix[0, 1] == 1
+
+
+@pytest.mark.parametrize("factor", [-1.0, math.nan, math.inf])
+def test_a_factor_must_keep_prices_finite_and_nonnegative(factor):
+    with pytest.raises(cpv.InputError):
+        cpv.hamming(2) * factor
+
+
+@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, -math.inf])
+def test_a_broken_price_is_named(value):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.Distortion([[0, 1, 5], [2, value, 4]])
+    assert caught.value.argument == "distortion"
+    assert caught.value.where == (1, 1)
+    assert str(caught.value).startswith(f"distortion[1, 1]: {value!r} ")
+    assert "nonnegative" in str(caught.value)
+    cube = np.zeros((2, 3, 4))
+    cube[1, 2, 0] = value
+    with pytest.raises(cpv.InputError, match=r"^distortion\[1, 2, 0\]"):
+        cpv.Distortion(cube)
+
+
+@pytest.mark.parametrize("matrix", [[0, 1], 3.0, [[]], np.zeros((1, 1, 1, 1)), None])
+def test_other_shapes_are_refused(matrix):
+    with pytest.raises(cpv.InputError, match=r"^distortion: shape .*\(\|X\|, \|X̂\|\)"):
+        cpv.Distortion(matrix)
+
+
+@pytest.mark.parametrize("matrix", ["hamming", [["a"]], [[0, 1], [1]]])
+def test_what_is_no_matrix_of_numbers_is_refused(matrix):
+    with pytest.raises(cpv.InputError, match="^distortion: not numbers"):
+        cpv.Distortion(matrix)
+
+
+def test_outputs_are_one_label_per_column():
+    with pytest.raises(cpv.InputError, match="^outputs: 2 labels; pass 3"):
+        cpv.Distortion([[0, 1, 5], [2, 0, 4]], outputs=["a", "b"])
+
+
+# ---- numbers -----------------------------------------------------------------------------
+
+
+def test_errors_of_numbers_by_hand():
+    squared = cpv.squared_error([0, 1, 4])
+    assert squared.matrix.tolist() == [[0, 1, 16], [1, 0, 9], [16, 9, 0]]
+    assert squared.outputs == [0, 1, 4]
+    absolute = cpv.absolute_error([0, 1, 4])
+    assert absolute.matrix.tolist() == [[0, 1, 4], [1, 0, 3], [4, 3, 0]]
+    assert absolute.outputs == [0, 1, 4]
+
+
+def test_rows_are_key_letters_and_columns_are_released_ones():
+    squared = cpv.squared_error([0, 1, 4], [1, 3])
+    assert squared.matrix.tolist() == [[1, 9], [0, 4], [9, 1]]
+    assert squared.outputs == [1, 3]
+    absolute = cpv.absolute_error([0, 1, 4], [1, 3])
+    assert absolute.matrix.tolist() == [[1, 3], [0, 2], [3, 1]]
+
+
+def test_errors_of_vectors_by_hand():
+    points = [[0, 0], [3, 4], [1, -1]]
+    squared = cpv.squared_error(points)
+    assert squared.matrix.tolist() == [[0, 25, 2], [25, 0, 29], [2, 29, 0]]
+    assert squared.outputs == [(0, 0), (3, 4), (1, -1)]
+    absolute = cpv.absolute_error(points, [[0, 1]])
+    assert absolute.matrix.tolist() == [[1], [6], [3]]
+    assert absolute.outputs == [(0, 1)]
+    column = cpv.squared_error([[0], [2]])
+    assert column.matrix.tolist() == [[0, 4], [4, 0]]
+
+
+@settings(max_examples=40)
+@given(hnp.arrays(float, hnp.array_shapes(min_dims=1, max_dims=2, max_side=5), elements=NUMBERS))
+def test_errors_of_numbers_are_distances(values):
+    absolute, squared = cpv.absolute_error(values).matrix, cpv.squared_error(values).matrix
+    assert absolute.shape == squared.shape == (len(values), len(values))
+    is_metric(absolute)
+    is_metric(np.sqrt(squared))
+    rows = np.atleast_2d(values.T).T
+    for i, j in np.ndindex(squared.shape):
+        taxi = sum(abs(a - b) for a, b in zip(rows[i], rows[j], strict=True))
+        assert absolute[i, j] == pytest.approx(taxi)
+        assert squared[i, j] == pytest.approx(math.dist(rows[i], rows[j]) ** 2)
+
+
+@pytest.mark.parametrize("function", [cpv.squared_error, cpv.absolute_error])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_broken_number_is_named(function, value):
+    with pytest.raises(cpv.InputError) as caught:
+        function([0.0, 1.0, value])
+    assert str(caught.value).startswith("values[2")
+    assert repr(value) in str(caught.value)
+    assert "finite" in str(caught.value)
+    with pytest.raises(cpv.InputError) as caught:
+        function([0.0, 1.0], [value, 0.0])
+    assert str(caught.value).startswith("outputs[0")
+    assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize("function", [cpv.squared_error, cpv.absolute_error])
+@pytest.mark.parametrize("values", [["a", "b"], [], np.zeros((2, 2, 2)), [[1], [1, 2]]])
+def test_letters_that_stand_for_no_number_are_refused(function, values):
+    with pytest.raises(cpv.InputError, match="^values: .*number"):
+        function(values)
+
+
+def test_released_letters_have_as_many_coordinates():
+    with pytest.raises(cpv.InputError, match="^outputs: 1 coordinates; pass 2"):
+        cpv.squared_error([[0, 0], [1, 1]], [0, 1])
+
+
+# ---- letters -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_hamming_counts_changes(size):
+    d = cpv.hamming(size)
+    assert d.outputs == list(range(size))
+    is_metric(d.matrix)
+    assert d.matrix.sum() == size * (size - 1)
+    assert set(np.unique(d.matrix)) <= {0.0, 1.0}
+
+
+def test_hamming_of_labels():
+    d = cpv.hamming(["single", "married", ("divorced", 2)])
+    assert d.outputs == ["single", "married", ("divorced", 2)]
+    assert d.matrix.tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+
+
+def test_ordinal_is_the_share_of_ranks():
+    d = cpv.ordinal(["low", "middle", "high"])
+    assert d.matrix.tolist() == [[0, 0.5, 1], [0.5, 0, 0.5], [1, 0.5, 0]]
+    assert d.outputs == ["low", "middle", "high"]
+    assert cpv.ordinal(1).matrix.tolist() == [[0]]
+    six = cpv.ordinal(6)
+    is_metric(six.matrix)
+    assert six.matrix == pytest.approx(cpv.absolute_error(range(6)).matrix / 5)
+    assert six.outputs == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("function", [cpv.hamming, cpv.ordinal])
+@pytest.mark.parametrize("letters", [0, -1, [], ""])
+def test_no_letters_are_refused(function, letters):
+    with pytest.raises(cpv.InputError, match="^letters: no letters.*number"):
+        function(letters)
+
+
+@pytest.mark.parametrize("function", [cpv.hamming, cpv.ordinal])
+def test_a_number_of_letters_may_be_any_integer(function):
+    assert function(np.int64(3)).matrix.shape == (3, 3)
+
+
+@pytest.mark.parametrize("function", [cpv.hamming, cpv.ordinal])
+@pytest.mark.parametrize("letters", [2.5, None])
+def test_what_is_neither_number_nor_letters_is_refused(function, letters):
+    with pytest.raises(cpv.InputError, match="^letters"):
+        function(letters)
+
+
+@pytest.mark.parametrize("function", [cpv.hamming, cpv.ordinal])
+def test_letters_are_distinct(function):
+    with pytest.raises(cpv.InputError, match="^letters.*'a'"):
+        function(["a", "b", "a"])
+
+
+# ---- hierarchies -------------------------------------------------------------------------
+
+
+def test_levels_climbed_until_letters_meet():
+    d = cpv.hierarchy_distance(TREE)
+    assert d.outputs == ["Paris", "Lyon", "Rome", "Lima"]
+    third = 1 / 3
+    expected = [
+        [0, third, 2 * third, 1],
+        [third, 0, 2 * third, 1],
+        [2 * third, 2 * third, 0, 1],
+        [1, 1, 1, 0],
+    ]
+    assert d.matrix == pytest.approx(np.array(expected), abs=1e-15)
+
+
+def test_equal_names_on_different_branches_do_not_meet():
+    tree = {
+        "Paris": ("other", "Europe", "World"),
+        "Lima": ("other", "America", "World"),
+        "Rome": ("Italy", "Europe", "World"),
+    }
+    matrix = cpv.hierarchy_distance(tree).matrix
+    assert matrix[0, 1] == 1.0
+    assert matrix[0, 2] == pytest.approx(2 / 3)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=7))
+def test_a_hierarchy_is_an_ultrametric(branches):
+    tree = {i: ((a, b), a, "root") for i, (a, b) in enumerate(branches)}
+    d = cpv.hierarchy_distance(tree).matrix
+    is_metric(d)
+    assert (d[:, None, :] <= np.maximum(d[:, :, None], d[None, :, :]) + 1e-15).all()
+    for (i, one), (j, other) in itertools.combinations(enumerate(branches), 2):
+        levels = 1 if one == other else 2 if one[0] == other[0] else 3
+        assert d[i, j] == pytest.approx(levels / 3)
+
+
+def test_a_flat_hierarchy_is_hamming():
+    flat = cpv.hierarchy_distance(dict.fromkeys("abc", ("any",)))
+    assert flat.matrix.tolist() == cpv.hamming("abc").matrix.tolist()
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        {},
+        {"a": (), "b": ()},
+        {"a": ("x", "root"), "b": ("root",)},
+    ],
+)
+def test_letters_climb_equally_far(paths):
+    with pytest.raises(cpv.InputError, match="^paths.*path to the root"):
+        cpv.hierarchy_distance(paths)
+
+
+def test_letters_meet_at_one_root():
+    with pytest.raises(cpv.InputError, match="^paths: no common root"):
+        cpv.hierarchy_distance({"a": ("x", "one"), "b": ("x", "other")})
+
+
+# ---- several attributes ------------------------------------------------------------------
+
+PARTS = {
+    "age": cpv.absolute_error([20, 30, 50]),
+    "sex": cpv.Distortion([[0, 1], [7, 0]], outputs=["f", "m"]),
+}
+CELLS = [(50, "f"), (20, "m"), (30, "f")]
+
+
+def test_all_combinations_in_the_order_of_the_attributes():
+    d = cpv.per_attribute(PARTS)
+    assert d.outputs == list(itertools.product([20, 30, 50], ["f", "m"]))
+    place = {cell: i for i, cell in enumerate(d.outputs)}
+    assert d.matrix[place[20, "f"], place[50, "m"]] == 30 + 1
+    assert d.matrix[place[20, "m"], place[50, "f"]] == 30 + 7
+    assert d.matrix[place[30, "m"], place[30, "f"]] == 7
+    assert (np.diag(d.matrix) == 0).all()
+
+
+def test_observed_cells_only():
+    d = cpv.per_attribute(PARTS, CELLS)
+    assert d.outputs == CELLS
+    assert d.matrix.tolist() == [[0, 31, 20], [37, 0, 17], [20, 11, 0]]
+
+
+def test_weights_multiply_attributes():
+    d = cpv.per_attribute(PARTS, CELLS, weights={"age": 0.5, "sex": 2})
+    assert d.matrix.tolist() == [[0, 17, 10], [29, 0, 19], [10, 7, 0]]
+    only = cpv.per_attribute(PARTS, CELLS, weights={"sex": 0})
+    assert only.matrix.tolist() == cpv.absolute_error([50, 20, 30]).matrix.tolist()
+
+
+def test_inputs_name_the_letters_of_a_cell():
+    d = cpv.per_attribute(
+        PARTS, [("old", "f"), ("young", "m")], inputs={"age": ["young", "grown", "old"]}
+    )
+    assert d.matrix.tolist() == [[0, 31], [37, 0]]
+    assert d.outputs == [("old", "f"), ("young", "m")]
+
+
+@settings(max_examples=40)
+@given(
+    st.permutations(list(itertools.product([20, 30, 50], ["f", "m"]))),
+    st.integers(1, 6),
+    st.floats(0, 5),
+    st.floats(0, 5),
+)
+def test_cells_and_weights_agree_with_a_loop(cells, size, of_age, of_sex):
+    cells = cells[:size]
+    d = cpv.per_attribute(PARTS, cells, weights={"sex": of_sex, "age": of_age}).matrix
+    for (i, (age, sex)), (j, (other, gender)) in itertools.product(enumerate(cells), repeat=2):
+        change = 0 if sex == gender else 1 if sex == "f" else 7
+        assert d[i, j] == pytest.approx(of_age * abs(age - other) + of_sex * change)
+
+
+def test_one_attribute_makes_cells_of_one():
+    d = cpv.per_attribute({"sex": cpv.hamming(["f", "m"])})
+    assert d.outputs == [("f",), ("m",)]
+    assert d.matrix.tolist() == [[0, 1], [1, 0]]
+
+
+def test_no_attribute_is_refused():
+    with pytest.raises(cpv.InputError, match="^distortions"):
+        cpv.per_attribute({})
+
+
+@pytest.mark.parametrize("argument", ["weights", "inputs"])
+def test_an_unknown_attribute_is_named(argument):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.per_attribute(PARTS, **{argument: {"height": [1]}})
+    assert caught.value.argument == argument
+    for piece in ("'height'", "age", "sex"):
+        assert piece in str(caught.value)
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+@pytest.mark.parametrize("cells", [None, [(20, "f"), (50, "m")]])
+def test_a_broken_weight_is_named(weight, cells):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.per_attribute(PARTS, cells, weights={"sex": weight})
+    assert caught.value.argument == "weights"
+    assert "sex" in str(caught.value)
+    assert repr(weight) in str(caught.value)
+
+
+def test_a_value_that_no_attribute_has_is_named():
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.per_attribute(PARTS, [(20, "f"), (40, "m")])
+    assert caught.value.argument == "cells"
+    assert "40" in str(caught.value)
+    assert "'age'" in str(caught.value)
+    assert "inputs=" in str(caught.value)
+
+
+@pytest.mark.parametrize("cell", [(20,), (20, "f", 1), 20])
+def test_a_cell_has_one_value_per_attribute(cell):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.per_attribute(PARTS, [(20, "f"), cell])
+    assert caught.value.argument == "cells"
+    assert repr(cell) in str(caught.value)
+
+
+def test_no_cells_are_refused():
+    with pytest.raises(cpv.InputError, match="^cells"):
+        cpv.per_attribute(PARTS, [])
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        cpv.Distortion([[0, 1], [1, 0], [1, 1]]),
+        cpv.Distortion([[0, 1, 1], [1, 0, 1]]),
+        cpv.Distortion(np.zeros((2, 2, 2))),
+    ],
+)
+def test_a_part_releases_its_own_letters(part):
+    with pytest.raises(cpv.InputError, match="^distortions.*'age'"):
+        cpv.per_attribute({"age": part})
+
+
+def test_a_part_has_as_many_inputs_as_rows():
+    with pytest.raises(cpv.InputError, match="^inputs.*'sex'"):
+        cpv.per_attribute(PARTS, inputs={"sex": ["f", "m", "x"]})
+
+
+def test_a_part_is_a_distortion():
+    with pytest.raises(cpv.InputError, match="^distortions.*'sex'"):
+        cpv.per_attribute({"sex": [[0, 1], [1, 0]]})
+
+
+# ---- in a problem ------------------------------------------------------------------------
+
+
+def test_a_square_matrix_releases_the_letters_of_the_source():
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]], x=["a", "b"])
+    problem = cpv.PrivacyDistortion(source, [[0, 1], [1, 0]], budget=0.2)
+    assert problem.measure.outputs == ["a", "b"]
+    wide = cpv.PrivacyDistortion(source, [[0, 1, 2], [1, 0, 2]], budget=0.2)
+    assert wide.measure.outputs == [0, 1, 2]
+
+
+LAW = [[0.1, 0.2, 0.1], [0.3, 0.1, 0.2]]
+
+
+def moves(distortion, x, **options) -> dict:
+    """Return the price of every move between labels, as a problem on letters ``x`` sees it."""
+    source = cpv.DiscreteSource(LAW, w=["u", "v"], x=x)
+    measure = cpv.PrivacyDistortion(source, distortion, budget=9, **options).measure
+    return {
+        (*here, to): measure.matrix[(*places, j)]
+        for here, places in zip(
+            itertools.product(*[source.w, x][-measure.matrix.ndim + 1 :]),
+            np.ndindex(measure.matrix.shape[:-1]),
+            strict=True,
+        )
+        for j, to in enumerate(measure.outputs)
+    }
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["low", "middle", "high"])))
+def test_rows_are_matched_to_the_source_by_label(order):
+    x = ["high", "low", "middle"]
+    prices = moves(cpv.ordinal(["low", "middle", "high"]), x)
+    assert prices["low", "high"] == prices["high", "low"] == 1.0
+    assert prices["low", "middle"] == prices["middle", "high"] == 0.5
+    assert prices["low", "low"] == prices["middle", "middle"] == prices["high", "high"] == 0.0
+    hamming = moves(cpv.hamming(order), x)
+    assert all(price == (here != to) for (here, to), price in hamming.items())
+    tree = {"low": ("few", "all"), "middle": ("few", "all"), "high": ("many", "all")}
+    distances = moves(cpv.hierarchy_distance({letter: tree[letter] for letter in order}), x)
+    assert distances["low", "middle"] == 0.5
+    assert distances["low", "high"] == 1.0
+
+
+def test_labels_of_rows_and_columns_are_two_things():
+    d = cpv.Distortion([[1, 2], [3, 4], [5, 6]], inputs=["c", "a", "b"], outputs=["short", "long"])
+    prices = moves(d, ["a", "b", "c"])
+    assert prices["a", "short"] == 3
+    assert prices["b", "long"] == 6
+    assert prices["c", "long"] == 2
+    assert moves(2 * d, ["a", "b", "c"])["a", "long"] == 8
+    by_place = cpv.Distortion([[1, 2], [3, 4], [5, 6]], outputs=["short", "long"])
+    assert moves(by_place, ["a", "b", "c"])["a", "short"] == 1
+
+
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+def test_rows_that_see_w_are_matched_by_the_label_of_x(encoder):
+    cube = np.arange(12.0).reshape(2, 3, 2)
+    d = cpv.Distortion(cube, inputs=["c", "a", "b"], outputs=["short", "long"])
+    prices = moves(d, ["a", "b", "c"], encoder=encoder)
+    assert prices["u", "a", "short"] == cube[0, 1, 0]
+    assert prices["v", "c", "long"] == cube[1, 0, 1]
+    assert prices["v", "b", "short"] == cube[1, 2, 0]
+
+
+def test_cells_are_matched_whatever_their_order():
+    x = [(20, "m"), (30, "f"), (50, "f")]
+    d = cpv.per_attribute(PARTS, CELLS)
+    prices = moves(d, x)
+    assert prices[(20, "m"), (50, "f")] == 30 + 7
+    assert prices[(50, "f"), (20, "m")] == 30 + 1
+    assert prices[(30, "f"), (50, "f")] == 20
+
+
+def test_a_release_without_error_is_the_table_itself():
+    x = ["high", "low", "middle"]
+    source = cpv.DiscreteSource(LAW, x=x)
+    for d in (cpv.ordinal(["low", "middle", "high"]), cpv.hamming(x[::-1]), cpv.hamming(3)):
+        channel = cpv.PrivacyDistortion(source, d, budget=0).solve().channel
+        assert list(channel.apply(x, seed=0)) == x
+
+
+@pytest.mark.parametrize("letters", [["a", "b", "z"], ["x", "y", "z"]])
+def test_a_letter_of_the_source_without_a_row_is_named(letters):
+    source = cpv.DiscreteSource(LAW, x=["a", "b", "c"])
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.PrivacyDistortion(source, cpv.hamming(letters), budget=0.1)
+    missing = next(x for x in "abc" if x not in letters)
+    assert caught.value.argument == "distortion"
+    assert caught.value.value == missing
+    assert repr(missing) in str(caught.value)
+    assert "label" in str(caught.value)
+
+
+def test_labels_of_rows_fit_the_matrix():
+    with pytest.raises(cpv.InputError, match="^inputs: 2 labels; pass 3"):
+        cpv.Distortion(np.ones((3, 2)), inputs=["a", "b"])
+    with pytest.raises(cpv.InputError, match="^inputs.*'a'"):
+        cpv.Distortion(np.ones((3, 2)), inputs=["a", "b", "a"])
+
+
+def test_the_price_of_an_error_reaches_the_optimum():
+    source = cpv.DiscreteSource([[0.5, 0.0], [0.0, 0.5]])
+    # only 0 → 1 costs: releasing 1 always costs 3 · 1/2
+    problem = cpv.PrivacyDistortion(source, [[0, 3], [0, 0]], budget=0)
+    assert problem.greatest_distortion == 0.0
+    problem = cpv.PrivacyDistortion(source, [[0, 3], [4, 0]], budget=0)
+    assert problem.greatest_distortion == pytest.approx(1.5)
+    assert problem.least_distortion == 0.0

@@ -1,0 +1,521 @@
+"""Sources: from a pmf, from counts, from a table, a Gaussian grid, and W = X."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cvxprivacy as cpv
+
+pd = pytest.importorskip("pandas", reason="the extra `examples` is not installed")
+
+LAW = np.array([[0.1, 0.2, 0.3], [0.05, 0.15, 0.2]])
+CUBE = np.arange(24.0).reshape(2, 3, 4)
+FRAME = pd.DataFrame(
+    {
+        "diagnosis": ["flu", "flu", "cold", "flu", "cold", "none"],
+        "age": [30, 30, 40, 40, 40, 30],
+        "sex": ["f", "m", "f", "f", "f", "m"],
+        "town": ["B", "A", "A", "B", "A", "A"],
+    },
+    index=[7, 7, 3, 1, 0, 100],
+)
+
+
+# ---- from a pmf --------------------------------------------------------------------------
+
+
+def test_rows_are_w_and_columns_are_x():
+    source = cpv.DiscreteSource(LAW)
+    assert source.p_w == pytest.approx([0.6, 0.4])
+    assert source.p_x == pytest.approx([0.15, 0.35, 0.5])
+    assert source.pmf == pytest.approx(LAW)
+    assert source.joint == pytest.approx(LAW)
+    assert (source.w, source.x, source.z) == ([0, 1], [0, 1, 2], None)
+    assert source.names == ("W", "X")
+    assert source.records is None
+    assert source.bias() is None
+
+
+def test_the_third_axis_is_z():
+    source = cpv.DiscreteSource(CUBE / CUBE.sum(), w="ab", x="pqr", z="stuv")
+    assert source.p_w == pytest.approx([66 / 276, 210 / 276])
+    assert source.p_x == pytest.approx([60 / 276, 92 / 276, 124 / 276])
+    assert source.joint == pytest.approx(CUBE.sum(axis=2) / 276)
+    assert (source.w, source.x, source.z) == (list("ab"), list("pqr"), list("stuv"))
+    assert source.names == ("W", "X", "Z")
+
+
+def test_entropy_and_information_by_hand():
+    source = cpv.DiscreteSource([[0.25, 0.25, 0.0], [0.0, 0.0, 0.5]])
+    assert source.entropy() == pytest.approx(1.0, abs=1e-14)
+    assert source.information() == pytest.approx(1.0, abs=1e-14)
+    assert source.entropy(units="nats") == pytest.approx(math.log(2), abs=1e-14)
+    assert source.information(units="nats") == pytest.approx(math.log(2), abs=1e-14)
+    skew = cpv.DiscreteSource([[0.25, 0.0], [0.25, 0.5]])
+    assert skew.entropy() == pytest.approx(2 - 0.75 * math.log2(3), abs=1e-14)
+    assert skew.information() == pytest.approx(1.5 - 0.75 * math.log2(3), abs=1e-14)
+
+
+def test_information_is_of_w_and_x_whatever_z_says():
+    cube = np.zeros((2, 2, 2))
+    cube[0, 0, 0] = cube[0, 1, 1] = cube[1, 0, 1] = cube[1, 1, 0] = 0.25  # z = w xor x
+    assert cpv.DiscreteSource(cube).information() == pytest.approx(0.0, abs=1e-14)
+
+
+@pytest.mark.parametrize("off", [1e-10, -1e-10, 9e-10])
+def test_a_rounded_sum_is_divided_out(off):
+    source = cpv.DiscreteSource([[0.5, 0.25], [0.125, 0.125 + off]])
+    assert abs(source.pmf.sum() - 1) < 1e-15
+    assert source.p_w.sum() == pytest.approx(1.0, abs=1e-15)
+    assert source.p_x[0] == pytest.approx(0.625 / (1 + off), abs=1e-15)
+
+
+@pytest.mark.parametrize("off", [1e-8, -1e-8, 2e-9, -0.1, 99.0])
+def test_a_sum_off_1_is_refused(off):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource([[0.5, 0.25], [0.125, 0.125 + off]])
+    assert caught.value.argument == "pmf"
+    assert caught.value.value == pytest.approx(1 + off, abs=1e-12)
+    assert repr(caught.value.value) in str(caught.value)
+    assert "normalise" in str(caught.value)
+
+
+def test_percentages_are_refused_rather_than_normalised():
+    with pytest.raises(cpv.InputError, match=r"^pmf: .*100\.0.*from_counts"):
+        cpv.DiscreteSource([[40, 10], [10, 40]])
+
+
+def test_the_sum_of_many_small_masses_is_1():
+    source = cpv.DiscreteSource(np.full((100, 1000), 1e-5))
+    assert source.information() == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [(-0.1, "negative"), (math.nan, "finite"), (math.inf, "finite"), (-math.inf, "-inf")],
+)
+@pytest.mark.parametrize("where", [(0, 0), (1, 2)])
+def test_a_broken_probability_is_named(value, word, where):
+    law = LAW.copy()
+    law[where] = value
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource(law)
+    assert caught.value.argument == "pmf"
+    assert caught.value.where == where
+    assert str(caught.value).startswith(f"pmf[{where[0]}, {where[1]}]: {value!r} ")
+    assert word in str(caught.value)
+    assert "nonnegative" in str(caught.value)
+
+
+def test_a_broken_probability_of_three_axes_is_named():
+    law = CUBE / CUBE.sum()
+    law[1, 2, 3] = -0.5
+    with pytest.raises(cpv.InputError, match=r"^pmf\[1, 2, 3\]: -0\.5 "):
+        cpv.DiscreteSource(law)
+
+
+@pytest.mark.parametrize(
+    "law", [[0.5, 0.5], 1.0, [[]], np.zeros((2, 0, 3)), np.full((1, 1, 1, 1), 1.0)]
+)
+def test_other_shapes_are_refused(law):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource(law)
+    assert str(np.shape(law)) in str(caught.value)
+    assert "(|W|, |X|)" in str(caught.value)
+
+
+@pytest.mark.parametrize("law", ["law", [["a", "b"]], [[0.5], [0.25, 0.25]]])
+def test_what_is_no_array_of_numbers_is_refused(law):
+    with pytest.raises(cpv.InputError, match="^pmf: not numbers"):
+        cpv.DiscreteSource(law)
+
+
+def test_no_mass_is_no_law():
+    with pytest.raises(cpv.InputError, match="^pmf: no mass"):
+        cpv.DiscreteSource(np.zeros((2, 2)))
+
+
+def test_the_law_is_a_copy_that_cannot_be_written():
+    law = LAW.copy()
+    source = cpv.DiscreteSource(law)
+    law[0, 0] = 0.0
+    assert source.law[0, 0] == 0.1
+    with pytest.raises(ValueError, match="read-only"):
+        source.law[0, 0] = 0.0
+    assert law.flags.writeable
+
+
+# ---- labels ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", ["w", "x", "z"])
+def test_labels_must_be_as_many_as_letters(axis):
+    sizes = {"w": 2, "x": 3, "z": 4}
+    with pytest.raises(cpv.InputError, match=rf"^{axis}: 5 labels; pass {sizes[axis]}"):
+        cpv.DiscreteSource(CUBE / CUBE.sum(), **{axis: list("abcde")})
+
+
+def test_labels_must_be_distinct():
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource(LAW, x=["a", "b", "a"])
+    assert (caught.value.argument, caught.value.where, caught.value.value) == ("x", 2, "a")
+    assert "0 and 2" in str(caught.value)
+    assert "distinct" in str(caught.value)
+
+
+def test_labels_must_be_hashable():
+    with pytest.raises(cpv.InputError, match="^w"):
+        cpv.DiscreteSource(LAW, w=[["a"], ["b"]])
+
+
+def test_labels_of_an_axis_that_is_not_there():
+    with pytest.raises(cpv.InputError, match="^z.*three axes"):
+        cpv.DiscreteSource(LAW, z=["a"])
+
+
+def test_names_are_as_many_as_axes():
+    assert cpv.DiscreteSource(LAW, names=("income", "age")).names == ("income", "age")
+    with pytest.raises(cpv.InputError, match="^names.*pass 2"):
+        cpv.DiscreteSource(LAW, names=("income",))
+
+
+@pytest.mark.parametrize("records", [0, -3, 2.5, math.nan, math.inf, "many"])
+def test_records_are_a_positive_whole_number(records):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource(LAW, records=records)
+    assert caught.value.argument == "records"
+    assert repr(records) in str(caught.value)
+
+
+def test_repr_says_sizes_and_records():
+    text = repr(cpv.DiscreteSource(LAW, names=("income", "age"), records=12_000))
+    for piece in ("income: 2", "age: 3", "12,000 records"):
+        assert piece in text
+    assert "records" not in repr(cpv.DiscreteSource(LAW))
+
+
+# ---- from counts -------------------------------------------------------------------------
+
+
+def test_counts_are_kept_exactly():
+    source = cpv.DiscreteSource.from_counts([[3, 0, 1], [2, 4, 0]], w="ab", x="pqr")
+    assert source.records == 10
+    assert source.law.tolist() == [[3, 0, 1], [2, 4, 0]]
+    assert source.pmf.tolist() == [[0.3, 0.0, 0.1], [0.2, 0.4, 0.0]]
+    assert source.p_w == pytest.approx([0.4, 0.6], abs=1e-15)
+    assert (source.w, source.x) == (list("ab"), list("pqr"))
+    assert source.bias(units="nats") == pytest.approx((4 - 2 - 3 + 1) / 20, abs=1e-15)
+
+
+def test_counts_of_three_axes():
+    source = cpv.DiscreteSource.from_counts(CUBE, z="stuv", names=("a", "b", "c"))
+    assert source.records == 276
+    assert source.z == list("stuv")
+    assert source.names == ("a", "b", "c")
+    assert source.joint.tolist() == CUBE.sum(axis=2).tolist()
+    assert source.bias(units="nats") == pytest.approx((6 - 2 - 3 + 1) / (2 * 276), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([[1, 2], [3, 1.5]], r"^counts\[1, 1\]: 1\.5 is not a count.*whole"),
+        ([[1, 2], [-3, 1]], r"^counts\[1, 0\]: -3\.0 is negative"),
+        ([[1, math.nan]], r"^counts\[0, 1\]: nan"),
+        ([[math.inf, 1]], r"^counts\[0, 0\]: inf"),
+        ([[0, 0]], "^counts: no mass"),
+        ([1, 2], r"^counts: shape \(2,\)"),
+        ([["a", "b"]], "^counts: not numbers"),
+        ([[0.4, 0.1], [0.1, 0.4]], r"^counts\[0, 0\]: 0\.4 is not a count.*pmf"),
+    ],
+)
+def test_what_is_no_count_is_refused(counts, message):
+    with pytest.raises(cpv.InputError, match=message):
+        cpv.DiscreteSource.from_counts(counts)
+
+
+def test_counts_take_labels_and_nothing_else():
+    with pytest.raises(cpv.InputError, match="^column_names: unknown.*w, x, z"):
+        cpv.DiscreteSource.from_counts([[1, 2]], column_names=["a", "b"])
+
+
+# ---- from a table ------------------------------------------------------------------------
+
+
+def count(source: cpv.DiscreteSource, *labels) -> float:
+    axes = [source.w, source.x, source.z][: len(labels)]
+    return source.law[tuple(axis.index(label) for axis, label in zip(axes, labels, strict=True))]
+
+
+def test_a_table_with_one_key():
+    source = cpv.DiscreteSource.from_table(FRAME, sensitive="diagnosis", key="age")
+    assert source.w == ["cold", "flu", "none"]
+    assert source.x == [30, 40]
+    assert source.law.tolist() == [[0, 2], [2, 1], [1, 0]]
+    assert source.records == 6
+    assert source.names == ("diagnosis", "age")
+    as_list = cpv.DiscreteSource.from_table(FRAME, sensitive="diagnosis", key=["age"])
+    assert as_list.x == [30, 40]
+
+
+def test_several_keys_make_tuples_of_observed_values():
+    source = cpv.DiscreteSource.from_table(FRAME, sensitive="diagnosis", key=["age", "sex"])
+    assert source.x == [(30, "f"), (30, "m"), (40, "f")]
+    assert count(source, "cold", (40, "f")) == 2
+    assert count(source, "flu", (40, "f")) == 1
+    assert count(source, "none", (30, "m")) == 1
+    assert count(source, "cold", (30, "f")) == 0
+    assert source.law.sum() == 6
+    turned = cpv.DiscreteSource.from_table(FRAME, sensitive="diagnosis", key=["sex", "age"])
+    assert turned.x == [("f", 30), ("f", 40), ("m", 30)]
+
+
+def test_a_side_column_is_the_third_axis():
+    source = cpv.DiscreteSource.from_table(
+        FRAME, sensitive="diagnosis", key=["age", "sex"], side="town"
+    )
+    assert source.law.shape == (3, 3, 2)
+    assert source.z == ["A", "B"]
+    assert count(source, "flu", (30, "f"), "B") == 1
+    assert count(source, "flu", (30, "f"), "A") == 0
+    assert count(source, "cold", (40, "f"), "A") == 2
+    assert source.records == 6
+    one_key = cpv.DiscreteSource.from_table(FRAME, sensitive="diagnosis", key="sex", side="town")
+    assert one_key.x == ["f", "m"]
+    assert count(one_key, "cold", "f", "A") == 2
+
+
+ROWS = st.tuples(
+    st.sampled_from("uvw"), st.integers(0, 2), st.sampled_from(["p", "q"]), st.booleans()
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(ROWS, min_size=1, max_size=30), st.booleans(), st.randoms(use_true_random=False))
+def test_every_cell_of_a_table_is_counted(rows, categorical, random):
+    index = [random.randrange(5) for _ in rows]
+    frame = pd.DataFrame(rows, columns=["w", "a", "b", "z"], index=index)
+    if categorical:
+        frame = frame.assign(
+            w=pd.Categorical(frame["w"], categories=list("uvwx")),
+            b=pd.Categorical(frame["b"], categories=["q", "never", "p"]),
+        )
+    source = cpv.DiscreteSource.from_table(frame, sensitive="w", key=["a", "b"], side="z")
+    expected = Counter((w, (a, b), z) for w, a, b, z in rows)
+    assert set(source.w) == {cell[0] for cell in expected}
+    assert set(source.x) == {cell[1] for cell in expected}
+    assert set(source.z) == {cell[2] for cell in expected}
+    assert source.law.sum() == source.records == len(rows)
+    for cell, size in expected.items():
+        assert count(source, *cell) == size
+
+
+def test_categories_without_records_are_no_letters():
+    frame = FRAME.assign(
+        sex=pd.Categorical(FRAME["sex"], categories=["x", "m", "f"]),
+        diagnosis=FRAME["diagnosis"].astype("category"),
+    )
+    source = cpv.DiscreteSource.from_table(frame, sensitive="diagnosis", key="sex")
+    assert set(source.x) == {"m", "f"}
+    assert count(source, "cold", "f") == 2
+    assert count(source, "cold", "m") == 0
+    assert (source.law.sum(axis=0) > 0).all()
+    assert (source.law.sum(axis=1) > 0).all()
+
+
+def test_ordered_categories_keep_their_order():
+    levels = ["low", "middle", "high", "top"]
+    income = pd.Categorical(
+        ["high", "low", "middle", "low", "low", "high"], categories=levels, ordered=True
+    )
+    source = cpv.DiscreteSource.from_table(
+        FRAME.assign(income=income), sensitive="diagnosis", key="income"
+    )
+    assert source.x == ["low", "middle", "high"]
+    distance = cpv.ordinal(source.x).matrix
+    assert distance[source.x.index("low"), source.x.index("high")] == 1.0
+
+
+def test_columns_of_other_types():
+    dates = [datetime.date(2020, 1, d) for d in (1, 1, 2, 2, 2, 1)]
+    mixed = ["1-4", 0, "1-4", 0, "5+", 0]
+    frame = FRAME.assign(
+        day=dates, size=mixed, smoker=[True, False, False, True, True, True],
+        visits=pd.array([1, 2, 2, 1, 1, 2], dtype="Int64"),
+    )  # fmt: skip
+    by_day = cpv.DiscreteSource.from_table(frame, sensitive="diagnosis", key="day")
+    assert count(by_day, "cold", datetime.date(2020, 1, 2)) == 2
+    by_size = cpv.DiscreteSource.from_table(frame, sensitive="diagnosis", key="size")
+    assert set(by_size.x) == {"1-4", 0, "5+"}
+    assert count(by_size, "flu", 0) == 2
+    by_smoker = cpv.DiscreteSource.from_table(frame, sensitive="smoker", key="visits")
+    assert (by_smoker.w, by_smoker.x) == ([False, True], [1, 2])
+    assert by_smoker.law.tolist() == [[0, 2], [3, 1]]
+
+
+@pytest.mark.parametrize(
+    ("argument", "columns"),
+    [
+        ("sensitive", {"sensitive": "disease", "key": "age"}),
+        ("key", {"sensitive": "diagnosis", "key": "disease"}),
+        ("key", {"sensitive": "diagnosis", "key": ["age", "disease"]}),
+        ("side", {"sensitive": "diagnosis", "key": ["age", "sex"], "side": "disease"}),
+    ],
+)
+def test_an_unknown_column_is_named_beside_the_known(argument, columns):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource.from_table(FRAME, **columns)
+    assert caught.value.argument == argument
+    assert caught.value.value == "disease"
+    for known in ("'disease'", "diagnosis", "age", "sex", "town"):
+        assert known in str(caught.value)
+
+
+@pytest.mark.parametrize("nothing", [None, math.nan, pd.NA])
+@pytest.mark.parametrize(
+    ("argument", "column"), [("sensitive", "diagnosis"), ("key", "sex"), ("side", "town")]
+)
+def test_a_missing_value_is_named_with_its_column_and_row(argument, column, nothing):
+    values = FRAME[column].astype(object).tolist()
+    values[2] = values[4] = nothing
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource.from_table(
+            FRAME.assign(**{column: values}), sensitive="diagnosis", key=["age", "sex"], side="town"
+        )
+    assert caught.value.argument == argument
+    assert caught.value.where == 2
+    text = str(caught.value)
+    assert text.startswith(f"{argument}[2]: ")
+    for piece in (repr(column), "missing", " 2 "):
+        assert piece in text
+    assert "drop" in text
+
+
+def test_missing_values_of_other_columns_do_not_matter():
+    frame = FRAME.assign(town=None)
+    source = cpv.DiscreteSource.from_table(frame, sensitive="diagnosis", key="age")
+    assert source.records == 6
+
+
+def test_an_empty_table_is_refused():
+    with pytest.raises(cpv.InputError, match="^frame: no records"):
+        cpv.DiscreteSource.from_table(FRAME.iloc[:0], sensitive="diagnosis", key="age")
+
+
+@pytest.mark.parametrize(
+    ("columns", "twice"),
+    [
+        ({"sensitive": "age", "key": ["sex", "age"]}, "age"),
+        ({"sensitive": "diagnosis", "key": ["sex", "sex"]}, "sex"),
+        ({"sensitive": "diagnosis", "key": "sex", "side": "diagnosis"}, "diagnosis"),
+    ],
+)
+def test_a_column_is_named_once(columns, twice):
+    with pytest.raises(cpv.InputError, match=f"'{twice}' named twice; name each column once"):
+        cpv.DiscreteSource.from_table(FRAME, **columns)
+
+
+def test_a_key_is_at_least_one_column():
+    with pytest.raises(cpv.InputError, match="^key"):
+        cpv.DiscreteSource.from_table(FRAME, sensitive="diagnosis", key=[])
+
+
+def test_a_table_with_two_columns_of_one_name_is_refused():
+    frame = pd.DataFrame([["flu", 30, 1], ["cold", 40, 2]], columns=["diagnosis", "age", "age"])
+    with pytest.raises(cpv.InputError, match="^key.*'age'"):
+        cpv.DiscreteSource.from_table(frame, sensitive="diagnosis", key="age")
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(cpv.InputError, match="^frame"):
+        cpv.DiscreteSource.from_table([["flu", 30]], sensitive="diagnosis", key="age")
+
+
+# ---- a Gaussian grid ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rho", [0.8, -0.5, 0.0])
+def test_the_grid_samples_the_bivariate_density(rho):
+    source = cpv.DiscreteSource.gaussian(rho, points=5, span=2.0)
+    assert source.w == source.x == [-2.0, -1.0, 0.0, 1.0, 2.0]
+    inverse = np.linalg.inv([[1.0, rho], [rho, 1.0]])
+    points = np.array([[(w, x) for x in source.x] for w in source.w])
+    density = np.exp(-0.5 * np.einsum("wxi,ij,wxj->wx", points, inverse, points))
+    assert source.pmf == pytest.approx(density / density.sum(), abs=1e-15)
+
+
+def test_the_grid_has_the_sign_of_the_correlation():
+    for rho in (0.95, -0.6):
+        source = cpv.DiscreteSource.gaussian(rho)
+        assert source.pmf.shape == (31, 31)
+        grid = np.array(source.x)
+        assert (grid[0], grid[15], grid[-1]) == (-3.0, 0.0, 3.0)
+        covariance = grid @ source.pmf @ grid
+        assert covariance / (source.p_x @ grid**2) == pytest.approx(rho, abs=0.03)
+    assert cpv.DiscreteSource.gaussian(0.0).information() == pytest.approx(0.0, abs=1e-12)
+    plus, minus = (cpv.DiscreteSource.gaussian(r).information() for r in (0.7, -0.7))
+    assert plus == pytest.approx(minus, abs=1e-12)
+    assert plus == pytest.approx(-0.5 * math.log2(1 - 0.7**2), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("argument", "options"),
+    [
+        ("rho", {"rho": 1.0}),
+        ("rho", {"rho": -1.0}),
+        ("rho", {"rho": math.nan}),
+        ("points", {"rho": 0.5, "points": 1}),
+        ("points", {"rho": 0.5, "points": 2.5}),
+        ("points", {"rho": 0.5, "points": math.nan}),
+        ("points", {"rho": 0.5, "points": math.inf}),
+        ("span", {"rho": 0.5, "span": 0.0}),
+        ("span", {"rho": 0.5, "span": -3.0}),
+        ("span", {"rho": 0.5, "span": math.inf}),
+        ("span", {"rho": 0.5, "span": math.nan}),
+    ],
+)
+def test_grids_that_make_no_density_are_refused(argument, options):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource.gaussian(**options)
+    assert caught.value.argument == argument
+    assert repr(options[argument]) in str(caught.value)
+    assert "pass" in str(caught.value)
+
+
+# ---- W = X -------------------------------------------------------------------------------
+
+
+def test_identical_reveals_everything():
+    source = cpv.DiscreteSource.identical([0.5, 0.25, 0.25], x=["a", "b", "c"])
+    assert source.pmf.tolist() == [[0.5, 0, 0], [0, 0.25, 0], [0, 0, 0.25]]
+    assert source.w == source.x == ["a", "b", "c"]
+    assert source.information() == pytest.approx(1.5, abs=1e-14)
+    assert source.information() == pytest.approx(source.entropy(), abs=1e-14)
+
+
+def test_identical_takes_a_law_of_one_axis():
+    with pytest.raises(cpv.InputError, match=r"^pmf: shape.*\(\|X\|,\)"):
+        cpv.DiscreteSource.identical([[0.5, 0.5]])
+    with pytest.raises(cpv.InputError, match=r"^pmf: .*0\.9"):
+        cpv.DiscreteSource.identical([0.5, 0.4])
+    with pytest.raises(cpv.InputError, match="^x: 1 labels|^w: 1 labels"):
+        cpv.DiscreteSource.identical([0.5, 0.5], x=["a"])
+
+
+@pytest.mark.parametrize("value", [-0.5, math.nan, math.inf])
+def test_identical_names_the_index_that_was_typed(value):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource.identical([0.5, 1.0, value])
+    assert str(caught.value).startswith(f"pmf[2]: {value!r} ")
+
+
+def test_identical_takes_numbers():
+    with pytest.raises(cpv.InputError, match="^pmf: not numbers"):
+        cpv.DiscreteSource.identical(["a", "b"])
