@@ -20,6 +20,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.certificates.certificate import _end
 from cvxprivacy.programs import Auxiliary, ChannelProgram, Row, Term, View
 from cvxprivacy.solvers import solve
 
@@ -450,9 +451,9 @@ def claim_what_is_computed(document: Document) -> None:
     proved = verify.recompute(document)
     document["claim"] = {
         "status": proved["status"],
-        "lower": verify.encode(proved["lower"]),
-        "upper": verify.encode(proved["upper"]),
-        "terms": {k: [verify.encode(x) for x in ends] for k, ends in proved["terms"].items()},
+        "lower": _end(proved["lower"]),
+        "upper": _end(proved["upper"]),
+        "terms": {k: [_end(x) for x in ends] for k, ends in proved["terms"].items()},
     }
 
 
