@@ -40,6 +40,7 @@ def random_problem(rng: np.random.Generator, w: int, x: int, y: int, alpha: floa
     ends = cpv.PrivacyDistortion(cpv.DiscreteSource(pmf), d, price=1.0)
     share = rng.uniform(0.05, 0.95)
     budget = (1 - share) * ends.least_distortion + share * ends.greatest_distortion
+    budget = max(budget, ends.least_distortion)  # where both ends are one number, but for rounding
     return cpv.PrivacyDistortion(cpv.DiscreteSource(pmf), d, budget=budget, **options)
 
 
