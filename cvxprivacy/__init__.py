@@ -13,7 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cvxprivacy.certificates import Certificate
-    from cvxprivacy.criteria import Criterion, LeakageCap
+    from cvxprivacy.criteria import (
+        Criterion,
+        DeltaDisclosure,
+        ForbiddenMoves,
+        KAnonymity,
+        KeepProbability,
+        LDiversity,
+        LeakageCap,
+        Linear,
+        LocalPrivacy,
+        MaximalLeakage,
+        PreserveMarginal,
+        PreserveMean,
+        TCloseness,
+    )
     from cvxprivacy.distortion import (
         Distortion,
         absolute_error,
@@ -42,6 +56,17 @@ _HOME = {
     "ChannelProblem": "formulations",
     "Criterion": "criteria",
     "DiscreteSource": "sources",
+    "TCloseness": "criteria",
+    "PreserveMean": "criteria",
+    "PreserveMarginal": "criteria",
+    "MaximalLeakage": "criteria",
+    "LocalPrivacy": "criteria",
+    "Linear": "criteria",
+    "LDiversity": "criteria",
+    "KeepProbability": "criteria",
+    "KAnonymity": "criteria",
+    "ForbiddenMoves": "criteria",
+    "DeltaDisclosure": "criteria",
     "Distortion": "distortion",
     "Enclosure": "solution",
     "InfeasibleError": "errors",
@@ -66,15 +91,26 @@ __all__ = [
     "Channel",
     "ChannelProblem",
     "Criterion",
+    "DeltaDisclosure",
     "DiscreteSource",
     "Distortion",
     "Enclosure",
+    "ForbiddenMoves",
     "InfeasibleError",
     "InputError",
+    "KAnonymity",
+    "KeepProbability",
+    "LDiversity",
     "LeakageCap",
+    "Linear",
+    "LocalPrivacy",
+    "MaximalLeakage",
     "MinimumDistortion",
+    "PreserveMarginal",
+    "PreserveMean",
     "PrivacyDistortion",
     "Solution",
+    "TCloseness",
     "UnknownValueError",
     "absolute_error",
     "hamming",
@@ -97,4 +133,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(__all__)

@@ -1,44 +1,480 @@
-"""Privacy criteria and rules as constraints of a problem.
+r"""Privacy criteria and release rules as constraints of a problem.
 
-A criterion is one short class that yields named rows in the terms of the problem.
+Each is one short class that yields named parts: rows, entry bounds, or a bounded auxiliary.
+They compose with each other and with every discrete formulation, and the release that comes
+back satisfies them *provably*, not to a tolerance.
+
+Per released letter x̂ (convex in the joint mass; a letter of mass 0 satisfies each):
+
+====================  ===============================================================
+``TCloseness(t)``     D(p(w | x̂) ‖ p(w)) ≤ t      (Bezzi 2010, eq. 8; Rebollo-Monedero
+                      et al. 2010, §4.3)
+``LDiversity(l)``     H(W | x̂) ≥ log ℓ            (Bezzi 2010, eq. 10)
+``KAnonymity(k)``     H(record | x̂) ≥ log k, that is D(p(x | x̂) ‖ p(x)) ≤ log(N/k)
+                      (Bezzi 2010, eqs. 5–6)
+``DeltaDisclosure``   abs log(p(w | x̂)/p(w)) ≤ δ for every w (Rebollo-Monedero et al. §4.3)
+====================  ===============================================================
+
+On the whole channel: ``LeakageCap(b)``, ``LocalPrivacy(epsilon)``, ``MaximalLeakage(b)``; rules
+of post-randomisation: ``KeepProbability(p)``, ``ForbiddenMoves(mask)``, ``PreserveMarginal()``,
+``PreserveMean(values)``, ``Linear(A, bound)``.
+
+t, leakages and b are in the problem's units; ε and δ are natural logarithms always; k and ℓ
+are counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.checks import number
-from cvxprivacy.programs import Row
+import numpy as np
+import numpy.typing as npt
+from flint import arb, fmpq
+
+from cvxprivacy.checks import array, number
+from cvxprivacy.errors import InputError
+from cvxprivacy.information import nat
+from cvxprivacy.programs import Auxiliary, EntryBounds, Part, Row, Term
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.base import ChannelProblem
 
-__all__ = ["Criterion", "LeakageCap"]
+__all__ = [
+    "Criterion",
+    "DeltaDisclosure",
+    "ForbiddenMoves",
+    "KAnonymity",
+    "KeepProbability",
+    "LDiversity",
+    "LeakageCap",
+    "Linear",
+    "LocalPrivacy",
+    "MaximalLeakage",
+    "PreserveMarginal",
+    "PreserveMean",
+    "TCloseness",
+]
 
 
 class Criterion:
-    """Something that the release must satisfy."""
+    """Something that the release must satisfy; subclasses yield ``parts``.
 
-    def rows(self, problem: ChannelProblem) -> Mapping[str, Row]:
-        """Return the rows that state it, by name."""
+    Attributes
+    ----------
+    name : str
+        Its name among the constraints, duals and prices.
+    value : float or array or None
+        The number typed, if there is one; ``prices[name]`` is d optimum / d value.
+    loosest : float or None
+        A value at which the criterion forbids next to nothing, for a number that can be
+        searched; None otherwise.
+    latex : str
+        How it is written.
+    """
+
+    name = "criterion"
+    value: Any = None
+    loosest: float | None = None
+    latex = ""
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        """Return what states it; the key "" stands for the criterion's own name."""
         raise NotImplementedError
+
+    def at(self, value: float) -> Criterion:
+        """Return the same criterion with another number."""
+        return type(self)(value)  # type: ignore[call-arg]
+
+    def __repr__(self) -> str:
+        typed = "" if self.value is None else f"{self.value:g}"
+        return f"{type(self).__name__}({typed})"
+
+
+def _enclosed(ball: arb) -> tuple[float, float]:
+    """Return a float and a radius that contain a ball."""
+    value = float(ball.mid())
+    off = abs(ball - arb(value)).upper()
+    return value, math.nextafter(float(off), math.inf) if not off.is_zero() else 0.0
+
+
+def _log(x: arb, units: str) -> arb:
+    return x.log() / arb(2).log() if units == "bits" else x.log()
+
+
+def _per_letter(term: Term, problem: ChannelProblem, slope: float) -> Mapping[str, Row]:
+    zeros = (Fraction(0),) * problem.m
+    return {"": Row(term, "<=", zeros, per_output=True, slope=slope, bound_slope=0.0)}
+
+
+# ---- privacy, per released letter --------------------------------------------------------
+
+
+class TCloseness(Criterion):
+    """D(p(w | x̂) ‖ p(w)) ≤ t for every released letter x̂, t ≥ 0 in the problem's units."""
+
+    name = "t_closeness"
+
+    def __init__(self, t: float) -> None:
+        self.t = self.value = number(t, "t")
+        self.loosest = max(2 * self.t, 64.0)
+        self.latex = rf"D(p_{{W \mid \hat x}} \,\|\, p_W) \le {self.t:g} \;\forall \hat x"
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        cost = np.full((problem.n, problem.m), -self.t) if self.t else None
+        return _per_letter(Term("t-closeness", {"W": 1.0}, cost), problem, slope=-1.0)
+
+
+class LDiversity(Criterion):
+    """H(W | x̂) ≥ log ℓ for every released letter x̂: entropy ℓ-diversity, ℓ ≥ 1."""
+
+    name = "l_diversity"
+
+    def __init__(self, l: float) -> None:  # noqa: E741
+        self.l = self.value = number(l, "l")
+        if self.l < 1:
+            raise InputError("l", f"{self.l!r} values", "pass a number ≥ 1", value=self.l)
+        self.loosest = 1.0
+        self.latex = rf"H(W \mid \hat x) \ge \log {self.l:g} \;\forall \hat x"
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        masses = problem.masses_of_w()
+        if self.l > len(masses):
+            problem_ = f"{self.l:g} exceeds the {len(masses)} values that W takes"
+            raise InputError("l", problem_, f"pass at most {len(masses)}", value=self.l)
+        total = sum(masses)
+        found = []
+        for mass in masses:  # log ℓ + log p(w), since Φ_W = Σ J log(J/q) − Σ J log p(w)
+            ratio = mass / total * Fraction(self.l)
+            found.append(
+                _enclosed(_log(arb(fmpq(ratio.numerator, ratio.denominator)), problem.units))
+            )
+        values = np.array([value for value, _ in found])
+        cost = np.where(problem.w_of >= 0, values[problem.w_of], 0.0)
+        layers = np.broadcast_to(cost[:, :, None], (*cost.shape, problem.m))
+        radius = max(radius for _, radius in found)
+        term = Term("l-diversity", {"W": 1.0}, layers, cost_radius=radius)
+        return _per_letter(term, problem, slope=nat(problem.units) / self.l)
+
+
+class KAnonymity(Criterion):
+    """Record-level k-anonymity: H(record | x̂) ≥ log k for every released letter x̂, k ≥ 1.
+
+    As H(record | x̂) = log N − D(p(x | x̂) ‖ p(x)), it is the row Φ_X(x̂) ≤ q(x̂) log(N/k); exact
+    for deterministic groups.  Needs the number of records N behind the source.
+    """
+
+    name = "k_anonymity"
+
+    def __init__(self, k: float) -> None:
+        self.k = self.value = number(k, "k")
+        if self.k < 1:
+            raise InputError("k", f"{self.k!r} records", "pass a number ≥ 1", value=self.k)
+        self.loosest = 1.0
+        self.latex = rf"H(\text{{record}} \mid \hat x) \ge \log {self.k:g} \;\forall \hat x"
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        records = problem.source.records
+        if records is None:
+            remedy = "make it with DiscreteSource.from_counts, from_table, or records="
+            raise InputError("source", "no number of records behind it", remedy)
+        if self.k > records:
+            problem_ = f"{self.k:g} exceeds the {records} records"
+            raise InputError("k", problem_, f"pass at most {records}", value=self.k)
+        value, radius = _enclosed(_log(arb(records) / arb(self.k), problem.units))
+        cost = np.full((problem.n, problem.m), -value)
+        term = Term("k-anonymity", {"X": 1.0}, cost, cost_radius=radius)
+        return _per_letter(term, problem, slope=nat(problem.units) / self.k)
+
+
+class DeltaDisclosure(Criterion):
+    """e^−δ ≤ p(w | x̂)/p(w) ≤ e^δ for every w and released x̂, δ ≥ 0 a natural logarithm."""
+
+    name = "delta_disclosure"
+
+    def __init__(self, delta: float) -> None:
+        self.delta = self.value = number(delta, "delta")
+        self.loosest = max(2 * self.delta, 64.0)
+        self.latex = rf"|\ln (p(w \mid \hat x) / p(w))| \le {self.delta:g} \;\forall w, \hat x"
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        if not self.delta:
+            return TCloseness(0.0).parts(problem)  # both say that x̂ and W are independent
+        masses = problem.masses_of_w()
+        total, found = sum(masses), {}
+        for w, mass in enumerate(masses):
+            share = arb(fmpq(*(mass / total).as_integer_ratio()))
+            for side, sign in (("above", 1), ("below", -1)):
+                # ±(1[w' = w] − e^±δ p(w)) on every atom, summed over the letter's atoms
+                factor, radius = _enclosed(share * (arb(self.delta) * sign).exp())
+                cost = sign * ((problem.w_of == w) - factor)
+                layers = np.broadcast_to(cost[:, :, None], (*cost.shape, problem.m))
+                term = Term(
+                    "delta-disclosure",
+                    cost=layers,
+                    cost_radius=radius + 2.0**-52 * max(1.0, factor),
+                )
+                row = _per_letter(term, problem, slope=-factor)[""]
+                found[f"{side}[{w}]"] = row
+        return found
+
+
+# ---- privacy of the whole channel --------------------------------------------------------
 
 
 class LeakageCap(Criterion):
-    """I(W; X̂) ≤ b, the average leakage (Rebollo-Monedero et al. 2010, eq. 2).
+    """I(W; X̂) ≤ b, the average leakage (Rebollo-Monedero et al. 2010, eq. 2), b ≥ 0."""
+
+    name = "leakage_cap"
+
+    def __init__(self, b: float) -> None:
+        self.b = self.value = number(b, "b")
+        self.loosest = max(2 * self.b, 64.0)
+        self.latex = rf"I(W; \hat X) \le {self.b:g}"
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        return {"": problem.risk <= self.b}
+
+
+class LocalPrivacy(Criterion):
+    """p(x̂ | s) ≤ e^ε p(x̂ | s') for all inputs s, s' and outputs x̂: ε-local privacy.
+
+    ε ≥ 0 is a natural logarithm.  It protects the encoder's whole input.
+    """
+
+    name = "local_privacy"
+
+    def __init__(self, epsilon: float) -> None:
+        self.epsilon = self.value = number(epsilon, "epsilon", below=700.0)
+        self.loosest = max(2 * self.epsilon, 64.0)
+        self.latex = rf"p(\hat x \mid s) \le e^{{{self.epsilon:g}}} p(\hat x \mid s')"
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        bound, radius = _enclosed(arb(self.epsilon).exp())
+        return {"": Auxiliary("ratio", bound, radius, slope=bound)}
+
+
+class MaximalLeakage(Criterion):
+    """log Σ_x̂ max_s p(x̂ | s) ≤ b, in the problem's units, b ≥ 0."""
+
+    name = "maximal_leakage"
+
+    def __init__(self, b: float) -> None:
+        self.b = self.value = number(b, "b", below=700.0)
+        self.loosest = max(2 * self.b, 64.0)
+        self.latex = rf"\log \sum_{{\hat x}} \max_s p(\hat x \mid s) \le {self.b:g}"
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        exponent = arb(self.b) * (arb(2).log() if problem.units == "bits" else 1)
+        bound, radius = _enclosed(exponent.exp())
+        return {"": Auxiliary("maximum", bound, radius, slope=bound / nat(problem.units))}
+
+
+# ---- rules of post-randomisation ---------------------------------------------------------
+
+
+class KeepProbability(Criterion):
+    """p(x̂ = x | x) ≥ p: every value stays with at least this probability.
 
     Parameters
     ----------
-    b : float
-        Cap in the problem's units, b ≥ 0.
+    p : float or array_like, shape (|X|,)
+        One floor, or one for each key letter, in [0, 1].
     """
 
-    def __init__(self, b: float) -> None:
-        self.b = number(b, "b")
+    name = "keep_probability"
+
+    def __init__(self, p: float | npt.ArrayLike) -> None:
+        floors = array(p, "p", "pass a probability, or one for each key letter", axes=(0, 1))
+        if (floors > 1).any():
+            where = int(np.argmax(floors > 1)) if floors.ndim else None
+            worst = float(floors.max())
+            raise InputError("p", f"{worst!r} is above 1", "pass probabilities", where=where)
+        self.p = self.value = floors if floors.ndim else float(floors)
+        self.loosest = None if floors.ndim else 0.0
+        said = "p_x" if floors.ndim else f"{self.p:g}"
+        self.latex = rf"p(\hat X = x \mid x) \ge {said}"
 
     def __repr__(self) -> str:
-        return f"LeakageCap({self.b:g})"
+        return f"KeepProbability({'…' if np.ndim(self.p) else format(self.p, 'g')})"
 
-    def rows(self, problem: ChannelProblem) -> Mapping[str, Row]:
-        return {"leakage_cap": problem.risk <= self.b}
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        if np.ndim(self.p) and np.size(self.p) != len(problem.source.x):
+            remedy = f"pass {len(problem.source.x)}, one per key letter"
+            raise InputError("p", f"{np.size(self.p)} floors", remedy)
+        same = problem.same()
+        floors = np.broadcast_to(self.p, len(problem.source.x))[problem.x_of]
+        return {"": EntryBounds(lower=floors[:, None] * same, lower_slope=same.astype(float))}
+
+
+class ForbiddenMoves(Criterion):
+    """p(x̂ | x) = 0 wherever ``mask[x, x̂]`` is true.
+
+    Parameters
+    ----------
+    mask : array_like of bool, shape (|X|, |X̂|), or callable
+        A callable is asked ``mask(x, x̂)`` with labels.
+    """
+
+    name = "forbidden_moves"
+    latex = r"p(\hat x \mid x) = 0 \text{ for forbidden moves}"
+
+    def __init__(self, mask: npt.ArrayLike | Callable[[Any, Any], bool]) -> None:
+        self.mask = mask if callable(mask) else np.asarray(mask)
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        inputs, outputs, mask = problem.source.x, problem.measure.outputs, self.mask
+        if callable(mask):
+            mask = np.array([[bool(mask(x, y)) for y in outputs] for x in inputs])
+        if mask.shape != (len(inputs), len(outputs)) or mask.dtype != bool:
+            found = f"{mask.dtype} of shape {mask.shape}"
+            remedy = f"pass booleans of shape {(len(inputs), len(outputs))}"
+            raise InputError("mask", found, remedy)
+        stuck = np.flatnonzero(mask.all(axis=1))
+        if len(stuck):
+            remedy = "leave every letter at least one move"
+            raise InputError("mask", f"{inputs[stuck[0]]!r} may go nowhere", remedy, where=stuck[0])
+        return {"": EntryBounds(upper=np.where(mask, 0.0, 1.0)[problem.x_of])}
+
+
+class PreserveMarginal(Criterion):
+    """p(x̂ = x) = p(x) for every key letter: invariant post-randomisation, exactly."""
+
+    name = "preserve_marginal"
+    latex = r"p_{\hat X} = p_X"
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        masses = problem.masses_of_x()
+        same = problem.same(range(len(problem.source.x)))
+        total = sum(masses)
+        bounds = [
+            sum((masses[x] for x in np.flatnonzero(same[:, y])), Fraction(0)) / total
+            for y in range(problem.m)
+        ]
+        term = Term("marginal", cost=np.ones((problem.n, problem.m)))
+        found: dict[str, Part] = {"": Row(term, "==", tuple(bounds), per_output=True)}
+        unused = np.array([b == 0 for b in bounds])
+        if unused.any():
+            found["unused"] = EntryBounds(upper=np.tile(np.where(unused, 0.0, 1.0), (problem.n, 1)))
+        return found
+
+
+class PreserveMean(Criterion):
+    """E v(X̂) = E v(X), exactly.
+
+    Parameters
+    ----------
+    values : mapping of letter to float, or array_like, shape (|X|,)
+        v of each key letter; with an array, released letters must be key letters.
+    """
+
+    name = "preserve_mean"
+    latex = r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"
+
+    def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
+        self.values = values
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        inputs, outputs = problem.source.x, problem.measure.outputs
+        given = self.values
+        if not isinstance(given, Mapping):
+            numbers = array(
+                given, "values", "pass one number per key letter", axes=(1,), negative=True
+            )
+            if len(numbers) != len(inputs):
+                raise InputError("values", f"{len(numbers)} numbers", f"pass {len(inputs)}")
+            given = dict(zip(inputs, numbers.tolist(), strict=True))
+        for label in (*inputs, *outputs):
+            if label not in given:
+                raise InputError("values", f"none for {label!r}", "pass a mapping with all letters")
+        masses = problem.masses_of_x()
+        pairs = zip(masses, inputs, strict=True)
+        mean = sum((m * Fraction(float(given[x])) for m, x in pairs), Fraction(0))
+        cost = np.tile([float(given[y]) for y in outputs], (problem.n, 1))
+        return {"": Row(Term("mean", cost=cost), "==", mean / sum(masses, Fraction(0)))}
+
+
+class Linear(Criterion):
+    """Σ_x Σ_x̂ A(x, x̂) p(x, x̂) ≤ bound, or = bound.
+
+    Parameters
+    ----------
+    A : array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+        What a unit of joint mass at (x, x̂), or (w, x, x̂), counts.
+    bound : float
+    name : str
+        Its name among constraints, duals and prices.
+    sense : {"<=", "=="}
+    """
+
+    def __init__(
+        self, A: npt.ArrayLike, bound: float, *, name: str = "linear", sense: str = "<="
+    ) -> None:
+        remedy = "pass finite numbers of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
+        self.matrix = array(A, "A", remedy, axes=(2, 3), negative=True)
+        self.bound = self.value = float(
+            array(bound, "bound", "pass a number", axes=(0,), negative=True)
+        )
+        if sense not in ("<=", "=="):
+            raise InputError("sense", f"{sense!r}", 'use "<=" or "=="')
+        self.name, self.sense = name, sense
+        said = r"\le" if sense == "<=" else "="
+        self.latex = rf"\langle A, Q \rangle {said} {self.bound:g}"
+
+    def at(self, value: float) -> Criterion:
+        return Linear(self.matrix, value, name=self.name, sense=self.sense)
+
+    def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
+        shape = (len(problem.source.x), len(problem.measure.outputs))
+        wanted = shape if self.matrix.ndim == 2 else (len(problem.source.w), *shape)
+        if self.matrix.shape != wanted:
+            raise InputError("A", f"shape {self.matrix.shape}", f"pass shape {wanted}")
+        term = Term(self.name, cost=problem.per_letter(self.matrix))
+        return {"": Row(term, "<=" if self.sense == "<=" else "==", Fraction(self.bound))}
+
+    @staticmethod
+    def from_cvxpy(
+        constraint: Any, problem: ChannelProblem, *, name: str = "linear"
+    ) -> list[Linear]:
+        """Return an affine CVXPY constraint on ``problem.variables["Q"]`` as certified rows.
+
+        Build the constraint on an existing problem's variable, then pass the result in
+        ``criteria`` of a new one.
+
+        Raises
+        ------
+        InputError
+            If the constraint is not affine, or uses another variable.
+        """
+        from cvxprivacy.solvers.conic import affine_rows
+
+        found = affine_rows(constraint, problem.model)
+        many = len(found) > 1
+        inputs = problem.x_of if problem.encoder == "x" else None
+        rows = []
+        for i, (coefficients, bound, sense) in enumerate(found):
+            if inputs is None:
+                nw, nx = len(problem.source.w), len(problem.source.x)
+                flat = np.zeros((nw * nx, problem.m))
+                flat[problem.alive] = coefficients
+                matrix: np.ndarray = flat.reshape(nw, nx, problem.m)
+            else:
+                matrix = np.zeros((len(problem.source.x), problem.m))
+                matrix[inputs] = coefficients
+            label = f"{name}[{i}]" if many else name
+            rows.append(Linear(matrix, bound, name=label, sense=sense))
+        return rows
+
+
+def named(criteria: Sequence[Criterion], taken: Mapping[str, Any]) -> dict[str, Criterion]:
+    """Return the criteria by name, a second of one name as ``name[2]``."""
+    found: dict[str, Criterion] = {}
+    for criterion in criteria:
+        copies, name = 1, criterion.name
+        while name in found or name in taken:
+            copies += 1
+            name = f"{criterion.name}[{copies}]"
+        found[name] = criterion
+    return found

@@ -61,6 +61,7 @@ class Distortion:
         self.matrix, self.name = d, name
         self._outputs = None if outputs is None else list(outputs)
         self.inputs = None if inputs is None else labels(inputs, d.shape[-2], "inputs")
+        self._values: list[Any] | None = None  # what the rows stand for, if they are numbers
         if self._outputs is not None and len(self._outputs) != d.shape[-1]:
             problem, remedy = f"{len(self._outputs)} labels", f"pass {d.shape[-1]}, one per column"
             raise InputError("outputs", problem, remedy)
@@ -92,9 +93,11 @@ class Distortion:
             problem = f"shape {self.matrix.shape} beside a source with |W|, |X| = {(w, len(x))}"
             remedy = f"pass shape ({len(x)}, |X̂|) or ({w}, {len(x)}, |X̂|)"
             raise InputError("distortion", problem, remedy)
-        matrix, outputs = self.matrix, self._outputs
-        if self.inputs is not None:
-            place = {label: i for i, label in enumerate(self.inputs)}
+        matrix, outputs, rows = self.matrix, self._outputs, self.inputs
+        if rows is None and self._values is not None and set(self._values) == set(x):
+            rows = self._values  # the source's own numbers, perhaps in another order
+        if rows is not None:
+            place = {label: i for i, label in enumerate(rows)}
             for label in x:
                 if label not in place:
                     remedy = f"label its rows as the source's: {list(x)[:5]} …"
@@ -122,24 +125,33 @@ def _pairs(values: npt.ArrayLike, outputs: npt.ArrayLike | None) -> tuple[np.nda
     return a[:, None, :] - b[None, :, :], names
 
 
+def _stands_for(values: npt.ArrayLike, d: np.ndarray, outputs: list[Any], name: str) -> Distortion:
+    found = Distortion(d, outputs=outputs, name=name)
+    items = np.asarray(values)
+    if items.ndim == 1 and len(set(items.tolist())) == len(items):
+        found._values = items.tolist()
+    return found
+
+
 def squared_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -> Distortion:
     """d(x, x̂) = ‖x − x̂‖².
 
     Parameters
     ----------
     values : array_like, shape (|X|,) or (|X|, k)
-        The number, or vector, that each key letter stands for.
+        The number, or vector, that each key letter stands for, in the order of the source's
+        letters (in any order, if they are those letters).
     outputs : array_like, optional
         The same for the released letters; by default the key letters themselves.
     """
     difference, labels = _pairs(values, outputs)
-    return Distortion((difference**2).sum(axis=2), outputs=labels, name="squared error")
+    return _stands_for(values, (difference**2).sum(axis=2), labels, "squared error")
 
 
 def absolute_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -> Distortion:
     """d(x, x̂) = ‖x − x̂‖₁; arguments as in :func:`squared_error`."""
     difference, labels = _pairs(values, outputs)
-    return Distortion(np.abs(difference).sum(axis=2), outputs=labels, name="absolute error")
+    return _stands_for(values, np.abs(difference).sum(axis=2), labels, "absolute error")
 
 
 def _letters(letters: int | Sequence[Hashable]) -> tuple[int, list[Any] | None]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +14,25 @@ from cvxprivacy.release import Channel
 __all__ = ["Enclosure", "Solution"]
 
 
-class Enclosure(NamedTuple):
-    """Two proved ends of a number; ``float`` gives the middle."""
+class Enclosure(float):
+    """A number that is proved to lie in [lower, upper]; as a float it is their middle."""
 
     lower: float
     upper: float
 
-    def __float__(self) -> float:
-        return self.lower + (self.upper - self.lower) / 2
+    def __new__(cls, lower: float, upper: float) -> Enclosure:
+        number = super().__new__(cls, lower + (upper - lower) / 2)
+        number.lower, number.upper = lower, upper
+        return number
 
-    def __format__(self, spec: str) -> str:
-        return format(float(self), spec)
+    def __repr__(self) -> str:
+        return f"Enclosure({self.lower!r}, {self.upper!r})"
 
     def __str__(self) -> str:
         return f"[{self.lower!r}, {self.upper!r}]"
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.lower, self.upper
 
 
 class Solution:
@@ -45,9 +50,12 @@ class Solution:
     terms : dict of str to Enclosure
         Named quantities of the release, each also an attribute (``solution.risk``).
     duals : dict of str to float or array
-        Multiplier of each named constraint of ``problem.problem``, in its shape.
-    prices : dict of str to float
-        d value / d (the number that was typed), for each number typed.
+        Multipliers of the program in its own units: every row and auxiliary by name, ``mass``
+        of Σ_x̂ Q = p, ``floor`` and ``cap`` of the entry bounds; signs as in CVXPY.  (Those of
+        ``problem.problem`` belong to the scaled statement that the solver sees.)
+    prices : dict of str to float or array
+        d value / d (the number that was typed), for each number typed; −inf where the least
+        tightening makes the problem infeasible, such as a budget of least distortion.
     release, channel : Channel or None
         The optimal randomisation.
     certificate : Certificate
@@ -65,7 +73,7 @@ class Solution:
         statement: str,
         sizes: str,
         channel: Channel | None,
-        typed: Mapping[str, str],
+        prices: Mapping[str, Any],
         log: list[str],
     ) -> None:
         self.certificate = certificate
@@ -75,23 +83,23 @@ class Solution:
         program, dual = certificate.program, certificate.dual
         self.terms = {name: Enclosure(*ends) for name, ends in certificate.terms.items()}
         self.duals: dict[str, Any] = {}
-        self.prices: dict[str, float] = {}
+        self.prices = dict(prices)
         self.posteriors: dict[str, np.ndarray] = {}
         if dual is None or not dual.objective or certificate.primal is None:
             return
-        q = program.mass @ certificate.primal.matrix
-        for name, row in program.rows.items():
-            lam = np.asarray(dual.multipliers[name], float)
-            self.duals[name] = lam.copy() if lam.ndim else float(lam)
-            self.prices[name] = row.price(lam, q) + 0.0
-        for name, term in typed.items():
-            self.prices[name] = float(self.terms[term])
         g, _ = program.minorant(dual)
         nu = program.least(g)[1]
         self.duals["mass"] = -nu / program.mass
         self.duals["floor"] = np.maximum(g - nu[:, None], 0.0) / program.mass[:, None]
         if program.upper is not None:
             self.duals["cap"] = np.maximum(nu[:, None] - g, 0.0) / program.mass[:, None]
+        for name, aux in program.auxiliaries.items():
+            parts = ("floor", "cap") if aux.kind == "ratio" else ("cap",)
+            for part, values in zip(parts, dual.auxiliaries[name], strict=True):
+                self.duals[f"{name}.{part}"] = np.array(values)
+        for name in program.rows:
+            lam = np.asarray(dual.multipliers[name], float)
+            self.duals[name] = lam.copy() if lam.ndim else float(lam)
         for view in program.views:
             log_ratio = program.log_posterior(dual, view)
             self.posteriors[view] = program.reference(view)[:, None] * np.exp(log_ratio)
@@ -139,11 +147,13 @@ class Solution:
         lines = [("program", self.statement), ("alphabets", self.sizes)]
         if self.status == "infeasible":
             return [*lines, ("certificate", "no release satisfies the constraints")]
-        digits = _digits(self.lower, self.upper)
-        lines.append(("optimum", f"{self.value:.{digits}f}"))
+        best = "optimum" if self.status == "certified" else "best found"
+        lines.append((best, _agreed(self.lower, self.upper)))
         lines.append(("enclosure", f"[{self.lower:.12g}, {self.upper:.12g}], gap {self.gap:.1e}"))
-        lines += [(name, f"{term:.{digits}f}") for name, term in self.terms.items()]
-        lines += [(f"price of {name}", f"{price:+.6g}") for name, price in self.prices.items()]
+        lines += [(name, f"{term:.6g}") for name, term in self.terms.items()]
+        for name, price in self.prices.items():
+            said = f"{price:+.5g}" if np.ndim(price) == 0 else f"{len(price)} numbers"
+            lines.append((f"price of {name}", said))
         return lines
 
     def __str__(self) -> str:
@@ -154,16 +164,17 @@ class Solution:
     def _repr_html_(self) -> str:
         left = "style='text-align:left'"
         rows = "".join(
-            f"<tr><th {left}>{name}</th><td {left}>{text}</td></tr>" for name, text in self._lines()
+            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(text)}</td></tr>"
+            for name, text in self._lines()
         )
         return (
             f"<b>{self.title}: {self.status}</b> (information in {self.units})<table>{rows}</table>"
         )
 
 
-def _digits(lower: float, upper: float) -> int:
-    """Return how many decimals of a value the enclosure supports, between 3 and 12."""
-    gap = upper - lower
-    if not math.isfinite(gap) or gap <= 0:
-        return 12 if gap == 0 else 6
-    return int(min(12, max(3, math.floor(-math.log10(gap)))))
+def _agreed(lower: float, upper: float) -> str:
+    """Return the upper end to as many digits as both ends share."""
+    for digits in range(12, 2, -1):
+        if f"{lower:.{digits}g}" == f"{upper:.{digits}g}":
+            return f"{upper:.{digits}g}"
+    return f"{upper:.3g}"

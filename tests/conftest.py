@@ -1,4 +1,4 @@
-"""One BLAS thread per worker; scripts of problems/ and figures/ as modules."""
+"""One BLAS thread per worker, no display, no deadlines."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Prover:
                 dual = shorter
         return dual
 
-    def offer_channel(self, channel: FloatArray) -> bool:
+    def offer_channel(self, channel: FloatArray | ExactChannel) -> bool:
         """Repair ``channel`` and prove its objective; True if it is the best so far."""
         mended = repair(self.program, self.proof, channel, self.anchors)
         if mended is None:
@@ -82,7 +82,8 @@ class Prover:
         if not upper < self.upper:
             return False
         self.upper, self.primal = upper, exact
-        self.raw["primal"] = self.program.violation(channel)
+        raw = channel.matrix if isinstance(channel, ExactChannel) else channel
+        self.raw["primal"] = self.program.violation(raw)
         self.terms = {k: (verify.floor(v), verify.ceil(v)) for k, v in evaluation.terms.items()}
         return True
 

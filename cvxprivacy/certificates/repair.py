@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from scipy.linalg import qr
 
 from cvxprivacy.certificates.verify import ChannelProof, Evaluation
 from cvxprivacy.programs import ChannelProgram
-from cvxprivacy.programs.channel import FloatArray
+from cvxprivacy.programs.channel import FloatArray, silent
 
 __all__ = ["DENOMINATOR", "ExactChannel", "repair", "round_channel"]
 
@@ -106,36 +106,91 @@ def _fill(
 def repair(
     program: ChannelProgram,
     proof: ChannelProof,
-    channel: FloatArray,
+    channel: FloatArray | ExactChannel,
     anchors: Iterable[ExactChannel] = (),
 ) -> tuple[ExactChannel, Evaluation] | None:
     """Return a channel near ``channel`` that provably satisfies every constraint, or None.
 
     Parameters
     ----------
-    channel : (n, m) array
-        Anything of that shape; NaN and infinities are replaced.
+    channel : (n, m) array or ExactChannel
+        Anything of that shape; NaN and infinities are replaced.  An exact channel that
+        satisfies everything is returned as it is.
     anchors : iterable of ExactChannel
         Candidates to mix with, beyond those that the program itself suggests.
     """
-    start = round_channel(program, channel)
+    anchors = list(anchors)
+    if isinstance(channel, ExactChannel):
+        evaluation = proof.upper(channel.to_dict())
+        if evaluation.feasible:
+            return channel, evaluation
+        channel = channel.matrix
+    start = _exact(program, channel, anchors)
     if start is None:
         return None
-    anchors = list(anchors)
-    if _has_equalities(program):
-        projected = _project(program, start, anchors)
-        if projected is None:
-            return None
-        start = projected
     evaluation = proof.upper(start.to_dict())
     if evaluation.feasible:
         return start, evaluation
     best: tuple[ExactChannel, Evaluation] | None = None
-    for anchor in [*_own_anchors(program, start, evaluation), *anchors]:
-        mended = _mix_until_proved(program, proof, start, evaluation, anchor)
+    for anchor in [*_own_anchors(program, start, evaluation), *anchors, None]:
+        closed = _closable(program, start, evaluation, anchor)
+        here: tuple[ExactChannel, Evaluation] | None = (start, evaluation)
+        if closed.any():
+            here = _close(program, proof, start, closed, anchors)
+        if here is None:
+            continue
+        mended = here if here[1].feasible else None
+        if mended is None and anchor is not None:
+            mended = _mix_until_proved(program, proof, *here, anchor)
         if mended and (best is None or mended[1].objective < best[1].objective):
             best = mended
     return best
+
+
+def _exact(
+    program: ChannelProgram, channel: FloatArray, anchors: Sequence[ExactChannel]
+) -> ExactChannel | None:
+    """Round, and project onto the equalities if there are any."""
+    start = round_channel(program, channel)
+    if start is None or not _has_equalities(program):
+        return start
+    return _project(program, start, anchors)
+
+
+def _closable(
+    program: ChannelProgram,
+    start: ExactChannel,
+    evaluation: Evaluation,
+    anchor: ExactChannel | None,
+) -> np.ndarray:
+    """Tell which outputs break a row of their own and carry next to nothing.
+
+    A criterion per output holds at mass 0; if the anchor has mass 0 there, no mixing helps.
+    """
+    closed = np.zeros(program.m, bool)
+    for name in evaluation.broken:
+        row = program.rows.get(name)
+        if row is not None and row.per_output and row.sense == "<=":
+            closed |= np.array([float(v.upper()) > 0 for v in evaluation.violation[name]])
+    mass = program.mass @ start.matrix
+    unused = mass < 1e-6 if anchor is None else (program.mass @ anchor.matrix) == 0
+    return closed & unused & (mass < 1e-3)
+
+
+def _close(
+    program: ChannelProgram,
+    proof: ChannelProof,
+    start: ExactChannel,
+    closed: np.ndarray,
+    anchors: Sequence[ExactChannel],
+) -> tuple[ExactChannel, Evaluation] | None:
+    """Move the mass of some outputs to the others."""
+    upper = np.ones((program.n, program.m)) if program.upper is None else program.upper.copy()
+    upper[:, closed] = 0.0
+    if program.lower is not None and (program.lower[:, closed] > 0).any():
+        return None
+    exact = _exact(replace(program, upper=upper), start.matrix, anchors)
+    return None if exact is None else (exact, proof.upper(exact.to_dict()))
 
 
 def _own_anchors(
@@ -206,7 +261,7 @@ def _mix(
 
 
 def _has_equalities(program: ChannelProgram) -> bool:
-    return any(row.sense == "==" for row in program.rows.values())
+    return any(row.sense == "==" or silent(row) for row in program.rows.values())
 
 
 def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]], Fraction]]:
@@ -217,6 +272,9 @@ def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]
     total = sum(mass, Fraction(0))
     found: list[tuple[list[tuple[int, Fraction]], Fraction]] = []
     for row in program.rows.values():
+        if silent(row):
+            for view in row.term.weights:
+                found += _independence(program, view, atoms)
         if row.sense != "==" or row.term.cost is None:
             continue
         cost = row.term.cost
@@ -238,6 +296,30 @@ def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]
             found.append((whole, (row.bound - constant) * total))
     rows = [([(s * m + y, Fraction(1)) for y in range(m)], Fraction(1)) for s in range(n)]
     return rows + found
+
+
+def _independence(
+    program: ChannelProgram, view: str, atoms: list[list[Fraction]]
+) -> list[tuple[list[tuple[int, Fraction]], Fraction]]:
+    """Return Σ J(v, y) whole − π(v) whole Σ_v' J(v', y) = 0 for every v and y, in rationals."""
+    labels, m = program.views[view].labels, program.m
+    reference = program.views[view].reference
+    reference = labels if reference is None else reference
+    size = program.views[view].size
+    masses = [Fraction(0)] * size
+    seen = [[Fraction(0)] * program.n for _ in range(size)]
+    for at, label in np.ndenumerate(labels):
+        if label >= 0:
+            seen[label][at[1]] += atoms[at[0]][at[1]]
+        if reference[at] >= 0:
+            masses[reference[at]] += atoms[at[0]][at[1]]
+    whole = sum(masses, Fraction(0))
+    q = [sum(column, Fraction(0)) for column in zip(*seen, strict=True)]
+    found = []
+    for v in range(size):
+        weights = [seen[v][s] * whole - masses[v] * q[s] for s in range(program.n)]
+        found += [([(s * m + y, c) for s, c in enumerate(weights)], Fraction(0)) for y in range(m)]
+    return found
 
 
 def _project(

@@ -17,11 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.certificates import Certificate
-from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria import Criterion, named
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.information import nat
-from cvxprivacy.programs import ChannelProgram, Row, Term, View
+from cvxprivacy.programs import (
+    Auxiliary,
+    ChannelProgram,
+    EntryBounds,
+    Part,
+    Row,
+    Term,
+    View,
+)
+from cvxprivacy.programs.channel import tex
 from cvxprivacy.release import Channel
 from cvxprivacy.solution import Solution
 from cvxprivacy.solvers import solve
@@ -33,6 +42,8 @@ if TYPE_CHECKING:
     from cvxprivacy.solvers.conic import ConicModel
 
 __all__ = ["ChannelProblem"]
+
+_SENSE = {"<=": r"\le", "==": "="}
 
 
 class ChannelProblem:
@@ -77,6 +88,7 @@ class ChannelProblem:
         d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
         self.measure = d.fitted(len(source.w), source.x)
         self._letters()
+        self._parts = self._named_parts()
 
     # ---- what a subclass states ----------------------------------------------------------
 
@@ -95,36 +107,65 @@ class ChannelProblem:
     # ---- letters, views and terms --------------------------------------------------------
 
     def _letters(self) -> None:
-        """Lay out the atoms: columns are the letters that the encoder sees, with mass > 0."""
+        """Lay out the atoms: columns are the letters that the encoder sees, with mass > 0.
+
+        ``alive`` indexes those letters among x, or among the pairs (w, x); ``x_of[s]`` is a
+        letter's x, ``w_of[l, s]`` an atom's w, both of the source; values of w without mass
+        are left out of ``w_of``'s numbering.
+        """
         law = self.source.law.reshape(len(self.source.w), len(self.source.x), -1)
         cells = law.sum(axis=2)
-        alive_w = np.flatnonzero(cells.sum(axis=1) > 0)
+        self.alive_w = np.flatnonzero(cells.sum(axis=1) > 0)
         number = np.full(len(cells), -1)
-        number[alive_w] = np.arange(len(alive_w))
+        number[self.alive_w] = np.arange(len(self.alive_w))
         if self.encoder == "x":
-            self._alive = np.flatnonzero(cells.sum(axis=0) > 0)
-            atoms = law[:, self._alive, :].transpose(0, 2, 1)
-            labels = np.broadcast_to(number[:, None, None], atoms.shape)
-            self._law = atoms.reshape(-1, len(self._alive))
-            self._w_of = labels.reshape(self._law.shape)
+            self.alive = self.x_of = np.flatnonzero(cells.sum(axis=0) > 0)
+            atoms = law[self.alive_w][:, self.alive, :].transpose(0, 2, 1)
+            w_of = np.broadcast_to(np.arange(len(atoms))[:, None, None], atoms.shape)
+            self.law = atoms.reshape(-1, len(self.alive))
+            self.w_of = w_of.reshape(self.law.shape).astype(np.int64)
         else:
-            self._alive = np.flatnonzero(cells.ravel() > 0)
-            self._law = law.reshape(cells.size, -1)[self._alive].T
-            w = self._alive // len(self.source.x)
-            self._w_of = np.broadcast_to(number[w], self._law.shape)
-        used = self._law.any(axis=1)  # rows of impossible w
-        self._law, self._w_of = self._law[used].copy(), self._w_of[used].astype(np.int64)
+            self.alive = np.flatnonzero(cells.ravel() > 0)
+            self.x_of = self.alive % len(self.source.x)
+            self.law = law.reshape(cells.size, -1)[self.alive].T
+            w = number[self.alive // len(self.source.x)]
+            self.w_of = np.broadcast_to(w, self.law.shape).astype(np.int64)
+        self.n, self.m = len(self.alive), len(self.measure.outputs)
 
-    @cached_property
-    def _cost(self) -> np.ndarray:
-        d, nx = self.measure.matrix, len(self.source.x)
+    def per_letter(self, matrix: np.ndarray) -> np.ndarray:
+        """Return a cost (|X|, |X̂|) or (|W|, |X|, |X̂|) for the program's letters or atoms."""
+        if matrix.ndim == 2:
+            return matrix[self.x_of]
         if self.encoder == "wx":
-            w, x = self._alive // nx, self._alive % nx
-            return d[x] if d.ndim == 2 else d[w, x]
-        if d.ndim == 2:
-            return d[self._alive]
-        alive_w = np.flatnonzero(self.source.p_w > 0)
-        return d[alive_w][self._w_of[:, 0]][:, self._alive]
+            return matrix[self.alive // len(self.source.x), self.x_of]
+        return matrix[self.alive_w[self.w_of[:, 0]]][:, self.alive]
+
+    def masses_of_w(self) -> list[Fraction]:
+        """Return the exact masses of the possible values of W."""
+        masses = [Fraction(0)] * len(self.alive_w)
+        for at, atom in np.ndenumerate(self.law):
+            masses[self.w_of[at]] += Fraction(float(atom))
+        return masses
+
+    def masses_of_x(self) -> list[Fraction]:
+        """Return the exact masses of all key letters of the source."""
+        masses = [Fraction(0)] * len(self.source.x)
+        for (_, s), atom in np.ndenumerate(self.law):
+            masses[self.x_of[s]] += Fraction(float(atom))
+        return masses
+
+    def same(self, letters: Sequence[int] | None = None) -> np.ndarray:
+        """Tell where an output is the letter's own key letter, shape (n, m)."""
+        outputs = self.measure.outputs
+        found = []
+        for x in self.x_of if letters is None else letters:
+            row = [label == self.source.x[x] for label in outputs]
+            if not any(row):
+                problem = f"{self.source.x[x]!r} is no released letter"
+                remedy = "use a distortion whose outputs are the source's key letters"
+                raise InputError("distortion", problem, remedy, value=self.source.x[x])
+            found.append(row)
+        return np.array(found)
 
     @cached_property
     def risk(self) -> Term:
@@ -135,22 +176,45 @@ class ChannelProblem:
     def distortion(self) -> Term:
         """E d(X, X̂), or E d(W, X, X̂)."""
         inner = r"W, X, \hat X" if self.measure.matrix.ndim == 3 else r"X, \hat X"
-        return Term("distortion", cost=self._cost, latex=rf"\mathrm{{E}}\, d({inner})")
+        cost = self.per_letter(self.measure.matrix)
+        return Term("distortion", cost=cost, latex=rf"\mathrm{{E}}\, d({inner})")
+
+    def _named_parts(self) -> dict[str, dict[str, Part]]:
+        """Return every constraint's parts under the name of what was typed."""
+        found: dict[str, dict[str, Part]] = {k: {k: row} for k, row in self.subject_to().items()}
+        for name, criterion in named(self.criteria, found).items():
+            parts = criterion.parts(self).items()
+            found[name] = {f"{name}.{key}" if key else name: part for key, part in parts}
+        return found
 
     @cached_property
     def program(self) -> ChannelProgram:
-        rows = dict(self.subject_to())
-        for criterion in self.criteria:
-            for name, row in criterion.rows(self).items():
-                copies = sum(key == name or key.startswith(f"{name}[") for key in rows)
-                rows[f"{name}[{copies + 1}]" if copies else name] = row
+        parts = {key: part for named in self._parts.values() for key, part in named.items()}
+        rows = {key: part for key, part in parts.items() if isinstance(part, Row)}
+        boxes = [part for part in parts.values() if isinstance(part, EntryBounds)]
+        lowers = [box.lower for box in boxes if box.lower is not None]
+        uppers = [box.upper for box in boxes if box.upper is not None]
+        lower = np.maximum.reduce(lowers) if lowers else None
+        upper = np.minimum.reduce(uppers) if uppers else None
+        if lower is not None and upper is not None and (lower > upper).any():
+            s, y = (int(i) for i in np.argwhere(lower > upper)[0])
+            move = f"{self.source.x[self.x_of[s]]!r} → {self.measure.outputs[y]!r}"
+            problem = f"{move} must have probability {lower[s, y]:g} and is forbidden"
+            raise InputError("criteria", problem, "drop the floor or allow the move")
+        terms = {"risk": self.risk, "distortion": self.distortion}
+        used = {v for t in (self.objective(), *(r.term for r in rows.values())) for v in t.weights}
+        x = np.broadcast_to(np.searchsorted(np.unique(self.x_of), self.x_of), self.law.shape)
+        views = {"W": View(self.w_of), "X": View(np.ascontiguousarray(x))}
         return ChannelProgram(
-            law=self._law,
-            outputs=len(self.measure.outputs),
-            views={"W": View(self._w_of)},
+            law=self.law,
+            outputs=self.m,
+            views={name: view for name, view in views.items() if name == "W" or name in used},
             objective=self.objective(),
             rows=rows,
-            terms={"risk": self.risk, "distortion": self.distortion},
+            lower=lower,
+            upper=upper,
+            auxiliaries={k: part for k, part in parts.items() if isinstance(part, Auxiliary)},
+            terms=terms,
             units=self.units,
         )
 
@@ -178,21 +242,26 @@ class ChannelProblem:
     def latex(self) -> str:
         """The program in LaTeX, without delimiters."""
         over = r"p(\hat x \mid x)" if self.encoder == "x" else r"p(\hat x \mid w, x)"
-        rows = [rf"\min_{{{over}}} \quad & {self.program.objective.latex} \\"]
-        lead = r"\text{s.t.}"
-        for row in self.program.rows.values():
-            sense = r"\le" if row.sense == "<=" else "="
-            bound = "b(y)" if isinstance(row.bound, tuple) else f"{float(row.bound):.6g}"
-            rows.append(rf"{lead} \quad & {row.term.latex} {sense} {bound} \\")
-            lead = ""
+        rows = [rf"\min_{{{over}}} \quad & {self.objective().latex} \\"]
+        said = [
+            rf"{row.term.latex} {_SENSE[row.sense]} {tex(float(row.bound))}"
+            for row in self.subject_to().values()
+            if isinstance(row.bound, Fraction)
+        ]
+        said += [criterion.latex for criterion in self.criteria]
+        for i, line in enumerate(said):
+            lead = "" if i else r"\text{s.t.}"
+            rows.append(rf"{lead} \quad & {line} \\")
+        rows[-1] = rows[-1].removesuffix(r" \\")
         return "\n".join([r"\begin{aligned}", *rows, r"\end{aligned}"])
 
     def _repr_latex_(self) -> str:
         program = self.program
         cones = sum(view.size for view in program.views.values()) * program.m
+        w, x = len(self.source.w), len(self.source.x)
         size = (
-            rf"\text{{{self._sizes()}; {program.n * program.m} entries of mass, "
-            rf"{cones} exponential cones}}"
+            rf"|W| = {w},\; |X| = {x},\; |\hat X| = {program.m}; \quad "
+            rf"{program.n * program.m} \text{{ entries of mass, }} {cones} \text{{ cones}}"
         )
         return f"$$\n{self.latex}\n$$\n$${size}$$"
 
@@ -201,16 +270,18 @@ class ChannelProblem:
 
     def _statement(self) -> str:
         plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\,": "", r"\le": "≤"}
-        program = self.program
-        parts = [f"min {program.objective.latex}"]
-        for row in program.rows.values():
-            sense = "≤" if row.sense == "<=" else "="
-            bound = "b(y)" if isinstance(row.bound, tuple) else f"{float(row.bound):.6g}"
-            parts.append(f"{row.term.latex} {sense} {bound}")
-        text = parts[0] + (f"  s.t.  {', '.join(parts[1:])}" if parts[1:] else "")
+        text = f"min {self.objective().latex}"
+        said = [
+            rf"{row.term.latex} {_SENSE[row.sense]} {float(row.bound):.6g}"
+            for row in self.subject_to().values()
+            if isinstance(row.bound, Fraction)
+        ]
+        said += [repr(criterion) for criterion in self.criteria]
+        if said:
+            text += f"  s.t.  {', '.join(said)}"
         for latex, letter in plain.items():
             text = text.replace(latex, letter)
-        return text
+        return text + ("  over p(x̂ | w, x)" if self.encoder == "wx" else "")
 
     def _sizes(self) -> str:
         w, x = len(self.source.w), len(self.source.x)
@@ -318,9 +389,46 @@ class ChannelProblem:
             statement=self._statement(),
             sizes=self._sizes(),
             channel=None if certificate.primal is None else self._channel(certificate),
-            typed=self.typed(),
+            prices=self._prices(certificate, outcome.edges),
             log=outcome.log,
         )
+
+    def _prices(self, certificate: Certificate, edges: Sequence[str]) -> dict[str, Any]:
+        """Return d value / d (number typed) for each number: multipliers times slopes.
+
+        −inf at an edge, where the least tightening leaves nothing feasible.
+        """
+        program, dual, primal = certificate.program, certificate.dual, certificate.primal
+        if dual is None or not dual.objective or primal is None:
+            return {}
+        channel = primal.matrix
+        q = program.mass @ channel
+        g, _ = program.minorant(dual)
+        floor = np.maximum(g - program.least(g)[1][:, None], 0.0)
+        prices: dict[str, Any] = {}
+        criteria = named(self.criteria, self.subject_to())
+        for name, parts in self._parts.items():
+            value = criteria[name].value if name in criteria else 0.0
+            if value is None:
+                continue  # a rule without a number
+            price = np.zeros(np.shape(value))
+            for key, part in parts.items():
+                if isinstance(part, Row):
+                    price += part.price(dual.multipliers[key], q)
+                elif isinstance(part, Auxiliary):
+                    price += part.price(dual.auxiliaries[key], program.mass, channel)
+                elif part.lower is not None and part.lower_slope is not None:
+                    binding = (part.lower == program.lower) * part.lower_slope * floor
+                    if price.ndim:
+                        np.add.at(price, self.x_of, binding.sum(axis=1))
+                    else:
+                        price += binding.sum()
+            prices[name] = price + 0.0 if price.ndim else float(price) + 0.0
+            if any(key in edges for key in parts):
+                prices[name] = -math.inf
+        for name, term in self.typed().items():
+            prices[name] = sum(certificate.terms[term]) / 2
+        return prices
 
     def _channel(self, certificate: Certificate) -> Channel:
         """Restore the letters of probability zero with the released marginal as their row."""
@@ -330,11 +438,11 @@ class ChannelProblem:
         inputs = source.x if self.encoder == "x" else [(w, x) for w in source.w for x in source.x]
         matrix = np.tile(self.program.mass @ kept, (len(inputs), 1))
         matrix /= matrix.sum(axis=1, keepdims=True)
-        matrix[self._alive] = kept
+        matrix[self.alive] = kept
         p_input = np.zeros(len(inputs))
-        p_input[self._alive] = self.program.mass
+        p_input[self.alive] = self.program.mass
         arbitrary = np.ones(len(inputs), bool)
-        arbitrary[self._alive] = False
+        arbitrary[self.alive] = False
         return Channel(
             matrix,
             inputs=inputs,

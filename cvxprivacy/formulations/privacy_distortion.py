@@ -75,9 +75,19 @@ class PrivacyDistortion(ChannelProblem):
         if (budget is None) == (price is None):
             found = "neither budget nor price" if budget is None else "both budget and price"
             raise InputError("budget", found, "pass exactly one of budget= and price=")
-        self.budget = None if budget is None else number(budget, "budget")
-        self.price = None if price is None else number(price, "price", zero=False)
+        self._budget = None if budget is None else number(budget, "budget")
+        self._price = None if price is None else number(price, "price", zero=False)
         super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)
+
+    @property
+    def budget(self) -> float | None:
+        """D, fixed: another budget is another problem."""
+        return self._budget
+
+    @property
+    def price(self) -> float | None:
+        """λ, fixed: another price is another problem."""
+        return self._price
 
     def objective(self) -> Term:
         if self.price is None:

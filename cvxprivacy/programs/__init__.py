@@ -4,10 +4,22 @@ from cvxprivacy.programs.channel import (
     Auxiliary,
     ChannelProgram,
     Dual,
+    EntryBounds,
     Minimize,
+    Part,
     Row,
     Term,
     View,
 )
 
-__all__ = ["Auxiliary", "ChannelProgram", "Dual", "Minimize", "Row", "Term", "View"]
+__all__ = [
+    "Auxiliary",
+    "ChannelProgram",
+    "Dual",
+    "EntryBounds",
+    "Minimize",
+    "Part",
+    "Row",
+    "Term",
+    "View",
+]

@@ -43,7 +43,17 @@ from scipy import sparse
 from cvxprivacy.errors import InputError
 from cvxprivacy.information import nat
 
-__all__ = ["Auxiliary", "ChannelProgram", "Dual", "Minimize", "Row", "Term", "View"]
+__all__ = [
+    "Auxiliary",
+    "ChannelProgram",
+    "Dual",
+    "EntryBounds",
+    "Minimize",
+    "Part",
+    "Row",
+    "Term",
+    "View",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -138,7 +148,7 @@ class Term:
             cost_radius=self.cost_radius * abs(factor),
             constant=self.constant * factor,
             constant_radius=self.constant_radius * abs(factor),
-            latex=f"{factor:g}\\, {self.latex}",
+            latex=f"{tex(factor)}\\, {self.latex}",
         )
 
     __rmul__ = __mul__
@@ -169,6 +179,15 @@ class Term:
             "cost_radius": self.cost_radius,
             "constant": [self.constant, self.constant_radius],
         }
+
+
+def tex(number: float) -> str:
+    """Return a number in LaTeX, to six digits."""
+    mantissa, _, exponent = f"{number:.6g}".partition("e")
+    if not exponent:
+        return mantissa
+    power = rf"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else rf"{mantissa} \cdot {power}"
 
 
 def _as(values: Any, shape: tuple[int, ...]) -> FloatArray:
@@ -254,19 +273,48 @@ class Row:
         }
 
 
+def silent(row: Row) -> bool:
+    """Tell whether an information row with bound 0 allows no information at all."""
+    bounds = row.bound if isinstance(row.bound, tuple) else (row.bound,)
+    free = row.term.cost is None or not row.term.cost.any()
+    exact = not (row.radius or row.term.cost_radius or row.term.constant)
+    return bool(row.term.weights) and free and exact and all(b == 0 for b in bounds)
+
+
 @dataclass(frozen=True)
 class Auxiliary:
     """A bounded auxiliary: ``ratio`` with factor e^ε, or ``maximum`` with total e^b.
 
-    ``bound`` is that exponential as a float, within ``radius`` of the number meant.
+    ``bound`` is that exponential as a float, within ``radius`` of the number meant; ``slope``
+    its derivative with respect to the number typed.
     """
 
     kind: Literal["ratio", "maximum"]
     bound: float
     radius: float = 0.0
+    slope: float = 1.0
+
+    def price(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
+        """Return d value / dθ for the multipliers of this auxiliary."""
+        last = mass[:, None] * np.asarray(duals[-1], float)
+        if self.kind == "ratio":
+            return -self.slope * float((last.sum(axis=0) * channel.min(axis=0)).sum())
+        return -self.slope * float(last.sum(axis=0).max())
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "bound": [self.bound, self.radius]}
+
+
+@dataclass(frozen=True, eq=False)
+class EntryBounds:
+    """Bounds (n, m) on the channel's entries; ``lower_slope`` is d lower / d(number typed)."""
+
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    lower_slope: FloatArray | None = None
+
+
+Part = Row | Auxiliary | EntryBounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -480,7 +528,10 @@ class ChannelProgram:
         """Return log(r(v|y)/π(v)) in nats, shape (|V|, m)."""
         psi = np.asarray(dual.scores[view], dtype=float)
         psi = psi - psi.max(axis=0)
-        return psi - np.log(self.reference(view) @ np.exp(psi))
+        less = self.reference(view) @ np.expm1(psi)  # Σ π e^ψ − 1, exact for the least of scores
+        return psi - np.where(
+            less > -0.5, np.log1p(less), np.log(self.reference(view) @ np.exp(psi))
+        )
 
     def minorant(self, dual: Dual) -> tuple[FloatArray, float]:
         """Return (G, c): objective ≥ ⟨G, K⟩ + c at every feasible channel K, in floats.

@@ -48,10 +48,14 @@ _PATIENT: dict[str, list[dict[str, Any]]] = {
 
 @dataclass
 class Outcome:
-    """A certificate and what each attempt reported; the reports decide nothing."""
+    """A certificate and what each attempt reported; the reports decide nothing.
+
+    ``edges`` names the rows whose bounds are the least that is feasible.
+    """
 
     certificate: Certificate
     log: list[str] = field(default_factory=list)
+    edges: list[str] = field(default_factory=list)
 
 
 def attempts(solver: str, accuracy: str) -> Iterator[dict[str, Any]]:
@@ -93,6 +97,7 @@ def solve(
         raise InputError("method", f"{method!r} is unknown", f"use one of {METHODS}")
     if accuracy not in ("default", "high"):
         raise InputError("accuracy", f"{accuracy!r} is unknown", 'use "default" or "high"')
+    solver = solver.upper() if isinstance(solver, str) else solver
     if solver != "CLARABEL":  # which is always there, and CVXPY takes a second to import
         from cvxprivacy.solvers.conic import installed_solvers
 
@@ -112,25 +117,27 @@ def solve(
         prover.offer_dual(pair[1])
         if prover.status == "certified":
             return Outcome(prover.certificate(), ["closed form: a constant channel"])
-    options = dict(solver_options or {})
+    options, edges = dict(solver_options or {}), []
     if (edge := closed.face(program)) is not None:
         log.append(f"closed form: {edge.row} is at its minimum")
+        edges.append(edge.row)
         inner = solve(
             edge.program, method=method, solver=solver, accuracy=accuracy,
             solver_options=options, verbose=verbose,
         )  # fmt: skip
         log += inner.log
+        edges += inner.edges
         if inner.certificate.primal is not None:
-            prover.offer_channel(inner.certificate.primal.matrix)
+            prover.offer_channel(inner.certificate.primal)
         if inner.certificate.dual is not None and inner.certificate.dual.objective:
             prover.offer_dual(edge.dual(inner.certificate.dual))
         if prover.status == "certified":
-            return Outcome(prover.certificate(), log)
+            return Outcome(prover.certificate(), log, edges)
     prover.offer_dual(closed.idle(program))
     _conic(prover, model, solver, accuracy, options, verbose, log)
     if prover.primal is None and prover.status != "infeasible":
         prover.offer_channel(np.full((program.n, program.m), 1.0 / program.m))
-    return Outcome(prover.certificate(), log)
+    return Outcome(prover.certificate(), log, edges)
 
 
 def _conic(
@@ -148,7 +155,8 @@ def _conic(
     model = ConicModel(program) if build is None else build()
     anchored = not _needs_anchor(program)
     for settings in attempts(solver, accuracy):
-        said = model.solve(solver, {**settings, **options}, verbose=verbose)
+        both = {**settings, **options}
+        said = model.solve(solver, both, verbose=verbose, user=bool(options))
         log.append(f"{solver} {settings or 'defaults'}: {said}")
         dual, channel = model.dual(), model.channel()
         if dual is not None:
@@ -159,7 +167,8 @@ def _conic(
             return
         if not anchored:
             anchored = True
-            if _phase_one(prover, solver, options, verbose, log):
+            _anchor(prover, solver, options, log)
+            if prover.primal is None and _contradicted(prover, solver, options, verbose, log):
                 return
             if channel is not None:
                 prover.offer_channel(channel)
@@ -174,24 +183,34 @@ def _needs_anchor(program: ChannelProgram) -> bool:
     return not plain or bool(program.auxiliaries)
 
 
-def _phase_one(
+def _contradicted(
     prover: Prover, solver: str, options: dict[str, Any], verbose: bool, log: list[str]
 ) -> bool:
-    """Find a strictly feasible anchor, or prove that there is none (then return True)."""
+    """Try to prove, from the least violation that is possible, that nothing is feasible."""
     from cvxprivacy.solvers.conic import ConicModel
 
-    model = ConicModel(prover.program, phase_one=True)
-    said = model.solve(solver, options, verbose=verbose)
-    log.append(f"{solver} phase one: {said}")
-    dual, tau = model.dual(), model.variables["tau"].value
-    if dual is not None and prover.offer_dual(dual):
-        return True
-    if tau is not None:
-        if tau < 0:
-            log.append(f"{solver} anchor: {model.spread(float(tau) / 2, solver, options)}")
+    for settings in (*_PLAIN.get(solver, [{}]), *_PATIENT.get(solver, [])):
+        model = ConicModel(prover.program, phase_one=True)
+        said = model.solve(solver, {**settings, **options}, verbose=verbose)
+        log.append(f"{solver} phase one: {said}")
+        dual, tau = model.dual(), model.variables["tau"].value
+        if dual is not None and prover.offer_dual(dual):
+            return True
+        if tau is not None and tau < -1e-7:
+            return False  # something is feasible; otherwise a sharper answer might tell
+    return False
+
+
+def _anchor(prover: Prover, solver: str, options: dict[str, Any], log: list[str]) -> None:
+    """Find a channel that satisfies the rows strictly, as strictly as can be."""
+    from cvxprivacy.solvers.conic import ConicModel
+
+    for share in (0.1, 1e-2, 1e-3, 1e-5):
+        model = ConicModel(closed.tightened(prover.program, share))
+        log.append(f"{solver} anchor at {share:g}: {model.spread(solver, options)}")
         channel = model.channel()
         found = channel is not None and repair(prover.program, prover.proof, channel)
         if found:
             prover.anchors.append(found[0])
-            prover.offer_channel(found[0].matrix)
-    return False
+            prover.offer_channel(found[0])
+            return

@@ -1,22 +1,25 @@
 """What needs no iterations: contradictions, constant channels and faces.
 
-A linear row whose bound equals its minimum over the simple set (a budget D = D_min) leaves no
-interior: its feasible set is the *face* of least-cost moves.  The face is solved as a smaller
-program, and its multipliers are those of the full program with the row's own multiplier large
-enough; the certificate never hears of faces.
+A row whose bound equals its minimum leaves no interior.  A linear one (a budget D = D_min)
+leaves the *face* of least-cost moves; an information row with bound 0 (t = 0, no leakage at all)
+leaves the linear space J = π q.  The face is solved as a smaller program, and its multipliers are
+those of the full program with the row's own multiplier large enough; the certificate never
+hears of faces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
-from cvxprivacy.programs import ChannelProgram, Dual
-from cvxprivacy.programs.channel import FloatArray
+from cvxprivacy.information import nat
+from cvxprivacy.programs import ChannelProgram, Dual, Row, Term
+from cvxprivacy.programs.channel import FloatArray, silent
 
-__all__ = ["Face", "constant", "contradictions", "face", "idle"]
+__all__ = ["Face", "constant", "contradictions", "face", "idle", "tightened"]
 
 _EDGE = 1e-11  # a bound within this share of the row's span of its minimum is at the edge
 
@@ -86,21 +89,53 @@ class Face:
 
     def dual(self, dual: Dual) -> Dual:
         """Return multipliers of the parent: the least λ of the row that loses nothing."""
-        span = least(self.parent, self.row)[1]
-        unit = self.parent.scale / span
-        best: list[tuple[float, float, Dual]] = []
-        for power in range(-8, 41):
-            lam = unit * 2.0**power
-            whole = replace(dual, multipliers={**dual.multipliers, self.row: np.array(lam)})
-            best.append((self.parent.lower_bound(whole), lam, whole))
-        top = max(value for value, _, _ in best)
-        return next(d for value, _, d in best if value >= top - 1e-12 * self.parent.scale)
+        unit = self.parent.scale
+        if self.parent.rows[self.row].linear:
+            unit /= least(self.parent, self.row)[1]
+        tried = [self._lifted(dual, unit * 2.0**power) for power in range(-8, 41)]
+        bounds = [self.parent.lower_bound(whole) for whole in tried]
+        enough = max(bounds) - 1e-12 * self.parent.scale
+        return next(whole for whole, bound in zip(tried, bounds, strict=True) if bound >= enough)
+
+    def _lifted(self, dual: Dual, lam: float) -> Dual:
+        """Return the parent's multipliers with λ for the row.
+
+        Multipliers μ of J = π q enter the posterior of the row's view: with weight ω large,
+        ω log(r/π) → α log(r₀/π) + μ for r ∝ π exp((α log(r₀/π) + μ)/ω).
+        """
+        parent = self.parent
+        row = parent.rows[self.row]
+        value = np.full(parent.m, lam) if row.per_output else np.array(lam)
+        multipliers = {k: v for k, v in dual.multipliers.items() if k in parent.rows}
+        whole = Dual(dual.scores, {**multipliers, self.row: value}, dual.auxiliaries)
+        if row.linear:
+            return whole
+        scores = dict(dual.scores)
+        before, after = self.program.weights(dual), parent.weights(whole)
+        for view in row.term.weights:
+            labels = range(parent.views[view].size - 1)
+            mu = [dual.multipliers[_equality(self.row, view, v)] for v in labels]
+            mu.append(np.zeros(parent.m))
+            kept = before[view] * self.program.log_posterior(dual, view)
+            scores[view] = (kept + np.array(mu) / nat(parent.units)) / after[view]
+        return replace(whole, scores=scores)
+
+
+def _equality(row: str, view: str, v: int) -> str:
+    return f"{row}: {view} = {v}"
 
 
 def face(program: ChannelProgram) -> Face | None:
     """Return the face of the first row whose bound is its minimum, or None."""
     for name, row in program.rows.items():
-        if not row.linear or row.per_output or row.sense == "==":
+        if row.sense == "==":
+            continue
+        rows = {key: other for key, other in program.rows.items() if key != name}
+        if silent(row):
+            return Face(
+                program, name, replace(program, rows={**rows, **_independence(program, name)})
+            )
+        if not row.linear or row.per_output:
             continue
         value, span, cost = least(program, name)
         if float(row.bounds(program.m)) > value + _EDGE * span:
@@ -111,6 +146,51 @@ def face(program: ChannelProgram) -> Face | None:
         high = np.ones_like(cost) if program.upper is None else program.upper
         upper = np.where(excess > tie, low, high)
         lower = np.where(excess < -tie, high, low)
-        rows = {key: other for key, other in program.rows.items() if key != name}
         return Face(program, name, replace(program, rows=rows, lower=lower, upper=upper))
     return None
+
+
+def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
+    """Return the program with every inequality stricter by ``share`` of its span.
+
+    A row per output is tightened in proportion to the output's mass, so that an output of mass
+    0 still satisfies it: some criteria leave certain outputs no other choice.
+    """
+    rows: dict[str, Row] = {}
+    for name, row in program.rows.items():
+        rows[name] = row
+        if row.sense == "==" or silent(row):
+            continue
+        cost = program.cost(row.term)
+        weights = [float(np.max(w, initial=0.0)) for w in row.term.columns(program.m).values()]
+        span = (float(np.abs(cost).max()) if row.per_output else float(np.ptp(cost))) or sum(
+            weights
+        )
+        if row.per_output:
+            stricter = row.term + Term(cost=np.full((program.n, program.m), share * span))
+            rows[name] = replace(row, term=stricter)
+        else:
+            rows[name] = replace(row, bound=row.bound - Fraction(share * span))  # type: ignore[operator]
+    auxiliaries = {
+        name: replace(aux, bound=1.0 + (aux.bound - 1.0) * (1.0 - share))
+        for name, aux in program.auxiliaries.items()
+    }
+    return replace(program, rows=rows, auxiliaries=auxiliaries)
+
+
+def _independence(program: ChannelProgram, name: str) -> dict[str, Row]:
+    """Return J(v, y) = π(v) q(y), one row per output, for every v but the last of each view.
+
+    The last follows from the others; rounded on its own it would contradict them.
+    """
+    rows: dict[str, Row] = {}
+    for view in program.rows[name].term.weights:
+        matrix = program.view_matrix(view).toarray()
+        seen = matrix.sum(axis=0)
+        for v, share in enumerate(program.reference(view)[:-1]):
+            cost = np.tile(((matrix[v] - share * seen) / program.mass)[:, None], (1, program.m))
+            term = Term("independence", cost=cost)
+            rows[_equality(name, view, v)] = Row(
+                term, "==", (Fraction(0),) * program.m, per_output=True
+            )
+    return rows

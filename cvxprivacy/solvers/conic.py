@@ -5,9 +5,9 @@ Each view is one named, vectorised exponential cone in joint mass,
     ExpCone(−T, J, π q):   T(v, y) ≥ J(v, y) log(J(v, y) / (π(v) q(y))),
 
 because the cone's own dual (u, v, w) is the posterior that the certificate needs:
-log(r/π) = −v/|u| − 1.  Bounds of rows are ``cp.Parameter``s, so that a sweep builds the
-problem once.  Costs are scaled to [0, 1] and the objective to its own unit before a solver
-sees them; the duals are mapped back.
+log(r/π) = −v/|u| − 1.  Bounds of rows are ``cp.Parameter``s: moving them needs no new problem.
+Costs are shifted to a minimum of 0 and scaled to [0, 1], and the objective to its own unit,
+before a solver sees them; the duals are mapped back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cvxprivacy.information import nat
 from cvxprivacy.programs import ChannelProgram, Dual, Row, Term
 from cvxprivacy.programs.channel import FloatArray
 
-__all__ = ["ConicModel", "installed_solvers"]
+__all__ = ["ConicModel", "affine_rows", "installed_solvers"]
 
 _GUARD = 2.0**-60  # share of π mixed into each posterior, against log 0
 _NEGLIGIBLE = 1e-13  # total mass of letters left out of the conic problem
@@ -44,7 +44,7 @@ class ConicModel:
     Attributes
     ----------
     problem : cp.Problem
-        Minimises the program's objective divided by ``scale``.
+        The scaled statement: the program's value is ``problem.value * scale + offset``.
     variables : dict of str to cp.Variable
         ``Q`` joint mass (n, m); ``J[view]`` and its epigraph ``T[view]`` (|V|, m),
         ``q[view]`` (1, m); ``a[name]``, ``u[name]`` auxiliaries.
@@ -54,8 +54,8 @@ class ConicModel:
         name, and auxiliaries as ``name.floor``, ``name.cap``, ``name.total``.
     parameters : dict of str to cp.Parameter
         The bound of each row, scaled; ``set_bounds`` fills them.
-    scale : float
-        ``program.scale`` of the objective.
+    scale, offset : float
+        One unit of the objective, and its constant with the least cost.
     letters : array of int
         Letters in the problem: all but those of negligible mass (together at most 1e-13).
     phase_one : bool
@@ -65,6 +65,8 @@ class ConicModel:
     def __init__(self, program: ChannelProgram, *, phase_one: bool = False) -> None:
         self.program, self.phase_one = program, phase_one
         self.scale = 1.0 if phase_one else program.scale
+        least = 0.0 if program.objective.cost is None else program.cost(program.objective).min()
+        self.offset = 0.0 if phase_one else program.objective.constant + float(least)
         self.variables: dict[str, cp.Variable] = {}
         self.constraints: dict[str, cp.Constraint] = {}
         self.parameters: dict[str, cp.Parameter] = {}
@@ -177,22 +179,29 @@ class ConicModel:
 
     # ---- solving -------------------------------------------------------------------------
 
-    def solve(self, solver: str, options: Mapping[str, Any], *, verbose: bool = False) -> str:
+    def solve(
+        self,
+        solver: str,
+        options: Mapping[str, Any],
+        *,
+        verbose: bool = False,
+        user: bool = False,
+    ) -> str:
         """Run ``solver``; return what it said, which nothing depends on.
 
         A crash of the solver is an answer too: its message is returned, and the variables
-        keep no value.
+        keep no value.  ``user`` says that some of the options are the user's own, who should
+        hear of a misspelled one.
         """
-        return _run(self.problem, solver, options, verbose)
+        return _run(self.problem, solver, options, verbose, user)
 
-    def spread(self, slack: float, solver: str, options: Mapping[str, Any]) -> str:
-        """After phase one: release every letter as evenly as rows ≤ ``slack`` allow.
+    def spread(self, solver: str, options: Mapping[str, Any]) -> str:
+        """Find a feasible channel that releases every letter as evenly as can be.
 
         An output of mass 1e-12 breaks criteria per output; an anchor must not have any.
         """
         even = cp.minimum(cp.sum(self.variables["Q"], axis=0), 1.0 / self.program.m)
-        rows = [*self._all, self.variables["tau"] <= slack]
-        return _run(cp.Problem(cp.Maximize(cp.sum(even)), rows), solver, options, False)
+        return _run(cp.Problem(cp.Maximize(cp.sum(even)), self._all), solver, options, False, False)
 
     def channel(self) -> FloatArray | None:
         """Return Q/p, or None if the solver left none.
@@ -247,7 +256,38 @@ class ConicModel:
         return np.logaddexp(np.log1p(-_GUARD) + scores, np.log(_GUARD))
 
 
-def _run(problem: cp.Problem, solver: str, options: Mapping[str, Any], verbose: bool) -> str:
+def affine_rows(
+    constraint: cp.Constraint, model: ConicModel
+) -> list[tuple[FloatArray, float, str]]:
+    """Return (coefficients (n, m) of Q, bound, sense) of each scalar row of a constraint."""
+    if not isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality):
+        found = f"a {type(constraint).__name__}"
+        raise InputError("constraint", found, "pass an affine == or <= of CVXPY")
+    expression, q = constraint.expr, model.variables["Q"]
+    if not expression.is_affine():
+        raise InputError("constraint", f"{constraint} is not affine", "pass an affine one in Q")
+    others = [v.name() for v in expression.variables() if v is not q]
+    if others or not expression.variables():
+        found = f"{constraint} uses {', '.join(others) or 'no variable'}"
+        raise InputError("constraint", found, 'use problem.variables["Q"] alone')
+    held, q.value = q.value, np.zeros(q.shape)
+    try:
+        gradient = expression.grad[q].toarray()
+        offset = np.asarray(expression.value, float).ravel(order="F")
+    finally:
+        q.value = held
+    sense = "==" if isinstance(constraint, cp.constraints.Equality) else "<="
+    rows = []
+    for column, constant in zip(gradient.T, offset, strict=True):
+        whole = np.zeros((model.program.n, model.program.m))
+        whole[model.letters] = column.reshape(q.shape, order="F")
+        rows.append((whole, -float(constant), sense))
+    return rows
+
+
+def _run(
+    problem: cp.Problem, solver: str, options: Mapping[str, Any], verbose: bool, user: bool
+) -> str:
     for variable in problem.variables():
         variable.value = None
     for constraint in problem.constraints:
@@ -264,7 +304,7 @@ def _run(problem: cp.Problem, solver: str, options: Mapping[str, Any], verbose: 
             name = type(error).__name__
             if not isinstance(error, Exception) and name != "PanicException":
                 raise
-            if options and isinstance(error, TypeError | AttributeError | KeyError):
+            if user and isinstance(error, TypeError | AttributeError | KeyError):
                 remedy = f"pass settings that {solver} knows"
                 raise InputError("solver_options", f"{name}: {error}", remedy) from error
             return f"{name}: {error}"
