@@ -328,8 +328,9 @@ def _project(
     """Move well-positive entries of ``start`` onto the equalities, exactly.
 
     A basis of entries is chosen by pivoted QR weighted with the entries themselves; the rest
-    stay where they are.  Where an entry would leave its bounds, the start is first mixed with
-    an anchor's float image.
+    stay where they are.  A vertex may have fewer positive entries than there are equalities:
+    then its small entries are exactly 0.  Where an entry would leave its bounds, the start is
+    mixed with an anchor.
     """
     system = _equalities(program)
     size = program.n * program.m
@@ -340,14 +341,16 @@ def _project(
     scale = np.abs(matrix).max(axis=1)
     matrix /= np.where(scale > 0, scale, 1.0)[:, None]
     inner = [a.matrix for a in anchors] or [np.full((program.n, program.m), 1.0 / program.m)]
-    for weight in (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2):
-        for anchor in inner:
-            mixed = (1 - weight) * start.matrix + weight * anchor
-            rounded = round_channel(program, mixed)
-            if rounded is not None:
-                projected = _basic_solution(program, system, matrix, rounded)
-                if projected is not None:
-                    return projected
+    near = start.matrix
+    tried = [near] + [np.where(near < least, 0.0, near) for least in (1e-9, 1e-7, 1e-5)]
+    for weight in (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2):
+        tried += [(1 - weight) * near + weight * anchor for anchor in inner]
+    for channel in tried:
+        rounded = round_channel(program, channel)
+        if rounded is not None:
+            projected = _basic_solution(program, system, matrix, rounded)
+            if projected is not None:
+                return projected
     return None
 
 

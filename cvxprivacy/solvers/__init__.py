@@ -16,6 +16,7 @@ from cvxprivacy.certificates import Certificate, Prover
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
 from cvxprivacy.programs import ChannelProgram
+from cvxprivacy.programs.channel import FloatArray
 from cvxprivacy.solvers import closed
 
 if TYPE_CHECKING:
@@ -50,12 +51,14 @@ _PATIENT: dict[str, list[dict[str, Any]]] = {
 class Outcome:
     """A certificate and what each attempt reported; the reports decide nothing.
 
-    ``edges`` names the rows whose bounds are the least that is feasible.
+    ``edges`` names the rows whose bounds are the least that is feasible; ``channels`` are the
+    solver's own, before any repair.
     """
 
     certificate: Certificate
     log: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
+    channels: list[FloatArray] = field(default_factory=list)
 
 
 def attempts(solver: str, accuracy: str) -> Iterator[dict[str, Any]]:
@@ -129,15 +132,18 @@ def solve(
         edges += inner.edges
         if inner.certificate.primal is not None:
             prover.offer_channel(inner.certificate.primal)
+        for channel in inner.channels:  # exact here, where the face had its rows in floats
+            if prover.status != "certified":
+                prover.offer_channel(channel)
         if inner.certificate.dual is not None and inner.certificate.dual.objective:
             prover.offer_dual(edge.dual(inner.certificate.dual))
         if prover.status == "certified":
             return Outcome(prover.certificate(), log, edges)
     prover.offer_dual(closed.idle(program))
-    _conic(prover, model, solver, accuracy, options, verbose, log)
+    channels = _conic(prover, model, solver, accuracy, options, verbose, log)
     if prover.primal is None and prover.status != "infeasible":
         prover.offer_channel(np.full((program.n, program.m), 1.0 / program.m))
-    return Outcome(prover.certificate(), log, edges)
+    return Outcome(prover.certificate(), log, edges, channels)
 
 
 def _conic(
@@ -148,11 +154,13 @@ def _conic(
     options: dict[str, Any],
     verbose: bool,
     log: list[str],
-) -> None:
+) -> list[FloatArray]:
+    """Try one setting after the other; return the channels that the solver proposed."""
     from cvxprivacy.solvers.conic import ConicModel
 
     program = prover.program
     model = ConicModel(program) if build is None else build()
+    channels: list[FloatArray] = []
     anchored = not _needs_anchor(program)
     for settings in attempts(solver, accuracy):
         both = {**settings, **options}
@@ -162,18 +170,20 @@ def _conic(
         if dual is not None:
             prover.offer_dual(dual)
         if channel is not None:
+            channels.append(channel)
             prover.offer_channel(channel)
         if prover.status == "certified" or prover.offer_posteriors():
-            return
+            break
         if not anchored:
             anchored = True
             _anchor(prover, solver, options, log)
             if prover.primal is None and _contradicted(prover, solver, options, verbose, log):
-                return
+                break
             if channel is not None:
                 prover.offer_channel(channel)
             if prover.status == "certified":
-                return
+                break
+    return channels
 
 
 def _needs_anchor(program: ChannelProgram) -> bool:
