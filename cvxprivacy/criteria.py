@@ -196,7 +196,7 @@ class DeltaDisclosure(Criterion):
 
     def __init__(self, delta: float) -> None:
         self.delta = self.value = number(delta, "delta")
-        self.loosest = max(2 * self.delta, 64.0)
+        self.loosest = max(2 * self.delta, 20.0)
         self.latex = rf"|\ln (p(w \mid \hat x) / p(w))| \le {self.delta:g} \;\forall w, \hat x"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
@@ -248,7 +248,7 @@ class LocalPrivacy(Criterion):
 
     def __init__(self, epsilon: float) -> None:
         self.epsilon = self.value = number(epsilon, "epsilon", below=700.0)
-        self.loosest = max(2 * self.epsilon, 64.0)
+        self.loosest = max(2 * self.epsilon, 20.0)
         self.latex = rf"p(\hat x \mid s) \le e^{{{self.epsilon:g}}} p(\hat x \mid s')"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:

@@ -6,6 +6,7 @@ solver's failure alone, because the certificate decides what is known.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,11 +52,23 @@ class InfeasibleError(ValueError):
     ----------
     certificate : Certificate
         Multipliers with which the violated constraints add up to a contradiction.
+    conflict : list of str
+        Names of the constraints that contradict each other.
+    extremes : dict of str to float
+        The tightest value that each of their numbers could take, given the rest.
     """
 
-    def __init__(self, message: str, certificate: Certificate) -> None:
+    def __init__(
+        self,
+        message: str,
+        certificate: Certificate,
+        *,
+        conflict: Sequence[str] = (),
+        extremes: Mapping[str, float] | None = None,
+    ) -> None:
         super().__init__(message)
         self.certificate = certificate
+        self.conflict, self.extremes = list(conflict), dict(extremes or {})
 
 
 class CertificationError(RuntimeError):

@@ -7,7 +7,7 @@ plainest settings to the most patient ones, until the proved gap is small enough
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from cvxprivacy.certificates import Certificate, Prover
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
-from cvxprivacy.programs import ChannelProgram
+from cvxprivacy.programs import ChannelProgram, Term
 from cvxprivacy.programs.channel import FloatArray
 from cvxprivacy.solvers import closed
 
@@ -122,8 +122,8 @@ def solve(
             return Outcome(prover.certificate(), ["closed form: a constant channel"])
     options, edges = dict(solver_options or {}), []
     if (edge := closed.face(program)) is not None:
-        log.append(f"closed form: {edge.row} is at its minimum")
-        edges.append(edge.row)
+        log.append(f"closed form: {edge.name} leaves a face")
+        edges += [edge.name] if edge.edge else []
         inner = solve(
             edge.program, method=method, solver=solver, accuracy=accuracy,
             solver_options=options, verbose=verbose,
@@ -215,12 +215,21 @@ def _anchor(prover: Prover, solver: str, options: dict[str, Any], log: list[str]
     """Find a channel that satisfies the rows strictly, as strictly as can be."""
     from cvxprivacy.solvers.conic import ConicModel
 
-    for share in (0.1, 1e-2, 1e-3, 1e-5):
-        model = ConicModel(closed.tightened(prover.program, share))
-        log.append(f"{solver} anchor at {share:g}: {model.spread(solver, options)}")
+    for share in (0.1, 1e-2, 1e-3, 1e-5, 0.0):
+        if share:
+            model = ConicModel(closed.tightened(prover.program, share))
+            said = model.spread(solver, options)
+        else:  # hardly any room: what the solver finds in the middle of it
+            model = ConicModel(replace(prover.program, objective=Term("nothing")))
+            said = model.solve(solver, options)
+        log.append(f"{solver} anchor at {share:g}: {said}")
         channel = model.channel()
-        found = channel is not None and repair(prover.program, prover.proof, channel)
-        if found:
-            prover.anchors.append(found[0])
-            prover.offer_channel(found[0])
-            return
+        if channel is None:
+            continue
+        rare = prover.program.mass @ channel < 1e-6  # no mass at all rather than next to none
+        for candidate in (np.where(rare, 0.0, channel), channel):
+            found = repair(prover.program, prover.proof, candidate)
+            if found is not None:
+                prover.anchors.append(found[0])
+                prover.offer_channel(found[0])
+                return

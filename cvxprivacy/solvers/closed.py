@@ -9,7 +9,7 @@ hears of faces.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -81,73 +81,128 @@ def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """The face of ``parent`` on which the row ``row`` is at its minimum."""
+    """A smaller program with the feasible set of ``parent``, and the way back.
+
+    ``lift(dual, λ)`` returns multipliers of the parent that lose nothing if λ is large enough,
+    in units of ``unit``; ``edge`` tells that ``name``'s bound is the least that is feasible.
+    """
 
     parent: ChannelProgram
-    row: str
+    name: str
     program: ChannelProgram
+    lift: Callable[[Dual, float], Dual]
+    unit: float
+    edge: bool = True
 
     def dual(self, dual: Dual) -> Dual:
-        """Return multipliers of the parent: the least λ of the row that loses nothing."""
-        unit = self.parent.scale
-        if self.parent.rows[self.row].linear:
-            unit /= least(self.parent, self.row)[1]
-        tried = [self._lifted(dual, unit * 2.0**power) for power in range(-8, 41)]
+        """Return multipliers of the parent with the least λ that loses nothing."""
+        tried = [self.lift(dual, self.unit * 2.0**power) for power in range(-8, 41)]
         bounds = [self.parent.lower_bound(whole) for whole in tried]
         enough = max(bounds) - 1e-12 * self.parent.scale
         return next(whole for whole, bound in zip(tried, bounds, strict=True) if bound >= enough)
 
-    def _lifted(self, dual: Dual, lam: float) -> Dual:
-        """Return the parent's multipliers with λ for the row.
 
-        Multipliers μ of J = π q enter the posterior of the row's view: with weight ω large,
-        ω log(r/π) → α log(r₀/π) + μ for r ∝ π exp((α log(r₀/π) + μ)/ω).
-        """
-        parent = self.parent
-        row = parent.rows[self.row]
-        value = np.full(parent.m, lam) if row.per_output else np.array(lam)
-        multipliers = {k: v for k, v in dual.multipliers.items() if k in parent.rows}
-        whole = Dual(dual.scores, {**multipliers, self.row: value}, dual.auxiliaries)
-        if row.linear:
-            return whole
-        scores = dict(dual.scores)
-        before, after = self.program.weights(dual), parent.weights(whole)
+def face(program: ChannelProgram) -> Face | None:
+    """Return the first face that a row or an auxiliary leaves, or None."""
+    for name, row in program.rows.items():
+        if silent(row):
+            return _silence(program, name)
+        if row.linear and row.sense == "<=" and not row.per_output:
+            value, span, cost = least(program, name)
+            if float(row.bounds(program.m)) <= value + _EDGE * span:
+                return _least_moves(program, name, span, cost)
+    for name, aux in program.auxiliaries.items():
+        if aux.kind == "ratio" and program.upper is not None:
+            shut = (program.upper == 0).any(axis=0) & (program.upper > 0).any(axis=0)
+            if shut.any():
+                return _shut(program, name, shut)
+    return None
+
+
+def _least_moves(program: ChannelProgram, name: str, span: float, cost: FloatArray) -> Face:
+    """Allow only moves of least cost, and drop the row."""
+    excess = cost - program.least(cost)[1][:, None]
+    tie = 1e-14 * span * program.mass[:, None]
+    low = np.zeros_like(cost) if program.lower is None else program.lower
+    high = np.ones_like(cost) if program.upper is None else program.upper
+    upper = np.where(excess > tie, low, high)
+    lower = np.where(excess < -tie, high, low)
+    rows = {key: other for key, other in program.rows.items() if key != name}
+    inner = replace(program, rows=rows, lower=lower, upper=upper)
+
+    def lift(dual: Dual, lam: float) -> Dual:
+        return replace(dual, multipliers={**dual.multipliers, name: np.array(lam)})
+
+    return Face(program, name, inner, lift, program.scale / span)
+
+
+def _silence(program: ChannelProgram, name: str) -> Face:
+    """Demand J = π q instead of no information.
+
+    Multipliers μ of J = π q enter the posterior of the view: with weight ω large,
+    ω log(r/π) → α log(r₀/π) + μ for r ∝ π exp((α log(r₀/π) + μ)/ω).
+    """
+    row = program.rows[name]
+    rows = {key: other for key, other in program.rows.items() if key != name}
+    inner = replace(program, rows={**rows, **_independence(program, name)})
+
+    def lift(dual: Dual, lam: float) -> Dual:
+        value = np.full(program.m, lam) if row.per_output else np.array(lam)
+        multipliers = {k: v for k, v in dual.multipliers.items() if k in program.rows}
+        whole = Dual(dual.scores, {**multipliers, name: value}, dual.auxiliaries)
+        scores, before, after = dict(dual.scores), inner.weights(dual), program.weights(whole)
         for view in row.term.weights:
-            labels = range(parent.views[view].size - 1)
-            mu = [dual.multipliers[_equality(self.row, view, v)] for v in labels]
-            mu.append(np.zeros(parent.m))
-            kept = before[view] * self.program.log_posterior(dual, view)
-            scores[view] = (kept + np.array(mu) / nat(parent.units)) / after[view]
+            mu = np.zeros((program.views[view].size, program.m))
+            for v in range(len(mu) - 1):
+                mu[v] = dual.multipliers[_equality(name, view, v)]
+            kept = before[view] * inner.log_posterior(dual, view)
+            scores[view] = (kept + mu / nat(program.units)) / after[view]
         return replace(whole, scores=scores)
+
+    return Face(program, name, inner, lift, program.scale)
 
 
 def _equality(row: str, view: str, v: int) -> str:
     return f"{row}: {view} = {v}"
 
 
-def face(program: ChannelProgram) -> Face | None:
-    """Return the face of the first row whose bound is its minimum, or None."""
-    for name, row in program.rows.items():
-        if row.sense == "==":
-            continue
-        rows = {key: other for key, other in program.rows.items() if key != name}
-        if silent(row):
-            return Face(
-                program, name, replace(program, rows={**rows, **_independence(program, name)})
-            )
-        if not row.linear or row.per_output:
-            continue
-        value, span, cost = least(program, name)
-        if float(row.bounds(program.m)) > value + _EDGE * span:
-            continue
-        excess = cost - program.least(cost)[1][:, None]
-        tie = 1e-14 * span * program.mass[:, None]
-        low = np.zeros_like(cost) if program.lower is None else program.lower
-        high = np.ones_like(cost) if program.upper is None else program.upper
-        upper = np.where(excess > tie, low, high)
-        lower = np.where(excess < -tie, high, low)
-        return Face(program, name, replace(program, rows=rows, lower=lower, upper=upper))
-    return None
+def _independence(program: ChannelProgram, name: str) -> dict[str, Row]:
+    """Return J(v, y) = π(v) q(y), one row per output, for every v but the last of each view.
+
+    The last follows from the others; rounded on its own it would contradict them.
+    """
+    rows: dict[str, Row] = {}
+    for view in program.rows[name].term.weights:
+        matrix = program.view_matrix(view).toarray()
+        seen = matrix.sum(axis=0)
+        for v, share in enumerate(program.reference(view)[:-1]):
+            cost = np.tile(((matrix[v] - share * seen) / program.mass)[:, None], (1, program.m))
+            term = Term("independence", cost=cost)
+            bounds = (Fraction(0),) * program.m
+            rows[_equality(name, view, v)] = Row(term, "==", bounds, per_output=True)
+    return rows
+
+
+def _shut(program: ChannelProgram, name: str, shut: np.ndarray) -> Face:
+    """Forbid an output to all letters where bounded ratios and one forbidden move do so.
+
+    With multipliers λ of K(s, y) ≤ e^ε a_y, and the same weight on a_y ≤ K(s₀, y) = 0.
+    """
+    assert program.upper is not None
+    inner = replace(program, upper=np.where(shut, 0.0, program.upper))
+    barred = program.upper == 0
+
+    def lift(dual: Dual, lam: float) -> Dual:
+        mu, eta = (np.array(part) for part in dual.auxiliaries[name])
+        eta[:, shut] = np.where(barred, 0.0, lam)[:, shut]
+        weight = (program.mass[:, None] * eta).sum(axis=0) * program.auxiliaries[name].bound
+        share = np.where(barred, 1.0, 0.0) / (program.mass[:, None] * barred).sum(axis=0).clip(
+            1e-300
+        )
+        mu[:, shut] = (share * weight * (1 + 1e-9))[:, shut]
+        return replace(dual, auxiliaries={**dual.auxiliaries, name: (mu, eta)})
+
+    return Face(program, name, inner, lift, program.scale, edge=False)
 
 
 def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
@@ -176,21 +231,3 @@ def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
         for name, aux in program.auxiliaries.items()
     }
     return replace(program, rows=rows, auxiliaries=auxiliaries)
-
-
-def _independence(program: ChannelProgram, name: str) -> dict[str, Row]:
-    """Return J(v, y) = π(v) q(y), one row per output, for every v but the last of each view.
-
-    The last follows from the others; rounded on its own it would contradict them.
-    """
-    rows: dict[str, Row] = {}
-    for view in program.rows[name].term.weights:
-        matrix = program.view_matrix(view).toarray()
-        seen = matrix.sum(axis=0)
-        for v, share in enumerate(program.reference(view)[:-1]):
-            cost = np.tile(((matrix[v] - share * seen) / program.mass)[:, None], (1, program.m))
-            term = Term("independence", cost=cost)
-            rows[_equality(name, view, v)] = Row(
-                term, "==", (Fraction(0),) * program.m, per_output=True
-            )
-    return rows

@@ -159,11 +159,11 @@ class ConicModel:
         q, p = self.variables["Q"], self._mass[:, None]
         letter = f"{'a' if kind == 'ratio' else 'u'}[{name}]"
         x = self.variables[letter] = cp.Variable((1, self.program.m), name=letter, nonneg=True)
-        if kind == "ratio":
+        if kind == "ratio":  # x = e^ε a: a factor of 1e20 then only makes the floor vanish
             parts = {
-                "floor": p @ x <= q + slack * p,
-                "cap": q <= bound * (p @ x) + slack * p,
-                "total": cp.sum(x) <= 1.0,
+                "floor": p @ x / bound <= q + slack * p,
+                "cap": q <= p @ x + slack * p,
+                "total": cp.sum(x) / bound <= 1.0,
             }
         else:
             parts = {"cap": q <= p @ x, "total": cp.sum(x) - slack <= bound}
