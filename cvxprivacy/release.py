@@ -29,6 +29,9 @@ class Channel:
         Labels of rows and columns.  With the encoder of (W, X) the inputs are pairs (w, x).
     p_input : array_like, shape (|X|,), optional
         Law of the inputs, for the released marginal.
+    columns : (sequence, sequence), optional
+        Names of the table's columns that make up an input, and of those that are released: the
+        key columns, preceded by the confidential one where the encoder sees it.
     arbitrary : array_like of bool, shape (|X|,), optional
         Rows of inputs that had probability zero: the released marginal stands there, and the
         optimum says nothing about them.
@@ -41,6 +44,7 @@ class Channel:
         inputs: Sequence[Hashable],
         outputs: Sequence[Hashable],
         p_input: npt.ArrayLike | None = None,
+        columns: tuple[Sequence[Hashable], Sequence[Hashable]] | None = None,
         arbitrary: npt.ArrayLike | None = None,
     ) -> None:
         self.inputs, self.outputs = labels(inputs, None, "inputs"), list(outputs)
@@ -55,7 +59,7 @@ class Channel:
             total = float(k[row].sum())
             raise InputError("matrix", f"the row sums to {total!r}", remedy, where=row, value=total)
         k.flags.writeable = False
-        self.matrix = k
+        self.matrix, self.columns = k, columns
         self.p_input = None
         if p_input is not None:
             self.p_input = array(p_input, "p_input", "pass one mass per input", axes=(1,))
@@ -92,20 +96,23 @@ class Channel:
         Parameters
         ----------
         values : pandas.Series, pandas.DataFrame or array_like
-            Input letters.  Where the inputs are tuples: tuples, or one column for each part.
+            Input letters, tuples where the inputs are tuples.  Of a frame, the columns are
+            found by name if the channel was made from a table, else counted off.
         seed : int or numpy.random.Generator
 
         Returns
         -------
         pandas.Series, pandas.DataFrame or ndarray
-            In the flavour of ``values``, with its index and names.
+            In the flavour of ``values``, with its index and names; a frame comes back whole,
+            with its key columns replaced.
 
         Raises
         ------
         UnknownValueError
             For a value that is no input; nothing is drawn.
         """
-        items = _items(values)
+        framed = hasattr(values, "itertuples")
+        items = self._cells(values) if framed else _items(values)
         rows = np.empty(len(items), dtype=np.int64)
         for i, item in enumerate(items):
             try:
@@ -131,15 +138,45 @@ class Channel:
             on = rows == row
             drawn[on] = np.searchsorted(cumulative[row], draws[on], side="right")
         chosen = self._outputs[drawn]
-        if hasattr(values, "itertuples"):
-            frame: Any = values
-            split = list(zip(*chosen, strict=True)) if frame.shape[1] > 1 else [list(chosen)]
-            columns = dict(zip(frame.columns, split, strict=True))
-            return type(frame)(columns, index=frame.index)
+        if framed:
+            return self._replaced(values, chosen)
         if hasattr(values, "index") and hasattr(values, "to_frame"):
             series: Any = values
             return type(series)(chosen, index=series.index, name=series.name)
         return chosen
+
+    def _used(self, frame: Any) -> tuple[list[Any], list[Any]]:
+        """Return the frame's columns that are the input, and those that are released."""
+        if self.columns is None:
+            first = self.inputs[0]
+            parts = len(first) if isinstance(first, tuple) else 1
+            if frame.shape[1] != parts:
+                problem = f"{frame.shape[1]} columns where an input has {parts}"
+                raise InputError("values", problem, "pass the key columns alone, in their order")
+            return list(frame.columns), list(frame.columns)
+        for column in self.columns[0]:
+            if column not in frame.columns:
+                known = ", ".join(map(str, frame.columns))
+                raise InputError("values", f"no column {column!r}", f"there are {known}")
+        return list(self.columns[0]), list(self.columns[1])
+
+    def _cells(self, frame: Any) -> list[Any]:
+        """Return each row's input: a letter, a tuple of key letters, or (w, x)."""
+        inputs, outputs = self._used(frame)
+        rows = list(frame[inputs].itertuples(index=False, name=None))
+        if len(inputs) == 1:
+            return [row[0] for row in rows]
+        if len(inputs) == len(outputs) or len(outputs) == 1:
+            return rows
+        return [(row[0], row[1:]) for row in rows]  # the confidential column, then several keys
+
+    def _replaced(self, frame: Any, chosen: np.ndarray) -> Any:
+        _, outputs = self._used(frame)
+        released = frame.copy()
+        parts: list[Any] = list(zip(*chosen, strict=True)) if len(outputs) > 1 else [chosen]
+        for column, part in zip(outputs, parts, strict=True):
+            released[column] = list(part)
+        return released
 
     @cached_property
     def _outputs(self) -> np.ndarray:
@@ -153,9 +190,6 @@ class Channel:
 
 def _items(values: Any) -> list[Any]:
     """Return one hashable label per record."""
-    if hasattr(values, "itertuples"):
-        rows = list(values.itertuples(index=False, name=None))
-        return [row[0] for row in rows] if values.shape[1] == 1 else rows
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputError("values", f"{values!r}", "pass a column or a list of letters")
     if not hasattr(values, "tolist"):

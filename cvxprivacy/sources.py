@@ -73,6 +73,7 @@ class DiscreteSource:
         self, law: np.ndarray, w: Any, x: Any, z: Any, names: Any, records: int | None
     ) -> None:
         self.records = None if records is None else whole(records, "records", least=1)
+        self.columns: tuple[list[Any], list[Any]] | None = None  # of a table: W's, and X's
         self.law = law
         self.law.flags.writeable = False
         self.w = labels(w, law.shape[0], "w")
@@ -193,9 +194,11 @@ class DiscreteSource:
             ", ".join(map(str, keys)),
             *([str(side)] if side is not None else []),
         ]
-        return cls.from_counts(
+        source = cls.from_counts(
             counts, w=levels[0], x=levels[1], z=levels[2] if side is not None else None, names=names
         )
+        source.columns = ([sensitive], keys)
+        return source
 
     @classmethod
     def gaussian(cls, rho: float, *, points: int = 31, span: float = 3.0) -> DiscreteSource:

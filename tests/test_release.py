@@ -450,3 +450,44 @@ def test_impossible_letters_at_the_edges_of_the_curve():
         assert channel.matrix[2] == pytest.approx(channel.released_marginal, abs=1e-12)
     constant = channel.matrix[:, channel.matrix[0].argmax()]
     assert constant == pytest.approx(1.0)
+
+
+# ---- whole frames ------------------------------------------------------------------------
+
+TABLE = pd.DataFrame(
+    {
+        "note": [f"n{i}" for i in range(40)],
+        "kids": [0, 1, 1, 0] * 10,
+        "age": [0, 0, 1, 1] * 10,
+        "ill": ["yes", "no", "no", "yes", "no"] * 8,
+    },
+    index=range(100, 140),
+)
+
+
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+@pytest.mark.parametrize("key", ["age", ["age", "kids"]])
+def test_a_frame_is_matched_by_name_and_comes_back_whole(encoder, key):
+    source = cpv.DiscreteSource.from_table(TABLE, sensitive="ill", key=key)
+    keep = cpv.hamming(source.x)
+    same = cpv.PrivacyDistortion(source, keep, budget=0, encoder=encoder).solve().channel
+    assert same.apply(TABLE, seed=0).equals(TABLE)  # budget 0 changes nothing, key by key
+    shuffled = TABLE[["ill", "kids", "note", "age"]]
+    assert same.apply(shuffled, seed=0).equals(shuffled)
+    moved = cpv.PrivacyDistortion(source, keep, budget=0.4, encoder=encoder).solve().channel
+    released = moved.apply(TABLE, seed=1)
+    keys = [key] if isinstance(key, str) else key
+    others = [column for column in TABLE.columns if column not in keys]
+    assert released[others].equals(TABLE[others])
+    assert not released[keys].equals(TABLE[keys])
+    assert list(released.columns) == list(TABLE.columns)
+    with pytest.raises(cpv.InputError, match="no column 'age'"):
+        moved.apply(TABLE.drop(columns="age"), seed=0)
+
+
+def test_without_names_the_columns_are_counted_off():
+    channel = cpv.Channel(np.eye(2), inputs=[(1, "f"), (2, "m")], outputs=[(1, "f"), (2, "m")])
+    frame = pd.DataFrame({"a": [1, 2], "b": ["f", "m"]})
+    assert channel.apply(frame, seed=0).equals(frame)
+    with pytest.raises(cpv.InputError, match="3 columns where an input has 2"):
+        channel.apply(frame.assign(c=0), seed=0)

@@ -444,6 +444,10 @@ class ChannelProblem:
         matrix[self.alive] = kept
         p_input = np.zeros(len(inputs))
         p_input[self.alive] = self.program.mass
+        columns = None
+        if source.columns is not None:
+            sensitive, keys = source.columns
+            columns = (keys if self.encoder == "x" else [*sensitive, *keys], keys)
         arbitrary = np.ones(len(inputs), bool)
         arbitrary[self.alive] = False
         return Channel(
@@ -451,6 +455,7 @@ class ChannelProblem:
             inputs=inputs,
             outputs=self.measure.outputs,
             p_input=p_input,
+            columns=columns,
             arbitrary=arbitrary,
         )
 
