@@ -10,7 +10,6 @@ import copy
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,8 @@ import numpy.typing as npt
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.criteria import Criterion, named
 from cvxprivacy.distortion import Distortion
-from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
+from cvxprivacy.errors import CertificationError, InputError
+from cvxprivacy.formulations.conflict import explained
 from cvxprivacy.information import nat
 from cvxprivacy.programs import (
     Auxiliary,
@@ -220,6 +220,23 @@ class ChannelProblem:
             units=self.units,
         )
 
+    def parts(self) -> Mapping[str, Mapping[str, Part]]:
+        """Return every constraint's parts by the name of what was typed."""
+        return self._parts
+
+    def criterion(self, name: str) -> Criterion | None:
+        """Return the criterion of that name among the constraints, if it is one."""
+        return named(self.criteria, self.subject_to()).get(name)
+
+    def with_criterion(self, old: Criterion, new: Criterion) -> ChannelProblem:
+        """Return the same problem with one criterion exchanged."""
+        other = copy.copy(self)
+        for cached in ("program", "model"):
+            other.__dict__.pop(cached, None)
+        other.criteria = tuple(new if c is old else c for c in self.criteria)
+        other._parts = other._named_parts()
+        return other
+
     # ---- CVXPY in sight ------------------------------------------------------------------
 
     @cached_property
@@ -294,9 +311,9 @@ class ChannelProblem:
     @cached_property
     def least_distortion(self) -> float:
         """D_min = E min_x̂ d, the least budget that is feasible, rounded up to a float."""
-        return self._least(self.distortion)
+        return self.least_value(self.distortion)
 
-    def _least(self, term: Term) -> float:
+    def least_value(self, term: Term) -> float:
         """Return the least value of a linear term over the entry bounds, rounded up."""
         program = self.program
         cost = program.mass[:, None] * program.cost(term)
@@ -373,7 +390,7 @@ class ChannelProblem:
         certificate = outcome.certificate
         message = ""
         if certificate.status == "infeasible":
-            error = self._why(certificate)
+            error = explained(self, certificate)
             message = str(error)
             if certify is True:
                 raise error
@@ -458,108 +475,3 @@ class ChannelProblem:
             columns=columns,
             arbitrary=arbitrary,
         )
-
-    # ---- why nothing is feasible ---------------------------------------------------------
-
-    def _why(self, certificate: Certificate) -> InfeasibleError:
-        """Say in the user's words which constraints conflict, and what each could be."""
-        conflict = self._conflict(certificate)
-        extremes = {name: self._extreme(name) for name in conflict}
-        parts = self._parts[conflict[0]] if len(conflict) == 1 else {}
-        row = parts.get(conflict[0]) if parts else None
-        if isinstance(row, Row) and row.linear and not row.per_output:
-            bound, least = float(row.bounds(self.m)), self._least(row.term)
-            alone = (program := self.program).lower is None and program.upper is None
-            message = (
-                f"{conflict[0]} {_below(bound, least)} is below {_above(least)}, the least "
-                f"{row.term.name} {'of any release' if alone else 'that the other rules leave'}"
-            )
-        elif not conflict:
-            message = "the floors and forbidden moves leave some letter no release at all"
-        else:
-            said = [self._typed_as(name) for name in conflict]
-            message = f"{' and '.join(said)} cannot hold together"
-            if len(conflict) == 1:
-                message = f"{said[0]} cannot hold"
-            could = [
-                f"{name} would have to be {'at least' if up else 'at most'} {value:.4g}"
-                for name, (value, up) in ((k, e) for k, e in extremes.items() if e is not None)
-            ]
-            message += f"; with the rest as it is, {' or '.join(could)}" if could else ""
-        found = {name: extreme[0] for name, extreme in extremes.items() if extreme is not None}
-        return InfeasibleError(message, certificate, conflict=conflict, extremes=found)
-
-    def _conflict(self, certificate: Certificate) -> list[str]:
-        """Return the names of what the contradiction uses."""
-        dual, program = certificate.dual, certificate.program
-        assert dual is not None
-        boxes = replace(program, lower=None, upper=None).lower_bound(dual) <= 0
-        used = []
-        for name, parts in self._parts.items():
-            for key, part in parts.items():
-                if isinstance(part, EntryBounds):
-                    hit = boxes
-                elif isinstance(part, Auxiliary):
-                    hit = any(np.any(np.asarray(x) > 0) for x in dual.auxiliaries[key])
-                else:
-                    hit = bool(np.any(np.asarray(dual.multipliers[key]) != 0))
-                if hit and name not in used:
-                    used.append(name)
-        return used
-
-    def _typed_as(self, name: str) -> str:
-        criterion = named(self.criteria, self.subject_to()).get(name)
-        if criterion is not None:
-            return f"{criterion!r}"
-        row = self._parts[name][name]
-        assert isinstance(row, Row)
-        return f"{name} {float(row.bounds(self.m)):.6g}"
-
-    def _extreme(self, name: str) -> tuple[float, bool] | None:
-        """Return the tightest value a number could take given the rest; True if from below.
-
-        A bound of its own row is minimised; other numbers are bisected to three digits.
-        """
-        row = self._parts[name].get(name)
-        if isinstance(row, Row) and row.sense == "<=" and not row.per_output:
-            rows = {key: other for key, other in self.program.rows.items() if key != name}
-            outcome = solve(replace(self.program, objective=row.term, rows=rows))
-            certificate = outcome.certificate
-            return None if certificate.primal is None else (certificate.upper, True)
-        criterion = named(self.criteria, self.subject_to()).get(name)
-        if criterion is None or criterion.loosest is None:
-            return None
-        tight, loose = float(criterion.value), criterion.loosest
-        if not self._feasible(criterion, loose):
-            return None
-        up = loose > tight
-        for _ in range(14):
-            middle = math.sqrt(tight * loose) if up and tight > 0 else (tight + loose) / 2
-            if self._feasible(criterion, middle):
-                loose = middle
-            else:
-                tight = middle
-        return loose, up
-
-    def _feasible(self, criterion: Criterion, value: float) -> bool:
-        """Tell whether the constraints are feasible with another number in one criterion."""
-        other = copy.copy(self)
-        other.__dict__.pop("program", None)
-        other.__dict__.pop("model", None)
-        changed = criterion.at(value)
-        other.criteria = tuple(changed if c is criterion else c for c in self.criteria)
-        other._parts = other._named_parts()
-        idle = replace(other.program, objective=Term("nothing"))
-        return solve(idle).certificate.primal is not None
-
-
-def _above(value: float) -> str:
-    """Return a number to as few digits as are not below it, six at least."""
-    said = (f"{value:.{digits}g}" for digits in range(6, 18))
-    return next(text for text in said if float(text) >= value)
-
-
-def _below(value: float, limit: float) -> str:
-    """Return a number to as few digits as are below ``limit``, six at least."""
-    said = (f"{value:.{digits}g}" for digits in range(6, 18))
-    return next((text for text in said if float(text) < limit), repr(value))
