@@ -416,6 +416,36 @@ def test_fixed_multipliers_bound_every_other_budget():
         assert line <= gaussian_with(budget=budget).solve().upper + 1e-12
 
 
+# ---- solvers that fail ---------------------------------------------------------------------
+
+
+def test_a_real_failure_of_clarabel_is_survived():
+    """With these settings Clarabel 0.11 gives up on this instance; the next settings do not."""
+    rng = np.random.default_rng([7, 579])
+    w, x, y = rng.integers(2, 11), rng.integers(2, 31), rng.integers(2, 31)
+    pmf = rng.dirichlet(np.full(w * x, 0.1)).reshape(w, x)
+    problem = cpv.PrivacyDistortion(
+        cpv.DiscreteSource(pmf), rng.random((x, y)), budget=0.244, units="nats"
+    )
+    solution = problem.solve(accuracy="high")
+    referee.check(solution)
+    broken = cpv.PrivacyDistortion(
+        cpv.DiscreteSource(pmf), problem.measure, budget=0.244, units="nats"
+    ).solve(solver_options={"max_iter": 1})
+    assert broken.status == "loose"
+    assert broken.lower <= solution.upper
+    assert solution.lower <= broken.upper
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_iters": 5}, {"direct_solve_method": "nonsense"}, {"equilibrate_max_iter": -1}],
+)
+def test_misspelled_settings_are_the_users_to_mend(options):
+    with pytest.raises(cpv.InputError, match="solver_options.*CLARABEL"):
+        gaussian(11, 0.7, 0.5).solve(solver_options=options)
+
+
 # ---- manners -----------------------------------------------------------------------------
 
 

@@ -304,7 +304,7 @@ def _run(
             name = type(error).__name__
             if not isinstance(error, Exception) and name != "PanicException":
                 raise
-            if user and isinstance(error, TypeError | AttributeError | KeyError):
+            if user and isinstance(error, Exception) and not isinstance(error, cp.SolverError):
                 remedy = f"pass settings that {solver} knows"
                 raise InputError("solver_options", f"{name}: {error}", remedy) from error
             return f"{name}: {error}"
