@@ -125,6 +125,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("cvxprivacy")
     if name in _MODULES:
         return import_module(f"cvxprivacy.{name}")
     if name in _HOME:

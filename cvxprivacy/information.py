@@ -8,7 +8,6 @@ own sum, because the quantities are those of the empirical law.  ``units`` is ``
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ from cvxprivacy.checks import array
 from cvxprivacy.errors import InputError
 
 __all__ = [
-    "Units",
     "conditional_entropy",
     "divergence",
     "entropy",
@@ -25,8 +23,6 @@ __all__ = [
     "mutual_information",
     "nat",
 ]
-
-Units = Literal["bits", "nats"]
 
 
 def nat(units: str) -> float:

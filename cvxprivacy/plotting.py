@@ -80,8 +80,11 @@ def tradeoff(
     lines = []
     for i, solution in enumerate(solutions):
         row = solution.certificate.program.rows.get("budget")
-        if row is None:
-            raise InputError("solutions", "no budget", "solve with budget=", where=i)
+        if row is None or "budget" not in solution.duals:
+            remedy = "pass solved problems with budget="
+            raise InputError("solutions", f"{solution!r} has no point", remedy, where=i)
+        if solution.units != solutions[0].units:
+            raise InputError("solutions", "bits beside nats", "solve all in one unit", where=i)
         lines.append(
             (float(row.bounds(1)), solution.value, solution.lower, solution.duals["budget"])
         )

@@ -53,7 +53,7 @@ class Channel:
         k = array(matrix, "matrix", remedy, axes=(2,))
         if k.shape != shape:
             raise InputError("matrix", f"shape {k.shape}", remedy)
-        off = ~np.isclose(k.sum(axis=1), 1.0)
+        off = np.abs(k.sum(axis=1) - 1.0) > 1e-9
         if off.any():
             row = int(off.argmax())
             total = float(k[row].sum())

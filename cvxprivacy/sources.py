@@ -81,7 +81,7 @@ class DiscreteSource:
         self.z = labels(z, law.shape[2], "z") if law.ndim == 3 else None
         if law.ndim == 2 and z is not None:
             raise InputError("z", "labels for an axis that pmf lacks", "pass a pmf with three axes")
-        self.names = tuple(names)[: law.ndim]
+        self.names = () if isinstance(names, str) else tuple(names)[: law.ndim]
         if len(self.names) != law.ndim:
             raise InputError("names", f"{names!r}", f"pass {law.ndim} names")
 

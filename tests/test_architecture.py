@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,12 +113,11 @@ def script(path: Path):
     return module
 
 
-def test_every_script_is_tested_here():
+def test_every_script_is_tested():
     scripts = {p.stem for p in (ROOT / "problems").glob("*.py")}
     scripts |= {p.stem for p in (ROOT / "figures").glob("*.py")}
-    tested = {
-        name.removeprefix("test_script_") for name in globals() if name.startswith("test_script_")
-    }
+    sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").glob("test_*.py"))
+    tested = set(re.findall(r"^def test_script_(\w+)", sources, re.MULTILINE))
     assert scripts == tested
 
 

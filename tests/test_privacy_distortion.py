@@ -470,7 +470,13 @@ def test_prints_and_latex_say_what_the_program_is():
     problem = gaussian(11, 0.7, 0.5)
     solution = problem.solve()
     text = str(solution)
-    for piece in ("PrivacyDistortion: certified", "nats", "min I(W; X̂)", "E d(X, X̂) ≤", "price"):
+    for piece in (
+        "PrivacyDistortion: certified",
+        "nats",
+        "min I(W; X̂)",
+        "E d(X, X̂) ≤",
+        "d optimum / d budget",
+    ):
         assert piece in text
     assert "I(W; \\hat X)" in problem.latex
     assert "\\le" in problem.latex

@@ -119,7 +119,7 @@ def solve(
         prover.offer_channel(pair[0])
         prover.offer_dual(pair[1])
         if prover.status == "certified":
-            return Outcome(prover.certificate(), ["closed form: a constant channel"])
+            return Outcome(prover.certificate(), ["closed form: no constraint binds"])
     options, edges = dict(solver_options or {}), []
     if (edge := closed.face(program)) is not None:
         log.append(f"closed form: {edge.name} leaves a face")
