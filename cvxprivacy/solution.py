@@ -54,8 +54,9 @@ class Solution:
         of Σ_x̂ Q = p, ``floor`` and ``cap`` of the entry bounds; signs as in CVXPY.  (Those of
         ``problem.problem`` belong to the scaled statement that the solver sees.)
     prices : dict of str to float or array
-        d value / d (the number that was typed), for each number typed; −inf where the least
-        tightening makes the problem infeasible, such as a budget of least distortion.
+        d value / d (the number that was typed), for each number typed; infinite where the
+        least tightening makes the problem infeasible: −inf for a budget of least distortion,
+        +inf for a floor of 1.
     release, channel : Channel or None
         The optimal randomisation.
     certificate : Certificate

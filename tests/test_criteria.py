@@ -410,6 +410,17 @@ def test_the_price_of_floors():
     assert "preserve_marginal" not in each.prices  # a rule without a number
 
 
+def test_prices_at_an_edge_are_infinite():
+    at_one = cpv.PrivacyDistortion(SOURCE, ORDINAL, criteria=[cpv.KeepProbability(1)]).solve()
+    assert at_one.prices == {"keep_probability": math.inf}
+    floors = np.array([0.5, 1.0, 0.5, 0.5])
+    some = cpv.PrivacyDistortion(SOURCE, ORDINAL, criteria=[cpv.KeepProbability(floors)]).solve()
+    assert np.isinf(some.prices["keep_probability"]).tolist() == [False, True, False, False]
+    none = cpv.PrivacyDistortion(SOURCE, ORDINAL, budget=0).solve()
+    assert none.prices == {"budget": -math.inf}
+    assert math.isfinite(none.duals["budget"])
+
+
 # ---- trivial and impossible ends -------------------------------------------------------------
 
 

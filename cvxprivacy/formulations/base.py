@@ -416,7 +416,7 @@ class ChannelProblem:
     def _prices(self, certificate: Certificate, edges: Sequence[str]) -> dict[str, Any]:
         """Return d value / d (number typed) for each number: multipliers times slopes.
 
-        −inf at an edge, where the least tightening leaves nothing feasible.
+        Infinite at an edge, where the least tightening leaves nothing feasible.
         """
         program, dual, primal = certificate.program, certificate.dual, certificate.primal
         if dual is None or not dual.objective or primal is None:
@@ -439,6 +439,9 @@ class ChannelProblem:
                     price += part.price(dual.auxiliaries[key], program.mass, channel)
                 elif part.lower is not None and part.lower_slope is not None:
                     binding = (part.lower == program.lower) * part.lower_slope * floor
+                    if program.lower is not None:  # a full row: any more is infeasible
+                        full = (program.lower.sum(axis=1) >= 1.0)[:, None]
+                        binding = np.where(full * part.lower_slope > 0, math.inf, binding)
                     if price.ndim:
                         np.add.at(price, self.x_of, binding.sum(axis=1))
                     else:

@@ -41,7 +41,8 @@ class PrivacyDistortion(ChannelProblem):
     budget : float, optional
         D ≥ 0, in the unit of d.
     price : float, optional
-        λ > 0, in units of d per unit of information; exactly one of budget and price.
+        λ > 0, in units of d per unit of information.  Without budget and price the risk is
+        minimised under the criteria alone.
     encoder : {"x", "wx"}
         What the randomisation sees: X alone, or W and X: p(x̂ | w, x).
     criteria : sequence of Criterion
@@ -72,9 +73,11 @@ class PrivacyDistortion(ChannelProblem):
         criteria: Sequence[Criterion] = (),
         units: str = "bits",
     ) -> None:
-        if (budget is None) == (price is None):
-            found = "neither budget nor price" if budget is None else "both budget and price"
-            raise InputError("budget", found, "pass exactly one of budget= and price=")
+        if budget is not None and price is not None:
+            raise InputError("budget", "budget and price", "pass exactly one of budget= and price=")
+        if budget is None and price is None and not criteria:
+            remedy = "pass exactly one of budget= and price=, or criteria= that bound the release"
+            raise InputError("budget", "neither budget nor price", remedy)
         self._budget = None if budget is None else number(budget, "budget")
         self._price = None if price is None else number(price, "price", zero=False)
         super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)
