@@ -206,7 +206,9 @@ def draw(result: Study, path: Path) -> None:
         [(s.value, s.lower, s.prices["keep_probability"]) for s in result.solutions.values()]
     ).T
     fine = np.linspace(floors.min(), floors.max(), 400)
-    outer = (lower[:, None] + slope[:, None] * (fine - floors[:, None])).max(axis=0)
+    known = np.isfinite(slope)  # at a floor of 1 nothing can move, and no slope is proved
+    lines = lower[known, None] + slope[known, None] * (fine - floors[known, None])
+    outer = lines.max(axis=0)
     ax.fill_between(fine, outer, np.interp(fine, floors, value), alpha=0.35)
     ax.plot(floors, value, "o", ms=5, label="optimum (dots), proved from both sides (band)")
     classical: dict[str, Callable[[float], np.ndarray]] = {
