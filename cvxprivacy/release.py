@@ -33,8 +33,8 @@ class Channel:
         Names of the table's columns that make up an input, and of those that are released: the
         key columns, preceded by the confidential one where the encoder sees it.
     arbitrary : array_like of bool, shape (|X|,), optional
-        Rows of inputs that had probability zero: the released marginal stands there, and the
-        optimum says nothing about them.
+        Rows of inputs that had probability zero: the released marginal stands there (or the
+        input itself, under floors and forbidden moves); the optimum says nothing about them.
     """
 
     def __init__(

@@ -410,6 +410,19 @@ def test_the_price_of_floors():
     assert "preserve_marginal" not in each.prices  # a rule without a number
 
 
+def test_letters_never_seen_obey_the_rules_too():
+    counts = np.insert(COUNTS, 2, 0, axis=1)  # nobody has x = 2
+    source = cpv.DiscreteSource.from_counts(counts)
+    rules = [cpv.KeepProbability(0.5), cpv.ForbiddenMoves(lambda a, b: abs(a - b) > 1)]
+    solution = cpv.PrivacyDistortion(source, cpv.ordinal(5), criteria=rules).solve()
+    channel = solution.channel
+    assert channel.arbitrary.tolist() == [False, False, True, False, False]
+    assert channel.matrix[2].tolist() == [0, 0, 1, 0, 0]
+    local = cpv.MinimumDistortion(source, cpv.ordinal(5), [cpv.LocalPrivacy(1.0)]).solve().channel
+    ratio = local.matrix.max(axis=0) / np.maximum(local.matrix.min(axis=0), 1e-300)
+    assert ratio[local.matrix.max(axis=0) > 0].max() <= math.e * (1 + 1e-12)
+
+
 def test_prices_at_an_edge_are_infinite():
     at_one = cpv.PrivacyDistortion(SOURCE, ORDINAL, criteria=[cpv.KeepProbability(1)]).solve()
     assert at_one.prices == {"keep_probability": math.inf}

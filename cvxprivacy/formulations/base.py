@@ -454,13 +454,24 @@ class ChannelProblem:
         return prices
 
     def _channel(self, certificate: Certificate) -> Channel:
-        """Restore the letters of probability zero with the released marginal as their row."""
+        """Restore the letters of probability zero, on which no optimum depends.
+
+        Their row is the released marginal, which bounded ratios tolerate; under floors or
+        forbidden moves alone they stay as they are.
+        """
         assert certificate.primal is not None
         kept = certificate.primal.matrix
         source = self.source
         inputs = source.x if self.encoder == "x" else [(w, x) for w in source.w for x in source.x]
         matrix = np.tile(self.program.mass @ kept, (len(inputs), 1))
         matrix /= matrix.sum(axis=1, keepdims=True)
+        program, outputs = self.program, self.measure.outputs
+        if (program.lower is not None or program.upper is not None) and not program.auxiliaries:
+            for i, label in enumerate(inputs):
+                x = label if self.encoder == "x" else label[1]
+                if x in outputs:
+                    matrix[i] = 0.0
+                    matrix[i, outputs.index(x)] = 1.0
         matrix[self.alive] = kept
         p_input = np.zeros(len(inputs))
         p_input[self.alive] = self.program.mass
