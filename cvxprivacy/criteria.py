@@ -162,8 +162,9 @@ class LDiversity(Criterion):
 class KAnonymity(Criterion):
     """Record-level k-anonymity: H(record | x̂) ≥ log k for every released letter x̂, k ≥ 1.
 
-    As H(record | x̂) = log N − D(p(x | x̂) ‖ p(x)), it is the row Φ_X(x̂) ≤ q(x̂) log(N/k); exact
-    for deterministic groups.  Needs the number of records N behind the source.
+    As H(record | x̂) = log N − D(p(s | x̂) ‖ p(s)), s what the encoder sees of a record (x, or w
+    and x), it is the row Φ_S(x̂) ≤ q(x̂) log(N/k); exact for deterministic groups.  Needs the
+    number of records N behind the source.
     """
 
     name = "k_anonymity"
@@ -185,7 +186,7 @@ class KAnonymity(Criterion):
             raise InputError("k", problem_, f"pass at most {records}", value=self.k)
         value, radius = _enclosed(_log(arb(records) / arb(self.k), problem.units))
         cost = np.full((problem.n, problem.m), -value)
-        term = Term("k-anonymity", {"X": 1.0}, cost, cost_radius=radius)
+        term = Term("k-anonymity", {"S": 1.0}, cost, cost_radius=radius)
         return _per_letter(term, problem, slope=nat(problem.units) / self.k)
 
 
@@ -195,8 +196,8 @@ class DeltaDisclosure(Criterion):
     name = "delta_disclosure"
 
     def __init__(self, delta: float) -> None:
-        self.delta = self.value = number(delta, "delta")
-        self.loosest = max(2 * self.delta, 20.0)
+        self.delta = self.value = number(delta, "delta", below=700.0)
+        self.loosest = min(max(2 * self.delta, 20.0), 699.0)
         self.latex = rf"|\ln (p(w \mid \hat x) / p(w))| \le {self.delta:g} \;\forall w, \hat x"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
@@ -248,7 +249,7 @@ class LocalPrivacy(Criterion):
 
     def __init__(self, epsilon: float) -> None:
         self.epsilon = self.value = number(epsilon, "epsilon", below=700.0)
-        self.loosest = max(2 * self.epsilon, 20.0)
+        self.loosest = min(max(2 * self.epsilon, 20.0), 699.0)
         self.latex = rf"p(\hat x \mid s) \le e^{{{self.epsilon:g}}} p(\hat x \mid s')"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
@@ -263,7 +264,7 @@ class MaximalLeakage(Criterion):
 
     def __init__(self, b: float) -> None:
         self.b = self.value = number(b, "b", below=700.0)
-        self.loosest = max(2 * self.b, 64.0)
+        self.loosest = min(max(2 * self.b, 64.0), 699.0)
         self.latex = rf"\log \sum_{{\hat x}} \max_s p(\hat x \mid s) \le {self.b:g}"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
@@ -347,12 +348,11 @@ class PreserveMarginal(Criterion):
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         masses = problem.masses_of_x()
-        same = problem.same(range(len(problem.source.x)))
-        total = sum(masses)
-        bounds = [
-            sum((masses[x] for x in np.flatnonzero(same[:, y])), Fraction(0)) / total
-            for y in range(problem.m)
-        ]
+        held = [x for x, mass in enumerate(masses) if mass]
+        same, total = problem.same(held), sum(masses)
+        bounds = [Fraction(0)] * problem.m
+        for x, row in zip(held, same, strict=True):
+            bounds[int(row.argmax())] = masses[x] / total
         term = Term("marginal", cost=np.ones((problem.n, problem.m)))
         found: dict[str, Part] = {"": Row(term, "==", tuple(bounds), per_output=True)}
         unused = np.array([b == 0 for b in bounds])

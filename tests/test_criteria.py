@@ -74,11 +74,11 @@ def satisfied(problem, solution, criterion) -> bool:
             or criterion.l == 1
         )
     if kind == "KAnonymity":
-        by_x = [[Fraction(0)] * problem.m for _ in problem.source.x]
-        for (_, s), mass in np.ndenumerate(problem.law):
-            for y in range(problem.m):
-                by_x[problem.x_of[s]][y] += Fraction(float(mass)) * channel[s][y]
-        rows = [row for row in by_x if any(row)]
+        # every record of a cell that the encoder sees is released alike
+        rows = []
+        for s, column in enumerate(problem.law.T):
+            mass = sum(Fraction(float(a)) for a in column)
+            rows.append([mass * channel[s][y] for y in range(problem.m)])
         masses_x = [sum(row) for row in rows]
         records = problem.source.records
         limit = ball(Fraction(records) / Fraction(criterion.k)).log()
@@ -423,12 +423,49 @@ def test_letters_never_seen_obey_the_rules_too():
     assert ratio[local.matrix.max(axis=0) > 0].max() <= math.e * (1 + 1e-12)
 
 
+def test_records_are_what_the_encoder_sees_of_them():
+    """With (w, x) seen, a letter released for two records only hides nobody among thirty."""
+    source = cpv.DiscreteSource.from_counts([[10, 10], [10, 10], [1, 1]])
+    by_w = np.array([[[0, 1, 1]] * 2, [[1, 0, 1]] * 2, [[1, 1, 0]] * 2])
+    d = cpv.Distortion(by_w, outputs=[0, 1, 2])
+    problem = cpv.MinimumDistortion(source, d, [cpv.KAnonymity(30)], encoder="wx")
+    solution = problem.solve()
+    assert solution.value > 0.1
+    assert satisfied(problem, solution, problem.criteria[0])
+
+
+def test_two_constraints_never_share_a_name():
+    shadow = cpv.Linear(np.zeros((4, 4)), 1, name="delta_disclosure.above[1]")
+    with pytest.raises(cpv.InputError, match="two constraints are called"):
+        cpv.MinimumDistortion(SOURCE, ORDINAL, [cpv.DeltaDisclosure(0.1), shadow])
+
+
+def test_a_floor_that_bounded_ratios_forbid_is_infeasible():
+    criteria = [
+        cpv.LocalPrivacy(5),
+        cpv.ForbiddenMoves(lambda a, b: abs(a - b) > 1),
+        cpv.KeepProbability(0.1),
+    ]
+    with pytest.raises(cpv.InfeasibleError, match="cannot hold together"):
+        cpv.MinimumDistortion(SOURCE, ORDINAL, criteria).solve()
+
+
+@pytest.mark.parametrize("criterion", [cpv.LocalPrivacy(0), cpv.MaximalLeakage(0)], ids=repr)
+def test_a_preserved_marginal_and_nothing_else(criterion):
+    solution = cpv.MinimumDistortion(SOURCE, ORDINAL, [cpv.PreserveMarginal(), criterion]).solve()
+    p = SOURCE.p_x
+    assert solution.value == pytest.approx(p @ ORDINAL.matrix @ p, abs=1e-6)
+
+
 def test_prices_at_an_edge_are_infinite():
     at_one = cpv.PrivacyDistortion(SOURCE, ORDINAL, criteria=[cpv.KeepProbability(1)]).solve()
     assert at_one.prices == {"keep_probability": math.inf}
     floors = np.array([0.5, 1.0, 0.5, 0.5])
     some = cpv.PrivacyDistortion(SOURCE, ORDINAL, criteria=[cpv.KeepProbability(floors)]).solve()
     assert np.isinf(some.prices["keep_probability"]).tolist() == [False, True, False, False]
+    two = [cpv.KeepProbability(0.3), cpv.KeepProbability(1.0)]
+    prices = cpv.PrivacyDistortion(SOURCE, ORDINAL, criteria=two).solve().prices
+    assert prices == {"keep_probability": 0.0, "keep_probability[2]": math.inf}
     none = cpv.PrivacyDistortion(SOURCE, ORDINAL, budget=0).solve()
     assert none.prices == {"budget": -math.inf}
     assert math.isfinite(none.duals["budget"])

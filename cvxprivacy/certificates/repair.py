@@ -198,7 +198,7 @@ def _own_anchors(
 ) -> list[ExactChannel]:
     """Suggest closed-form anchors for the broken rows: a least-cost or a constant channel."""
     if _has_equalities(program):
-        return []
+        return _constants(program)
     found: list[FloatArray] = []
     broken = [program.rows[name] for name in evaluation.broken if name in program.rows]
     linear = [row for row in broken if row.linear]
@@ -214,6 +214,16 @@ def _own_anchors(
             found.append(np.tile(output, (program.n, 1)))
     rounded = [round_channel(program, channel) for channel in found]
     return [channel for channel in rounded if channel is not None]
+
+
+def _constants(program: ChannelProgram) -> list[ExactChannel]:
+    """Return the constant channel of a prescribed output law, exactly, if one is prescribed."""
+    for row in program.rows.values():
+        if row.sense == "==" and isinstance(row.bound, tuple) and sum(row.bound) == 1:
+            common = math.lcm(*(b.denominator for b in row.bound))
+            law = np.array([int(b * common) for b in row.bound], dtype=object)
+            return [ExactChannel(np.tile(law, (program.n, 1)), common)]
+    return []
 
 
 def _mix_until_proved(

@@ -162,9 +162,10 @@ class ChannelProblem:
         found = []
         for x in self.x_of if letters is None else letters:
             row = [label == self.source.x[x] for label in outputs]
-            if not any(row):
-                problem = f"{self.source.x[x]!r} is no released letter"
-                remedy = "use a distortion whose outputs are the source's key letters"
+            if sum(row) != 1:
+                how = "is released under two columns" if any(row) else "is no released letter"
+                problem = f"{self.source.x[x]!r} {how}"
+                remedy = "use a distortion whose outputs are the source's key letters, once each"
                 raise InputError("distortion", problem, remedy, value=self.source.x[x])
             found.append(row)
         return np.array(found)
@@ -184,9 +185,15 @@ class ChannelProblem:
     def _named_parts(self) -> dict[str, dict[str, Part]]:
         """Return every constraint's parts under the name of what was typed."""
         found: dict[str, dict[str, Part]] = {k: {k: row} for k, row in self.subject_to().items()}
+        used = set(found)
         for name, criterion in named(self.criteria, found).items():
             parts = criterion.parts(self).items()
             found[name] = {f"{name}.{key}" if key else name: part for key, part in parts}
+            twice = used & set(found[name])
+            if twice:
+                remedy = "give the linear rule another name"
+                raise InputError("criteria", f"two constraints are called {twice.pop()!r}", remedy)
+            used |= set(found[name])
         return found
 
     @cached_property
@@ -205,8 +212,8 @@ class ChannelProblem:
             raise InputError("criteria", problem, "drop the floor or allow the move")
         terms = {"risk": self.risk, "distortion": self.distortion}
         used = {v for t in (self.objective(), *(r.term for r in rows.values())) for v in t.weights}
-        x = np.broadcast_to(np.searchsorted(np.unique(self.x_of), self.x_of), self.law.shape)
-        views = {"W": View(self.w_of), "X": View(np.ascontiguousarray(x))}
+        letter = np.tile(np.arange(self.n), (len(self.law), 1))  # the letter that the encoder sees
+        views = {"W": View(self.w_of), "S": View(letter)}
         return ChannelProgram(
             law=self.law,
             outputs=self.m,
@@ -228,12 +235,13 @@ class ChannelProblem:
         """Return the criterion of that name among the constraints, if it is one."""
         return named(self.criteria, self.subject_to()).get(name)
 
-    def with_criterion(self, old: Criterion, new: Criterion) -> ChannelProblem:
-        """Return the same problem with one criterion exchanged."""
+    def with_criterion(self, name: str, new: Criterion) -> ChannelProblem:
+        """Return the same problem with the criterion of that name exchanged."""
         other = copy.copy(self)
         for cached in ("program", "model"):
             other.__dict__.pop(cached, None)
-        other.criteria = tuple(new if c is old else c for c in self.criteria)
+        names = named(self.criteria, self.subject_to())
+        other.criteria = tuple(new if key == name else c for key, c in names.items())
         other._parts = other._named_parts()
         return other
 
@@ -437,11 +445,13 @@ class ChannelProblem:
                     price += part.price(dual.multipliers[key], q)
                 elif isinstance(part, Auxiliary):
                     price += part.price(dual.auxiliaries[key], program.mass, channel)
+                    price -= math.inf if part.bound == 1.0 and not part.radius else 0.0
                 elif part.lower is not None and part.lower_slope is not None:
                     binding = (part.lower == program.lower) * part.lower_slope * floor
                     if program.lower is not None:  # a full row: any more is infeasible
                         full = (program.lower.sum(axis=1) >= 1.0)[:, None]
-                        binding = np.where(full * part.lower_slope > 0, math.inf, binding)
+                        own = full & (part.lower == program.lower)
+                        binding = np.where(own * part.lower_slope > 0, math.inf, binding)
                     if price.ndim:
                         np.add.at(price, self.x_of, binding.sum(axis=1))
                     else:

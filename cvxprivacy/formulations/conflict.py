@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cvxprivacy.certificates import Certificate
-from cvxprivacy.criteria import Criterion
 from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.programs import Auxiliary, EntryBounds, Row, Term
 from cvxprivacy.solvers import solve
@@ -93,21 +92,26 @@ def _extreme(problem: ChannelProblem, name: str) -> tuple[float, bool] | None:
     if criterion is None or criterion.loosest is None:
         return None
     tight, loose = float(criterion.value), criterion.loosest
-    if not _feasible(problem, criterion, loose):
+    if not _feasible(problem, name, loose):
         return None
     up = loose > tight
-    for _ in range(14):
-        middle = math.sqrt(tight * loose) if up and tight > 0 else (tight + loose) / 2
-        if _feasible(problem, criterion, middle):
+    tight = max(tight, 1e-9 * loose) if up else tight
+    for _ in range(40):
+        if abs(math.log(loose / tight)) < 1e-3 if min(tight, loose) > 0 else loose - tight > -1e-4:
+            break
+        middle = math.sqrt(tight * loose) if min(tight, loose) > 0 else (tight + loose) / 2
+        if _feasible(problem, name, middle):
             loose = middle
         else:
             tight = middle
     return loose, up
 
 
-def _feasible(problem: ChannelProblem, criterion: Criterion, value: float) -> bool:
+def _feasible(problem: ChannelProblem, name: str, value: float) -> bool:
     """Tell whether the constraints are feasible with another number in one criterion."""
-    other = problem.with_criterion(criterion, criterion.at(value))
+    criterion = problem.criterion(name)
+    assert criterion is not None
+    other = problem.with_criterion(name, criterion.at(value))
     idle = replace(other.program, objective=Term("nothing"))
     return solve(idle).certificate.primal is not None
 

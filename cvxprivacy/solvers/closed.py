@@ -116,6 +116,8 @@ def face(program: ChannelProgram) -> Face | None:
     for name, aux in program.auxiliaries.items():
         if aux.kind == "ratio" and program.upper is not None:
             shut = (program.upper == 0).any(axis=0) & (program.upper > 0).any(axis=0)
+            if program.lower is not None:  # a floor there is a contradiction, for phase one
+                shut &= (program.lower == 0).all(axis=0)
             if shut.any():
                 return _shut(program, name, shut)
     return None
