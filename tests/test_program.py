@@ -255,7 +255,7 @@ def test_moved_bounds_need_no_new_problem():
     model = ConicModel(program)
     first = model.problem
     for budget in (0.45, 0.4, 0.5):
-        moved = program.with_rows({"budget": term <= budget})
+        moved = replace(program, rows={"budget": term <= budget})
         model.set_bounds(moved.rows)
         model.solve("CLARABEL", {})
         prover = Prover(moved)

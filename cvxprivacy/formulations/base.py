@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ class ChannelProblem:
         d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
         self.measure = d.fitted(len(source.w), source.x)
         self._letters()
-        self._parts = self._named_parts()
+        self.parts = self._named_parts()
 
     # ---- what a subclass states ----------------------------------------------------------
 
@@ -186,7 +186,7 @@ class ChannelProblem:
         """Return every constraint's parts under the name of what was typed."""
         found: dict[str, dict[str, Part]] = {k: {k: row} for k, row in self.subject_to().items()}
         used = set(found)
-        for name, criterion in named(self.criteria, found).items():
+        for name, criterion in self.named_criteria().items():
             parts = criterion.parts(self).items()
             found[name] = {f"{name}.{key}" if key else name: part for key, part in parts}
             twice = used & set(found[name])
@@ -198,7 +198,7 @@ class ChannelProblem:
 
     @cached_property
     def program(self) -> ChannelProgram:
-        parts = {key: part for named in self._parts.values() for key, part in named.items()}
+        parts = {key: part for group in self.parts.values() for key, part in group.items()}
         rows = {key: part for key, part in parts.items() if isinstance(part, Row)}
         boxes = [part for part in parts.values() if isinstance(part, EntryBounds)]
         lowers = [box.lower for box in boxes if box.lower is not None]
@@ -227,22 +227,18 @@ class ChannelProblem:
             units=self.units,
         )
 
-    def parts(self) -> Mapping[str, Mapping[str, Part]]:
-        """Return every constraint's parts by the name of what was typed."""
-        return self._parts
-
-    def criterion(self, name: str) -> Criterion | None:
-        """Return the criterion of that name among the constraints, if it is one."""
-        return named(self.criteria, self.subject_to()).get(name)
+    def named_criteria(self) -> dict[str, Criterion]:
+        """Return the criteria by their names among the constraints."""
+        return named(self.criteria, self.subject_to())
 
     def with_criterion(self, name: str, new: Criterion) -> ChannelProblem:
         """Return the same problem with the criterion of that name exchanged."""
         other = copy.copy(self)
         for cached in ("program", "model"):
             other.__dict__.pop(cached, None)
-        names = named(self.criteria, self.subject_to())
-        other.criteria = tuple(new if key == name else c for key, c in names.items())
-        other._parts = other._named_parts()
+        criteria = self.named_criteria().items()
+        other.criteria = tuple(new if key == name else c for key, c in criteria)
+        other.parts = other._named_parts()
         return other
 
     # ---- CVXPY in sight ------------------------------------------------------------------
@@ -270,12 +266,7 @@ class ChannelProblem:
         """The program in LaTeX, without delimiters."""
         over = r"p(\hat x \mid x)" if self.encoder == "x" else r"p(\hat x \mid w, x)"
         rows = [rf"\min_{{{over}}} \quad & {self.objective().latex} \\"]
-        said = [
-            rf"{row.term.latex} {_SENSE[row.sense]} {tex(float(row.bound))}"
-            for row in self.subject_to().values()
-            if isinstance(row.bound, Fraction)
-        ]
-        said += [criterion.latex for criterion in self.criteria]
+        said = [*self._stated(tex), *(criterion.latex for criterion in self.criteria)]
         for i, line in enumerate(said):
             lead = "" if i else r"\text{s.t.}"
             rows.append(rf"{lead} \quad & {line} \\")
@@ -295,15 +286,18 @@ class ChannelProblem:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._statement()}; {self._sizes()})"
 
-    def _statement(self) -> str:
-        plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\,": "", r"\le": "≤"}
-        text = f"min {self.objective().latex}"
-        said = [
-            rf"{row.term.latex} {_SENSE[row.sense]} {float(row.bound):.6g}"
+    def _stated(self, written: Callable[[float], str]) -> list[str]:
+        """Return the formulation's own constraints in LaTeX, their bounds as ``written``."""
+        return [
+            rf"{row.term.latex} {_SENSE[row.sense]} {written(float(row.bound))}"
             for row in self.subject_to().values()
             if isinstance(row.bound, Fraction)
         ]
-        said += [repr(criterion) for criterion in self.criteria]
+
+    def _statement(self) -> str:
+        plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\,": "", r"\le": "≤"}
+        text = f"min {self.objective().latex}"
+        said = [*self._stated("{:.6g}".format), *map(repr, self.criteria)]
         if said:
             text += f"  s.t.  {', '.join(said)}"
         for latex, letter in plain.items():
@@ -397,7 +391,7 @@ class ChannelProblem:
         )
         certificate = outcome.certificate
         message = ""
-        if certificate.status == "infeasible":
+        if certificate.status == "infeasible" and certify is not False:
             error = explained(self, certificate)
             message = str(error)
             if certify is True:
@@ -434,8 +428,8 @@ class ChannelProblem:
         g, _ = program.minorant(dual)
         floor = np.maximum(g - program.least(g)[1][:, None], 0.0)
         prices: dict[str, Any] = {}
-        criteria = named(self.criteria, self.subject_to())
-        for name, parts in self._parts.items():
+        criteria = self.named_criteria()
+        for name, parts in self.parts.items():
             value = criteria[name].value if name in criteria else 0.0
             if value is None:
                 continue  # a rule without a number
@@ -445,13 +439,12 @@ class ChannelProblem:
                     price += part.price(dual.multipliers[key], q)
                 elif isinstance(part, Auxiliary):
                     price += part.price(dual.auxiliaries[key], program.mass, channel)
-                    price -= math.inf if part.bound == 1.0 and not part.radius else 0.0
                 elif part.lower is not None and part.lower_slope is not None:
-                    binding = (part.lower == program.lower) * part.lower_slope * floor
-                    if program.lower is not None:  # a full row: any more is infeasible
-                        full = (program.lower.sum(axis=1) >= 1.0)[:, None]
-                        own = full & (part.lower == program.lower)
-                        binding = np.where(own * part.lower_slope > 0, math.inf, binding)
+                    assert program.lower is not None
+                    own = (part.lower == program.lower) * part.lower_slope
+                    full = program.lower.sum(axis=1, keepdims=True) >= 1.0
+                    # in a full row any more is infeasible
+                    binding = np.where(full & (own > 0), math.inf, own * floor)
                     if price.ndim:
                         np.add.at(price, self.x_of, binding.sum(axis=1))
                     else:

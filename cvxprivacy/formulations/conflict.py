@@ -24,7 +24,7 @@ def explained(problem: ChannelProblem, certificate: Certificate) -> InfeasibleEr
     """Say in the user's words which constraints conflict, and what each could be."""
     conflict = _conflict(problem, certificate)
     extremes = {name: _extreme(problem, name) for name in conflict}
-    parts = problem.parts()[conflict[0]] if len(conflict) == 1 else {}
+    parts = problem.parts[conflict[0]] if len(conflict) == 1 else {}
     row = parts.get(conflict[0]) if parts else None
     if isinstance(row, Row) and row.linear and not row.per_output:
         bound, least = float(row.bounds(problem.m)), problem.least_value(row.term)
@@ -55,7 +55,7 @@ def _conflict(problem: ChannelProblem, certificate: Certificate) -> list[str]:
     assert dual is not None
     boxes = replace(program, lower=None, upper=None).lower_bound(dual) <= 0
     used = []
-    for name, parts in problem.parts().items():
+    for name, parts in problem.parts.items():
         for key, part in parts.items():
             if isinstance(part, EntryBounds):
                 hit = boxes
@@ -69,10 +69,10 @@ def _conflict(problem: ChannelProblem, certificate: Certificate) -> list[str]:
 
 
 def _typed_as(problem: ChannelProblem, name: str) -> str:
-    criterion = problem.criterion(name)
+    criterion = problem.named_criteria().get(name)
     if criterion is not None:
         return f"{criterion!r}"
-    row = problem.parts()[name][name]
+    row = problem.parts[name][name]
     assert isinstance(row, Row)
     return f"{name} {float(row.bounds(problem.m)):.6g}"
 
@@ -82,13 +82,13 @@ def _extreme(problem: ChannelProblem, name: str) -> tuple[float, bool] | None:
 
     A bound of its own row is minimised; other numbers are bisected to three digits.
     """
-    row = problem.parts()[name].get(name)
+    row = problem.parts[name].get(name)
     if isinstance(row, Row) and row.sense == "<=" and not row.per_output:
         rows = {key: other for key, other in problem.program.rows.items() if key != name}
         outcome = solve(replace(problem.program, objective=row.term, rows=rows))
         certificate = outcome.certificate
         return None if certificate.primal is None else (certificate.upper, True)
-    criterion = problem.criterion(name)
+    criterion = problem.named_criteria().get(name)
     if criterion is None or criterion.loosest is None:
         return None
     tight, loose = float(criterion.value), criterion.loosest
@@ -109,8 +109,7 @@ def _extreme(problem: ChannelProblem, name: str) -> tuple[float, bool] | None:
 
 def _feasible(problem: ChannelProblem, name: str, value: float) -> bool:
     """Tell whether the constraints are feasible with another number in one criterion."""
-    criterion = problem.criterion(name)
-    assert criterion is not None
+    criterion = problem.named_criteria()[name]
     other = problem.with_criterion(name, criterion.at(value))
     idle = replace(other.program, objective=Term("nothing"))
     return solve(idle).certificate.primal is not None

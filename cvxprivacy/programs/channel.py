@@ -295,7 +295,9 @@ class Auxiliary:
     slope: float = 1.0
 
     def price(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
-        """Return d value / dθ for the multipliers of this auxiliary."""
+        """Return d value / dθ for the multipliers; −inf at ratio or total 1, the least there is."""
+        if self.bound == 1.0 and not self.radius:
+            return -math.inf
         last = mass[:, None] * np.asarray(duals[-1], float)
         if self.kind == "ratio":
             return -self.slope * float((last.sum(axis=0) * channel.min(axis=0)).sum())
@@ -592,10 +594,7 @@ class ChannelProgram:
         g, c = self.minorant(dual)
         return float((g * self.least(g)[0]).sum() + c)
 
-    # ---- other programs of the same letters ----------------------------------------------
-
-    def with_rows(self, rows: Mapping[str, Row]) -> ChannelProgram:
-        return replace(self, rows=rows)
+    # ---- what a proof file stores ---------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Return the program in lists, numbers and strings: what a proof file stores."""
