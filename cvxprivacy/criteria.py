@@ -181,6 +181,8 @@ class KAnonymity(Criterion):
         if records is None:
             remedy = "make it with DiscreteSource.from_counts, from_table, or records="
             raise InputError("source", "no number of records behind it", remedy)
+        if problem.source.weighted:
+            raise InputError("source", "weighted records cannot be counted", "leave weights= out")
         if self.k > records:
             problem_ = f"{self.k:g} exceeds the {records} records"
             raise InputError("k", problem_, f"pass at most {records}", value=self.k)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import numbers
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cvxprivacy.checks import array, labels, number
 from cvxprivacy.errors import InputError
+from cvxprivacy.sources import DiscreteSource
 
 __all__ = [
     "Distortion",
@@ -62,6 +63,7 @@ class Distortion:
         self._outputs = None if outputs is None else list(outputs)
         self.inputs = None if inputs is None else labels(inputs, d.shape[-2], "inputs")
         self._values: list[Any] | None = None  # what the rows stand for, if they are numbers
+        self.parts: dict[str, np.ndarray] = {}  # per attribute, d_i of the whole letters
         if self._outputs is not None and len(self._outputs) != d.shape[-1]:
             problem, remedy = f"{len(self._outputs)} labels", f"pass {d.shape[-1]}, one per column"
             raise InputError("outputs", problem, remedy)
@@ -76,7 +78,9 @@ class Distortion:
 
     def __mul__(self, factor: float) -> Distortion:
         scaled = self.matrix * number(factor, "factor")
-        return Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
+        found = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
+        found.parts = self.parts
+        return found
 
     __rmul__ = __mul__
 
@@ -102,10 +106,14 @@ class Distortion:
                 if label not in place:
                     remedy = f"label its rows as the source's: {list(x)[:5]} …"
                     raise InputError("distortion", f"no row for {label!r}", remedy, value=label)
-            matrix = matrix[..., [place[label] for label in x], :]
+            order = [place[label] for label in x]
+        else:
+            order = list(range(len(x)))
         if outputs is None and matrix.shape[-1] == len(x):
             outputs = list(x)
-        return Distortion(matrix, outputs=outputs, inputs=x, name=self.name)
+        found = Distortion(matrix[..., order, :], outputs=outputs, inputs=x, name=self.name)
+        found.parts = {name: part[order] for name, part in self.parts.items()}
+        return found
 
 
 def _numbers(values: npt.ArrayLike, argument: str) -> np.ndarray:
@@ -208,19 +216,24 @@ def hierarchy_distance(paths: Mapping[Hashable, Sequence[Hashable]]) -> Distorti
 
 
 def per_attribute(
-    distortions: Mapping[str, Distortion],
-    cells: Sequence[tuple[Hashable, ...]] | None = None,
+    distortions: Mapping[str, Distortion | str],
+    cells: Sequence[tuple[Hashable, ...]] | DiscreteSource | None = None,
     *,
     inputs: Mapping[str, Sequence[Hashable]] | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> Distortion:
     """Weighted sum over key attributes, d((x₁, …), (x̂₁, …)) = Σ_i c_i d_i(x_i, x̂_i).
 
+    Its parts E d_i are terms of every solution: ``solution.terms["distortion of age"]``.
+
     Parameters
     ----------
     distortions : mapping of attribute to Distortion, shape (|X_i|, |X_i|)
-        In the order in which the attributes make up a cell.
-    cells : sequence of tuple, optional
+        In the order in which the attributes make up a cell.  With a source that was counted
+        from a table, also ``"hamming"``, ``"ordinal"``, ``"absolute_error"`` or
+        ``"squared_error"``, of the column's levels; bins stand for their middles, and to or
+        from a missing value it is as far as between the farthest two levels.
+    cells : sequence of tuple, or DiscreteSource, optional
         The key letters (as in ``source.x``), by default all combinations; they are also the
         released letters.
     inputs : mapping of attribute to sequence, optional
@@ -235,8 +248,12 @@ def per_attribute(
             if name not in distortions:
                 raise InputError(argument, f"{name!r} unknown", f"use {list(distortions)}")
     factors = {k: number((weights or {}).get(k, 1.0), "weights", where=k) for k in distortions}
+    measures, labels = dict(distortions), None
+    if isinstance(cells, DiscreteSource):
+        measures, labels = _of_columns(distortions, cells), cells.x
+        cells = [x if isinstance(x, tuple) else (x,) for x in cells.x]
     letters: dict[str, list[Any]] = {}
-    for name, d in distortions.items():
+    for name, d in measures.items():
         if not isinstance(d, Distortion) or d.matrix.ndim != 2 or np.ptp(d.matrix.shape):
             remedy = "pass a Distortion from the attribute's letters to themselves"
             raise InputError("distortions", f"{name!r} is {d!r}", remedy)
@@ -248,17 +265,72 @@ def per_attribute(
         cells = list(itertools.product(*letters.values()))
     if not len(cells):
         raise InputError("cells", "none", "pass at least one combination")
-    total = np.zeros((len(cells), len(cells)))
-    for axis, (name, d) in enumerate(distortions.items()):
+    parts: dict[str, np.ndarray] = {}
+    for axis, (name, d) in enumerate(measures.items()):
+        assert isinstance(d, Distortion)
         place = {label: i for i, label in enumerate(letters[name])}
         index = np.empty(len(cells), dtype=int)
         for i, cell in enumerate(cells):
-            if not isinstance(cell, tuple) or len(cell) != len(distortions):
-                remedy = f"pass tuples of {len(distortions)} letters"
+            if not isinstance(cell, tuple) or len(cell) != len(measures):
+                remedy = f"pass tuples of {len(measures)} letters"
                 raise InputError("cells", f"{cell!r}", remedy, where=i, value=cell)
             if cell[axis] not in place:
                 problem, remedy = f"{cell[axis]!r} is no letter of {name!r}", "pass inputs= for it"
                 raise InputError("cells", problem, remedy, where=i, value=cell[axis])
             index[i] = place[cell[axis]]
-        total += factors[name] * d.matrix[np.ix_(index, index)]
-    return Distortion(total, outputs=list(cells), inputs=list(cells), name="per attribute")
+        parts[name] = d.matrix[np.ix_(index, index)]
+    total = sum((factors[name] * part for name, part in parts.items()), np.zeros((len(cells),) * 2))
+    names = list(cells) if labels is None else labels
+    found = Distortion(total, outputs=names, inputs=names, name="per attribute")
+    found.parts = parts
+    return found
+
+
+def _of_columns(
+    distortions: Mapping[str, Distortion | str], source: DiscreteSource
+) -> dict[str, Distortion | str]:
+    """Return a measure for each key column of a source, those given by name made."""
+    if source.coding is None:
+        remedy = "pass the key letters, or a source made by DiscreteSource.from_table"
+        raise InputError("cells", "a source that was not counted from a table", remedy)
+    keys = source.coding.key
+    for name in (*keys, *distortions):
+        if name not in distortions or name not in keys:
+            remedy = f"pass one distortion for each key column: {', '.join(keys)}"
+            raise InputError("distortions", f"{name!r} has none or is no key column", remedy)
+    found: dict[str, Distortion | str] = {}
+    for name in keys:
+        given, levels = distortions[name], source.levels[name]
+        if not isinstance(given, str):
+            found[name] = given
+            continue
+        if given not in _BY_NAME:
+            remedy = f"use one of {', '.join(_BY_NAME)}"
+            raise InputError("distortions", f"{given!r} of {name!r} is unknown", remedy, where=name)
+        if given == "hamming":
+            found[name] = hamming(levels)
+            continue
+        seen = [level for level in levels if level is not None]
+        stand: list[Any] = list(range(len(seen)))
+        if given != "ordinal":
+            bins = source.coding.bins.get(name)
+            middles = dict(zip(bins.labels, bins.middles, strict=True)) if bins else {}
+            stand = [middles.get(level, level) for level in seen]
+            if not all(isinstance(v, numbers.Real) for v in stand):
+                problem = f"{given} of {name!r}, whose levels are no numbers ({stand[0]!r})"
+                raise InputError("distortions", problem, 'use "hamming" or "ordinal"', where=name)
+        d = ordinal(seen).matrix if given == "ordinal" else _BY_NAME[given](stand).matrix
+        far = float(d.max()) if d.any() else 1.0
+        whole = np.full((len(levels), len(levels)), far)
+        whole[: len(seen), : len(seen)] = d  # a missing value is the last level
+        np.fill_diagonal(whole, 0.0)
+        found[name] = Distortion(whole, outputs=levels, inputs=levels, name=given)
+    return found
+
+
+_BY_NAME: dict[str, Callable[[Any], Distortion]] = {
+    "hamming": hamming,
+    "ordinal": ordinal,
+    "absolute_error": absolute_error,
+    "squared_error": squared_error,
+}

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array
+from cvxprivacy.checks import array, number
 from cvxprivacy.errors import InputError
 
 __all__ = [
@@ -83,15 +83,18 @@ def mutual_information(joint: npt.ArrayLike, *, units: str = "bits") -> float:
     return max(0.0, float((p[on] * np.log(p[on] / product[on])).sum() * nat(units)))
 
 
-def miller_madow(counts: npt.ArrayLike, *, units: str = "bits") -> float:
+def miller_madow(
+    counts: npt.ArrayLike, *, records: float | None = None, units: str = "bits"
+) -> float:
     """Miller–Madow estimate of the upward bias of the plug-in I(A; B) from counts.
 
     (cells − rows − columns + 1) / 2N with occupied cells, rows and columns counted: what an
-    independent pair would show on average, to first order.
+    independent pair would show on average, to first order.  N is the sum of the counts, or
+    ``records`` where they are weighted.
     """
     table = array(counts, "counts", "pass counts of shape (|A|, |B|)", axes=(2,), massive=True)
-    records = table.sum()
+    size = table.sum() if records is None else number(records, "records", zero=False)
     cells = np.count_nonzero(table)
     rows = np.count_nonzero(table.sum(axis=1))
     columns = np.count_nonzero(table.sum(axis=0))
-    return float((cells - rows - columns + 1) / (2 * records) * nat(units))
+    return float((cells - rows - columns + 1) / (2 * size) * nat(units))

@@ -1,21 +1,34 @@
-"""The optimal randomisation as an object that is applied to data."""
+"""The optimal randomisation as an object that is applied to data, kept, and passed on."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.checks import array, labels
 from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.files import whole_file
+from cvxprivacy.frames import Coding, cell, narwhal, plain
+from cvxprivacy.labels import read, written
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cvxprivacy.estimation import Estimate
+
 __all__ = ["Channel"]
+
+SCHEMA = "cvxprivacy channel 1"
 
 
 class Channel:
@@ -29,9 +42,10 @@ class Channel:
         Labels of rows and columns.  With the encoder of (W, X) the inputs are pairs (w, x).
     p_input : array_like, shape (|X|,), optional
         Law of the inputs, for the released marginal.
-    columns : (sequence, sequence), optional
-        Names of the table's columns that make up an input, and of those that are released: the
-        key columns, preceded by the confidential one where the encoder sees it.
+    coding : Coding, optional
+        How the records of a table become inputs: ``Coding(key=("age", "sex"))``.
+    encoder : {"x", "wx"}
+        Whether an input is a key letter, or a confidential letter and a key letter.
     arbitrary : array_like of bool, shape (|X|,), optional
         Rows of inputs that had probability zero: the released marginal stands there (or the
         input itself, under floors and forbidden moves); the optimum says nothing about them.
@@ -44,7 +58,8 @@ class Channel:
         inputs: Sequence[Hashable],
         outputs: Sequence[Hashable],
         p_input: npt.ArrayLike | None = None,
-        columns: tuple[Sequence[Hashable], Sequence[Hashable]] | None = None,
+        coding: Coding | None = None,
+        encoder: str = "x",
         arbitrary: npt.ArrayLike | None = None,
     ) -> None:
         self.inputs, self.outputs = labels(inputs, None, "inputs"), list(outputs)
@@ -58,8 +73,10 @@ class Channel:
             row = int(off.argmax())
             total = float(k[row].sum())
             raise InputError("matrix", f"the row sums to {total!r}", remedy, where=row, value=total)
+        if encoder not in ("x", "wx"):
+            raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
         k.flags.writeable = False
-        self.matrix, self.columns = k, columns
+        self.matrix, self.coding, self.encoder = k, coding, encoder
         self.p_input = None
         if p_input is not None:
             self.p_input = array(p_input, "p_input", "pass one mass per input", axes=(1,))
@@ -74,118 +91,415 @@ class Channel:
     def __repr__(self) -> str:
         return f"Channel({len(self.inputs)} inputs → {len(self.outputs)} outputs)"
 
+    # ---- what it says --------------------------------------------------------------------
+
     @property
     def released_marginal(self) -> np.ndarray:
         """p(x̂), shape (|X̂|,)."""
+        return self._prior() @ self.matrix
+
+    @property
+    def posterior(self) -> np.ndarray:
+        """p(x | x̂), shape (|X̂|, |X|), by Bayes' rule; NaN for a letter never released."""
+        joint = (self._prior()[:, None] * self.matrix).T
+        mass = joint.sum(axis=1, keepdims=True)
+        return np.divide(joint, mass, out=np.full_like(joint, np.nan), where=mass > 0)
+
+    def _prior(self) -> np.ndarray:
         if self.p_input is None:
             raise InputError("p_input", "unknown", "make the channel with the law of its inputs")
-        return self.p_input @ self.matrix
+        return self.p_input
 
-    @cached_property
-    def _places(self) -> dict[Any, int]:
-        return {label: i for i, label in enumerate(self.inputs)}
+    def then(self, other: Channel) -> Channel:
+        """Return the channel that applies this one, and ``other`` to what it releases.
 
-    def apply(
-        self,
-        values: pd.Series | pd.DataFrame | npt.ArrayLike,
-        *,
-        seed: int | np.random.Generator,
-    ) -> Any:
-        """Draw a released letter for each value.
+        Raises
+        ------
+        UnknownValueError
+            If a released letter is no input of ``other``.
+        """
+        for i, label in enumerate(self.outputs):
+            if label not in other._places:
+                problem = f"{label!r} is released and is no input of the second channel"
+                remedy = "compose channels whose letters fit"
+                raise UnknownValueError("other", problem, remedy, where=i, value=label)
+        rows = other.matrix[[other._places[label] for label in self.outputs]]
+        return Channel(
+            self.matrix @ rows,
+            inputs=self.inputs,
+            outputs=other.outputs,
+            p_input=self.p_input,
+            coding=self.coding,
+            encoder=self.encoder,
+            arbitrary=self.arbitrary,
+        )
+
+    def estimate(self, released: Any, *, method: str = "moment", **options: Any) -> Estimate:
+        """Estimate the original law from released records, as one who knows the channel.
 
         Parameters
         ----------
-        values : pandas.Series, pandas.DataFrame or array_like
-            Input letters, tuples where the inputs are tuples.  Of a frame, the columns are
-            found by name if the channel was made from a table, else counted off.
-        seed : int or numpy.random.Generator
+        released : mapping of letter to count, array_like, or frame
+            Counts of the released letters, one per output; or the released table itself, if the
+            channel was made from one.
+        method : {"moment", "em"}
+            See :func:`cvxprivacy.estimation.estimate`, which takes further ``options`` too.
 
         Returns
         -------
-        pandas.Series, pandas.DataFrame or ndarray
-            In the flavour of ``values``, with its index and names; a frame comes back whole,
-            with its key columns replaced.
+        Estimate
+            Law, standard errors and covariance over ``inputs``.
+        """
+        from cvxprivacy.estimation import estimate
+
+        places = {label: i for i, label in enumerate(self.outputs)}
+        if self.coding is not None and not isinstance(released, dict | list | np.ndarray):
+            frame = narwhal(released).lazy()
+            names = self.coding.key
+            found = frame.group_by(*names).agg(nw.len().alias("records")).collect()
+            keys = [cell(row) for row in zip(*(plain(found[n]) for n in names), strict=True)]
+            released = dict(zip(keys, plain(found["records"]), strict=True))
+        if isinstance(released, dict):
+            counts = np.zeros(len(self.outputs))
+            for label, count in released.items():
+                if label not in places:
+                    remedy = "count the table that this channel released"
+                    problem = f"{label!r} is never released"
+                    raise UnknownValueError("released", problem, remedy, value=label)
+                counts[places[label]] += count
+            released = counts
+        return estimate(self.matrix, released, method=method, letters=self.inputs, **options)
+
+    # ---- drawing -------------------------------------------------------------------------
+
+    def apply(
+        self,
+        values: Any,
+        *,
+        seed: int | np.random.Generator,
+        row_id: Hashable | npt.ArrayLike | None = None,
+    ) -> Any:
+        """Draw a released letter for each record.
+
+        Parameters
+        ----------
+        values : frame, series or array_like
+            Input letters, tuples where the inputs are tuples.  Of a frame, the columns are
+            found by name if the channel was made from a table, else counted off.
+        seed : int or numpy.random.Generator
+        row_id : column name of a frame, or array_like, optional
+            A name of each record.  Its draw then depends on seed and name alone, not on its
+            place: the same record meets the same draw in another order, batch or month (so that
+            repeated releases cannot be averaged).  Keep the seed secret.
+
+        Returns
+        -------
+        frame, series or ndarray
+            In the flavour of ``values``, with its index, names, column order and types; a frame
+            comes back whole, with its key columns replaced.  A polars LazyFrame and a Dask frame
+            come back lazy, a DuckDB relation as a ``pyarrow.RecordBatchReader``: they are
+            streamed.  The draws of a LazyFrame and of a relation are those of the same table in
+            memory, whatever the batches; those of a Dask frame are spawned for each partition
+            (name ``row_id`` for draws that do not depend on them).
 
         Raises
         ------
         UnknownValueError
             For a value that is no input; nothing is drawn.
         """
-        framed = hasattr(values, "itertuples")
-        items = self._cells(values) if framed else _items(values)
-        rows = np.empty(len(items), dtype=np.int64)
+        draws = Draws(seed, keyed=row_id is not None)
+        if hasattr(type(values), "columns") or hasattr(type(values), "column_names"):
+            frame = narwhal(values)
+            if isinstance(frame, nw.LazyFrame):
+                from cvxprivacy.streaming import streamed
+
+                return streamed(self, values, frame, draws, row_id)
+            return self.released(frame, values, draws, row_id)
+        series = nw.from_native(values, series_only=True, pass_through=True)
+        named = isinstance(series, nw.Series)
+        items = _tuples(plain(series)) if isinstance(series, nw.Series) else _items(values)
+        drawn = self.drawn(self.rows(items), draws, None if row_id is None else _items(row_id))
+        if not named:
+            return self._outputs[drawn]
+        if hasattr(values, "to_frame") and hasattr(values, "set_axis"):  # pandas
+            chosen = self._outputs[drawn]
+            return type(values)(chosen, index=values.index, name=values.name)
+        return nw.to_native(_palette(self.outputs, series)[drawn].alias(series.name))
+
+    def rows(self, items: Sequence[Any], first: int = 0) -> npt.NDArray[np.int64]:
+        """Return each input's row of the matrix; ``first`` is the number of the first record."""
+        places, found = self._places, np.empty(len(items), dtype=np.int64)
         for i, item in enumerate(items):
             try:
-                rows[i] = self._places[item]
+                found[i] = places[item]
             except (KeyError, TypeError):
                 raise UnknownValueError(
                     "values",
                     f"{item!r} is no input of the channel",
                     "release only values that the source had, or rebuild it from this table",
-                    where=i,
+                    where=first + i,
                     value=item,
                 ) from None
-        try:
-            rng = np.random.default_rng(seed)
-        except (TypeError, ValueError) as error:
-            remedy = "pass a whole number ≥ 0 or a numpy.random.Generator"
-            raise InputError("seed", f"{seed!r} ({error})", remedy, value=seed) from None
-        cumulative = np.cumsum(self.matrix, axis=1)
-        cumulative /= cumulative[:, -1:]  # a draw below 1 never falls beyond the last letter
-        draws = rng.random(len(items))
-        drawn = np.empty(len(items), dtype=np.int64)
-        for row in np.unique(rows):
-            on = rows == row
-            drawn[on] = np.searchsorted(cumulative[row], draws[on], side="right")
-        chosen = self._outputs[drawn]
-        if framed:
-            return self._replaced(values, chosen)
-        if hasattr(values, "index") and hasattr(values, "to_frame"):
-            series: Any = values
-            return type(series)(chosen, index=series.index, name=series.name)
-        return chosen
+        return found
 
-    def _used(self, frame: Any) -> tuple[list[Any], list[Any]]:
-        """Return the frame's columns that are the input, and those that are released."""
-        if self.columns is None:
+    def drawn(
+        self, rows: npt.NDArray[np.int64], draws: Draws, names: Sequence[Any] | None, first: int = 0
+    ) -> npt.NDArray[np.int64]:
+        """Return the number of each record's released letter."""
+        uniform = draws(len(rows), names, first)
+        found = np.empty(len(rows), dtype=np.int64)
+        order = np.argsort(rows, kind="stable")
+        starts = np.searchsorted(rows[order], np.arange(len(self.inputs) + 1))
+        for row in np.unique(rows):
+            on = order[starts[row] : starts[row + 1]]
+            found[on] = np.searchsorted(self._cumulative[row], uniform[on], side="right")
+        return found
+
+    def released(
+        self,
+        frame: nw.DataFrame[Any],
+        values: Any,
+        draws: Draws,
+        row_id: Hashable | None,
+        *,
+        first: int = 0,
+    ) -> Any:
+        """Return a frame in memory with its key columns replaced."""
+        groups, outputs = self.columns_of(frame.columns)
+        drawn = self.drawn(
+            self.rows(self._letters(frame, groups), first),
+            draws,
+            None if row_id is None else plain(frame[self._id(row_id, frame.columns)]),
+            first,
+        )
+        palettes = self.palettes([frame[name] for name in outputs])
+        columns = [palette[drawn].alias(name) for palette, name in palettes]
+        if hasattr(values, "set_axis"):  # pandas aligns by index
+            columns = [nw.maybe_set_index(c, index=values.index) for c in columns]
+        done = nw.to_native(frame.with_columns(*columns))
+        return done.set_axis(values.columns, axis=1) if hasattr(values, "set_axis") else done
+
+    def columns_of(self, known: Sequence[str]) -> tuple[list[Sequence[str]], list[str]]:
+        """Return the groups of columns that make an input, and the columns that are released."""
+        if self.coding is None:
             first = self.inputs[0]
             parts = len(first) if isinstance(first, tuple) else 1
-            if frame.shape[1] != parts:
-                problem = f"{frame.shape[1]} columns where an input has {parts}"
+            if len(known) != parts:
+                problem = f"{len(known)} columns where an input has {parts}"
                 raise InputError("values", problem, "pass the key columns alone, in their order")
-            return list(frame.columns), list(frame.columns)
-        for column in self.columns[0]:
-            if column not in frame.columns:
-                known = ", ".join(map(str, frame.columns))
-                raise InputError("values", f"no column {column!r}", f"there are {known}")
-        return list(self.columns[0]), list(self.columns[1])
+            return [list(known)], list(known)
+        groups: list[Sequence[str]] = [self.coding.key]
+        if self.encoder == "wx":
+            groups = [self.coding.sensitive, self.coding.key]
+        for name in (name for group in groups for name in group):
+            if name not in known:
+                said = ", ".join(map(str, known))
+                raise InputError("values", f"no column {name!r}", f"there are {said}", value=name)
+        return groups, list(self.coding.key)
 
-    def _cells(self, frame: Any) -> list[Any]:
-        """Return each row's input: a letter, a tuple of key letters, or (w, x)."""
-        inputs, outputs = self._used(frame)
-        rows = list(frame[inputs].itertuples(index=False, name=None))
-        if len(inputs) == 1:
-            return [row[0] for row in rows]
-        if len(inputs) == len(outputs) or len(outputs) == 1:
-            return rows
-        return [(row[0], row[1:]) for row in rows]  # the confidential column, then several keys
+    def _letters(self, frame: nw.DataFrame[Any], groups: Sequence[Sequence[str]]) -> list[Any]:
+        coding = self.coding or Coding(key=tuple(groups[0]))
+        parts = [coding.letters(frame, group) for group in groups]
+        return parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
 
-    def _replaced(self, frame: Any, chosen: np.ndarray) -> Any:
-        _, outputs = self._used(frame)
-        released = frame.copy()
-        parts: list[Any] = list(zip(*chosen, strict=True)) if len(outputs) > 1 else [chosen]
-        for column, part in zip(outputs, parts, strict=True):
-            released[column] = list(part)
-        return released
+    def palettes(self, columns: Sequence[nw.Series[Any]]) -> list[tuple[nw.Series[Any], str]]:
+        """Return each released column's letters, one per output, in the column's own type."""
+        many = len(columns) > 1
+        return [
+            (_palette([y[i] if many else y for y in self.outputs], column), column.name)
+            for i, column in enumerate(columns)
+        ]
+
+    def _id(self, row_id: Any, known: Sequence[str]) -> str:
+        if str(row_id) not in known:
+            said = ", ".join(known)
+            raise InputError("row_id", f"no column {row_id!r}", f"there are {said}", value=row_id)
+        return str(row_id)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {label: i for i, label in enumerate(self.inputs)}
+
+    @cached_property
+    def _cumulative(self) -> np.ndarray:
+        cumulative = np.cumsum(self.matrix, axis=1)
+        return cumulative / cumulative[:, -1:]  # a draw below 1 never falls beyond the last letter
 
     @cached_property
     def _outputs(self) -> np.ndarray:
         kinds = {type(label) for label in self.outputs}
         if len(kinds) > 1 or tuple in kinds:
-            array = np.empty(len(self.outputs), dtype=object)
-            array[:] = self.outputs
-            return array
+            found = np.empty(len(self.outputs), dtype=object)
+            found[:] = self.outputs
+            return found
         return np.asarray(self.outputs)
+
+    # ---- kept and passed on --------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the channel as JSON, whole or not at all, readable by its owner only.
+
+        The file holds the law of the inputs, and how a table's records become letters, so that
+        next month's table goes through the same channel.
+
+        Raises
+        ------
+        InputError
+            For labels that JSON cannot hold, such as dates: make them text first.
+        """
+        document = {
+            "schema": SCHEMA,
+            "inputs": [written(label) for label in self.inputs],
+            "outputs": [written(label) for label in self.outputs],
+            "matrix": self.matrix.tolist(),
+            "p_input": None if self.p_input is None else self.p_input.tolist(),
+            "arbitrary": self.arbitrary.tolist(),
+            "encoder": self.encoder,
+            "coding": None if self.coding is None else self.coding.to_dict(),
+        }
+        with whole_file(path, private=True) as file:
+            json.dump(document, file, ensure_ascii=False, allow_nan=False)
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Channel:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file is not a channel's.
+        """
+        try:
+            with Path(path).open(encoding="utf-8") as file:
+                document = json.load(file)
+            if document["schema"] != SCHEMA:
+                raise ValueError(f"its schema is {document['schema']!r}")
+            coding = document["coding"]
+            return cls(
+                document["matrix"],
+                inputs=[read(label) for label in document["inputs"]],
+                outputs=[read(label) for label in document["outputs"]],
+                p_input=document["p_input"],
+                arbitrary=document["arbitrary"],
+                encoder=document["encoder"],
+                coding=None if coding is None else Coding.from_dict(coding),
+            )
+        except OSError as error:
+            problem = f"{os.fspath(path)!r} cannot be read ({error.strerror})"
+            raise InputError("path", problem, "pass a file that exists") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            problem = f"{os.fspath(path)!r} is no channel ({said})"
+            raise InputError("path", problem, "pass a file that Channel.save wrote") from None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the matrix with its labels, a pandas frame."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            self.matrix,
+            index=pd.Index(self.inputs, tupleize_cols=False),
+            columns=pd.Index(self.outputs, tupleize_cols=False),
+        )
+
+    def to_sdcmicro(self, path: str | os.PathLike[str], *, separator: str = "|") -> Path:
+        """Write the matrix as CSV for ``sdcMicro::pram(pd=)`` of R.
+
+        There, ``pd <- as.matrix(read.csv(path, row.names=1, check.names=FALSE))``, with the
+        variable coded as ``factor(x, levels=rownames(pd))``.  Letters of several columns are
+        joined by ``separator``, as R's ``paste(sep="|")`` does.
+
+        Raises
+        ------
+        InputError
+            Unless the outputs are the inputs, which sdcMicro asks for, or if two letters read
+            the same as text.
+        """
+        names = [separator.join(map(_text, x if isinstance(x, tuple) else (x,))) for x in self.inputs]
+        if set(self.outputs) != set(self.inputs) or len(self.outputs) != len(self.inputs):
+            remedy = "release key letters, each under its own column"
+            raise InputError("outputs", "not the inputs, as sdcMicro wants them", remedy)
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise InputError("separator", f"two letters read {twice!r}", "pass another separator")
+        columns = [self.outputs.index(x) for x in self.inputs]
+        with whole_file(path) as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["", *names])
+            for name, row in zip(names, self.matrix[:, columns].tolist(), strict=True):
+                writer.writerow([name, *row])
+        return Path(path)
+
+
+# ---- chance ------------------------------------------------------------------------------
+
+
+class Draws:
+    """Uniform numbers of [0, 1): one after the other, or one for each record's name.
+
+    Parameters
+    ----------
+    seed : int or numpy.random.Generator
+    keyed : bool
+        For records with names: a keyed hash (BLAKE2b) of the name.
+    """
+
+    def __init__(self, seed: int | np.random.Generator, *, keyed: bool) -> None:
+        try:
+            self.generator = np.random.default_rng(seed)
+            if seed is None:
+                raise TypeError("chance must be repeatable")
+        except (TypeError, ValueError) as error:
+            remedy = "pass a whole number ≥ 0 or a numpy.random.Generator"
+            raise InputError("seed", f"{seed!r} ({error})", remedy, value=seed) from None
+        self.key = self.generator.bytes(32) if keyed else None
+
+    def __call__(self, size: int, names: Sequence[Any] | None, first: int = 0) -> np.ndarray:
+        """Return ``size`` numbers; ``names`` of the records if they have any."""
+        if self.key is None or names is None:
+            return self.generator.random(size)
+        if len(names) != size:
+            raise InputError("row_id", f"{len(names)} names", f"pass {size}, one per record")
+        found = np.empty(size)
+        seen: dict[bytes, int] = {}
+        for i, name in enumerate(names):
+            if name is None:
+                remedy = "name every record"
+                raise InputError("row_id", "a missing name", remedy, where=first + i)
+            text = str(int(name) if isinstance(name, float) and name == int(name) else name)
+            digest = hashlib.blake2b(text.encode(), digest_size=8, key=self.key).digest()
+            if seen.setdefault(digest, i) != i:
+                raise InputError(
+                    "row_id",
+                    f"{name!r} names records {first + seen[digest]} and {first + i}",
+                    "name every record by itself",
+                    where=first + i,
+                    value=name,
+                )
+            found[i] = (int.from_bytes(digest, "big") >> 11) * 2.0**-53
+        return found
+
+    def children(self, count: int) -> list[Draws]:
+        """Return independent draws for partitions; those by name are the same for all."""
+        if self.key is not None:
+            return [self] * count
+        return [Draws(child, keyed=False) for child in self.generator.spawn(count)]
+
+    def repeatable(self) -> Callable[[], Draws]:
+        """Return a maker of draws that start over from here each time."""
+        state = self.generator.bit_generator.state
+        key, kind = self.key, type(self.generator.bit_generator)
+
+        def again() -> Draws:
+            draws = Draws(np.random.Generator(kind()), keyed=False)
+            draws.generator.bit_generator.state, draws.key = state, key
+            return draws
+
+        return again
+
+
+# ---- labels ------------------------------------------------------------------------------
 
 
 def _items(values: Any) -> list[Any]:
@@ -194,4 +508,42 @@ def _items(values: Any) -> list[Any]:
         raise InputError("values", f"{values!r}", "pass a column or a list of letters")
     if not hasattr(values, "tolist"):
         return list(values)
-    return [tuple(item) if isinstance(item, list) else item for item in values.tolist()]
+    return _tuples(values.tolist())
+
+
+def _tuples(items: Iterable[Any]) -> list[Any]:
+    return [tuple(item) if isinstance(item, list) else item for item in items]
+
+
+def _palette(letters: Sequence[Any], like: nw.Series[Any]) -> nw.Series[Any]:
+    """Return letters as a series of the type of ``like``, or of their own where it has no room."""
+    native, made = nw.to_native(like), list(letters)
+    if like.implementation.is_pandas_like():
+        import pandas as pd
+
+        tries = [lambda: pd.Series(made, dtype=object).astype(native.dtype), lambda: pd.Series(made)]
+        tries.append(lambda: pd.Series(made, dtype=object))
+    elif like.implementation.is_pyarrow():
+        import pyarrow as pa
+
+        tries = [lambda: pa.chunked_array([pa.array(made, type=native.type)])]
+        tries.append(lambda: pa.chunked_array([pa.array(made)]))
+    else:
+        import polars as pl
+
+        tries = [lambda: pl.Series(made, dtype=native.dtype, strict=True)]
+        tries.append(lambda: pl.Series(made))
+        tries.append(lambda: pl.Series(made, dtype=pl.Object))
+    for attempt in tries:
+        try:
+            series = nw.from_native(attempt(), series_only=True)
+            if plain(series) == made:
+                return series
+        except Exception as error:
+            refused = error
+    remedy = "use letters of one kind"
+    raise InputError("outputs", f"{like.name!r} cannot hold {made!r} ({refused})", remedy)
+
+
+def _text(label: Any) -> str:
+    return "NA" if label is None else str(label)

@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.checks import array, labels, number, whole
-from cvxprivacy.errors import InputError
+from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.frames import MOST_CELLS, Coding
 from cvxprivacy.information import entropy, miller_madow, mutual_information
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["DiscreteSource"]
 
 SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """A source's law as a program has it: a column per letter that the encoder sees.
+
+    Attributes
+    ----------
+    law : ndarray, shape (L, n)
+        Masses > 0 in total per column: atoms of letter s.
+    w_of : ndarray of int, shape (L, n)
+        Each atom's w, numbered among the values with mass.
+    alive_w : ndarray of int
+        Those values, among the source's.
+    alive : ndarray of int, shape (n,)
+        The letters, among x or among the pairs (w, x).
+    x_of : ndarray of int, shape (n,)
+        Each letter's x.
+    """
+
+    law: np.ndarray
+    w_of: np.ndarray
+    alive_w: np.ndarray
+    alive: np.ndarray
+    x_of: np.ndarray
 
 
 class DiscreteSource:
@@ -73,7 +97,10 @@ class DiscreteSource:
         self, law: np.ndarray, w: Any, x: Any, z: Any, names: Any, records: int | None
     ) -> None:
         self.records = None if records is None else whole(records, "records", least=1)
-        self.columns: tuple[list[Any], list[Any]] | None = None  # of a table: W's, and X's
+        self.effective = None if self.records is None else float(self.records)
+        self.coding: Coding | None = None  # how a table's records became letters
+        self.levels: dict[str, list[Any]] = {}  # of a table's columns
+        self.dropped = 0
         self.law = law
         self.law.flags.writeable = False
         self.w = labels(w, law.shape[0], "w")
@@ -121,83 +148,97 @@ class DiscreteSource:
     @classmethod
     def from_table(
         cls,
-        frame: pd.DataFrame,
+        frame: Any,
         *,
-        sensitive: Hashable,
+        sensitive: Hashable | Sequence[Hashable],
         key: Hashable | Sequence[Hashable],
-        side: Hashable | None = None,
+        side: Hashable | Sequence[Hashable] | None = None,
+        weights: Hashable | None = None,
+        bins: Mapping[Hashable, float | Sequence[float]] | None = None,
+        missing: str = "refuse",
     ) -> DiscreteSource:
-        """Count the records of a pandas frame.
+        """Count the records of a table.
 
         Parameters
         ----------
-        frame : pandas.DataFrame
-        sensitive : str
-            Column of W.
-        key : str or sequence of str
-            Column of X, or several: then X is their tuple, over the observed combinations.
-        side : str, optional
-            Column of Z, side information of the user.
+        frame : pandas, polars or pyarrow frame, DuckDB relation, polars LazyFrame, Dask frame
+            Counted by one group-by in its own engine; only the counts are collected.
+        sensitive : column name, or several
+            W; with several columns, their tuple.
+        key : column name, or several
+            X, over the observed combinations.
+        side : column name, or several, optional
+            Z, side information of the user.
+        weights : column name, optional
+            Survey weights: the law is that of the weighted records.
+        bins : mapping of column to number or sequence, optional
+            A number is the width of bands anchored at 0 (``{"age": 10}`` makes ``[20, 30)``, …);
+            a sequence holds the edges of intervals closed below, and may begin with −inf and
+            end with inf.  They are kept in ``coding`` and used again on every other table.
+        missing : {"refuse", "level", "drop"}
+            Whether a missing value is an error, a letter of its own (``None``), or its record
+            is left out.
 
         Raises
         ------
         InputError
-            For an unknown column, a missing value or an empty table.
+            For an unknown column, a refused missing value, values outside the bins, more levels
+            than a program could use, or an empty table.
         """
-        if not hasattr(frame, "groupby"):
-            raise InputError("frame", f"a {type(frame).__name__}", "pass a pandas DataFrame")
-        one = isinstance(key, str) or not isinstance(key, Iterable)
-        keys: list[Hashable] = [key] if one else list(key)  # type: ignore[arg-type]
-        if not keys:
-            raise InputError("key", "no column", "name at least one column")
-        columns: list[Any] = [sensitive, *keys, *([side] if side is not None else [])]
-        arguments = ["sensitive", *["key"] * len(keys), "side"]
-        for argument, column in zip(arguments, columns, strict=False):
-            if column not in frame.columns:
-                known = ", ".join(map(str, frame.columns))
-                raise InputError(
-                    argument, f"no column {column!r}", f"use one of {known}", value=column
-                )
-            if columns.count(column) > 1:
-                problem = f"column {column!r} named twice"
-                raise InputError(argument, problem, "name each column once")
-            if list(frame.columns).count(column) > 1:
-                problem = f"two columns are called {column!r}"
-                raise InputError(argument, problem, "give each column its own name")
-            missing = np.flatnonzero(frame[column].isna().to_numpy())
-            if len(missing):
-                first = int(missing[0])
-                problem = f"{len(missing)} missing values in column {column!r}"
-                remedy = "drop those records or give them a level of their own"
-                raise InputError(argument, problem, remedy, where=first)
-        if not len(frame):
-            raise InputError("frame", "no records", "pass a table with at least one row")
-        try:
-            sizes = frame.groupby(columns, observed=True, sort=True).size()
-        except TypeError as error:  # a column of lists, say
-            remedy = "use columns of strings, numbers or categories"
-            raise InputError("frame", f"cannot be counted ({error})", remedy) from None
-        cells = [cell if isinstance(cell, tuple) else (cell,) for cell in sizes.index]
-        groups: list[list[Any]] = [[sensitive], keys, [side]]
-        parts = [
-            [cell[0] for cell in cells],
-            [cell[1] if len(keys) == 1 else tuple(cell[1 : 1 + len(keys)]) for cell in cells],
-            [cell[-1] for cell in cells],
-        ][: 3 if side is not None else 2]
-        levels = [_ordered(part, frame, named) for part, named in zip(parts, groups, strict=False)]
-        places = [{label: i for i, label in enumerate(level)} for level in levels]
-        counts = np.zeros([len(level) for level in levels])
-        for *cell, size in zip(*parts, sizes.to_numpy(), strict=True):
-            counts[tuple(p[c] for p, c in zip(places, cell, strict=True))] = size
-        names = [
-            str(sensitive),
-            ", ".join(map(str, keys)),
-            *([str(side)] if side is not None else []),
-        ]
-        source = cls.from_counts(
-            counts, w=levels[0], x=levels[1], z=levels[2] if side is not None else None, names=names
+        coding = Coding.of(
+            frame,
+            sensitive=sensitive,
+            key=key,
+            side=side,
+            weights=weights,
+            bins=bins,
+            missing=missing,
         )
-        source.columns = ([sensitive], keys)
+        return cls.from_coding(frame, coding)
+
+    @classmethod
+    def from_coding(
+        cls, frame: Any, coding: Coding, levels: Sequence[Sequence[Hashable]] | None = None
+    ) -> DiscreteSource:
+        """Count the records of a table as another table was counted.
+
+        Parameters
+        ----------
+        frame : as in :meth:`from_table`
+        coding : Coding
+            ``source.coding`` of a source made by :meth:`from_table`.
+        levels : (w, x) or (w, x, z), optional
+            The letters to count; by default those observed.
+
+        Raises
+        ------
+        UnknownValueError
+            For a record whose letters are not among ``levels``.
+        InputError
+            As :meth:`from_table`.
+        """
+        counts = coding.count(frame)
+        groups = [g for g in (coding.sensitive, coding.key, coding.side) if g]
+        if levels is None:
+            levels = [counts.ordered(group, axis) for axis, group in enumerate(groups)]
+        places = [{label: i for i, label in enumerate(level)} for level in levels]
+        law = np.zeros([len(level) for level in levels])
+        if law.size > MOST_CELLS * 20:
+            problem = f"a law of {' × '.join(map(str, law.shape))} cells"
+            raise InputError("key", problem, "bin numbers, or name fewer columns")
+        for letters, mass in zip(counts.cells, counts.masses, strict=True):
+            for place, letter, group in zip(places, letters, groups, strict=True):
+                if letter not in place:
+                    problem = f"{letter!r} of {', '.join(map(str, group))} is no known letter"
+                    remedy = "count a table with the same values"
+                    raise UnknownValueError("frame", problem, remedy, value=letter)
+            law[tuple(p[x] for p, x in zip(places, letters, strict=True))] += mass
+        z = levels[2] if coding.side else None
+        names = [", ".join(group) for group in groups]
+        source = cls.__new__(cls)
+        source._set(_masses(law, "frame"), levels[0], levels[1], z, names, counts.records)
+        source.coding, source.levels, source.dropped = coding, counts.levels, counts.dropped
+        source.effective = counts.effective
         return source
 
     @classmethod
@@ -233,7 +274,35 @@ class DiscreteSource:
     def __repr__(self) -> str:
         parts = ", ".join(f"{n}: {s}" for n, s in zip(self.names, self.law.shape, strict=True))
         behind = "" if self.records is None else f", {self.records:,} records"
+        if self.weighted:
+            behind += f" that weigh as {self.effective:,.0f}"
         return f"DiscreteSource({parts}{behind})"
+
+    def __str__(self) -> str:
+        lines = [repr(self), f"  I({self.names[0]}; {self.names[1]}) = {self.information():.4f} bits"]
+        bias = self.bias()
+        if bias is not None:
+            lines[1] += f", of which about {bias:.4f} is small-sample bias (Miller–Madow)"
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the records have survey weights."""
+        return self.coding is not None and self.coding.weights is not None
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the risk should know."""
+        found, bias, risk = [], self.bias(), self.information()
+        if bias is not None and 0 < risk < 2 * bias:
+            cells = np.count_nonzero(self.joint)
+            found.append(
+                f"{cells:,} observed cells of {self.records:,} records are so few each that the "
+                f"plug-in risk of {risk:.4f} bits is mostly bias (about {bias:.4f}): coarsen"
+            )
+        if self.dropped:
+            found.append(f"{self.dropped:,} records with missing values are left out")
+        return found
 
     @property
     def pmf(self) -> np.ndarray:
@@ -255,6 +324,26 @@ class DiscreteSource:
         """Masses of (w, x), shape (|W|, |X|), in the unit given (counts or probabilities)."""
         return self.law if self.law.ndim == 2 else self.law.sum(axis=2)
 
+    def atoms(self, encoder: str = "x") -> Atoms:
+        """Lay out the law for an encoder of x, or of (w, x); letters without mass are left out."""
+        law = self.law.reshape(len(self.w), len(self.x), -1)
+        cells = law.sum(axis=2)
+        alive_w = np.flatnonzero(cells.sum(axis=1) > 0)
+        number = np.full(len(cells), -1)
+        number[alive_w] = np.arange(len(alive_w))
+        if encoder == "x":
+            alive = x_of = np.flatnonzero(cells.sum(axis=0) > 0)
+            some = law[alive_w][:, alive, :].transpose(0, 2, 1)
+            w = np.broadcast_to(np.arange(len(some))[:, None, None], some.shape)
+            atoms = some.reshape(-1, len(alive))
+            w_of = w.reshape(atoms.shape)
+        else:
+            alive = np.flatnonzero(cells.ravel() > 0)
+            x_of = alive % len(self.x)
+            atoms = law.reshape(cells.size, -1)[alive].T
+            w_of = np.broadcast_to(number[alive // len(self.x)], atoms.shape)
+        return Atoms(atoms, w_of.astype(np.int64), alive_w, alive, x_of)
+
     def entropy(self, *, units: str = "bits") -> float:
         """H(W)."""
         return entropy(self.p_w, units=units)
@@ -264,28 +353,16 @@ class DiscreteSource:
         return mutual_information(self.joint, units=units)
 
     def bias(self, *, units: str = "bits") -> float | None:
-        """Return the Miller–Madow bias of the plug-in I(W; X), or None for a given law."""
-        return None if self.records is None else miller_madow(self.joint, units=units)
+        """Return the Miller–Madow bias of the plug-in I(W; X), or None for a given law.
+
+        With survey weights the records count as (Σ weight)² / Σ weight² (Kish's effective
+        sample size).
+        """
+        if self.effective is None:
+            return None
+        return miller_madow(self.joint, records=self.effective, units=units)
 
 
 def _masses(values: npt.ArrayLike, argument: str) -> np.ndarray:
     remedy = "pass finite nonnegative masses of shape (|W|, |X|) or (|W|, |X|, |Z|)"
     return array(values, argument, remedy, axes=(2, 3), massive=True)
-
-
-def _ordered(found: Sequence[Any], frame: pd.DataFrame, columns: Sequence[Any]) -> list[Any]:
-    """Return the distinct labels: in a categorical's order, else sorted if they compare."""
-    distinct = list(dict.fromkeys(found))
-    ranks: list[dict[Any, int] | None] = []
-    for column in columns:
-        categories = getattr(frame[column].dtype, "categories", None)
-        ranks.append(None if categories is None else {c: i for i, c in enumerate(categories)})
-
-    def rank(label: Any) -> Any:
-        parts = label if len(columns) > 1 else (label,)
-        return tuple(p if r is None else r[p] for p, r in zip(parts, ranks, strict=True))
-
-    try:
-        return sorted(distinct, key=rank)
-    except TypeError:
-        return distinct

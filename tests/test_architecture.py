@@ -22,9 +22,15 @@ LAYERS = [
     "errors",
     "checks",
     "information",
+    "files",
+    "labels",
+    "frames",
     "sources",
+    "readback",
     "distortion",
+    "estimation",
     "programs",
+    "streaming",
     "release",
     "certificates",
     "solvers",
@@ -33,6 +39,8 @@ LAYERS = [
     "formulations",
     "plotting",
     "reference",
+    "delimited",
+    "problemfile",
 ]
 
 

@@ -429,7 +429,7 @@ def test_a_key_is_at_least_one_column():
 
 def test_a_table_with_two_columns_of_one_name_is_refused():
     frame = pd.DataFrame([["flu", 30, 1], ["cold", 40, 2]], columns=["diagnosis", "age", "age"])
-    with pytest.raises(cpv.InputError, match="^key.*'age'"):
+    with pytest.raises(cpv.InputError, match="^frame.*'age'"):
         cpv.DiscreteSource.from_table(frame, sensitive="diagnosis", key="age")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,6 +16,7 @@ import numpy as np
 
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.repair import ExactChannel, repair
+from cvxprivacy.files import whole_file
 from cvxprivacy.information import nat
 from cvxprivacy.programs import ChannelProgram, Dual
 from cvxprivacy.programs.channel import FloatArray
@@ -129,6 +129,8 @@ class Certificate:
         Enclosures of the named quantities at the released channel.
     primal : ExactChannel or None
     dual : Dual or None
+    table : dict or None
+        How the law was counted, for :func:`cvxprivacy.readback.recount`.
     """
 
     def __init__(
@@ -147,6 +149,7 @@ class Certificate:
         self.lower, self.upper = lower, upper
         self.primal, self.dual, self.terms = primal, dual, dict(terms)
         self.raw = dict(raw)
+        self.table: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         ends = f"[{self.lower!r}, {self.upper!r}]"
@@ -199,6 +202,7 @@ class Certificate:
             "schema": verify.SCHEMA,
             "software": f"cvxprivacy {_version()}",
             "accuracy": self.accuracy,
+            "table": self.table,
             "program": self.program.to_dict(),
             "primal": None if self.primal is None else self.primal.to_dict(),
             "dual": None if self.dual is None else self.dual.to_dict(),
@@ -219,17 +223,9 @@ class Certificate:
         The file contains the joint law of the confidential attribute, so it discloses what
         the release protects: keep it with the original table.
         """
-        target = Path(path)
-        text = json.dumps(self.document(), ensure_ascii=False, allow_nan=False)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        return target
+        with whole_file(path, private=True) as file:
+            json.dump(self.document(), file, ensure_ascii=False, allow_nan=False)
+        return Path(path)
 
     def verify(self) -> bool:
         """Prove everything again from the document's text, trusting none of its claims.

@@ -40,7 +40,7 @@ _MALFORMED = (
     *(ArithmeticError, MemoryError, RecursionError),
 )
 
-_FIELDS = {"schema", "software", "accuracy", "program", "primal", "dual", "claim", "sha256"}
+_FIELDS = {"schema", "software", "accuracy", "table", "program", "primal", "dual", "claim", "sha256"}
 _NUMBER = re.compile(r"-?\d{1,2000}(/\d{1,2000})?")
 
 Matrix = list[list[Any]]

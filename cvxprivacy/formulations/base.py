@@ -33,6 +33,7 @@ from cvxprivacy.programs import (
     View,
 )
 from cvxprivacy.programs.channel import tex
+from cvxprivacy.readback import record
 from cvxprivacy.release import Channel
 from cvxprivacy.solution import Solution
 from cvxprivacy.solvers import solve
@@ -89,7 +90,10 @@ class ChannelProblem:
         self.criteria = criteria
         d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
         self.measure = d.fitted(len(source.w), source.x)
-        self._letters()
+        atoms = source.atoms(encoder)
+        self.law, self.w_of, self.alive_w = atoms.law, atoms.w_of, atoms.alive_w
+        self.alive, self.x_of = atoms.alive, atoms.x_of
+        self.n, self.m = len(self.alive), len(self.measure.outputs)
         self.parts = self._named_parts()
 
     # ---- what a subclass states ----------------------------------------------------------
@@ -107,32 +111,6 @@ class ChannelProblem:
         return {}
 
     # ---- letters, views and terms --------------------------------------------------------
-
-    def _letters(self) -> None:
-        """Lay out the atoms: columns are the letters that the encoder sees, with mass > 0.
-
-        ``alive`` indexes those letters among x, or among the pairs (w, x); ``x_of[s]`` is a
-        letter's x, ``w_of[l, s]`` an atom's w, both of the source; values of w without mass
-        are left out of ``w_of``'s numbering.
-        """
-        law = self.source.law.reshape(len(self.source.w), len(self.source.x), -1)
-        cells = law.sum(axis=2)
-        self.alive_w = np.flatnonzero(cells.sum(axis=1) > 0)
-        number = np.full(len(cells), -1)
-        number[self.alive_w] = np.arange(len(self.alive_w))
-        if self.encoder == "x":
-            self.alive = self.x_of = np.flatnonzero(cells.sum(axis=0) > 0)
-            atoms = law[self.alive_w][:, self.alive, :].transpose(0, 2, 1)
-            w_of = np.broadcast_to(np.arange(len(atoms))[:, None, None], atoms.shape)
-            self.law = atoms.reshape(-1, len(self.alive))
-            self.w_of = w_of.reshape(self.law.shape).astype(np.int64)
-        else:
-            self.alive = np.flatnonzero(cells.ravel() > 0)
-            self.x_of = self.alive % len(self.source.x)
-            self.law = law.reshape(cells.size, -1)[self.alive].T
-            w = number[self.alive // len(self.source.x)]
-            self.w_of = np.broadcast_to(w, self.law.shape).astype(np.int64)
-        self.n, self.m = len(self.alive), len(self.measure.outputs)
 
     def per_letter(self, matrix: np.ndarray) -> np.ndarray:
         """Return a cost (|X|, |X̂|) or (|W|, |X|, |X̂|) for the program's letters or atoms."""
@@ -211,6 +189,8 @@ class ChannelProblem:
             problem = f"{move} must have probability {lower[s, y]:g} and is forbidden"
             raise InputError("criteria", problem, "drop the floor or allow the move")
         terms = {"risk": self.risk, "distortion": self.distortion}
+        for name, cost in self.measure.parts.items():
+            terms[f"distortion of {name}"] = Term(name, cost=self.per_letter(cost))
         used = {v for t in (self.objective(), *(r.term for r in rows.values())) for v in t.weights}
         letter = np.tile(np.arange(self.n), (len(self.law), 1))  # the letter that the encoder sees
         views = {"W": View(self.w_of), "S": View(letter)}
@@ -390,6 +370,7 @@ class ChannelProblem:
             model=lambda: self.model,
         )
         certificate = outcome.certificate
+        certificate.table = record(self.source, self.encoder)
         message = ""
         if certificate.status == "infeasible" and certify is not False:
             error = explained(self, certificate)
@@ -478,10 +459,6 @@ class ChannelProblem:
         matrix[self.alive] = kept
         p_input = np.zeros(len(inputs))
         p_input[self.alive] = self.program.mass
-        columns = None
-        if source.columns is not None:
-            sensitive, keys = source.columns
-            columns = (keys if self.encoder == "x" else [*sensitive, *keys], keys)
         arbitrary = np.ones(len(inputs), bool)
         arbitrary[self.alive] = False
         return Channel(
@@ -489,6 +466,7 @@ class ChannelProblem:
             inputs=inputs,
             outputs=self.measure.outputs,
             p_input=p_input,
-            columns=columns,
+            coding=source.coding,
+            encoder=self.encoder,
             arbitrary=arbitrary,
         )

@@ -1,0 +1,561 @@
+"""From the records of a table to letters, in whatever kind of frame the table comes.
+
+Frames come in through narwhals: pandas, polars and pyarrow in memory, DuckDB relations, polars
+LazyFrames and Dask frames beyond it.  Counting is one group-by in the frame's own engine, and
+nothing larger than the table of counts is ever collected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.checks import array, number
+from cvxprivacy.errors import InputError
+
+__all__ = ["Bins", "Coding", "Counts", "cell", "narwhal", "plain"]
+
+MOST_LEVELS = 10_000  # of a column, or of the cells of several
+MOST_CELLS = 1_000_000
+MOST_BINS = 1_000
+_MISSING = ("refuse", "level", "drop")
+
+
+# ---- bins --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Intervals of a number, closed below and open above, named like ``[20, 30)``.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Increasing; the first may be −∞ and the last ∞.
+    """
+
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        edges = self.edges
+        sound = len(edges) >= 2 and all(a < b for a, b in zip(edges, edges[1:], strict=False))
+        if not sound or not all(map(math.isfinite, edges[1:-1])):
+            remedy = "pass two or more increasing numbers; the outermost may be −inf and inf"
+            raise InputError("bins", f"edges {list(edges)!r}", remedy, value=list(edges))
+        if len(edges) > MOST_BINS + 1:
+            remedy = f"make them wider: {MOST_BINS:,} are allowed"
+            raise InputError("bins", f"{len(edges) - 1:,} intervals", remedy)
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the intervals."""
+        names = []
+        for low, high in zip(self.edges, self.edges[1:], strict=False):
+            if low == -math.inf:
+                names.append("all" if high == math.inf else f"< {_short(high)}")
+            elif high == math.inf:
+                names.append(f"≥ {_short(low)}")
+            else:
+                names.append(f"[{_short(low)}, {_short(high)})")
+        return names
+
+    @property
+    def middles(self) -> list[float]:
+        """What each interval stands for: its middle, or its finite end."""
+        found = []
+        for low, high in zip(self.edges, self.edges[1:], strict=False):
+            ends = [end for end in (low, high) if math.isfinite(end)]
+            found.append(sum(ends) / len(ends) if ends else 0.0)
+        return found
+
+    def number(self, value: nw.Expr) -> nw.Expr:
+        """Return how many edges are at or below a value; 0 and ``len(edges)`` are outside."""
+        first, *rest = [(value >= edge).cast(nw.Int64) for edge in self._finite]
+        for term in rest:
+            first = first + term
+        return first + int(self.edges[0] == -math.inf)
+
+    @property
+    def _finite(self) -> list[float]:
+        return [e for e in self.edges if math.isfinite(e)] or [0.0]
+
+    def named(self, values: Sequence[Any]) -> list[Any]:
+        """Return each value's interval, a value outside of all as it is."""
+        labels = self.labels
+        places = np.searchsorted(self.edges, np.array(values, float), side="right") - 1
+        places[places == len(labels)] = -1
+        return [labels[p] if p >= 0 else v for p, v in zip(places, values, strict=True)]
+
+    @classmethod
+    def of_width(cls, width: float, least: float, greatest: float) -> Bins:
+        """Return bands of one width, anchored at 0, that cover [least, greatest]."""
+        low, high = math.floor(least / width), math.floor(greatest / width)
+        if high - low >= MOST_BINS:
+            problem = f"a width of {_short(width)} makes {high - low + 1:,} intervals"
+            raise InputError("bins", problem, f"make it wider: {MOST_BINS:,} are allowed")
+        high += 1 + (greatest >= (high + 1) * width)  # where the division was rounded
+        low -= least < low * width
+        return cls(tuple(float(k * width) for k in range(low, high + 1)))
+
+
+def _short(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+
+
+# ---- how records become letters ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A table of counts: one mass per observed cell (w, x) or (w, x, z).
+
+    Attributes
+    ----------
+    cells : list of tuple
+        Letters (w, x) or (w, x, z) of each observed cell.
+    masses : ndarray
+        Records, or the sum of their weights.
+    records : int
+        Number of records counted.
+    effective : float
+        (Σ weight)² / Σ weight², the number of records without weights.
+    levels : dict of column to list
+        Observed values of each column, in order.
+    dropped : int
+        Records left out for missing values.
+    """
+
+    cells: list[tuple[Any, ...]]
+    masses: npt.NDArray[np.float64]
+    records: int
+    effective: float
+    levels: dict[str, list[Any]]
+    dropped: int
+
+    def ordered(self, columns: Sequence[str], axis: int) -> list[Any]:
+        """Return the distinct letters of an axis, in the order of its columns' levels."""
+        ranks = [{v: i for i, v in enumerate(self.levels[c])} for c in columns]
+
+        def rank(letter: Any) -> tuple[int, ...]:
+            values = letter if len(columns) > 1 else (letter,)
+            return tuple(rank[v] for rank, v in zip(ranks, values, strict=True))
+
+        return sorted({entry[axis] for entry in self.cells}, key=rank)
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How a record becomes letters: columns, bins, and what becomes of missing values.
+
+    Parameters
+    ----------
+    key : tuple of column names
+        Columns of X, which are released.
+    sensitive : tuple of column names
+        Columns of W.
+    side : tuple of column names
+        Columns of Z, side information of the user.
+    weights : column name, optional
+        Survey weights, nonnegative.
+    bins : mapping of column to Bins
+    missing : {"refuse", "level", "drop"}
+        A missing value is an error, is a letter (``None``), or leaves its record uncounted.
+    reading : mapping
+        How the file was read, for whom it may concern.
+    """
+
+    key: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    side: tuple[str, ...] = ()
+    weights: str | None = None
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    missing: str = "refuse"
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> list[str]:
+        """W's columns, then X's, then Z's."""
+        return [*self.sensitive, *self.key, *self.side]
+
+    @classmethod
+    def of(
+        cls,
+        frame: Any,
+        *,
+        sensitive: Hashable | Sequence[Hashable],
+        key: Hashable | Sequence[Hashable],
+        side: Hashable | Sequence[Hashable] | None,
+        weights: Hashable | None,
+        bins: Mapping[Hashable, float | Sequence[float]] | None,
+        missing: str,
+    ) -> Coding:
+        """Check the columns named against a frame, and settle the edges of its bins."""
+        groups = {"sensitive": _names(sensitive, "sensitive"), "key": _names(key, "key")}
+        groups["side"] = () if side is None else _names(side, "side")
+        if missing not in _MISSING:
+            remedy = f"use one of {', '.join(map(repr, _MISSING))}"
+            raise InputError("missing", f"{missing!r} is unknown", remedy, value=missing)
+        lazy = narwhal(frame).lazy()
+        known = _columns(lazy)
+        used: list[str] = []
+        weights = None if weights is None else str(weights)
+        for argument, name in [
+            *((argument, name) for argument, names in groups.items() for name in names),
+            *([("weights", weights)] if weights is not None else []),
+        ]:
+            if name not in known:
+                said = ", ".join(map(str, known))
+                raise InputError(argument, f"no column {name!r}", f"use one of {said}", value=name)
+            if name in used:
+                problem = f"column {name!r} named twice"
+                raise InputError(argument, problem, "name each column once", value=name)
+            used.append(name)
+        wanted = {str(name): spec for name, spec in (bins or {}).items()}
+        for name in wanted:
+            if name not in used:
+                problem = f"column {name!r} is neither key, sensitive nor side"
+                raise InputError("bins", problem, f"use one of {used}", value=name)
+            if not lazy.collect_schema()[name].is_numeric():
+                problem = f"column {name!r} is {lazy.collect_schema()[name]}, not numbers"
+                raise InputError("bins", problem, "convert it, or drop its bins", value=name)
+        ends: dict[str, Any] = {}
+        if wanted:
+            asked = []
+            for i, name in enumerate(wanted):
+                value = nw.col(name)
+                seen = nw.when(~_absent(lazy, name)).then(value)
+                asked += [seen.min().alias(f"least{i}"), seen.max().alias(f"most{i}")]
+            found = lazy.select(asked).collect()
+            ends = {name: plain(found[name])[0] for name in found.columns}
+        made = {
+            name: _bins(name, spec, ends[f"least{i}"], ends[f"most{i}"])
+            for i, (name, spec) in enumerate(wanted.items())
+        }
+        return cls(**groups, weights=weights, bins=made, missing=missing)
+
+    # ---- counting ------------------------------------------------------------------------
+
+    def count(self, frame: Any) -> Counts:
+        """Count a frame's records by one group-by in its own engine.
+
+        Raises
+        ------
+        InputError
+            For missing values that are refused, values outside the bins, weights that are
+            negative or missing, no records, or more cells than any program could use.
+        """
+        lazy = narwhal(frame).lazy()
+        records, absent, kept = self._surveyed(lazy)
+        lazy = self._present(lazy) if self.missing == "drop" else lazy
+        coded = {f"c{i}": self._code(lazy, name) for i, name in enumerate(self.columns)}
+        weight = None if self.weights is None else nw.col(self.weights).cast(nw.Float64)
+        sums = [nw.len().alias("records")]
+        extra = {}
+        if weight is not None:
+            extra = {"weight": weight, "square": weight * weight}
+            sums += [nw.col("weight").sum(), nw.col("square").sum()]
+        table = lazy.select(**coded, **extra).group_by(*coded).agg(*sums)
+        try:
+            found = table.head(MOST_CELLS + 1).collect()
+        except TypeError as error:  # a column of lists, say
+            remedy = "use columns of strings, numbers or categories"
+            raise InputError("frame", f"cannot be counted ({error})", remedy) from None
+        if len(found) > MOST_CELLS:
+            remedy = "bin numbers with bins=, or name fewer columns"
+            raise InputError("key", f"more than {MOST_CELLS:,} observed cells", remedy)
+        values = {
+            name: self._read(name, plain(found[f"c{i}"])) for i, name in enumerate(self.columns)
+        }
+        levels = {n: _levels(set(v), _order(self, lazy, frame, n)) for n, v in values.items()}
+        masses = np.array(plain(found["records" if weight is None else "weight"]), float)
+        squares = masses.sum() if weight is None else float(sum(plain(found["square"])))
+        groups = [g for g in (self.sensitive, self.key, self.side) if g]
+        cells = [
+            tuple(cell([values[name][i] for name in group]) for group in groups)
+            for i in range(len(masses))
+        ]
+        for argument, axis in (("sensitive", 0), ("key", -1 if not self.side else 1)):
+            many = len({entry[axis] for entry in cells})
+            if many > MOST_LEVELS:
+                names = ", ".join(map(str, getattr(self, argument)))
+                problem = f"{names} has {many:,} observed cells"
+                remedy = f"{MOST_LEVELS:,} are allowed: bin numbers, or name fewer columns"
+                raise InputError(argument, problem, remedy)
+        return Counts(
+            cells,
+            masses,
+            records=kept,
+            effective=float(masses.sum() ** 2 / squares) if squares else 0.0,
+            levels=levels,
+            dropped=absent if self.missing == "drop" else 0,
+        )
+
+    def _surveyed(self, lazy: nw.LazyFrame[Any]) -> tuple[int, int, int]:
+        """Return how many records there are, miss a value, and remain; refuse what cannot be."""
+        names = self.columns
+        asked = [nw.len().alias("records")]
+        for i, name in enumerate(names):
+            asked.append(_absent(lazy, name).cast(nw.Int64).sum().alias(f"absent{i}"))
+            if name not in self.bins:
+                asked.append(nw.col(name).n_unique().alias(f"levels{i}"))
+            else:
+                edges = self.bins[name]
+                code = edges.number(nw.col(name))
+                out = ((code == 0) | (code == len(edges.edges))) & ~_absent(lazy, name)
+                asked.append(out.cast(nw.Int64).sum().alias(f"outside{i}"))
+        none = ~_absent(lazy, names[0])
+        for name in names[1:]:
+            none = none & ~_absent(lazy, name)
+        asked.append(none.cast(nw.Int64).sum().alias("whole"))
+        if self.weights is not None:
+            if not lazy.collect_schema()[self.weights].is_numeric():
+                problem = f"column {self.weights!r} is not numbers"
+                raise InputError("weights", problem, "name a column of numbers", value=self.weights)
+            weight = nw.col(self.weights)
+            bad = (weight < 0) | _absent(lazy, self.weights) | (weight > 1e300)
+            asked += [bad.cast(nw.Int64).sum().alias("bad"), weight.max().alias("most")]
+        try:
+            found = lazy.select(asked).collect()
+        except TypeError as error:
+            remedy = "use columns of strings, numbers or categories"
+            raise InputError("frame", f"cannot be counted ({error})", remedy) from None
+        said = {name: plain(found[name])[0] or 0 for name in found.columns}
+        records = int(said["records"])
+        if not records:
+            raise InputError("frame", "no records", "pass a table with at least one row")
+        for i, name in enumerate(names):
+            argument = self._argument(name)
+            if said[f"absent{i}"] and self.missing == "refuse":
+                problem = f"{int(said[f'absent{i}']):,} missing values in column {name!r}"
+                remedy = 'pass missing="level" (a letter of their own) or missing="drop"'
+                raise InputError(argument, problem, remedy, where=_first(lazy, name))
+            if said.get(f"levels{i}", 0) > MOST_LEVELS:
+                problem = f"column {name!r} has {int(said[f'levels{i}']):,} different values"
+                remedy = f"bin it with bins={{{name!r}: width}}, or leave it out"
+                raise InputError(argument, problem, remedy, value=name)
+            if said.get(f"outside{i}", 0):
+                edges = self.bins[name].edges
+                problem = f"{int(said[f'outside{i}']):,} values of column {name!r} lie outside "
+                problem += f"[{_short(edges[0])}, {_short(edges[-1])})"
+                raise InputError("bins", problem, "add edges, such as −inf or inf", value=name)
+        if said.get("bad") or (self.weights is not None and not said["most"]):
+            problem = f"{int(said['bad']):,} weights are negative, missing or infinite"
+            if not said["bad"]:
+                problem = "all weights are zero"
+            raise InputError("weights", problem, "pass finite weights ≥ 0", value=self.weights)
+        kept = int(said["whole"]) if self.missing == "drop" else records
+        if not kept:
+            remedy = 'pass missing="level", or name other columns'
+            raise InputError("missing", "every record misses a value", remedy)
+        return records, records - int(said["whole"]), kept
+
+    def _argument(self, name: str) -> str:
+        roles = {"sensitive": self.sensitive, "key": self.key, "side": self.side}
+        return next(role for role, names in roles.items() if name in names)
+
+    def _present(self, lazy: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        for name in self.columns:
+            lazy = lazy.filter(~_absent(lazy, name))
+        return lazy
+
+    def _code(self, lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
+        value = nw.col(name)
+        if name in self.bins:
+            value = self.bins[name].number(value)
+        return nw.when(~_absent(lazy, name)).then(value) if name in self.bins else value
+
+    def _read(self, name: str, values: list[Any]) -> list[Any]:
+        """Name the numbers of bins; those outside are kept as numbers, which no letter is."""
+        if name not in self.bins:
+            return values
+        labels = [0, *self.bins[name].labels, len(self.bins[name].edges)]
+        return [None if v is None else labels[int(v)] for v in values]
+
+    # ---- records -------------------------------------------------------------------------
+
+    def letters(self, frame: nw.DataFrame[Any], names: Sequence[str]) -> list[Any]:
+        """Return one letter of these columns per record of a frame in memory."""
+        columns = []
+        for name in names:
+            values = plain(frame[name])
+            if name in self.bins:
+                try:
+                    given = [math.nan if v is None else float(v) for v in values]
+                except (TypeError, ValueError):
+                    said = next(v for v in values if not isinstance(v, int | float | None))
+                    problem = f"column {name!r} has {said!r}, which no bin can hold"
+                    raise InputError("values", problem, "pass numbers", value=said) from None
+                named = self.bins[name].named(given)
+                values = [
+                    None if v is None else (v if isinstance(n, float) else n)
+                    for v, n in zip(values, named, strict=True)
+                ]
+            columns.append(values)
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+    def cells(self, frame: Any, groups: Sequence[Sequence[str]]) -> list[Any]:
+        """Return the distinct letters of groups of columns, found in the frame's engine."""
+        lazy = narwhal(frame).lazy()
+        names = [name for group in groups for name in group]
+        coded = {f"c{i}": self._code(lazy, name) for i, name in enumerate(names)}
+        found = lazy.select(**coded).group_by(*coded).agg(nw.len().alias("records"))
+        table = found.head(MOST_CELLS + 1).collect()
+        columns = {n: self._read(n, plain(table[f"c{i}"])) for i, n in enumerate(names)}
+        parts = [
+            [cell([columns[name][i] for name in group]) for group in groups]
+            for i in range(len(table))
+        ]
+        return [cell(part) for part in parts]
+
+    # ---- as text -------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {
+            "sensitive": list(self.sensitive),
+            "key": list(self.key),
+            "side": list(self.side),
+            "weights": self.weights,
+            "bins": [[name, [_end(e) for e in bins.edges]] for name, bins in self.bins.items()],
+            "missing": self.missing,
+            "reading": dict(self.reading),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Coding:
+        """Return what :meth:`to_dict` wrote."""
+        return cls(
+            key=tuple(data["key"]),
+            sensitive=tuple(data["sensitive"]),
+            side=tuple(data["side"]),
+            weights=data["weights"],
+            bins={name: Bins(tuple(float(e) for e in edges)) for name, edges in data["bins"]},
+            missing=data["missing"],
+            reading=dict(data["reading"]),
+        )
+
+
+def _end(edge: float) -> float | str:
+    return edge if math.isfinite(edge) else str(edge)
+
+
+def _names(given: Hashable | Sequence[Hashable], argument: str) -> tuple[str, ...]:
+    one = isinstance(given, str) or not isinstance(given, Iterable)
+    names = (str(given),) if one else tuple(map(str, given))  # type: ignore[arg-type]
+    if not names:
+        raise InputError(argument, "no column", "name at least one column")
+    return names
+
+
+def _bins(name: str, spec: Any, least: Any, most: Any) -> Bins:
+    try:
+        if isinstance(spec, Bins):
+            return spec
+        if isinstance(spec, Iterable) and not isinstance(spec, str):
+            return Bins(tuple(float(e) for e in spec))
+        width = number(spec, "bins", zero=False)
+        ends = array([least or 0, most or 0], "bins", "bin finite numbers", negative=True)
+        return Bins.of_width(width, float(ends[0]), float(ends[1]))
+    except (TypeError, ValueError) as error:
+        problem = error.problem if isinstance(error, InputError) else f"{spec!r}"
+        remedy = "pass a width, such as 10, or the edges of the intervals"
+        raise InputError("bins", problem, remedy, where=name, value=spec) from None
+
+
+# ---- narwhals ----------------------------------------------------------------------------
+
+
+def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """Return a frame as narwhals sees it, its column names as strings."""
+    remedy = "pass a pandas, polars or pyarrow frame, a DuckDB relation or a Dask frame"
+    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        return frame
+    if hasattr(frame, "set_axis"):  # pandas, where a column may have any name, and twice
+        names = [str(name) for name in frame.columns]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError("frame", f"two columns are called {twice!r}", "give each its own name")
+        if names != list(frame.columns):
+            frame = frame.set_axis(names, axis=1)
+    try:
+        return nw.from_native(frame)
+    except TypeError:
+        raise InputError("frame", f"a {type(frame).__name__}", remedy) from None
+    except nw.exceptions.DuplicateError as error:
+        raise InputError("frame", str(error), "give each column its own name") from None
+
+
+def plain(series: nw.Series[Any]) -> list[Any]:
+    """Return Python objects, ``None`` where a value is missing."""
+    gone = series.is_null()
+    if series.dtype.is_float():
+        gone = gone | series.is_nan()
+    values = series.to_list()
+    if any(isinstance(v, np.generic | Decimal) for v in values):
+        values = [_python(v) for v in values]
+    if not gone.any():
+        return values
+    return [None if g else v for g, v in zip(gone.to_list(), values, strict=True)]
+
+
+def _python(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def cell(values: Sequence[Any]) -> Any:
+    """Return one value as it is, several as a tuple: what labels a letter."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _columns(lazy: nw.LazyFrame[Any]) -> list[str]:
+    return list(lazy.collect_schema().names())
+
+
+def _absent(lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
+    value = nw.col(name)
+    if lazy.collect_schema()[name].is_float():
+        return value.is_null() | value.is_nan()
+    return value.is_null()
+
+
+def _first(lazy: nw.LazyFrame[Any], name: str) -> int | None:
+    """Return the first row without a value, where rows are in memory and have an order."""
+    try:
+        frame = nw.to_native(lazy)
+        eager = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        return None
+    return plain(eager[name]).index(None)
+
+
+def _order(coding: Coding, lazy: nw.LazyFrame[Any], frame: Any, name: str) -> list[Any] | None:
+    """Return the order that a column's own type gives its values, if it does."""
+    if name in coding.bins:
+        return list(coding.bins[name].labels)
+    dtype = lazy.collect_schema()[name]
+    if isinstance(dtype, nw.Enum):
+        return list(dtype.categories)
+    if isinstance(dtype, nw.Categorical) and hasattr(frame, "set_axis"):  # pandas, unordered
+        return list(frame[name].dtype.categories)
+    return None
+
+
+def _levels(found: set[Any], order: list[Any] | None) -> list[Any]:
+    """Sort values: as their type says, else by size, else by kind and text; missing last."""
+    values = found - {None}
+    last = [None] if None in found else []
+    if order is not None and values <= set(order):
+        return [v for v in order if v in values] + last
+    try:
+        return sorted(values) + last
+    except TypeError:
+        return sorted(values, key=lambda v: (type(v).__name__, repr(v))) + last

@@ -1,0 +1,98 @@
+"""A proof tied to the table it speaks of: how the law was counted, and counted again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.frames import Coding
+from cvxprivacy.labels import read, written
+from cvxprivacy.sources import DiscreteSource
+
+__all__ = ["coding_of", "record", "recount"]
+
+TOLERANCE = 1e-12  # of sums of survey weights, which an engine may add in any order
+
+
+def record(source: DiscreteSource, encoder: str) -> dict[str, Any] | None:
+    """Return what is needed to count the table again; None for a source without a table."""
+    if source.coding is None:
+        return None
+    letters = [source.w, source.x, *([source.z] if source.z is not None else [])]
+    return {
+        **source.coding.to_dict(),
+        "encoder": encoder,
+        "records": source.records,
+        "letters": [[written(label) for label in axis] for axis in letters],
+    }
+
+
+def coding_of(document: Mapping[str, Any]) -> Coding:
+    """Return how the records of a proof's table became letters.
+
+    Raises
+    ------
+    InputError
+        If the proof is of a law that was not counted from a table.
+    """
+    table = document.get("table")
+    if table is None:
+        remedy = "verify it without a table"
+        raise InputError("table", "the proof's law was not counted from a table", remedy)
+    try:
+        return Coding.from_dict(table)
+    except (KeyError, TypeError, ValueError) as error:
+        remedy = "pass a proof that this package wrote"
+        raise InputError("table", f"no record of a table ({error})", remedy) from None
+
+
+def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
+    """Return how a table differs from the one that a proof was made for; empty if it does not.
+
+    The table is counted with the recorded columns, bins, letters and treatment of missing
+    values, and its law compared with the program's, atom by atom: exactly for counts, and for
+    survey weights to 1e-12 of their sum, as engines add them in different orders.
+
+    Parameters
+    ----------
+    document : mapping
+        A proof, as :meth:`cvxprivacy.Certificate.document` returns it.
+    frame : as in :meth:`cvxprivacy.DiscreteSource.from_table`
+
+    Raises
+    ------
+    InputError
+        If the proof has no table.
+    """
+    coding, table = coding_of(document), document["table"]
+    try:
+        levels = [[read(label) for label in axis] for axis in table["letters"]]
+        source = DiscreteSource.from_coding(frame, coding, levels)
+        program = document["program"]
+        law, labels = np.array(program["law"], float), program["views"]["W"]["labels"]
+        atoms = source.atoms(table["encoder"])
+    except InputError as error:
+        return [str(error)]
+    except (KeyError, TypeError, ValueError) as error:
+        return [f"no record of a table: {type(error).__name__}: {error}"]
+    found = []
+    if source.records != table["records"]:
+        found.append(f"{source.records:,} records, where the proof has {table['records']:,}")
+    if atoms.law.shape != law.shape or not np.array_equal(atoms.w_of, labels):
+        found.append("the letters that occur are not those of the proof")
+        return found
+    off = np.abs(atoms.law - law)
+    slack = TOLERANCE * float(law.sum()) if coding.weights is not None else 0.0
+    if (off > slack).any():
+        atom, s = (int(i) for i in np.argwhere(off > slack)[0])
+        w = source.w[atoms.alive_w[atoms.w_of[atom, s]]]
+        x = source.x[atoms.x_of[s]]
+        found.append(
+            f"{int((off > slack).sum()):,} cells differ: {atoms.law[atom, s]:g} records with "
+            f"{source.names[0]} = {w!r} and {source.names[1]} = {x!r}, where the proof has "
+            f"{law[atom, s]:g}"
+        )
+    return found
