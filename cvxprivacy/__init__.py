@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cvxprivacy.bins import Bins
     from cvxprivacy.certificates import Certificate
     from cvxprivacy.criteria import (
         Criterion,
@@ -43,13 +44,22 @@ if TYPE_CHECKING:
         InputError,
         UnknownValueError,
     )
+    from cvxprivacy.estimation import Estimate
     from cvxprivacy.formulations import ChannelProblem, MinimumDistortion, PrivacyDistortion
+    from cvxprivacy.frames import Coding
+    from cvxprivacy.microdata import untouched
+    from cvxprivacy.readback import recount
     from cvxprivacy.release import Channel
     from cvxprivacy.solution import Enclosure, Solution
     from cvxprivacy.sources import DiscreteSource
 
 # Importing CVXPY takes a second or two, so every name is loaded when it is first used.
 _HOME = {
+    "Bins": "bins",
+    "Coding": "frames",
+    "Estimate": "estimation",
+    "recount": "readback",
+    "untouched": "microdata",
     "Certificate": "certificates",
     "CertificationError": "errors",
     "Channel": "release",
@@ -86,15 +96,18 @@ _HOME = {
 _MODULES = ("information", "plotting", "reference")
 
 __all__ = [
+    "Bins",
     "Certificate",
     "CertificationError",
     "Channel",
     "ChannelProblem",
+    "Coding",
     "Criterion",
     "DeltaDisclosure",
     "DiscreteSource",
     "Distortion",
     "Enclosure",
+    "Estimate",
     "ForbiddenMoves",
     "InfeasibleError",
     "InputError",
@@ -119,8 +132,10 @@ __all__ = [
     "ordinal",
     "per_attribute",
     "plotting",
+    "recount",
     "reference",
     "squared_error",
+    "untouched",
 ]
 
 

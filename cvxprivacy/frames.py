@@ -8,7 +8,7 @@ nothing larger than the table of counts is ever collected.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -17,96 +17,14 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, number
+from cvxprivacy.bins import Bins, bins_of, short
 from cvxprivacy.errors import InputError
 
-__all__ = ["Bins", "Coding", "Counts", "cell", "narwhal", "plain"]
+__all__ = ["Coding", "Counts", "cell", "listed", "narwhal", "palette", "plain"]
 
 MOST_LEVELS = 10_000  # of a column, or of the cells of several
 MOST_CELLS = 1_000_000
-MOST_BINS = 1_000
 _MISSING = ("refuse", "level", "drop")
-
-
-# ---- bins --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Intervals of a number, closed below and open above, named like ``[20, 30)``.
-
-    Parameters
-    ----------
-    edges : tuple of float
-        Increasing; the first may be −∞ and the last ∞.
-    """
-
-    edges: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        edges = self.edges
-        sound = len(edges) >= 2 and all(a < b for a, b in zip(edges, edges[1:], strict=False))
-        if not sound or not all(map(math.isfinite, edges[1:-1])):
-            remedy = "pass two or more increasing numbers; the outermost may be −inf and inf"
-            raise InputError("bins", f"edges {list(edges)!r}", remedy, value=list(edges))
-        if len(edges) > MOST_BINS + 1:
-            remedy = f"make them wider: {MOST_BINS:,} are allowed"
-            raise InputError("bins", f"{len(edges) - 1:,} intervals", remedy)
-
-    @property
-    def labels(self) -> list[str]:
-        """Names of the intervals."""
-        names = []
-        for low, high in zip(self.edges, self.edges[1:], strict=False):
-            if low == -math.inf:
-                names.append("all" if high == math.inf else f"< {_short(high)}")
-            elif high == math.inf:
-                names.append(f"≥ {_short(low)}")
-            else:
-                names.append(f"[{_short(low)}, {_short(high)})")
-        return names
-
-    @property
-    def middles(self) -> list[float]:
-        """What each interval stands for: its middle, or its finite end."""
-        found = []
-        for low, high in zip(self.edges, self.edges[1:], strict=False):
-            ends = [end for end in (low, high) if math.isfinite(end)]
-            found.append(sum(ends) / len(ends) if ends else 0.0)
-        return found
-
-    def number(self, value: nw.Expr) -> nw.Expr:
-        """Return how many edges are at or below a value; 0 and ``len(edges)`` are outside."""
-        first, *rest = [(value >= edge).cast(nw.Int64) for edge in self._finite]
-        for term in rest:
-            first = first + term
-        return first + int(self.edges[0] == -math.inf)
-
-    @property
-    def _finite(self) -> list[float]:
-        return [e for e in self.edges if math.isfinite(e)] or [0.0]
-
-    def named(self, values: Sequence[Any]) -> list[Any]:
-        """Return each value's interval, a value outside of all as it is."""
-        labels = self.labels
-        places = np.searchsorted(self.edges, np.array(values, float), side="right") - 1
-        places[places == len(labels)] = -1
-        return [labels[p] if p >= 0 else v for p, v in zip(places, values, strict=True)]
-
-    @classmethod
-    def of_width(cls, width: float, least: float, greatest: float) -> Bins:
-        """Return bands of one width, anchored at 0, that cover [least, greatest]."""
-        low, high = math.floor(least / width), math.floor(greatest / width)
-        if high - low >= MOST_BINS:
-            problem = f"a width of {_short(width)} makes {high - low + 1:,} intervals"
-            raise InputError("bins", problem, f"make it wider: {MOST_BINS:,} are allowed")
-        high += 1 + (greatest >= (high + 1) * width)  # where the division was rounded
-        low -= least < low * width
-        return cls(tuple(float(k * width) for k in range(low, high + 1)))
-
-
-def _short(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
 # ---- how records become letters ----------------------------------------------------------
@@ -197,8 +115,8 @@ class Coding:
         missing: str,
     ) -> Coding:
         """Check the columns named against a frame, and settle the edges of its bins."""
-        groups = {"sensitive": _names(sensitive, "sensitive"), "key": _names(key, "key")}
-        groups["side"] = () if side is None else _names(side, "side")
+        groups = {"sensitive": listed(sensitive, "sensitive"), "key": listed(key, "key")}
+        groups["side"] = () if side is None else listed(side, "side")
         if missing not in _MISSING:
             remedy = f"use one of {', '.join(map(repr, _MISSING))}"
             raise InputError("missing", f"{missing!r} is unknown", remedy, value=missing)
@@ -235,10 +153,11 @@ class Coding:
             found = lazy.select(asked).collect()
             ends = {name: plain(found[name])[0] for name in found.columns}
         made = {
-            name: _bins(name, spec, ends[f"least{i}"], ends[f"most{i}"])
+            name: bins_of(name, spec, ends[f"least{i}"], ends[f"most{i}"])
             for i, (name, spec) in enumerate(wanted.items())
         }
-        return cls(**groups, weights=weights, bins=made, missing=missing)
+        w, x, z = groups["sensitive"], groups["key"], groups["side"]
+        return cls(x, w, z, weights=weights, bins=made, missing=missing)
 
     # ---- counting ------------------------------------------------------------------------
 
@@ -252,7 +171,7 @@ class Coding:
             negative or missing, no records, or more cells than any program could use.
         """
         lazy = narwhal(frame).lazy()
-        records, absent, kept = self._surveyed(lazy)
+        absent, kept = self._surveyed(lazy)
         lazy = self._present(lazy) if self.missing == "drop" else lazy
         coded = {f"c{i}": self._code(lazy, name) for i, name in enumerate(self.columns)}
         weight = None if self.weights is None else nw.col(self.weights).cast(nw.Float64)
@@ -297,8 +216,8 @@ class Coding:
             dropped=absent if self.missing == "drop" else 0,
         )
 
-    def _surveyed(self, lazy: nw.LazyFrame[Any]) -> tuple[int, int, int]:
-        """Return how many records there are, miss a value, and remain; refuse what cannot be."""
+    def _surveyed(self, lazy: nw.LazyFrame[Any]) -> tuple[int, int]:
+        """Return how many records miss a value, and how many count; refuse what cannot be."""
         names = self.columns
         asked = [nw.len().alias("records")]
         for i, name in enumerate(names):
@@ -338,12 +257,12 @@ class Coding:
                 raise InputError(argument, problem, remedy, where=_first(lazy, name))
             if said.get(f"levels{i}", 0) > MOST_LEVELS:
                 problem = f"column {name!r} has {int(said[f'levels{i}']):,} different values"
-                remedy = f"bin it with bins={{{name!r}: width}}, or leave it out"
+                remedy = "give it bins (a width, or edges) if it is a number, or leave it out"
                 raise InputError(argument, problem, remedy, value=name)
             if said.get(f"outside{i}", 0):
-                edges = self.bins[name].edges
+                ends = self.bins[name].edges
                 problem = f"{int(said[f'outside{i}']):,} values of column {name!r} lie outside "
-                problem += f"[{_short(edges[0])}, {_short(edges[-1])})"
+                problem += f"[{short(ends[0])}, {short(ends[-1])})"
                 raise InputError("bins", problem, "add edges, such as −inf or inf", value=name)
         if said.get("bad") or (self.weights is not None and not said["most"]):
             problem = f"{int(said['bad']):,} weights are negative, missing or infinite"
@@ -354,7 +273,7 @@ class Coding:
         if not kept:
             remedy = 'pass missing="level", or name other columns'
             raise InputError("missing", "every record misses a value", remedy)
-        return records, records - int(said["whole"]), kept
+        return records - int(said["whole"]), kept
 
     def _argument(self, name: str) -> str:
         roles = {"sensitive": self.sensitive, "key": self.key, "side": self.side}
@@ -446,27 +365,13 @@ def _end(edge: float) -> float | str:
     return edge if math.isfinite(edge) else str(edge)
 
 
-def _names(given: Hashable | Sequence[Hashable], argument: str) -> tuple[str, ...]:
+def listed(given: Hashable | Sequence[Hashable], argument: str) -> tuple[str, ...]:
+    """Return the names of one column, or of several."""
     one = isinstance(given, str) or not isinstance(given, Iterable)
     names = (str(given),) if one else tuple(map(str, given))  # type: ignore[arg-type]
     if not names:
         raise InputError(argument, "no column", "name at least one column")
     return names
-
-
-def _bins(name: str, spec: Any, least: Any, most: Any) -> Bins:
-    try:
-        if isinstance(spec, Bins):
-            return spec
-        if isinstance(spec, Iterable) and not isinstance(spec, str):
-            return Bins(tuple(float(e) for e in spec))
-        width = number(spec, "bins", zero=False)
-        ends = array([least or 0, most or 0], "bins", "bin finite numbers", negative=True)
-        return Bins.of_width(width, float(ends[0]), float(ends[1]))
-    except (TypeError, ValueError) as error:
-        problem = error.problem if isinstance(error, InputError) else f"{spec!r}"
-        remedy = "pass a width, such as 10, or the edges of the intervals"
-        raise InputError("bins", problem, remedy, where=name, value=spec) from None
 
 
 # ---- narwhals ----------------------------------------------------------------------------
@@ -559,3 +464,37 @@ def _levels(found: set[Any], order: list[Any] | None) -> list[Any]:
         return sorted(values) + last
     except TypeError:
         return sorted(values, key=lambda v: (type(v).__name__, repr(v))) + last
+
+
+def palette(letters: Sequence[Any], like: nw.Series[Any]) -> nw.Series[Any]:
+    """Return letters as a series of the type of ``like``, or of their own where it has no room."""
+    native, made = nw.to_native(like), list(letters)
+    tries: list[Callable[[], Any]]
+    if like.implementation.is_pandas_like():
+        import pandas as pd
+
+        tries = [
+            lambda: pd.Series(made, dtype=object).astype(native.dtype),
+            lambda: pd.Series(made),
+        ]
+        tries.append(lambda: pd.Series(made, dtype=object))
+    elif like.implementation.is_pyarrow():
+        import pyarrow as pa
+
+        tries = [lambda: pa.chunked_array([pa.array(made, type=native.type)])]
+        tries.append(lambda: pa.chunked_array([pa.array(made)]))
+    else:
+        import polars as pl
+
+        tries = [lambda: pl.Series(made, dtype=native.dtype, strict=True)]
+        tries.append(lambda: pl.Series(made))
+        tries.append(lambda: pl.Series(made, dtype=pl.Object))
+    for attempt in tries:
+        try:
+            series = nw.from_native(attempt(), series_only=True)
+            if plain(series) == made:
+                return series
+        except Exception as error:
+            refused = error
+    remedy = "use letters of one kind"
+    raise InputError("outputs", f"{like.name!r} cannot hold {made!r} ({refused})", remedy)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import os
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.checks import array, labels
+from cvxprivacy.draws import Draws
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.files import whole_file
-from cvxprivacy.frames import Coding, cell, narwhal, plain
+from cvxprivacy.frames import Coding, cell, narwhal, palette, plain
 from cvxprivacy.labels import read, written
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Channel:
         values: Any,
         *,
         seed: int | np.random.Generator,
-        row_id: Hashable | npt.ArrayLike | None = None,
+        row_id: Any = None,
     ) -> Any:
         """Draw a released letter for each record.
 
@@ -224,7 +224,7 @@ class Channel:
         if hasattr(values, "to_frame") and hasattr(values, "set_axis"):  # pandas
             chosen = self._outputs[drawn]
             return type(values)(chosen, index=values.index, name=values.name)
-        return nw.to_native(_palette(self.outputs, series)[drawn].alias(series.name))
+        return nw.to_native(palette(self.outputs, series)[drawn].alias(series.name))
 
     def rows(self, items: Sequence[Any], first: int = 0) -> npt.NDArray[np.int64]:
         """Return each input's row of the matrix; ``first`` is the number of the first record."""
@@ -260,12 +260,12 @@ class Channel:
         frame: nw.DataFrame[Any],
         values: Any,
         draws: Draws,
-        row_id: Hashable | None,
+        row_id: Any,
         *,
         first: int = 0,
     ) -> Any:
         """Return a frame in memory with its key columns replaced."""
-        groups, outputs = self.columns_of(frame.columns)
+        groups, outputs = self.columns_of(list(frame.columns))
         drawn = self.drawn(
             self.rows(self._letters(frame, groups), first),
             draws,
@@ -304,9 +304,9 @@ class Channel:
 
     def palettes(self, columns: Sequence[nw.Series[Any]]) -> list[tuple[nw.Series[Any], str]]:
         """Return each released column's letters, one per output, in the column's own type."""
-        many = len(columns) > 1
+        rows: list[Any] = [y if len(columns) > 1 else (y,) for y in self.outputs]
         return [
-            (_palette([y[i] if many else y for y in self.outputs], column), column.name)
+            (palette([y[i] for y in rows], column), column.name)
             for i, column in enumerate(columns)
         ]
 
@@ -416,7 +416,8 @@ class Channel:
             Unless the outputs are the inputs, which sdcMicro asks for, or if two letters read
             the same as text.
         """
-        names = [separator.join(map(_text, x if isinstance(x, tuple) else (x,))) for x in self.inputs]
+        parts = [x if isinstance(x, tuple) else (x,) for x in self.inputs]
+        names = [separator.join("NA" if p is None else str(p) for p in x) for x in parts]
         if set(self.outputs) != set(self.inputs) or len(self.outputs) != len(self.inputs):
             remedy = "release key letters, each under its own column"
             raise InputError("outputs", "not the inputs, as sdcMicro wants them", remedy)
@@ -432,76 +433,6 @@ class Channel:
         return Path(path)
 
 
-# ---- chance ------------------------------------------------------------------------------
-
-
-class Draws:
-    """Uniform numbers of [0, 1): one after the other, or one for each record's name.
-
-    Parameters
-    ----------
-    seed : int or numpy.random.Generator
-    keyed : bool
-        For records with names: a keyed hash (BLAKE2b) of the name.
-    """
-
-    def __init__(self, seed: int | np.random.Generator, *, keyed: bool) -> None:
-        try:
-            self.generator = np.random.default_rng(seed)
-            if seed is None:
-                raise TypeError("chance must be repeatable")
-        except (TypeError, ValueError) as error:
-            remedy = "pass a whole number ≥ 0 or a numpy.random.Generator"
-            raise InputError("seed", f"{seed!r} ({error})", remedy, value=seed) from None
-        self.key = self.generator.bytes(32) if keyed else None
-
-    def __call__(self, size: int, names: Sequence[Any] | None, first: int = 0) -> np.ndarray:
-        """Return ``size`` numbers; ``names`` of the records if they have any."""
-        if self.key is None or names is None:
-            return self.generator.random(size)
-        if len(names) != size:
-            raise InputError("row_id", f"{len(names)} names", f"pass {size}, one per record")
-        found = np.empty(size)
-        seen: dict[bytes, int] = {}
-        for i, name in enumerate(names):
-            if name is None:
-                remedy = "name every record"
-                raise InputError("row_id", "a missing name", remedy, where=first + i)
-            text = str(int(name) if isinstance(name, float) and name == int(name) else name)
-            digest = hashlib.blake2b(text.encode(), digest_size=8, key=self.key).digest()
-            if seen.setdefault(digest, i) != i:
-                raise InputError(
-                    "row_id",
-                    f"{name!r} names records {first + seen[digest]} and {first + i}",
-                    "name every record by itself",
-                    where=first + i,
-                    value=name,
-                )
-            found[i] = (int.from_bytes(digest, "big") >> 11) * 2.0**-53
-        return found
-
-    def children(self, count: int) -> list[Draws]:
-        """Return independent draws for partitions; those by name are the same for all."""
-        if self.key is not None:
-            return [self] * count
-        return [Draws(child, keyed=False) for child in self.generator.spawn(count)]
-
-    def repeatable(self) -> Callable[[], Draws]:
-        """Return a maker of draws that start over from here each time."""
-        state = self.generator.bit_generator.state
-        key, kind = self.key, type(self.generator.bit_generator)
-
-        def again() -> Draws:
-            draws = Draws(np.random.Generator(kind()), keyed=False)
-            draws.generator.bit_generator.state, draws.key = state, key
-            return draws
-
-        return again
-
-
-# ---- labels ------------------------------------------------------------------------------
-
-
 def _items(values: Any) -> list[Any]:
     """Return one hashable label per record."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
@@ -513,37 +444,3 @@ def _items(values: Any) -> list[Any]:
 
 def _tuples(items: Iterable[Any]) -> list[Any]:
     return [tuple(item) if isinstance(item, list) else item for item in items]
-
-
-def _palette(letters: Sequence[Any], like: nw.Series[Any]) -> nw.Series[Any]:
-    """Return letters as a series of the type of ``like``, or of their own where it has no room."""
-    native, made = nw.to_native(like), list(letters)
-    if like.implementation.is_pandas_like():
-        import pandas as pd
-
-        tries = [lambda: pd.Series(made, dtype=object).astype(native.dtype), lambda: pd.Series(made)]
-        tries.append(lambda: pd.Series(made, dtype=object))
-    elif like.implementation.is_pyarrow():
-        import pyarrow as pa
-
-        tries = [lambda: pa.chunked_array([pa.array(made, type=native.type)])]
-        tries.append(lambda: pa.chunked_array([pa.array(made)]))
-    else:
-        import polars as pl
-
-        tries = [lambda: pl.Series(made, dtype=native.dtype, strict=True)]
-        tries.append(lambda: pl.Series(made))
-        tries.append(lambda: pl.Series(made, dtype=pl.Object))
-    for attempt in tries:
-        try:
-            series = nw.from_native(attempt(), series_only=True)
-            if plain(series) == made:
-                return series
-        except Exception as error:
-            refused = error
-    remedy = "use letters of one kind"
-    raise InputError("outputs", f"{like.name!r} cannot hold {made!r} ({refused})", remedy)
-
-
-def _text(label: Any) -> str:
-    return "NA" if label is None else str(label)

@@ -279,7 +279,10 @@ class DiscreteSource:
         return f"DiscreteSource({parts}{behind})"
 
     def __str__(self) -> str:
-        lines = [repr(self), f"  I({self.names[0]}; {self.names[1]}) = {self.information():.4f} bits"]
+        lines = [
+            repr(self),
+            f"  I({self.names[0]}; {self.names[1]}) = {self.information():.4f} bits",
+        ]
         bias = self.bias()
         if bias is not None:
             lines[1] += f", of which about {bias:.4f} is small-sample bias (Miller–Madow)"

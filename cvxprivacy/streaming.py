@@ -11,7 +11,8 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.frames import Coding, narwhal
 
 if TYPE_CHECKING:
-    from cvxprivacy.release import Channel, Draws
+    from cvxprivacy.draws import Draws
+    from cvxprivacy.release import Channel
 
 __all__ = ["streamed"]
 
@@ -134,7 +135,7 @@ def _from_dask(
     channel: Channel, frame: Any, draws: Draws, row_id: Hashable | None, outputs: list[str]
 ) -> Any:
     import dask.dataframe as dd
-    from dask import delayed
+    from dask.delayed import delayed
 
     def released(part: Any, own: Draws) -> Any:
         return channel.released(narwhal(part), part, own, row_id)  # type: ignore[arg-type]

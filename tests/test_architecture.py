@@ -24,7 +24,9 @@ LAYERS = [
     "information",
     "files",
     "labels",
+    "bins",
     "frames",
+    "draws",
     "sources",
     "readback",
     "distortion",
@@ -39,8 +41,11 @@ LAYERS = [
     "formulations",
     "plotting",
     "reference",
+    "microdata",
     "delimited",
     "problemfile",
+    "cli",
+    "__main__",
 ]
 
 

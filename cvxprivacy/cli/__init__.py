@@ -1,0 +1,40 @@
+"""The command line: tables in, released tables and proofs out.
+
+Exit codes: 0 done; 1 a proof is not verified, or a script failed; 2 wrong input or usage;
+3 no release satisfies the constraints; 4 nothing finite could be proved; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import click
+
+from cvxprivacy.cli.check import verify
+from cvxprivacy.cli.release import apply, release
+from cvxprivacy.cli.scripts import figures
+from cvxprivacy.cli.solve import solve
+
+__all__ = ["main"]
+
+EPILOG = (__doc__ or "").split("\n\n", 1)[1]
+
+
+class Group(click.Group):
+    """Commands in the order in which they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="cvxprivacy")
+def main() -> None:
+    """Release tables by the optimal randomisation, and prove that it is optimal."""
+    # a terminated process unwinds, so that files half-written go with it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+for command in (release, apply, verify, solve, figures):
+    main.add_command(command)

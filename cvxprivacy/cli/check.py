@@ -1,0 +1,66 @@
+"""``cvxprivacy verify``: a proof proved again, and tied to its table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cvxprivacy.certificates.verify import disagreements, read_document
+from cvxprivacy.cli.common import say_json, told
+from cvxprivacy.errors import InputError
+
+__all__ = ["verify"]
+
+
+@click.command()
+@click.argument("proofs", nargs=-1, required=True, metavar="PROOF...", type=click.Path())
+@click.option("--table", type=click.Path(), help="The table that the proof was made for: it is "
+              "counted again, with the recorded columns and bins, and compared with the proof's "
+              "law.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@told
+def verify(proofs: tuple[str, ...], table: str | None, as_json: bool) -> None:
+    """Prove every claim of PROOF again, trusting none; exit 1 if one is not proved.
+
+    Needs neither CVXPY nor a solver.
+    """
+    results: dict[str, Any] = {}
+    for path in proofs:
+        try:
+            document = read_document(path)
+        except (ValueError, RecursionError) as error:
+            problem, remedy = f"unreadable ({error})", "pass a proof that this package wrote"
+            raise InputError(path, problem, remedy) from None
+        problems = disagreements(document)
+        if not problems and table is not None:
+            problems = [f"{table}: {problem}" for problem in _recounted(document, table)]
+        claim: dict[str, Any] = document["claim"] if not problems else {}
+        results[path] = {"verified": not problems, "problems": problems, "claim": claim}
+        if as_json:
+            continue
+        if problems:
+            click.echo("\n  ".join([f"{path}: NOT verified", *problems]))
+        else:
+            units = document["program"]["units"]
+            ends = f"[{claim['lower']}, {claim['upper']}]"
+            click.echo(f"{path}: verified, {claim['status']}, value in {ends} ({units})")
+            if table is not None:
+                records = document["table"]["records"]
+                click.echo(f"{table}: {records:,} records, counted again: it is the proof's table")
+    if as_json:
+        say_json(results)
+    if not all(result["verified"] for result in results.values()):
+        sys.exit(1)
+
+
+def _recounted(document: dict[str, Any], table: str) -> list[str]:
+    from cvxprivacy.cli.tables import open_table
+    from cvxprivacy.readback import coding_of, recount
+
+    coding = coding_of(document)
+    opened = open_table(Path(table), coding.reading)
+    names = [*coding.columns, *([coding.weights] if coding.weights else [])]
+    return recount(document, opened.frame(names, binned=list(coding.bins)))

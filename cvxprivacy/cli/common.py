@@ -1,0 +1,95 @@
+"""What the commands share: how failures end, how JSON is printed, how text tables are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn
+
+import click
+
+from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
+
+__all__ = ["reading_of", "say_json", "table_options", "told"]
+
+CODES = {"unproved": 1, "input": 2, "infeasible": 3, "uncertified": 4}
+
+
+def told(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn what can go wrong into a message and an exit code, without a traceback."""
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        as_json = bool(options.get("as_json"))
+        try:
+            command(**options)
+        except InfeasibleError as error:
+            _fail(as_json, "infeasible", str(error), {"extremes": error.extremes})
+        except CertificationError as error:
+            _fail(as_json, "uncertified", str(error))
+        except InputError as error:
+            _fail(as_json, "input", str(error), {"argument": error.argument})
+        except OSError as error:
+            _fail(as_json, "input", f"{error.filename or 'file'}: {error.strerror or error}")
+        except MemoryError:
+            _fail(as_json, "input", "not enough memory: coarsen the key columns")
+        except click.exceptions.Abort:
+            raise
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except Exception as error:
+            if "CVXPRIVACY_TRACEBACK" in os.environ:
+                raise
+            said = f"{type(error).__name__}: {error} (set CVXPRIVACY_TRACEBACK to see where)"
+            _fail(as_json, "input", f"this should not have happened: {said}")
+
+    return run
+
+
+def _fail(as_json: bool, kind: str, message: str, more: dict[str, Any] | None = None) -> NoReturn:
+    if as_json:
+        say_json({"error": {"kind": kind, "message": message, **(more or {})}})
+    click.echo(f"cvxprivacy: {message}", err=True)
+    sys.exit(CODES[kind])
+
+
+def say_json(value: Any) -> None:
+    """Print one JSON document; numbers that JSON has not become text."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {str(key): plain(entry) for key, entry in item.items()}
+        if isinstance(item, list | tuple):
+            return [plain(entry) for entry in item]
+        if hasattr(item, "tolist"):
+            return plain(item.tolist())
+        if isinstance(item, float):
+            return float(item) if abs(item) < float("inf") else str(float(item))
+        return item
+
+    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2, default=str))
+
+
+def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a text table is read."""
+    for option in (
+        click.option("--na", multiple=True, metavar="TEXT", help="Text of a missing cell; by "
+                     "default the empty one.  May be given several times."),
+        click.option("--encoding", default=None, help="Of a text table; utf-8 by default."),
+        click.option("--delimiter", default=None, help="Of a text table; by default a comma, a "
+                     "tab for .tsv."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def reading_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the table options given."""
+    found = {name: options.pop(name) for name in ("delimiter", "encoding", "na")}
+    found["na"] = found["na"] or None
+    if found["delimiter"] in ("tab", "\\t"):
+        found["delimiter"] = "\t"
+    return found

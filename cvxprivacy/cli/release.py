@@ -1,0 +1,461 @@
+"""``cvxprivacy release`` and ``apply``: a table in, a released table out."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cvxprivacy.cli.common import reading_of, say_json, table_options, told
+from cvxprivacy.errors import InputError
+
+if TYPE_CHECKING:
+    from cvxprivacy.criteria import Criterion
+    from cvxprivacy.distortion import Distortion
+    from cvxprivacy.microdata import Leak
+    from cvxprivacy.solution import Solution
+    from cvxprivacy.sources import DiscreteSource
+
+__all__ = ["apply", "release", "source_of"]
+
+MOST_LETTERS = 500  # more than that the conic solver cannot do in the memory of a common machine
+
+
+@click.command()
+@click.argument("table", type=click.Path())
+@click.option(
+    "--sensitive",
+    multiple=True,
+    required=True,
+    metavar="COLUMN[,…]",
+    help="Confidential column W, or several.",
+)
+@click.option(
+    "--key",
+    multiple=True,
+    required=True,
+    metavar="COLUMN[,…]",
+    help="Columns X that are released in perturbed form.",
+)
+@click.option(
+    "--bins",
+    multiple=True,
+    metavar="COLUMN=WIDTH|EDGES",
+    help="age=10 makes bands of ten anchored at 0; age=-inf:18:65:inf names the edges. "
+    "The bands are what is released.",
+)
+@click.option(
+    "--distortion",
+    multiple=True,
+    metavar="COLUMN=KIND,…",
+    help="hamming, ordinal, absolute_error or squared_error for each key column, with a "
+    "weight if you like: age=2*ordinal.  By default the share of changed records.",
+)
+@click.option(
+    "--budget",
+    type=float,
+    help="Greatest expected distortion E d.  Without it, the "
+    "least distortion under the criteria is found.",
+)
+@click.option(
+    "--criterion",
+    multiple=True,
+    metavar="NAME[=NUMBER]",
+    help="Such as TCloseness=0.1, KAnonymity=5, KeepProbability=0.6, PreserveMarginal.",
+)
+@click.option("--weights", metavar="COLUMN", help="Survey weights.")
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "level", "drop"]),
+    default="refuse",
+    show_default=True,
+    help="Missing values: an error, a letter of their own, or the "
+    "record is left out of the released table too.",
+)
+@click.option(
+    "--encoder",
+    type=click.Choice(["x", "wx"]),
+    default="x",
+    show_default=True,
+    help="What the randomisation sees: X, or W and X.",
+)
+@click.option("--units", type=click.Choice(["bits", "nats"]), default="bits", show_default=True)
+@click.option("--accuracy", type=click.Choice(["default", "high"]), default="default")
+@click.option("--seed", type=int, help="Of the draws; keep it secret.  Fresh by default.")
+@click.option(
+    "--row-id",
+    metavar="COLUMN",
+    help="Names each record: its draw then depends on "
+    "seed and name alone, so that releases of two months cannot be averaged.",
+)
+@click.option(
+    "--out",
+    type=click.Path(),
+    help="The released table; without it nothing is drawn, and the release is only priced.",
+)
+@click.option("--certificate", type=click.Path(), help="The proof, for `cvxprivacy verify`.")
+@click.option("--channel", type=click.Path(), help="The channel, for `cvxprivacy apply`.")
+@click.option(
+    "--untouched/--no-untouched",
+    default=True,
+    show_default=True,
+    help="Measure what the other columns reveal.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@table_options
+@told
+def release(table: str, **options: Any) -> None:
+    """Release TABLE (CSV, TSV or Parquet) with its key columns optimally randomised.
+
+    The confidential column and all others are copied; every byte outside the key columns of a
+    text table stays as it is.
+    """
+    from cvxprivacy import ChannelProblem, MinimumDistortion, PrivacyDistortion
+    from cvxprivacy.cli.tables import open_table
+
+    as_json, out = options["as_json"], options["out"]
+    targets = {name: options[name] for name in ("out", "certificate", "channel")}
+    _writable(targets, table)
+    reading = reading_of(options)
+    opened = open_table(table, reading)
+    if options["budget"] is None and not options["criterion"]:
+        raise InputError("--budget", "neither a budget nor a criterion", "pass one of them")
+    sensitive, key = (_listed(options[n], opened.header) for n in ("sensitive", "key"))
+    bins = dict(_bins(pair) for pair in _listed(options["bins"], ()))
+    with _progress(opened.size, f"reading {Path(table).name}", as_json) as read:
+        frame, source = source_of(
+            opened,
+            sensitive=sensitive,
+            key=key,
+            weights=options["weights"],
+            bins=bins,
+            missing=options["missing"],
+            whole=options["untouched"],
+            progress=read,
+        )
+    if len(source.x) > MOST_LETTERS:
+        many = f"{len(source.x):,} observed cells of {', '.join(key)}"
+        remedy = f"at most {MOST_LETTERS} can be solved for: bin numbers, or name fewer columns"
+        raise InputError("--key", many, remedy)
+    d, criteria = _distortion(options["distortion"], source), _criteria(options["criterion"])
+    shared = {"encoder": options["encoder"], "units": options["units"]}
+    if options["budget"] is None:
+        problem: ChannelProblem = MinimumDistortion(source, d, criteria, **shared)
+    else:
+        problem = PrivacyDistortion(
+            source, d, budget=options["budget"], criteria=criteria, **shared
+        )
+    solution = problem.solve(accuracy=options["accuracy"])
+    assert solution.channel is not None
+    assert source.coding is not None
+    leaks: list[Leak] = []
+    if options["untouched"]:
+        leaks = _leaks(frame, source, options, as_json)
+    done: dict[str, int] = {}
+    if out is not None:
+        seed = secrets.randbits(128) if options["seed"] is None else options["seed"]
+        with _progress(opened.size, f"writing {Path(out).name}", as_json) as written:
+            done = opened.release(
+                solution.channel,
+                out,
+                seed=seed,
+                row_id=options["row_id"],
+                used=source.coding.columns,
+                progress=written,
+            )
+    if options["certificate"]:
+        solution.certificate.to_json(options["certificate"])
+    if options["channel"]:
+        solution.channel.save(options["channel"])
+    report = _report(table, source, solution, leaks, done, targets)
+    if as_json:
+        say_json(report)
+    else:
+        click.echo(_said(report, source, solution))
+
+
+@click.command()
+@click.argument("channel", type=click.Path())
+@click.argument("table", type=click.Path())
+@click.option("--out", type=click.Path(), required=True, help="The released table.")
+@click.option("--seed", type=int, help="Of the draws; keep it secret.  Fresh by default.")
+@click.option("--row-id", metavar="COLUMN", help="Names each record, as for `release`.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@table_options
+@told
+def apply(channel: str, table: str, **options: Any) -> None:
+    """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
+
+    A text table is read as the first one was, unless options say otherwise.
+    """
+    from cvxprivacy.cli.tables import open_table
+    from cvxprivacy.release import Channel
+
+    out, as_json = options["out"], options["as_json"]
+    _writable({"out": out}, table, channel)
+    kept = Channel.load(channel)
+    if kept.coding is None:
+        problem = "the channel does not know a table's columns"
+        raise InputError("channel", problem, "pass one that `release --channel` kept")
+    given = {k: v for k, v in reading_of(options).items() if v is not None}
+    opened = open_table(table, {**kept.coding.reading, **given})
+    used = [*(kept.coding.sensitive if kept.encoder == "wx" else ()), *kept.coding.key]
+    seed = secrets.randbits(128) if options["seed"] is None else options["seed"]
+    with _progress(opened.size, f"writing {Path(out).name}", as_json) as written:
+        done = opened.release(
+            kept, out, seed=seed, row_id=options["row_id"], used=used, progress=written
+        )
+    if as_json:
+        say_json({"table": table, "channel": channel, "out": out, **done})
+    else:
+        click.echo(f"{out}: {_drawn(done)}")
+
+
+def source_of(
+    opened: Any, *, whole: bool = False, progress: Any = None, **how: Any
+) -> tuple[Any, DiscreteSource]:
+    """Count a table's records as ``DiscreteSource.from_table`` does, and say how it was read.
+
+    Parameters
+    ----------
+    opened : TextTable or ParquetTable
+    whole : bool
+        Read all columns, not only those that are counted.
+    """
+    from cvxprivacy.frames import listed
+    from cvxprivacy.sources import DiscreteSource
+
+    names = [n for k in ("sensitive", "key", "side") if how.get(k) for n in listed(how[k], k)]
+    names += [how["weights"]] if how.get("weights") else []
+    for name in names:
+        if name not in opened.header:
+            known = ", ".join(opened.header)
+            raise InputError("table", f"no column {name!r}", f"use one of {known}", value=name)
+    frame = opened.frame(
+        None if whole else names, binned=list(how.get("bins") or ()), progress=progress
+    )
+    source = DiscreteSource.from_table(frame, **how)
+    assert source.coding is not None
+    source.coding = replace(source.coding, reading=opened.reading(names, frame))
+    return frame, source
+
+
+# ---- options -----------------------------------------------------------------------------
+
+
+def _writable(targets: dict[str, str | None], *inputs: str) -> None:
+    """Refuse, before any work, outputs that cannot be or that would destroy an input."""
+    seen = {os.path.realpath(path): f"the input {path}" for path in inputs}
+    for name, path in targets.items():
+        if path is None:
+            continue
+        real = os.path.realpath(path)
+        if real in seen:
+            raise InputError(f"--{name}", f"{path} is {seen[real]}", "name another file")
+        folder = Path(real).parent
+        if not folder.is_dir():
+            raise InputError(f"--{name}", f"there is no folder {folder}", "make it first")
+        if Path(real).is_dir() or not os.access(folder, os.W_OK):
+            raise InputError(f"--{name}", f"{path} cannot be written", "name another file")
+        seen[real] = f"also --{name}"
+
+
+def _listed(given: Sequence[str], header: Sequence[str]) -> list[str]:
+    """Split at commas, except where a column's name has one."""
+    found: list[str] = []
+    for text in given:
+        found += [text] if text in header else [part.strip() for part in text.split(",")]
+    return found
+
+
+def _pair(text: str, option: str, example: str) -> tuple[str, str]:
+    name, sign, value = text.rpartition("=")
+    if not sign or not name or not value:
+        raise InputError(option, f"{text!r}", f"write it like {example}", value=text)
+    return name, value
+
+
+def _bins(text: str) -> tuple[str, Any]:
+    name, spec = _pair(text, "--bins", "age=10 or age=0:18:65:120")
+    try:
+        numbers = [float(part) for part in spec.split(":")]
+    except ValueError:
+        remedy = "write a width, age=10, or edges, age=-inf:18:65:inf"
+        raise InputError("--bins", f"{spec!r} for {name!r}", remedy, value=spec) from None
+    return name, numbers[0] if len(numbers) == 1 else numbers
+
+
+def _distortion(given: Sequence[str], source: DiscreteSource) -> Distortion:
+    from cvxprivacy.distortion import hamming, per_attribute
+
+    assert source.coding is not None
+    if not given:
+        return hamming(source.x)
+    kinds: dict[str, Any] = {}
+    weights: dict[str, float] = {}
+    for text in _listed(given, ()):
+        name, kind = _pair(text, "--distortion", "age=ordinal")
+        match = re.fullmatch(r"(?:([0-9.eE+-]+)\*)?(\w+)", kind)
+        if match is None:
+            remedy = "write it like age=ordinal or age=2*ordinal"
+            raise InputError("--distortion", f"{kind!r} for {name!r}", remedy, value=kind)
+        kinds[name] = match[2]
+        try:
+            weights[name] = float(match[1] or 1)
+        except ValueError:
+            remedy = "write a number before *"
+            raise InputError("--distortion", f"{match[1]!r}", remedy, value=match[1]) from None
+    return per_attribute(kinds, source, weights=weights)
+
+
+def _criteria(given: Sequence[str]) -> list[Criterion]:
+    import inspect
+
+    from cvxprivacy import criteria
+
+    known = {
+        name: len(inspect.signature(getattr(criteria, name).__init__).parameters) - 1
+        for name in criteria.__all__
+        if name not in ("Criterion", "ForbiddenMoves", "PreserveMean", "Linear")
+    }
+    found = []
+    for text in given:
+        name, _, value = text.partition("=")
+        if name not in known:
+            remedy = f"use one of {', '.join(known)}, or `cvxprivacy solve` for others"
+            raise InputError("--criterion", f"{name!r} is unknown", remedy, value=name)
+        if known[name] != bool(value):
+            remedy = f"write {name}=NUMBER" if known[name] else f"write {name}"
+            raise InputError("--criterion", f"{text!r}", remedy, value=text)
+        try:
+            numbers = [float(value)] if value else []
+        except ValueError:
+            remedy = f"write {name}=NUMBER"
+            raise InputError("--criterion", f"{value!r} of {name}", remedy, value=value) from None
+        found.append(getattr(criteria, name)(*numbers))
+    return found
+
+
+# ---- what is said ------------------------------------------------------------------------
+
+
+@contextmanager
+def _progress(size: int, label: str, quiet: bool) -> Iterator[Any]:
+    """Show a bar on a terminal's standard error, and nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=size, label=label, file=sys.stderr) as bar:
+        yield bar.update
+
+
+def _leaks(frame: Any, source: DiscreteSource, options: dict[str, Any], quiet: bool) -> list[Leak]:
+    from cvxprivacy.microdata import untouched
+
+    assert source.coding is not None
+    used = (*source.coding.columns, source.coding.weights, options["row_id"])
+    columns = [name for name in frame.columns if name not in used]
+    with _progress(len(columns), "other columns", quiet) as counted:
+        return untouched(
+            frame, source.coding, units=options["units"], columns=columns, progress=counted
+        )
+
+
+def _report(
+    table: str,
+    source: DiscreteSource,
+    solution: Solution,
+    leaks: list[Leak],
+    done: dict[str, int],
+    targets: dict[str, str | None],
+) -> dict[str, Any]:
+    units = solution.units
+    terms = {name: [term.lower, term.upper] for name, term in solution.terms.items()}
+    report: dict[str, Any] = {
+        "table": table,
+        "records": source.records,
+        "dropped": source.dropped,
+        "units": units,
+        "status": solution.status,
+        "lower": solution.lower,
+        "upper": solution.upper,
+        "risk_before": source.information(units=units),
+        "risk_before_bias": source.bias(units=units),
+        "terms": terms,
+        "prices": solution.prices,
+        "released": done,
+        "untouched": [
+            {"column": leak.column, "information": leak.information, "bias": leak.bias,
+             "values": leak.values, "binned": leak.binned}
+            for leak in leaks
+        ],
+        "files": {name: path for name, path in targets.items() if path},
+        "notes": list(source.notes),
+    }  # fmt: skip
+    after = float(solution.terms["risk"])
+    above = [leak for leak in leaks if leak.corrected > after]
+    if above:
+        names = ", ".join(f"{leak.column} ({leak.corrected:.3g})" for leak in above[:5])
+        if len(above) > 5:
+            names += f" and {len(above) - 5} more"
+        report["notes"].append(
+            f"columns left as they are reveal more {units} about {source.names[0]}, each by "
+            f"itself, than the {after:.3g} of the released ones: {names}; whoever has them gains "
+            "little from the columns that you protected"
+        )
+    return report
+
+
+def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) -> str:
+    units, before, bias = report["units"], report["risk_before"], report["risk_before_bias"]
+    after = float(solution.terms["risk"])
+    share = f" = {after / before:.0%} of it" if before > 0 else ""
+    lines = [
+        f"{report['table']}: {source.records:,} records, {source.names[0]} in {len(source.w)} "
+        f"values, {source.names[1]} in {len(source.x)} observed cells",
+        str(solution),
+        f"  risk before      {before:.6g} {units}, of which about {bias:.2g} is small-sample bias",
+        f"  risk after       {after:.6g} {units}{share}",
+    ]
+    if report["untouched"]:
+        lines.append(f"what the other columns reveal about {source.names[0]}, each by itself:")
+        for leak in report["untouched"]:
+            if leak["information"] is None:
+                lines.append(f"  {leak['column']:<20} too many values to tell ({leak['values']:,})")
+                continue
+            size = f"{leak['values']:,} values" + (" in 20 intervals" if leak["binned"] else "")
+            lines.append(
+                f"  {leak['column']:<20} {leak['information']:.4f} {units} (bias "
+                f"{leak['bias']:.4f}; {size})"
+            )
+    lines += [f"note: {note}" for note in report["notes"]]
+    files = report["files"]
+    if "out" in files:
+        lines.append(f"{files['out']}: {_drawn(report['released'])}")
+    if "certificate" in files:
+        lines.append(
+            f"{files['certificate']}: the proof; it contains the joint law of "
+            f"{source.names[0]}, so only you can read it: keep it with the original table"
+        )
+    if "channel" in files:
+        lines.append(
+            f"{files['channel']}: the channel, for `cvxprivacy apply`; only you can read it"
+        )
+    return "\n".join(lines)
+
+
+def _drawn(done: dict[str, int]) -> str:
+    said = f"{done['records']:,} records"
+    if "changed" in done:
+        said += f", {done['changed']:,} of them changed"
+    if done["dropped"]:
+        said += f"; {done['dropped']:,} with missing values are left out"
+    return said

@@ -1,0 +1,232 @@
+"""Tables as files: read for counting, and written back with some columns released."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from cvxprivacy.delimited import DelimitedTable, as_numbers
+from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.files import whole_file
+from cvxprivacy.frames import cell, plain
+
+if TYPE_CHECKING:
+    from cvxprivacy.release import Channel
+
+__all__ = ["ParquetTable", "TextTable", "open_table"]
+
+Progress = Callable[[int], object]
+
+
+def open_table(
+    path: str | os.PathLike[str], reading: Mapping[str, Any] | None = None
+) -> TextTable | ParquetTable:
+    """Return a table by its file's name: Parquet, or delimited text.
+
+    Parameters
+    ----------
+    reading : mapping, optional
+        ``delimiter``, ``encoding``, ``na`` and ``numbers`` of a text file, as a table recorded
+        them or as the user gives them; None stands for the usual.
+    """
+    given = {k: v for k, v in (reading or {}).items() if v is not None}
+    if Path(path).suffix.lower() in (".parquet", ".pq"):
+        return ParquetTable(path)
+    return TextTable(path, **{k: v for k, v in given.items() if k != "format"})
+
+
+class TextTable:
+    """A delimited text file; a column is numbers if all its cells are.
+
+    Parameters
+    ----------
+    numbers : sequence of str, optional
+        The columns that are numbers; by default those whose cells all look so.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        delimiter: str | None = None,
+        encoding: str = "utf-8",
+        na: Sequence[str] = ("",),
+        numbers: Sequence[str] | None = None,
+    ) -> None:
+        if delimiter is None:
+            delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
+        self.path = Path(path)
+        self.text = DelimitedTable(path, delimiter=delimiter, encoding=encoding, na=na)
+        self.numbers = numbers
+
+    @property
+    def header(self) -> list[str]:
+        return self.text.header
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.path.stat().st_size
+
+    def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
+        """Return how these columns were read, to read another table likewise."""
+        return {
+            "format": "text",
+            "delimiter": self.text.delimiter,
+            "encoding": self.text.encoding,
+            "na": list(self.text.na),
+            "numbers": [n for n in names if frame[n].dtype.kind in "iuf"],
+        }
+
+    def frame(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        binned: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Any:
+        """Return columns as a pandas frame: numbers where they are, else text."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {}
+        for name, cells in self.text.columns(names, progress=progress).items():
+            told = name in binned if self.numbers is None else name in self.numbers
+            values: Any = None
+            if told or self.numbers is None:
+                values = as_numbers(cells, strict=not told)
+            if told and values is None:
+                row = next(i for i, c in enumerate(cells) if as_numbers([c], strict=False) is None)
+                problem = f"column {name!r} has {cells[row]!r}, which is no number"
+                remedy = "mend it, name it as missing (--na), or do not bin it"
+                where = f"{self.path.name}, record {row + 1:,}"
+                raise InputError(where, problem, remedy, value=cells[row])
+            if values is None:
+                columns[name] = pd.Series(cells, dtype="str")
+            elif any(isinstance(v, float) for v in values):
+                columns[name] = pd.Series(values, dtype="Float64")
+            else:
+                columns[name] = pd.Series(values, dtype="Int64")
+        return pd.DataFrame(columns)
+
+    def release(
+        self,
+        channel: Channel,
+        target: str | os.PathLike[str],
+        *,
+        seed: Any,
+        row_id: str | None,
+        used: Sequence[str],
+        progress: Progress | None = None,
+    ) -> dict[str, int]:
+        """Write the released table, whole or not at all; return what was done."""
+        coding = channel.coding
+        assert coding is not None
+        names = list(dict.fromkeys([*used, *([row_id] if row_id else [])]))
+        if self.numbers is None and coding.reading.get("format") == "text":
+            self.numbers = coding.reading["numbers"]
+        frame = self.frame(names, binned=list(coding.bins))
+        kept = frame.dropna(subset=list(used)) if coding.missing == "drop" else frame
+        try:
+            released = channel.apply(kept, seed=seed, row_id=row_id)
+        except UnknownValueError as error:
+            record = int(kept.index[error.where]) + 1
+            remedy = "nothing is written: mend the record, or make a channel from this table"
+            raise UnknownValueError(
+                f"{self.path.name}, record {record:,}", error.problem, remedy, value=error.value
+            ) from None
+        before = coding.letters(nw.from_native(kept), coding.key)
+        columns = [plain(nw.from_native(released[name], series_only=True)) for name in coding.key]
+        after = [cell(letters) for letters in zip(*columns, strict=True)]
+        changed = sum(a != b for a, b in zip(before, after, strict=True))
+        cells = released[list(coding.key)].reindex(frame.index)
+        replacements = {
+            name: [
+                None if v is None else str(v)
+                for v in plain(nw.from_native(cells[name], series_only=True))
+            ]
+            for name in coding.key
+        }
+        keep = None if len(kept) == len(frame) else frame.index.isin(kept.index).tolist()
+        with whole_file(target, binary=True) as file:
+            for chunk in self.text.rewritten(replacements, keep=keep):
+                file.write(chunk)
+                if progress is not None:
+                    progress(len(chunk))
+        return {"records": len(kept), "dropped": len(frame) - len(kept), "changed": changed}
+
+
+class ParquetTable:
+    """A Parquet file, counted by DuckDB and streamed through in Arrow batches."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            import duckdb
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            remedy = "install them with: pip install 'cvxprivacy[tables]'"
+            raise InputError("table", f"Parquet needs {error.name}", remedy) from None
+        self.path = Path(path)
+        try:
+            with self.path.open("rb"):
+                pass
+            self.connection = duckdb.connect()
+            self.relation = self.connection.read_parquet(str(path))
+            self.header: list[str] = list(self.relation.columns)
+        except (OSError, duckdb.Error) as error:
+            said = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            remedy = "pass a Parquet file that can be read"
+            raise InputError("table", f"{os.fspath(path)!r}: {said}", remedy) from None
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.path.stat().st_size
+
+    def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
+        """Return how these columns were read, to read another table likewise."""
+        return {"format": "parquet"}
+
+    def frame(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        binned: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Any:
+        """Return the table as a DuckDB relation."""
+        return self.relation
+
+    def release(
+        self,
+        channel: Channel,
+        target: str | os.PathLike[str],
+        *,
+        seed: Any,
+        row_id: str | None,
+        used: Sequence[str],
+        progress: Progress | None = None,
+    ) -> dict[str, int]:
+        """Write the released table, whole or not at all; return what was done."""
+        import pyarrow.parquet as pq
+
+        assert channel.coding is not None
+        relation: Any = self.relation
+        records = relation.count("*").fetchone()[0]
+        if channel.coding.missing == "drop":
+            quoted = ['"' + name.replace('"', '""') + '"' for name in used]
+            relation = relation.filter(" AND ".join(f"{name} IS NOT NULL" for name in quoted))
+        reader, kept = channel.apply(relation, seed=seed, row_id=row_id), 0
+        with (
+            whole_file(target, binary=True) as file,
+            pq.ParquetWriter(file, reader.schema) as writer,
+        ):
+            for batch in reader:
+                writer.write_batch(batch)
+                kept += len(batch)
+                if progress is not None:
+                    progress(self.size * len(batch) // max(records, 1))
+        return {"records": kept, "dropped": records - kept}
