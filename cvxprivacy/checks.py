@@ -62,7 +62,7 @@ def number(
     """Return a finite float ≥ 0 (> 0 unless ``zero``), and less than ``below``."""
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             argument, f"{value!r} is no number", "pass a number", value=value
         ) from None

@@ -40,7 +40,8 @@ _MALFORMED = (
     *(ArithmeticError, MemoryError, RecursionError),
 )
 
-_FIELDS = {"schema", "software", "accuracy", "table", "program", "primal", "dual", "claim", "sha256"}
+_FIELDS = {"schema", "software", "accuracy", "table"}
+_FIELDS |= {"program", "primal", "dual", "claim", "sha256"}
 _NUMBER = re.compile(r"-?\d{1,2000}(/\d{1,2000})?")
 
 Matrix = list[list[Any]]
@@ -547,6 +548,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
+def read_document(path: str) -> dict[str, Any]:
+    """Return the JSON object that a file holds; OSError or ValueError if it holds none."""
+    with open(path, encoding="utf-8") as file:
+        document = json.load(file, object_pairs_hook=_once)
+    if not isinstance(document, dict):
+        raise ValueError("not a JSON object")
+    return document
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Verify the files named; exit 0 if all are proved, 1 if one is not, 2 if unreadable."""
     paths = list(sys.argv[1:] if arguments is None else arguments)
@@ -556,10 +566,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = 0
     for path in paths:
         try:
-            with open(path, encoding="utf-8") as file:
-                document = json.load(file, object_pairs_hook=_once)
-            if not isinstance(document, dict):
-                raise ValueError("not a JSON object")
+            document = read_document(path)
         except (OSError, ValueError, RecursionError) as error:
             print(f"{path}: unreadable: {error}", file=sys.stderr)
             return 2

@@ -27,7 +27,7 @@ def solve(problem: str, as_json: bool) -> None:
     found = read(problem, table=_table)
     targets = {name: str(path) for name, path in found.output.items()}
     _writable(dict(targets), problem)
-    solution = found.problem.solve(**found.solve)
+    solution = found.solution()
     if "certificate" in targets:
         solution.certificate.to_json(targets["certificate"])
     if "channel" in targets and solution.channel is not None:
