@@ -391,6 +391,7 @@ class PreserveMean(Criterion):
         for label in (*inputs, *outputs):
             if label not in given:
                 raise InputError("values", f"none for {label!r}", "pass a mapping with all letters")
+            array(given[label], "values", "pass finite numbers", axes=(0,), negative=True)
         masses = problem.masses_of_x()
         pairs = zip(masses, inputs, strict=True)
         mean = sum((m * Fraction(float(given[x])) for m, x in pairs), Fraction(0))

@@ -1,0 +1,359 @@
+"""Delimited text, written back byte for byte but for the fields that are released."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import IO, Any
+
+from cvxprivacy.errors import InputError
+
+__all__ = ["DelimitedTable", "as_numbers"]
+
+CHUNK = 1 << 18  # bytes read, or characters written, at a time
+LONGEST = 1 << 26  # characters of a line
+MARKS = {  # UTF-32 first: the little-endian mark of UTF-16 begins that of UTF-32
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+    "utf-8": codecs.BOM_UTF8,
+}
+INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+DECIMAL = re.compile(r"0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+")
+
+
+class DelimitedTable:
+    """A delimited text file: read as text, written back byte for byte but for chosen fields.
+
+    The first record is the header.  A field is quoted as a whole, with each quote inside it
+    doubled, or has no quote at all.  Lines end in LF, CRLF or CR, mixed at will.  A blank line is
+    no record and is copied; only in a table of one column, and with a record below it, is it a
+    record whose cell is empty.
+
+    Parameters
+    ----------
+    path : path
+        A regular file, since it is read several times; it must not change meanwhile.
+    delimiter : str
+        One character.
+    encoding : str
+        Any that writes the text back as it was read.  A byte order mark is copied and is part of
+        no name.
+    na : sequence of str
+        Texts of a missing cell, the one to be written first.
+
+    Attributes
+    ----------
+    header : list of str
+        Names of the columns.
+
+    Raises
+    ------
+    InputError
+        Here and while reading: names the file, the line and what is wrong with it.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        delimiter: str = ",",
+        encoding: str = "utf-8",
+        na: Sequence[str] = ("",),
+    ) -> None:
+        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n\0':
+            remedy = "pass one character other than a quote or a line end, such as ; or a tab"
+            raise InputError("delimiter", repr(delimiter), remedy, value=delimiter)
+        if isinstance(na, str) or not na or not all(isinstance(token, str) for token in na):
+            raise InputError("na", repr(na), "pass at least one text, in a list", value=na)
+        try:
+            name = codecs.lookup(encoding).name.removesuffix("-sig")
+            "".encode(name)  # refuses those that are not of text
+            if name in ("idna", "punycode"):  # of domain names
+                raise LookupError
+        except (LookupError, TypeError, ValueError):
+            remedy = "pass a text encoding, such as utf-8, latin-1, cp1252 or utf-16"
+            raise InputError("encoding", repr(encoding), remedy, value=encoding) from None
+        self.path, self.delimiter, self.encoding = Path(path), delimiter, encoding
+        self.na = tuple(na)
+        with self._open() as file:
+            start, self._stamp = file.read(4), _stamp(file)
+        if not start:
+            raise self._error("an empty file", "put the columns' names in the first line")
+        found = (pair for pair in MARKS.items() if start.startswith(pair[1]))
+        self._codec, self._mark = next(found, (name, b""))
+        if not self._codec.startswith(name):
+            problem = f"it begins with the byte order mark of {self._codec}, not as {encoding}"
+            raise self._error(problem, f"pass --encoding {self._codec}")
+        if not self._mark and name in ("utf-16", "utf-32"):
+            raise self._error("no byte order mark", f"pass --encoding {name}-le or {name}-be")
+        d = re.escape(delimiter)
+        self._field = re.compile(rf'{d}("[^"]*(?:""[^"]*)*"|[^"{d}]*)')
+        self._special = re.compile(rf'["\r\n{d}]')
+        self.header: list[str] = next(self._records(), ("", [], []))[1]
+        if not self.header:
+            raise self._error("line 1: no header", "put the columns' names in the first line")
+        for i, column in enumerate(self.header):
+            if not column:
+                problem = f"line 1: column {i + 1} of {len(self.header)} has no name"
+                raise self._error(problem, "name every column, or leave a nameless one out")
+            if column in self.header[:i]:
+                problem = f"line 1: column {i + 1} is the second that is named {column!r}"
+                raise self._error(problem, "make the names distinct")
+
+    def columns(
+        self, names: Sequence[str] | None = None, *, progress: Callable[[int], object] | None = None
+    ) -> dict[str, list[str | None]]:
+        """Return whole columns, None where a cell is missing; equal cells are one object.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            All columns by default.
+        progress : callable, optional
+            Is given the number of bytes read since it was last called.
+        """
+        wanted = self.header if names is None else names
+        found: dict[str, list[str | None]] = {name: [] for name in wanted}
+        plan = [
+            (self._index(name), cells.append, dict.fromkeys(self.na).setdefault)
+            for name, cells in found.items()
+        ]
+        records = self._records(progress)
+        next(records)
+        for _, fields, _ in records:
+            if fields:
+                for index, append, shared in plan:
+                    append(shared(fields[index], fields[index]))
+        return found
+
+    def rewritten(
+        self,
+        replacements: Mapping[str, Sequence[str | None]],
+        *,
+        keep: Sequence[bool] | None = None,
+    ) -> Iterator[bytes]:
+        """Yield the bytes of the file with new cells in some columns.
+
+        A new cell is quoted only if its text demands it, whatever the old cell looked like: else
+        quotes would tell which cells the release has kept.
+
+        Parameters
+        ----------
+        replacements : mapping of str to sequence of str or None
+            One new cell per record; None is written as ``na[0]``, whatever the old cell was.
+        keep : sequence of bool, optional
+            Whether each record is written; all are by default.
+        """
+        sizes = [(repr(name), len(cells)) for name, cells in replacements.items()]
+        sizes += [] if keep is None else [("keep", len(keep))]
+        plan = [(self._index(n), cells, self._forms(n, cells)) for n, cells in replacements.items()]
+        encoder = codecs.getincrementalencoder(self._codec)()
+        records = self._records()
+        texts, length, count = [next(records)[0]], 0, 0
+        least = min((size for _, size in sizes), default=0)
+        yield self._mark
+        for raw, fields, pieces in records:
+            text = raw
+            if sizes and fields:
+                count += 1
+                if count > least or not (keep is None or keep[count - 1]):
+                    continue
+                written = ['""'] if pieces == [""] else pieces.copy()  # else the last may be blank
+                for index, cells, forms in plan:
+                    cell = cells[count - 1]
+                    written[index] = forms[self.na[0] if cell is None else cell]
+                text = self.delimiter.join(written) + raw[len(raw.rstrip("\r\n")) :]
+            texts.append(text)
+            length += len(text)
+            if length > CHUNK:
+                yield encoder.encode("".join(texts))
+                texts, length = [], 0
+        for name, size in sizes:
+            if size != count:
+                remedy = "pass one per record, or run again if the file has changed"
+                raise self._error(f"{count} records, and {size} entries for {name}", remedy)
+        yield encoder.encode("".join(texts), True)
+
+    def _forms(self, column: str, cells: Sequence[str | None]) -> dict[str, str]:
+        """Return what stands in the file for each text."""
+        forms: dict[str, str] = {}
+        for cell in dict.fromkeys(self.na) | dict.fromkeys(cells):
+            if cell is None:
+                continue
+            try:
+                if not isinstance(cell, str) or "\0" in cell:
+                    raise ValueError
+                cell.encode(self._codec)
+            except ValueError:  # as is UnicodeError
+                problem = f"{cell!r} for {column!r} is no text in {self.encoding}"
+                remedy = "pass text that can be written, or None for a missing cell"
+                raise InputError("replacements", problem, remedy, value=cell) from None
+            quoted = self._special.search(cell) or (not cell and len(self.header) == 1)
+            forms[cell] = '"' + cell.replace('"', '""') + '"' if quoted else cell
+        return forms
+
+    def _index(self, name: str) -> int:
+        if name not in self.header:
+            remedy = f"choose from {', '.join(map(repr, self.header))}"
+            if len(self.header) == 1:
+                remedy += f", or pass another --delimiter than {self.delimiter!r}"
+            raise self._error(f"no column {name!r}", remedy)
+        return self.header.index(name)
+
+    def _records(
+        self, progress: Callable[[int], object] | None = None
+    ) -> Iterator[tuple[str, list[str], list[str]]]:
+        """Yield the text, its fields, and these as they stand in it; the header comes first.
+
+        A line that is no record has no fields.
+        """
+        taken: list[str] = []  # lines since the last record
+
+        def feed() -> Iterator[str]:
+            for line in self._lines(progress):
+                taken.append(line)
+                yield line
+
+        reader = csv.reader(feed(), delimiter=self.delimiter, strict=True)
+        width, blank = 0, []
+        try:
+            for fields in reader:
+                raw = "".join(taken)
+                if not fields and width:
+                    blank.append(raw)
+                    taken.clear()
+                    continue
+                body = raw.rstrip("\r\n")
+                pieces = fields if '"' not in raw else self._field.findall(self.delimiter + body)
+                if len(pieces) != len(fields) or self.delimiter.join(pieces) != body:
+                    raise csv.Error("a quote inside a field that does not begin with one")
+                if width and len(fields) != width:
+                    count = f"{len(fields)} field{'s' * (len(fields) != 1)}"
+                    raise csv.Error(f"{count} where the header has {width}")
+                width = len(fields)
+                taken.clear()
+                yield from ((line, [""], [""]) if width == 1 else (line, [], []) for line in blank)
+                blank.clear()
+                yield raw, fields, pieces
+        except csv.Error as error:
+            last, problem = reader.line_num, str(error)
+            first = last - len(taken) + 1
+            if "unexpected end" in problem:
+                last, problem = first, "a quote is opened and never closed"
+            elif "limit" in problem:
+                problem = f"a field of more than {csv.field_size_limit()} characters"
+            lines = f"line {last}" if first == last else f"lines {first} to {last}"
+            remedy = f"quote a field with a quote or {self.delimiter!r} inside it, and double each "
+            raise self._error(f"{lines}: {problem}", f"{remedy}quote inside it") from None
+        yield from ((line, [], []) for line in blank)
+
+    def _lines(self, progress: Callable[[int], object] | None) -> Iterator[str]:
+        """Yield lines with their ends, once it is known that they are written as they were."""
+        decoder = codecs.getincrementaldecoder(self._codec)()
+        encoder = codecs.getincrementalencoder(self._codec)("replace")
+        count, rest, owed = 0, "", b""  # lines, text without a line end, bytes not written back
+
+        def fault(before: str | bytes, problem: str, remedy: str) -> InputError:
+            if isinstance(before, bytes):
+                before = before.decode(self._codec, "ignore")
+            line = count + len(StringIO(f"{rest}{before}.", newline="").readlines())
+            return self._error(f"line {line}: {problem}", remedy)
+
+        with self._open() as file:
+            file.seek(len(self._mark))
+            while True:
+                chunk = file.read(CHUNK)
+                if _stamp(file) != self._stamp:
+                    raise self._error("changed while it was read", "run again when it is at rest")
+                if progress is not None:
+                    progress(len(chunk))
+                owed += chunk
+                try:
+                    text = decoder.decode(chunk, not chunk)
+                    copy = encoder.encode(text, not chunk)
+                except UnicodeDecodeError as error:
+                    problem = f"byte 0x{error.object[error.start]:02x} is not {self.encoding}"
+                    remedy = "pass the text's own, such as --encoding latin-1; export a binary file"
+                    raise fault(error.object[: error.start], problem, f"{remedy} as text") from None
+                if not owed.startswith(copy) or (not chunk and owed != copy):
+                    pairs = enumerate(zip(owed, copy, strict=False))
+                    same = next((i for i, (a, b) in pairs if a != b), 0)
+                    problem = f"{self.encoding} does not write these bytes as they are"
+                    raise fault(owed[:same], problem, "convert the file to UTF-8")
+                owed = owed[len(copy) :]
+                if "\0" in text:
+                    remedy = "export a binary file as text; for UTF-16, pass --encoding utf-16-le"
+                    raise fault(text[: text.index("\0")], "a NUL character", remedy)
+                lines = StringIO(rest + text, newline="").readlines()
+                rest = lines.pop() if chunk and lines else ""  # may end with half a CRLF
+                if len(rest) > LONGEST:
+                    remedy = "pass a text file that has line ends"
+                    raise fault("", f"more than {LONGEST} characters", remedy)
+                count += len(lines)
+                yield from lines
+                if not chunk:
+                    return
+
+    def _open(self) -> IO[bytes]:
+        try:
+            if self.path.exists() and not self.path.is_file():
+                raise OSError(0, "not a regular file")
+            return self.path.open("rb")
+        except (OSError, ValueError) as error:
+            problem = getattr(error, "strerror", None) or str(error)
+            remedy = "pass the path of a text file that can be read"
+            raise self._error(problem, remedy) from None
+
+    def _error(self, problem: str, remedy: str) -> InputError:
+        return InputError(str(self.path), problem, remedy)
+
+
+def as_numbers(
+    cells: Sequence[str | None], *, strict: bool = True
+) -> list[int | float | None] | None:
+    """Return the numbers that all cells are, or None if some cell is text.
+
+    They are integers if each cell is written as Python writes integers: 0, 12, -3.  Otherwise they
+    are floats if each is such an integer or has one point and digits on both sides (1.50, -0.25),
+    and either is 15 digits long at most or is what Python writes for the float, so that unequal
+    numbers stay unequal.  007, +1, 1e5, .5, nan and 1,000 are text.
+
+    Parameters
+    ----------
+    cells : sequence of str or None
+        None is missing and stays so.
+    strict : bool
+        If False, all that Python reads as a finite number is one, blanks around it too.
+    """
+    bare = {cell: cell if strict else cell.strip() for cell in cells if cell is not None}
+    whole = all(map(INTEGER.fullmatch, bare.values()))
+    found: dict[str, int | float] = {}
+    try:
+        for cell, text in bare.items():
+            found[cell] = int(text) if whole else float(text)
+            if not whole and not _is_float(text, found[cell], strict):
+                return None
+    except ValueError:  # or an integer of more digits than Python converts
+        return None
+    return [None if cell is None else found[cell] for cell in cells]
+
+
+def _is_float(text: str, value: float, strict: bool) -> bool:
+    if not strict:
+        return math.isfinite(value) and "_" not in text
+    digits = text.lstrip("-0.").replace(".", "")
+    return bool(DECIMAL.fullmatch(text)) and (len(digits) <= 15 or repr(value) == text)
+
+
+def _stamp(file: IO[Any]) -> tuple[int, ...]:
+    """Return what changes if the file does."""
+    status = os.fstat(file.fileno())
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
