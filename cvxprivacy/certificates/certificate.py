@@ -17,28 +17,26 @@ import numpy as np
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.repair import ExactChannel, repair
 from cvxprivacy.files import whole_file
-from cvxprivacy.information import nat
 from cvxprivacy.programs import ChannelProgram, Dual
 from cvxprivacy.programs.channel import FloatArray
 
-__all__ = ["Certificate", "Prover"]
+__all__ = ["Certificate", "Ends", "Prover"]
 
 
-class Prover:
-    """Collects candidates and keeps the best proved end of each kind, separately.
+class Ends:
+    """The best proved end of each kind, kept separately; subclasses offer candidates.
 
     Nothing that a solver says about its own success is looked at.
     """
 
-    def __init__(self, program: ChannelProgram, accuracy: str = "default") -> None:
+    def __init__(self, program: Any, accuracy: str = "default") -> None:
         self.program, self.accuracy = program, accuracy
-        self.proof = verify.ChannelProof(program.to_dict())
+        self.proof = verify.proof_of(program.to_dict())
         self.tolerance = verify.TOLERANCE[accuracy] * self.proof.scale()
         self.lower, self.upper = -math.inf, math.inf
-        self.dual: Dual | None = None
-        self.primal: ExactChannel | None = None
+        self.dual: Any = None
+        self.primal: Any = None
         self.terms: dict[str, tuple[float, float]] = {}
-        self.anchors: list[ExactChannel] = []
         self.raw = {"primal": 0.0, "dual": 0.0}
 
     @property
@@ -47,10 +45,8 @@ class Prover:
             return "infeasible"
         return verify.status(self.lower, self.upper, self.tolerance)
 
-    def offer_dual(self, dual: Dual) -> bool:
+    def take_dual(self, dual: Any, violation: float = 0.0) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
-        violation = dual.violation(self.program)
-        dual = dual.cleaned(self.program)
         bound = verify.floor(self.proof.lower(dual.to_dict()))
         if not dual.objective:
             if bound > 0:
@@ -63,7 +59,17 @@ class Prover:
             return True
         return False
 
-    def _pruned(self, dual: Dual) -> Dual:
+    def take_primal(self, primal: Any, evaluation: Any, violation: float = 0.0) -> bool:
+        """Keep a feasible point whose evaluation proves the least upper end so far."""
+        upper = verify.ceil(evaluation.objective)
+        if not upper < self.upper:
+            return False
+        self.upper, self.primal = upper, primal
+        self.raw["primal"] = violation
+        self.terms = {k: (verify.floor(v), verify.ceil(v)) for k, v in evaluation.terms.items()}
+        return True
+
+    def _pruned(self, dual: Any) -> Any:
         """Drop rows from a contradiction while one remains: what is left conflicts."""
         for name in sorted(dual.multipliers, key=lambda k: np.abs(dual.multipliers[k]).max()):
             fewer = {**dual.multipliers, name: np.zeros_like(dual.multipliers[name])}
@@ -72,20 +78,39 @@ class Prover:
                 dual = shorter
         return dual
 
+    def certificate(self) -> Certificate:
+        return Certificate(
+            self.program,
+            self.accuracy,
+            self.status,
+            self.lower,
+            self.upper,
+            self.primal,
+            self.dual,
+            self.terms,
+            self.raw,
+        )
+
+
+class Prover(Ends):
+    """The ends of a channel program."""
+
+    def __init__(self, program: ChannelProgram, accuracy: str = "default") -> None:
+        super().__init__(program, accuracy)
+        self.anchors: list[ExactChannel] = []
+
+    def offer_dual(self, dual: Dual) -> bool:
+        """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
+        return self.take_dual(dual.cleaned(self.program), dual.violation(self.program))
+
     def offer_channel(self, channel: FloatArray | ExactChannel) -> bool:
         """Repair ``channel`` and prove its objective; True if it is the best so far."""
         mended = repair(self.program, self.proof, channel, self.anchors)
         if mended is None:
             return False
         exact, evaluation = mended
-        upper = verify.ceil(evaluation.objective)
-        if not upper < self.upper:
-            return False
-        self.upper, self.primal = upper, exact
         raw = channel.matrix if isinstance(channel, ExactChannel) else channel
-        self.raw["primal"] = self.program.violation(raw)
-        self.terms = {k: (verify.floor(v), verify.ceil(v)) for k, v in evaluation.terms.items()}
-        return True
+        return self.take_primal(exact, evaluation, self.program.violation(raw))
 
     def offer_posteriors(self) -> bool:
         """Offer the best dual with the best channel's own posteriors; True if that certifies.
@@ -103,19 +128,6 @@ class Prover:
         self.offer_dual(replace(self.dual, scores=scores))
         return self.status == "certified"
 
-    def certificate(self) -> Certificate:
-        return Certificate(
-            self.program,
-            self.accuracy,
-            self.status,
-            self.lower,
-            self.upper,
-            self.primal,
-            self.dual,
-            self.terms,
-            self.raw,
-        )
-
 
 class Certificate:
     """A proved enclosure of a program's minimum, with all that is needed to prove it again.
@@ -127,21 +139,21 @@ class Certificate:
         Proved ends in the program's units.
     terms : dict of str to (float, float)
         Enclosures of the named quantities at the released channel.
-    primal : ExactChannel or None
-    dual : Dual or None
+    primal : ExactChannel, ErrorCovariance or None
+    dual : Dual, CovarianceDual or None
     table : dict or None
         How the law was counted, for :func:`cvxprivacy.readback.recount`.
     """
 
     def __init__(
         self,
-        program: ChannelProgram,
+        program: Any,
         accuracy: str,
         status: str,
         lower: float,
         upper: float,
-        primal: ExactChannel | None,
-        dual: Dual | None,
+        primal: Any,
+        dual: Any,
         terms: Mapping[str, tuple[float, float]],
         raw: Mapping[str, float],
     ) -> None:
@@ -171,28 +183,13 @@ class Certificate:
             slack times multiplier, at the certificate's own primal and dual.
         ``stationarity``
             Σ_k Σ_y ω_k(y) q(y) KL(p(v | y) ‖ r(v | y)): how far the posteriors of the dual
-            are from those of the channel.
+            are from those of the channel (Gaussian ones, of a covariance program).
 
         The last two are nonnegative and add up to the gap.
         """
         if self.primal is None or self.dual is None or not self.dual.objective:
             return {}
-        program, dual, channel = self.program, self.dual, self.primal.matrix
-        stationarity = 0.0
-        for view, omega in program.weights(dual).items():
-            if omega.any():
-                psi = program.log_posterior(dual, view)
-                minorant = (program.joint(channel, view) * psi).sum(axis=0) * nat(program.units)
-                phi = program.information(channel, view)
-                stationarity += float((omega * (phi - minorant)).sum())
-        g, constant = program.minorant(dual)
-        slack = program.value(program.objective, channel) - float((g * channel).sum()) - constant
-        entries = float((g * (channel - program.least(g)[0])).sum())
-        return {
-            **self.raw,
-            "complementarity": entries + slack - stationarity,
-            "stationarity": stationarity,
-        }
+        return {**self.raw, **self.program.residuals(self.primal.matrix, self.dual)}
 
     # ---- the document --------------------------------------------------------------------
 

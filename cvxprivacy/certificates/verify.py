@@ -243,11 +243,8 @@ class ChannelProof:
             cost = self.cost(term)
             if cost is not None and not all(x.is_zero() for x in lam):
                 same = all(x == lam[0] for x in lam)
-                g += (
-                    cost * lam[0]
-                    if same
-                    else arb_mat(_map(operator.mul, cost.tolist(), [lam] * self.n))
-                )
+                full = None if same else _map(operator.mul, cost.tolist(), [lam] * self.n)
+                g += cost * lam[0] if full is None else arb_mat(full)
         table = g.tolist()
         for name, aux in program["auxiliaries"].items():
             table, value = self._auxiliary(aux, dual["auxiliaries"].get(name), table)
@@ -457,9 +454,8 @@ def _finite(x: Any) -> float:
 
 
 def _map(function: Callable[..., Any], *tables: Matrix) -> Matrix:
-    return [
-        [function(*cell) for cell in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)
-    ]
+    pairs = [list(zip(*rows, strict=True)) for rows in zip(*tables, strict=True)]
+    return [[function(*cell) for cell in row] for row in pairs]
 
 
 def _sum(values: Iterable[arb]) -> arb:
@@ -492,9 +488,18 @@ def digest(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def proof_of(program: Mapping[str, Any]) -> Any:
+    """Return the proof of a program of either kind."""
+    if program.get("kind") == "covariance":
+        from cvxprivacy.certificates.covariance import CovarianceProof
+
+        return CovarianceProof(program)
+    return ChannelProof(program)
+
+
 def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims that program, primal and dual of a document prove by themselves."""
-    proof = ChannelProof(document["program"])
+    proof = proof_of(document["program"])
     dual, primal = document["dual"], document["primal"]
     lower, upper, terms = -math.inf, math.inf, {}
     bound = arb.neg_inf() if dual is None else proof.lower(dual)
@@ -507,7 +512,7 @@ def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
         if primal is not None:
             evaluation = proof.upper(primal)
             if not evaluation.feasible:
-                raise UnprovableError(f"the channel breaks {', '.join(evaluation.broken)}")
+                raise UnprovableError(f"the primal breaks {', '.join(evaluation.broken)}")
             upper = ceil(evaluation.objective)
             terms = {k: [floor(v), ceil(v)] for k, v in evaluation.terms.items()}
         found = status(lower, upper, tolerance)

@@ -596,6 +596,20 @@ class ChannelProgram:
 
     # ---- what a proof file stores ---------------------------------------------------------
 
+    def residuals(self, channel: FloatArray, dual: Dual) -> dict[str, float]:
+        """Return complementarity and stationarity, which add up to the gap."""
+        stationarity = 0.0
+        for view, omega in self.weights(dual).items():
+            if omega.any():
+                psi = self.log_posterior(dual, view)
+                minorant = (self.joint(channel, view) * psi).sum(axis=0) * nat(self.units)
+                phi = self.information(channel, view)
+                stationarity += float((omega * (phi - minorant)).sum())
+        g, constant = self.minorant(dual)
+        slack = self.value(self.objective, channel) - float((g * channel).sum()) - constant
+        entries = float((g * (channel - self.least(g)[0])).sum())
+        return {"complementarity": entries + slack - stationarity, "stationarity": stationarity}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the program in lists, numbers and strings: what a proof file stores."""
         lists: dict[int, Any] = {}
