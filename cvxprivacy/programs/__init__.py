@@ -11,12 +11,22 @@ from cvxprivacy.programs.channel import (
     Term,
     View,
 )
+from cvxprivacy.programs.covariance import (
+    CovarianceDual,
+    CovarianceProgram,
+    ErrorCovariance,
+    GaussianView,
+)
 
 __all__ = [
     "Auxiliary",
     "ChannelProgram",
+    "CovarianceDual",
+    "CovarianceProgram",
     "Dual",
     "EntryBounds",
+    "ErrorCovariance",
+    "GaussianView",
     "Minimize",
     "Part",
     "Row",

@@ -1,0 +1,435 @@
+"""Both ends of a covariance program, from its data, a primal and a dual alone.
+
+The program: Gaussian variables of joint covariance Γ, conditioned on those ``given`` (Z); the
+error covariance Σ of those ``encoded`` (V) is to be chosen with 0 ≼ Σ ≼ Σ̄ = Cov(V | Z) and
+Σ ≼ M for each further cap M.  A view A has the information
+
+    Φ_A(Σ) = ½ log det R_A − ½ log det (S + B Σ Bᵀ),   S = Cov(A | V, Z),  B = Cov(A, V | Z) Σ̄⁻¹
+
+about A, R_A = Cov(A) or Cov(A | Z); terms are sums of these and of ⟨C, Σ⟩.
+
+* upper end: Σ = L M Lᵀ with 0 ≼ M ≼ L⁻¹ Σ̄ L⁻ᵀ proved by Cholesky factors in ball arithmetic (or
+  by exact elimination, where balls cannot tell and everything is rational);
+* lower end: for any Y ≻ 0, −½ log det X ≥ ½ (log det Y + m − tr Y X), and for P ≽ 0 with
+  P + G ≽ 0, min ⟨G, Σ⟩ ≥ −tr P Σ̄.  Y = R⁻ᵀ Y' R⁻¹ and P = L⁻ᵀ N L⁻¹ are given in coordinates
+  where nothing is ill-conditioned.
+
+Everything given is rational (floats are); multipliers are those of the program in nats.  Needs
+the standard library and python-flint only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import flint
+from flint import arb, arb_mat, fmpq, fmpq_mat
+
+from cvxprivacy.certificates.verify import PRECISION, UnprovableError
+
+__all__ = ["CovarianceProof"]
+
+MOST = 4096  # bits, beyond which positive definiteness is not asked further
+EXACT = 8  # order up to which what is rational stays so
+
+Matrix = list[list[Any]]
+
+
+class CovarianceProof:
+    """The exact program behind ``CovarianceProgram.to_dict()``, and the ends it proves."""
+
+    def __init__(self, program: Mapping[str, Any]) -> None:
+        self.program = program
+        gamma = rational(program["covariance"])
+        size = gamma.nrows()
+        if gamma.ncols() != size or gamma != gamma.transpose():
+            raise UnprovableError("the covariance is not symmetric")
+        self.given, self.encoded = (_indices(program[k], size) for k in ("given", "encoded"))
+        self.n = len(self.encoded)
+        self.gamma, self.exact = gamma, size <= EXACT
+        views = {
+            name: (_indices(view["of"], size), view["reference"])
+            for name, view in program["views"].items()
+        }
+        for name, (of, reference) in views.items():
+            inside = [i in self.encoded for i in of]
+            if reference not in ("marginal", "conditional") or (any(inside) and not all(inside)):
+                raise UnprovableError(f"view {name} is neither encoded nor free of what is")
+        for precision in (PRECISION, 2 * PRECISION, 4 * PRECISION, 8 * PRECISION, MOST):
+            flint.ctx.prec = self.precision = precision
+            if self._derived(views):
+                return
+        raise UnprovableError("a covariance is not proved positive definite")
+
+    def _derived(self, views: Mapping[str, tuple[list[int], str]]) -> bool:
+        """Condition on Z, and lay out every view; False if a determinant is not proved > 0."""
+        z, v = self.given, self.encoded
+        blocks = [v, *(of for of, _ in views.values())]
+        if z and log_det(_part(self.gamma, z, z)) is None:
+            return False
+
+        def conditional(a: list[int], b: list[int]) -> Any:
+            own = _part(self.gamma, a, b)
+            if not z:
+                return own if self.exact else arb_mat(own)
+            left, right = _part(self.gamma, a, z), _part(self.gamma, z, b)
+            return arb_mat(own) - arb_mat(left) * arb_mat(_part(self.gamma, z, z)).solve(
+                arb_mat(right)
+            )
+
+        self.bound = conditional(v, v)
+        self.views: dict[str, tuple[Any, Any, arb]] = {}
+        self._wholes: dict[str, Any] = {}
+        for block in blocks:
+            if log_det(conditional(block, block)) is None:
+                return False
+        for name, (of, reference) in views.items():
+            whole = conditional(of, of)
+            own = log_det(_part(self.gamma, of, of) if reference == "marginal" else whole)
+            if own is None:
+                return False
+            if set(of) <= set(v):
+                b: Any = fmpq_mat([[int(i == j) for j in v] for i in of])
+                s: Any = fmpq_mat(len(of), len(of))
+            else:
+                cross = conditional(v, of)
+                solved = self.bound.solve(cross)
+                b = solved.transpose()
+                s = _minus(whole, _times(b, cross))
+            self.views[name], self._wholes[name] = (s, b, own / 2), whole
+        self.caps = {name: rational(cap) for name, cap in self.program["caps"].items()}
+        self.units: arb = {"nats": arb(1), "bits": arb(2).log()}[self.program["units"]]
+        return True
+
+    def scale(self) -> float:
+        """Return one unit of the objective: a nat of information plus ⟨C, Σ̄⟩."""
+        term = self.program["objective"]
+        weights = sum(Fraction(number(w)) for w in term["weights"].values())
+        found = arb(_fmpq(weights)) / self.units
+        if term["cost"] is not None:
+            found += abs(_trace(_times(rational(term["cost"]), self.bound)))
+        value = float(found)
+        if not (math.isfinite(value) and value > 0):
+            raise UnprovableError("the objective has no scale")
+        return value
+
+    # ---- for those who propose -----------------------------------------------------------
+
+    def whole(self, view: str) -> Any:
+        """Return Cov(A | Z)."""
+        return self._wholes[view]
+
+    def exactly(self, matrix: Any) -> Any:
+        """Return a matrix of floats as the proof has it."""
+        found = rational(matrix.tolist())
+        return found if self.exact else arb_mat(found)
+
+    @staticmethod
+    def product(a: Any, b: Any, c: Any) -> Any:
+        """Return a b c."""
+        return _times(_times(a, b), c)
+
+    @staticmethod
+    def log_det(matrix: Any) -> arb:
+        """Return log det of a matrix that is proved positive definite."""
+        found = log_det(matrix)
+        if found is None:
+            raise UnprovableError("a matrix that is not proved positive definite")
+        return found
+
+    # ---- lower end -----------------------------------------------------------------------
+
+    def lower(self, dual: Mapping[str, Any]) -> arb:
+        """Return the bound that arbitrary multipliers prove, in the program's units."""
+        flint.ctx.prec = self.precision
+        try:
+            return self._lower(dual)
+        except (ZeroDivisionError, ArithmeticError):
+            return arb.neg_inf()
+
+    def _lower(self, dual: Mapping[str, Any]) -> arb:
+        program = self.program
+        parts: list[tuple[Any, fmpq, arb]] = []  # term, weight in nats, bound in nats
+        if dual.get("objective", 1):
+            parts.append((program["objective"], fmpq(1), arb(0)))
+        for name, row in program["rows"].items():
+            weight = fmpq(*_pair(dual["multipliers"].get(name, 0)))
+            if weight > 0:
+                parts.append((row["term"], weight, self._bound(row)))
+        total, omega = arb(0), dict.fromkeys(self.views, fmpq(0))
+        gradient: Any = fmpq_mat(self.n, self.n)
+        for term, weight, bound in parts:
+            total += arb(weight) * (self._nats(term, _ball(term["constant"])) - bound)
+            for view, beta in term["weights"].items():
+                omega[view] += weight * self._positive(view, beta)
+            if term["cost"] is not None:
+                cost = rational(term["cost"]) * weight
+                gradient = _plus(gradient, self._cost(term, cost))
+        for view, o in omega.items():
+            if o == 0:
+                continue
+            s, b, reference = self.views[view]
+            root, middle = self.factors(dual["posteriors"][view], s.nrows())
+            inverse = root.inv()
+            y = _times(_times(inverse.transpose(), middle), inverse)
+            own = log_det(middle)
+            if own is None:
+                return arb.neg_inf()
+            own -= 2 * _sum(_real(root[i, i]).log() for i in range(root.nrows()))
+            inner = (own + s.nrows() - _real(_trace(_times(y, s)))) / 2
+            total += arb(o) * (reference + inner)
+            pull = _times(_times(b.transpose(), y), b)
+            half = o / 2 if isinstance(pull, fmpq_mat) else arb(o / 2)
+            gradient = _minus(gradient, pull * half)
+        least = self._least(gradient, dual)
+        if least is None:
+            return arb.neg_inf()
+        return (total + least) / self.units
+
+    def _positive(self, view: str, beta: Any) -> fmpq:
+        if view not in self.views or not number(beta) >= 0:
+            raise UnprovableError(f"the weight {beta!r} of {view} makes no convex program")
+        return fmpq(*_pair(beta))
+
+    def _nats(self, term: Mapping[str, Any], value: arb) -> arb:
+        """Return a term's number in nats: terms of information are in the program's units."""
+        return value * self.units if term["weights"] else value
+
+    def _cost(self, term: Mapping[str, Any], cost: Any) -> Any:
+        if not term["weights"] or self.program["units"] == "nats":
+            return cost
+        return arb_mat(cost) * self.units
+
+    def _bound(self, row: Mapping[str, Any]) -> arb:
+        return self._nats(row["term"], arb(fmpq(*_pair(row["bound"]))))
+
+    def factors(self, given: Mapping[str, Any], size: int) -> tuple[Any, fmpq_mat]:
+        """Return a lower triangular root with positive diagonal, and a symmetric middle."""
+        root, middle = rational(given["root"]), rational(given["middle"])
+        for matrix in (root, middle):
+            if (matrix.nrows(), matrix.ncols()) != (size, size):
+                raise UnprovableError("a factor of another shape")
+        if middle != middle.transpose():
+            raise UnprovableError("a factor that is not symmetric")
+        above = any(root[i, j] != 0 for i in range(size) for j in range(i + 1, size))
+        if above or not all(root[i, i] > 0 for i in range(size)):
+            raise UnprovableError("a root that is not triangular with a positive diagonal")
+        return root if self.exact else arb_mat(root), middle
+
+    def _least(self, gradient: Any, dual: Mapping[str, Any]) -> arb | None:
+        """Return a proved lower bound of min ⟨G, Σ⟩, or None if the parts given prove none."""
+        value, given = arb(0), dual["parts"]
+        for name, cap in self.caps.items():
+            if name in given:
+                root, part = self.factors(given[name], self.n)
+                if not semidefinite(part):
+                    return None
+                inverse = root.inv()
+                p = _times(_times(inverse.transpose(), part), inverse)
+                gradient = _plus(gradient, p)
+                value -= _real(_trace(_times(p, cap)))
+        root, part = self.factors(given[""], self.n)
+        inner = _times(_times(root.transpose(), gradient), root)
+        if not semidefinite(part) or not semidefinite(_plus(inner, part)):
+            return None
+        inverse = root.inv()
+        own = _times(_times(inverse, self.bound), inverse.transpose())
+        return value - _real(_trace(_times(part, own)))
+
+    # ---- upper end -----------------------------------------------------------------------
+
+    def upper(self, primal: Mapping[str, Any]) -> CovarianceEvaluation:
+        """Evaluate Σ = L M Lᵀ: ``root`` L and ``middle`` M."""
+        flint.ctx.prec = self.precision
+        root, middle = self.factors(primal, self.n)
+        return CovarianceEvaluation(self, root, middle)
+
+
+class CovarianceEvaluation:
+    """An error covariance put into a program: what holds there, and what each term is worth."""
+
+    def __init__(self, proof: CovarianceProof, root: Any, middle: fmpq_mat) -> None:
+        self.proof = proof
+        self.sigma = _times(_times(root, middle), root.transpose())
+        self.broken: list[str] = []
+        inverse = root.inv()
+        own = _times(_times(inverse, proof.bound), inverse.transpose())
+        if not semidefinite(middle):
+            self.broken.append("0 ≼ Σ")
+        if not semidefinite(_minus(own, middle)):
+            self.broken.append("Σ ≼ Cov(V | Z)")
+        for name, cap in proof.caps.items():
+            if not semidefinite(_minus(cap, self.sigma)):
+                self.broken.append(name)
+        self.violation = {}
+        if not self.broken:
+            for name, row in proof.program["rows"].items():
+                self.violation[name] = self._value(row["term"]) - arb(fmpq(*_pair(row["bound"])))
+                if not (self.violation[name] <= 0 or self._exactly(row)):
+                    self.broken.append(name)
+        self.feasible = not self.broken
+
+    def _exactly(self, row: Mapping[str, Any]) -> bool:
+        """Tell in rationals whether a linear row holds, where a ball around it cannot."""
+        term = row["term"]
+        if term["weights"] or number(term["constant"][1]) or term["cost"] is None:
+            return False
+        value = _trace(_times(rational(term["cost"]), self.sigma))
+        value = value + fmpq(*_pair(term["constant"][0]))
+        return isinstance(value, fmpq) and bool(value <= fmpq(*_pair(row["bound"])))
+
+    @property
+    def objective(self) -> arb:
+        return self._value(self.proof.program["objective"])
+
+    @property
+    def terms(self) -> dict[str, arb]:
+        return {name: self._value(term) for name, term in self.proof.program["terms"].items()}
+
+    def _value(self, term: Mapping[str, Any]) -> arb:
+        value = _ball(term["constant"])
+        for view, weight in term["weights"].items():
+            s, b, reference = self.proof.views[view]
+            own = log_det(_plus(s, _times(_times(b, self.sigma), b.transpose())))
+            if own is None:
+                return arb.pos_inf()
+            information = (reference - own / 2) / self.proof.units
+            value += arb(self.proof._positive(view, weight)) * information
+        if term["cost"] is not None:
+            value += _real(_trace(_times(rational(term["cost"]), self.sigma)))
+        return value
+
+
+# ---- numbers and matrices ----------------------------------------------------------------
+
+
+def number(value: Any) -> Fraction:
+    """Return a number of a document: a finite float, a whole number, or a fraction as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise UnprovableError(f"{value!r} is no number")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UnprovableError(f"{value!r} is not finite")
+    return Fraction(value)
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    return number(value).as_integer_ratio()
+
+
+def _fmpq(value: Fraction | int) -> fmpq:
+    return fmpq(*Fraction(value).as_integer_ratio())
+
+
+def _ball(pair: Sequence[Any]) -> arb:
+    value, radius = (_fmpq(number(x)) for x in pair)
+    if radius < 0:
+        raise UnprovableError("a negative radius")
+    return arb(value) + arb(0, arb(radius).upper()) if radius else arb(value)
+
+
+def rational(rows: Any) -> fmpq_mat:
+    """Return a matrix of a document exactly."""
+    if not rows or len({len(row) for row in rows}) != 1:
+        raise UnprovableError("a matrix without entries, or ragged")
+    return fmpq_mat([[fmpq(*_pair(x)) for x in row] for row in rows])
+
+
+def _indices(given: Any, size: int) -> list[int]:
+    found = list(given)
+    if any(type(i) is not int or not 0 <= i < size for i in found) or len(set(found)) < len(found):
+        raise UnprovableError(f"{given!r} do not number variables")
+    return found
+
+
+def _part(matrix: fmpq_mat, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
+    return fmpq_mat([[matrix[i, j] for j in columns] for i in rows])
+
+
+def _same(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return two matrices of one kind: rational if both are, else in balls."""
+    if isinstance(a, fmpq_mat) and isinstance(b, fmpq_mat):
+        return a, b
+    return (x if isinstance(x, arb_mat) else arb_mat(x) for x in (a, b))  # type: ignore[return-value]
+
+
+def _times(a: Any, b: Any) -> Any:
+    a, b = _same(a, b)
+    return a * b
+
+
+def _plus(a: Any, b: Any) -> Any:
+    a, b = _same(a, b)
+    return a + b
+
+
+def _minus(a: Any, b: Any) -> Any:
+    a, b = _same(a, b)
+    return a - b
+
+
+def _trace(matrix: Any) -> Any:
+    return sum((matrix[i, i] for i in range(1, matrix.nrows())), matrix[0, 0])
+
+
+def _real(value: Any) -> arb:
+    return value if isinstance(value, arb) else arb(value)
+
+
+def cholesky(matrix: Any) -> Matrix | None:
+    """Return the rows of a Cholesky factor in balls; None unless its diagonal is proved > 0."""
+    size = matrix.nrows()
+    entries = matrix if isinstance(matrix, arb_mat) else arb_mat(matrix)
+    rows: Matrix = []
+    for i in range(size):
+        row: list[arb] = []
+        for j in range(i + 1):
+            other = rows[j] if j < i else row
+            left = entries[i, j] - _sum(a * b for a, b in zip(row, other, strict=False))
+            if j < i:
+                row.append(left / rows[j][j])
+            elif left > 0:
+                row.append(left.sqrt())
+            else:
+                return None
+        rows.append(row)
+    return rows
+
+
+def _sum(values: Iterable[arb]) -> arb:
+    return sum(values, arb(0))
+
+
+def log_det(matrix: Any) -> arb | None:
+    """Return log det of a symmetric matrix proved positive definite, else None."""
+    rows = cholesky(matrix)
+    return None if rows is None else 2 * _sum(row[-1].log() for row in rows)
+
+
+def semidefinite(matrix: Any) -> bool:
+    """Tell whether a symmetric matrix is proved positive semidefinite.
+
+    By a Cholesky factor in balls; a rational one that is only just so, by exact elimination.
+    """
+    if isinstance(matrix, fmpq_mat):  # variables that are exactly 0 have no say
+        some = [i for i in range(matrix.nrows()) if any(x != 0 for x in matrix.tolist()[i])]
+        if not some:
+            return True
+        matrix = _part(matrix, some, some)
+    if cholesky(matrix) is not None:
+        return True
+    if not isinstance(matrix, fmpq_mat) or matrix.nrows() > EXACT:
+        return False
+    size = matrix.nrows()
+    rows = [[matrix[i, j] for j in range(size)] for i in range(size)]
+    for k in range(size):
+        pivot = rows[k][k]
+        if pivot < 0 or (pivot == 0 and any(rows[i][k] != 0 for i in range(k + 1, size))):
+            return False
+        for i in range(k + 1, size):
+            factor = rows[i][k] / pivot if pivot else fmpq(0)
+            if factor:
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return True

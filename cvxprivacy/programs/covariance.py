@@ -1,0 +1,156 @@
+r"""The covariance program as plain data: every Gaussian formulation is an instance.
+
+Gaussian variables of joint covariance Γ, conditioned on those given (Z); the error covariance
+Σ = Cov(V | X̂, Z) of those encoded (V) is chosen:
+
+.. math::
+   \begin{aligned}
+   \min_Σ \quad & f_0(Σ) \\
+   \text{s.t.} \quad & f_j(Σ) ≤ b_j, \qquad 0 ≼ Σ ≼ Σ̄ = Cov(V | Z), \qquad Σ ≼ M_c
+   \end{aligned}
+
+where each f is a sum of ⟨C, Σ⟩ and, with weights ≥ 0, of informations about views A,
+
+.. math:: Φ_A(Σ) = ½ \log\det R_A − ½ \log\det (S + B Σ Bᵀ),
+
+S = Cov(A | V, Z), B = Cov(A, V | Z) Σ̄⁻¹: convex, since log det is concave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from cvxprivacy.programs.channel import FloatArray, Row, Term
+
+__all__ = ["CovarianceDual", "CovarianceProgram", "ErrorCovariance", "GaussianView"]
+
+Factors = tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True)
+class GaussianView:
+    """Variables A, and whether information about them counts from Cov(A) or Cov(A | Z)."""
+
+    of: tuple[int, ...]
+    reference: Literal["marginal", "conditional"] = "marginal"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"of": list(self.of), "reference": self.reference}
+
+
+@dataclass(frozen=True, eq=False)
+class CovarianceProgram:
+    """A covariance program (see the module's docstring) as plain data.
+
+    Attributes
+    ----------
+    covariance : sequence of sequences of float or Fraction
+        Γ, exact and symmetric.
+    encoded, given : tuple of int
+        V and Z among its variables.
+    views : mapping of str to GaussianView
+        Each is part of V, or has nothing of it.
+    objective : Term
+    rows : mapping of str to Row
+        Inequalities.
+    caps : mapping of str to (n, n) array
+        Further bounds Σ ≼ M.
+    terms : mapping of str to Term
+        Quantities that are reported with the solution.
+    units : {"bits", "nats"}
+    """
+
+    covariance: Sequence[Sequence[float | Fraction]]
+    encoded: tuple[int, ...]
+    given: tuple[int, ...]
+    views: Mapping[str, GaussianView]
+    objective: Term
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    caps: Mapping[str, FloatArray] = field(default_factory=dict)
+    terms: Mapping[str, Term] = field(default_factory=dict)
+    units: str = "bits"
+
+    @property
+    def n(self) -> int:
+        return len(self.encoded)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the program in lists, numbers and strings: what a proof file stores."""
+        return {
+            "kind": "covariance",
+            "units": self.units,
+            "covariance": [[_exactly(x) for x in row] for row in self.covariance],
+            "encoded": list(self.encoded),
+            "given": list(self.given),
+            "views": {name: view.to_dict() for name, view in self.views.items()},
+            "objective": self.objective.to_dict(),
+            "rows": {name: row.to_dict() for name, row in self.rows.items()},
+            "caps": {name: np.asarray(cap, float).tolist() for name, cap in self.caps.items()},
+            "terms": {name: term.to_dict() for name, term in self.terms.items()},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorCovariance:
+    """Σ = L M Lᵀ: a lower triangular root and a symmetric middle, exact."""
+
+    root: Any
+    middle: Any
+
+    @property
+    def matrix(self) -> FloatArray:
+        root, middle = (np.array(x, float) for x in (self.root, self.middle))
+        sigma = root @ middle @ root.T
+        return (sigma + sigma.T) / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"root": _matrix(self.root), "middle": _matrix(self.middle)}
+
+
+@dataclass(frozen=True, eq=False)
+class CovarianceDual:
+    """Untrusted multipliers of a covariance program.
+
+    Attributes
+    ----------
+    multipliers : mapping of str to float
+        λ_j ≥ 0 of each row, of the program in nats.
+    posteriors : mapping of str to (root R, middle Y')
+        Y = R⁻ᵀ Y' R⁻¹ of each view, at the optimum Cov(A | X̂, Z)⁻¹.
+    parts : mapping of str to (root L, part N)
+        P = L⁻ᵀ N L⁻¹ ≽ 0, the multiplier of Σ ≼ Σ̄ under "" and of each cap under its name.
+    objective : {1, 0}
+    """
+
+    multipliers: Mapping[str, Any]
+    posteriors: Mapping[str, tuple[Any, Any]]
+    parts: Mapping[str, tuple[Any, Any]]
+    objective: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        def factors(pairs: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+            return {
+                name: {"root": _matrix(root), "middle": _matrix(middle)}
+                for name, (root, middle) in pairs.items()
+            }
+
+        return {
+            "multipliers": {k: _exactly(x) for k, x in self.multipliers.items()},
+            "posteriors": factors(self.posteriors),
+            "parts": factors(self.parts),
+            "objective": self.objective,
+        }
+
+
+def _exactly(value: Any) -> float | str:
+    """Return a number for JSON: a float, or a fraction as text."""
+    return str(value) if isinstance(value, Fraction) else float(value)
+
+
+def _matrix(rows: Any) -> list[list[float | str]]:
+    return [[_exactly(x) for x in row] for row in rows]

@@ -1,0 +1,212 @@
+"""An interior-point method for covariance programs, which uses their structure.
+
+In whitened coordinates 0 ≼ M ≼ I the barrier −μ (log det M + log det (I − M)) has a diagonal
+Hessian in the eigenbasis of M, so that a Newton step costs a small dense system, one unknown for
+each pair of variables of a view, where a general cone solver factorises one for each pair of
+entries of M.  At the central point of μ the multipliers are explicit, with a gap of
+(2n + rows) μ:  λ_j = μ / slack_j,  Y = (S + BΣBᵀ)⁻¹.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from cvxprivacy.programs import Term
+from cvxprivacy.programs.channel import FloatArray
+
+if TYPE_CHECKING:
+    from cvxprivacy.solvers.log_det import Whitened
+
+__all__ = ["central_path"]
+
+SHRINK = 0.15  # of μ from one centre to the next
+STEPS = 60  # Newton steps per centre, at most
+
+
+def central_path(
+    white: Whitened, start: FloatArray, gap: float
+) -> tuple[FloatArray, dict[str, float]]:
+    """Follow the central path from a strictly feasible M until the gap is as small as asked.
+
+    Parameters
+    ----------
+    white : Whitened
+        A program without caps.
+    start : (n, n) array
+        Strictly between 0 and I, and strictly within every row.
+    gap : float
+        In nats, or in the unit of an objective without information.
+
+    Returns
+    -------
+    middle : (n, n) array
+    multipliers : dict of str to float
+        Of the program in nats.
+    """
+    path = _Path(white)
+    middle, mu = start, 1.0
+    last = gap / (2 * white.program.n + len(white.program.rows))
+    while True:
+        middle = path.centred(middle, mu)
+        if mu <= last:
+            return middle, path.multipliers(middle, mu)
+        mu = max(mu * SHRINK, last)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """The barrier at M: its eigenvalues and vectors, slacks, weights of views, F, gradient."""
+
+    values: FloatArray
+    basis: FloatArray
+    slacks: dict[str, float]
+    omega: dict[str, float]
+    factors: dict[str, FloatArray]
+    gradient: FloatArray
+
+
+class _Path:
+    def __init__(self, white: Whitened) -> None:
+        self.white, program = white, white.program
+        self.n, self.objective, self.rows = program.n, program.objective, dict(program.rows)
+        self.upper = np.triu_indices(self.n)
+        self.weight = np.where(self.upper[0] == self.upper[1], 1.0, np.sqrt(2.0))
+        terms = {"": self.objective, **{name: row.term for name, row in self.rows.items()}}
+        self.costs = {
+            name: white.cost(term) / (white.nat if term.weights else 1.0)
+            for name, term in terms.items()
+        }
+        self.bounds = {
+            name: float(row.bounds(1)) / self._unit(row.term) for name, row in self.rows.items()
+        }
+
+    def _unit(self, term: Term) -> float:
+        return self.white.nat if term.weights else 1.0
+
+    def multipliers(self, middle: FloatArray, mu: float) -> dict[str, float]:
+        """Return λ that make M stationary; μ / slack has lost the digits that the slack has."""
+        values, basis = np.linalg.eigh(middle)
+        rest = 1 - values
+        size = np.sqrt(values * rest)
+        factors = {view: basis.T @ factor for view, factor in self._factors(middle).items()}
+
+        def gradient(name: str, term: Term) -> FloatArray:
+            found = basis.T @ self.costs[name] @ basis
+            for view, beta in term.weights.items():
+                found = found - float(beta) / 2 * factors[view] @ factors[view].T
+            return self._vector(found * np.outer(size, size))
+
+        barrier = self._vector(np.diag(mu * (values - rest)))
+        left = [gradient(name, row.term) for name, row in self.rows.items()]
+        right = -gradient("", self.objective) - barrier
+        if not left:
+            return {}
+        found = np.linalg.lstsq(np.array(left).T, right, rcond=None)[0]
+        return dict(zip(self.rows, np.maximum(found, 0.0).tolist(), strict=True))
+
+    def _slacks(self, middle: FloatArray) -> dict[str, float]:
+        return {
+            name: self.bounds[name] - self.white.value(row.term, middle) / self._unit(row.term)
+            for name, row in self.rows.items()
+        }
+
+    def centred(self, middle: FloatArray, mu: float) -> FloatArray:
+        """Return the minimiser of the barrier function, as nearly as floats allow.
+
+        A step is as long as the slope along it stays downhill: slopes keep their digits where
+        the function's own values have lost theirs.
+        """
+        last = np.inf
+        for _ in range(STEPS):
+            here = self._at(middle, mu)
+            assert here is not None
+            step, decrement, longest = self._newton(here, mu)
+            if decrement < 1e-12 * mu or (decrement < 1e-3 * mu and decrement > last / 2):
+                break
+            last, t = decrement, min(1.0, 0.97 * longest)
+            while t > 1e-12:
+                trial = middle + t * step
+                trial = (trial + trial.T) / 2
+                there = self._at(trial, mu)
+                if there is not None and float((there.gradient * step).sum()) <= decrement / 4:
+                    break
+                t /= 2
+            else:
+                break
+            middle = trial
+        return middle
+
+    def _at(self, middle: FloatArray, mu: float) -> _Point | None:
+        """Return the barrier's derivatives at M, None outside."""
+        slacks = self._slacks(middle)
+        values, basis = np.linalg.eigh(middle)
+        rest = 1 - values
+        if not all(s > 0 for s in slacks.values()) or values[0] <= 0 or rest[-1] <= 0:
+            return None
+        omega = {view: float(w) for view, w in self.objective.weights.items()}
+        gradient = self.costs[""] + (basis * (mu / rest - mu / values)) @ basis.T
+        for name, row in self.rows.items():
+            gradient = gradient + mu / slacks[name] * self.costs[name]
+            for view, beta in row.term.weights.items():
+                omega[view] = omega.get(view, 0.0) + mu / slacks[name] * float(beta)
+        factors = self._factors(middle)
+        for view, weight in omega.items():
+            gradient = gradient - weight / 2 * factors[view] @ factors[view].T
+        return _Point(values, basis, slacks, omega, factors, (gradient + gradient.T) / 2)
+
+    def _newton(self, here: _Point, mu: float) -> tuple[FloatArray, float, float]:
+        """Return the Newton step, its decrement, and the longest multiple of it within 0 and I."""
+        values, basis, rest = here.values, here.basis, 1 - here.values
+        h = mu * (1 / np.outer(values, values) + 1 / np.outer(rest, rest))
+        factors = {view: basis.T @ factor for view, factor in here.factors.items()}
+        columns = []
+        for view, weight in here.omega.items():
+            columns.append(np.sqrt(weight / 2) * self._pairs(factors[view]))
+        for name, row in self.rows.items():
+            slope = basis.T @ self.costs[name] @ basis
+            for view, beta in row.term.weights.items():
+                slope = slope - float(beta) / 2 * factors[view] @ factors[view].T
+            columns.append((np.sqrt(mu) / here.slacks[name] * self._vector(slope))[:, None])
+        root = np.sqrt(h[self.upper])
+        g = self._vector(basis.T @ here.gradient @ basis) / root
+        low = np.hstack(columns) / root[:, None] if columns else np.zeros((len(g), 0))
+        if low.shape[1] < len(g):
+            inner = cho_factor(np.eye(low.shape[1]) + low.T @ low)
+            step = -(g - low @ cho_solve(inner, low.T @ g))
+        else:
+            step = -cho_solve(cho_factor(np.eye(len(g)) + low @ low.T), g)
+        decrement = -float(g @ step)
+        matrix = np.zeros((self.n, self.n))
+        matrix[self.upper] = step / root / self.weight
+        matrix = matrix + matrix.T - np.diag(np.diag(matrix))
+        down = np.linalg.eigvalsh(matrix / np.sqrt(np.outer(values, values)))[0]
+        up = np.linalg.eigvalsh(matrix / np.sqrt(np.outer(rest, rest)))[-1]
+        longest = min(1 / max(-down, 1e-300), 1 / max(up, 1e-300))
+        return basis @ matrix @ basis.T, decrement, longest
+
+    def _factors(self, middle: FloatArray) -> dict[str, FloatArray]:
+        """Return F of every view, F Fᵀ = T'ᵀ Y T'."""
+        found = {}
+        for view, (_, _, t) in self.white.views.items():
+            values, vectors = np.linalg.eigh(self.white.spread(view, middle))
+            factor = t.T @ (vectors / np.sqrt(np.maximum(values, 1e-300)))
+            if factor.shape[1] > self.n:  # the same product from fewer columns
+                left, sizes, _ = np.linalg.svd(factor, full_matrices=False)
+                factor = left * sizes
+            found[view] = factor
+        return found
+
+    def _vector(self, matrix: FloatArray) -> FloatArray:
+        return matrix[self.upper] * self.weight
+
+    def _pairs(self, factor: FloatArray) -> FloatArray:
+        """Return the columns vec(F B Fᵀ), B an orthonormal basis of the symmetric matrices."""
+        a, b = np.triu_indices(factor.shape[1])
+        i, j = self.upper
+        half = np.where(a == b, 0.5, np.sqrt(0.5))
+        products = factor[i][:, a] * factor[j][:, b] + factor[i][:, b] * factor[j][:, a]
+        return products * half * self.weight[:, None]

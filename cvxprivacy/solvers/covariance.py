@@ -1,0 +1,156 @@
+"""Solving a covariance program: candidates from closed forms and a conic solver, all judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.certificates.certificate import Ends
+from cvxprivacy.programs import CovarianceDual, CovarianceProgram, ErrorCovariance
+from cvxprivacy.programs.channel import FloatArray
+from cvxprivacy.solvers.barrier import central_path
+from cvxprivacy.solvers.log_det import LogDetModel, Whitened
+
+__all__ = ["CovarianceProver", "solve_covariance"]
+
+
+class CovarianceProver(Ends):
+    """The ends of a covariance program."""
+
+    def __init__(self, program: CovarianceProgram, accuracy: str = "default") -> None:
+        super().__init__(program, accuracy)
+        self.white = Whitened(program, self.proof)
+        self.anchor = self._interior()
+
+    def _interior(self) -> FloatArray:
+        """Return a middle strictly between 0 and I that satisfies the linear rows strictly."""
+        share = 0.5
+        for cap in self.white.caps.values():
+            share = min(share, float(np.linalg.eigvalsh(cap)[0]) / 2)
+        for row in self.program.rows.values():
+            trace = float(np.trace(self.white.cost(row.term)))
+            if not row.term.weights and trace > 0:
+                share = min(share, float(row.bounds(1)) / (2 * trace))
+        return max(share, 0.0) * np.eye(self.program.n)
+
+    def offer_middle(self, middle: FloatArray) -> bool:
+        """Repair Σ = L M Lᵀ and prove its objective; True if it is the best so far.
+
+        M is mixed with the anchor, as little as the proof allows, and scaled where a linear row
+        asks for it.
+        """
+        for exponent in range(-48, 1, 3):
+            t = 2.0**exponent
+            mixed = (1 - t) * middle + t * self.anchor
+            for row in self.program.rows.values():
+                value, bound = self.white.value(row.term, mixed), float(row.bounds(1))
+                if not row.term.weights and value > bound * (1 - t):
+                    mixed = mixed * (bound / value * (1 - t))
+            primal = ErrorCovariance(self.white.root, (mixed + mixed.T) / 2)
+            evaluation = self.proof.upper(primal.to_dict())
+            if evaluation.feasible:
+                violation = max(0.0, -float(np.linalg.eigvalsh(middle)[0]))
+                return self.take_primal(primal, evaluation, violation)
+        return False
+
+    def offer_multipliers(
+        self,
+        middle: FloatArray,
+        multipliers: Mapping[str, float],
+        parts: Mapping[str, FloatArray] | None = None,
+        objective: int = 1,
+    ) -> bool:
+        """Prove the bound of multipliers, the posteriors being those of M."""
+        return self.offer_dual(self.white.dual(middle, multipliers, parts, objective))
+
+    def offer_dual(self, dual: CovarianceDual) -> bool:
+        """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
+        return self.take_dual(dual)
+
+
+def solve_covariance(
+    program: CovarianceProgram,
+    attempts: Sequence[Mapping[str, Any]],
+    *,
+    method: str = "auto",
+    solver: str = "CLARABEL",
+    accuracy: str = "default",
+    options: Mapping[str, Any] | None = None,
+    verbose: bool = False,
+    exact: tuple[ErrorCovariance, CovarianceDual] | None = None,
+) -> tuple[CovarianceProver, list[str]]:
+    """Minimise a covariance program and prove what was found.
+
+    Parameters
+    ----------
+    attempts : sequence of mapping
+        Settings to try, one after the other, until the gap is small enough.
+    exact : (primal, dual), optional
+        What a closed form proposes.
+    """
+    prover, log = CovarianceProver(program, accuracy), []
+    white, identity = prover.white, np.eye(program.n)
+    if exact is not None:
+        evaluation = prover.proof.upper(exact[0].to_dict())
+        if evaluation.feasible:
+            prover.take_primal(exact[0], evaluation)
+        prover.offer_dual(exact[1])
+        if prover.status == "certified":
+            return prover, ["closed form"]
+    prover.offer_multipliers(identity, {})
+    rows = program.rows.values()
+    if all(white.value(row.term, identity) <= float(row.bounds(1)) for row in rows):
+        prover.offer_middle(identity)
+        if prover.status == "certified":
+            return prover, ["closed form: no constraint binds"]
+    model = LogDetModel(white)
+    anchored = all(not row.term.weights for row in rows)
+    if method != "conic" and not white.caps:
+        if not anchored and _contradicted(prover, solver, options, log):
+            return prover, log
+        anchored = True
+        middle, multipliers = central_path(white, prover.anchor, prover.tolerance / 20)
+        prover.offer_middle(middle)
+        prover.offer_multipliers(middle, multipliers)
+        log.append(f"central path: gap {prover.upper - prover.lower:.1e}")
+        if prover.status == "certified" or method == "structured":
+            return prover, log
+    for settings in attempts:
+        said = model.solve(solver, {**settings, **(options or {})}, verbose=verbose)
+        log.append(f"{solver} {dict(settings) or 'defaults'}: {said}")
+        middle = model.middle
+        if not anchored:
+            anchored = True
+            if _contradicted(prover, solver, options, log):
+                return prover, log
+        if middle is None:
+            continue
+        prover.offer_middle(middle)
+        prover.offer_multipliers(middle, model.multipliers, model.parts)
+        if prover.status == "certified":
+            break
+    return prover, log
+
+
+def _contradicted(
+    prover: CovarianceProver, solver: str, options: Mapping[str, Any] | None, log: list[str]
+) -> bool:
+    """Find a point that satisfies the rows strictly, or prove that none satisfies them."""
+    model = LogDetModel(prover.white, phase_one=True)
+    log.append(f"{solver} phase one: {model.solve(solver, dict(options or {}))}")
+    middle, tau = model.middle, model.variables["tau"].value
+    if middle is None:
+        return False
+    if tau is not None and tau < 0:
+        t = 1e-3  # inward, as far as the room allows
+        while t > 1e-12:
+            inner = (1 - t) * middle + t / 2 * np.eye(prover.program.n)
+            rows = prover.program.rows.values()
+            if all(prover.white.value(r.term, inner) < float(r.bounds(1)) for r in rows):
+                prover.anchor = inner
+                break
+            t /= 8
+        return False
+    return prover.offer_multipliers(middle, model.multipliers, model.parts, objective=0)
