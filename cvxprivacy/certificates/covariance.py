@@ -58,7 +58,8 @@ class CovarianceProof:
             inside = [i in self.encoded for i in of]
             if reference not in ("marginal", "conditional") or (any(inside) and not all(inside)):
                 raise UnprovableError(f"view {name} is neither encoded nor free of what is")
-        for precision in (PRECISION, 2 * PRECISION, 4 * PRECISION, 8 * PRECISION, MOST):
+        start = PRECISION + 8 * size * (not self.exact)  # balls lose digits with every pivot
+        for precision in (start, 2 * start, 4 * start, MOST):
             flint.ctx.prec = self.precision = precision
             if self._derived(views):
                 return

@@ -90,7 +90,8 @@ def solve_covariance(
     exact : (primal, dual), optional
         What a closed form proposes.
     """
-    prover, log = CovarianceProver(program, accuracy), []
+    prover = CovarianceProver(program, accuracy)
+    log: list[str] = []
     white, identity = prover.white, np.eye(program.n)
     if exact is not None:
         evaluation = prover.proof.upper(exact[0].to_dict())
@@ -120,15 +121,15 @@ def solve_covariance(
     for settings in attempts:
         said = model.solve(solver, {**settings, **(options or {})}, verbose=verbose)
         log.append(f"{solver} {dict(settings) or 'defaults'}: {said}")
-        middle = model.middle
+        found = model.middle
         if not anchored:
             anchored = True
             if _contradicted(prover, solver, options, log):
                 return prover, log
-        if middle is None:
+        if found is None:
             continue
-        prover.offer_middle(middle)
-        prover.offer_multipliers(middle, model.multipliers, model.parts)
+        prover.offer_middle(found)
+        prover.offer_multipliers(found, model.multipliers, model.parts)
         if prover.status == "certified":
             break
     return prover, log
