@@ -57,8 +57,8 @@ class Solution:
         d value / d (the number that was typed), for each number typed; infinite where the
         least tightening makes the problem infeasible: −inf for a budget of least distortion,
         +inf for a floor of 1.
-    release, channel : Channel or None
-        The optimal randomisation.
+    release : Channel, GaussianRelease or None
+        The optimal randomisation; ``channel`` is the same, on discrete problems.
     certificate : Certificate
     posteriors : dict of str to array, shape (|V|, m)
         r(v | y) of each view: the multipliers of its information.
@@ -73,37 +73,25 @@ class Solution:
         title: str,
         statement: str,
         sizes: str,
-        channel: Channel | None,
+        release: Any,
         prices: Mapping[str, Any],
+        duals: Mapping[str, Any],
+        posteriors: Mapping[str, np.ndarray],
         log: list[str],
     ) -> None:
         self.certificate = certificate
         self.title, self.statement, self.sizes = title, statement, sizes
-        self.channel = self.release = channel
-        self.log = log
-        program, dual = certificate.program, certificate.dual
+        self.release, self.log = release, log
         self.terms = {name: Enclosure(*ends) for name, ends in certificate.terms.items()}
-        self.duals: dict[str, Any] = {}
-        self.prices = dict(prices)
-        self.posteriors: dict[str, np.ndarray] = {}
-        if dual is None or not dual.objective or certificate.primal is None:
-            return
-        g, _ = program.minorant(dual)
-        nu = program.least(g)[1]
-        self.duals["mass"] = -nu / program.mass
-        self.duals["floor"] = np.maximum(g - nu[:, None], 0.0) / program.mass[:, None]
-        if program.upper is not None:
-            self.duals["cap"] = np.maximum(nu[:, None] - g, 0.0) / program.mass[:, None]
-        for name, aux in program.auxiliaries.items():
-            parts = ("floor", "cap") if aux.kind == "ratio" else ("cap",)
-            for part, values in zip(parts, dual.auxiliaries[name], strict=True):
-                self.duals[f"{name}.{part}"] = np.array(values)
-        for name in program.rows:
-            lam = np.asarray(dual.multipliers[name], float)
-            self.duals[name] = lam.copy() if lam.ndim else float(lam)
-        for view in program.views:
-            log_ratio = program.log_posterior(dual, view)
-            self.posteriors[view] = program.reference(view)[:, None] * np.exp(log_ratio)
+        self.prices, self.duals = dict(prices), dict(duals)
+        self.posteriors = dict(posteriors)
+
+    @property
+    def channel(self) -> Channel | None:
+        """The release of a discrete problem."""
+        if self.release is None or isinstance(self.release, Channel):
+            return self.release
+        raise AttributeError("a Gaussian solution has no channel; its release is .release")
 
     @property
     def status(self) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -20,8 +19,9 @@ import numpy.typing as npt
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.criteria import Criterion, named
 from cvxprivacy.distortion import Distortion
-from cvxprivacy.errors import CertificationError, InputError
+from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.conflict import explained
+from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.information import nat
 from cvxprivacy.programs import (
     Auxiliary,
@@ -36,7 +36,7 @@ from cvxprivacy.programs.channel import tex
 from cvxprivacy.readback import record
 from cvxprivacy.release import Channel
 from cvxprivacy.solution import Solution
-from cvxprivacy.solvers import solve
+from cvxprivacy.solvers import Outcome, solve
 from cvxprivacy.sources import DiscreteSource
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ __all__ = ["ChannelProblem"]
 _SENSE = {"<=": r"\le", "==": "="}
 
 
-class ChannelProblem:
+class ChannelProblem(Problem):
     """A formulation over discrete channels; subclasses state one program each.
 
     Attributes
@@ -320,81 +320,52 @@ class ChannelProblem:
 
     # ---- solving -------------------------------------------------------------------------
 
-    def solve(
-        self,
-        *,
-        method: str = "auto",
-        solver: str = "CLARABEL",
-        accuracy: str = "default",
-        solver_options: Mapping[str, Any] | None = None,
-        verbose: bool = False,
-        certify: bool | str = True,
-    ) -> Solution:
-        """Solve the program and prove the optimum.
+    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
+        return solve(self.program, model=lambda: self.model, **options)
 
-        Parameters
-        ----------
-        method : {"auto", "conic"}
-        solver : str
-            Any installed CVXPY solver with exponential cones.
-        accuracy : {"default", "high"}
-            ``certified`` means a gap of at most 1e-6, or 1e-9, in the unit of the objective
-            (one nat of information; max d − min d of distortion).
-        solver_options : mapping, optional
-            Passed to the solver.
-        verbose : bool
-        certify : {True, "warn", False}
-            What to do without a finite enclosure, or without any feasible release: raise,
-            warn, or return silently.
+    def _explained(self, certificate: Certificate) -> InfeasibleError:
+        return explained(self, certificate)
 
-        Returns
-        -------
-        Solution
-
-        Raises
-        ------
-        InfeasibleError
-            If no release is feasible; it carries the proof.
-        CertificationError
-            If no finite enclosure was proved; it carries the best bounds.
-        """
-        if not isinstance(certify, bool) and certify != "warn":
-            raise InputError("certify", f"{certify!r}", 'use True, "warn" or False')
-        outcome = solve(
-            self.program,
-            method=method,
-            solver=solver,
-            accuracy=accuracy,
-            solver_options=solver_options,
-            verbose=verbose,
-            model=lambda: self.model,
-        )
+    def _solution(self, outcome: Outcome) -> Solution:
         certificate = outcome.certificate
         certificate.table = record(self.source, self.encoder)
-        message = ""
-        if certificate.status == "infeasible" and certify is not False:
-            error = explained(self, certificate)
-            message = str(error)
-            if certify is True:
-                raise error
-        elif certificate.status == "uncertified":
-            message = (
-                f"nothing finite is proved: the value is in [{certificate.lower!r}, "
-                f"{certificate.upper!r}] {self.units}; the solver said: {'; '.join(outcome.log)}"
-            )
-            if certify is True:
-                raise CertificationError(message, certificate)
-        if message and certify == "warn":
-            warnings.warn(message, stacklevel=2)
+        duals, posteriors = self._duals(certificate)
         return Solution(
             certificate,
             title=type(self).__name__,
             statement=self._statement(),
             sizes=self._sizes(),
-            channel=None if certificate.primal is None else self._channel(certificate),
+            release=None if certificate.primal is None else self._channel(certificate),
             prices=self._prices(certificate, outcome.edges),
+            duals=duals,
+            posteriors=posteriors,
             log=outcome.log,
         )
+
+    def _duals(self, certificate: Certificate) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the multipliers of every row, mass and entry bound, and r(v | y) per view."""
+        program, dual = certificate.program, certificate.dual
+        duals: dict[str, Any] = {}
+        posteriors: dict[str, np.ndarray] = {}
+        if dual is None or not dual.objective or certificate.primal is None:
+            return duals, posteriors
+        g, _ = program.minorant(dual)
+        nu = program.least(g)[1]
+        duals["mass"] = -nu / program.mass
+        duals["floor"] = np.maximum(g - nu[:, None], 0.0) / program.mass[:, None]
+        if program.upper is not None:
+            duals["cap"] = np.maximum(nu[:, None] - g, 0.0) / program.mass[:, None]
+        for name, aux in program.auxiliaries.items():
+            parts = ("floor", "cap") if aux.kind == "ratio" else ("cap",)
+            for part, values in zip(parts, dual.auxiliaries[name], strict=True):
+                duals[f"{name}.{part}"] = np.array(values)
+        for name in program.rows:
+            lam = np.asarray(dual.multipliers[name], float)
+            duals[name] = lam.copy() if lam.ndim else float(lam)
+        for view in program.views:
+            log_ratio = program.log_posterior(dual, view)
+            posteriors[view] = program.reference(view)[:, None] * np.exp(log_ratio)
+        return duals, posteriors
 
     def _prices(self, certificate: Certificate, edges: Sequence[str]) -> dict[str, Any]:
         """Return d value / d (number typed) for each number: multipliers times slopes.

@@ -22,9 +22,9 @@ from cvxprivacy.solvers import closed
 if TYPE_CHECKING:
     from cvxprivacy.solvers.conic import ConicModel
 
-__all__ = ["METHODS", "Outcome", "solve"]
+__all__ = ["METHODS", "Outcome", "attempts", "checked", "solve"]
 
-METHODS = ("auto", "conic")
+METHODS = ("auto", "conic", "structured")
 
 _TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 _PLAIN: dict[str, list[dict[str, Any]]] = {
@@ -71,6 +71,32 @@ def attempts(solver: str, accuracy: str) -> Iterator[dict[str, Any]]:
         yield from _PLAIN.get(solver, [{}])
 
 
+def checked(
+    method: str, solver: str, accuracy: str, solver_options: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the options of a solve, or say what is wrong with them."""
+    if method not in METHODS:
+        raise InputError("method", f"{method!r} is unknown", f"use one of {METHODS}")
+    if accuracy not in ("default", "high"):
+        raise InputError("accuracy", f"{accuracy!r} is unknown", 'use "default" or "high"')
+    solver = solver.upper() if isinstance(solver, str) else solver
+    if solver != "CLARABEL":  # which is always there, and CVXPY takes a second to import
+        from cvxprivacy.solvers.conic import installed_solvers
+
+        if solver not in installed_solvers():
+            known = ", ".join(installed_solvers())
+            raise InputError("solver", f"{solver!r} is not installed", f"use one of {known}")
+    if not isinstance(solver_options or {}, Mapping):
+        remedy = "pass a mapping such as {'max_iter': 100}"
+        raise InputError("solver_options", f"{solver_options!r}", remedy)
+    return {
+        "method": method,
+        "solver": solver,
+        "accuracy": accuracy,
+        "solver_options": solver_options,
+    }
+
+
 def solve(
     program: ChannelProgram,
     *,
@@ -96,20 +122,11 @@ def solve(
     model : callable, optional
         Returns the conic model of this program, if one is kept; called only when needed.
     """
-    if method not in METHODS:
-        raise InputError("method", f"{method!r} is unknown", f"use one of {METHODS}")
-    if accuracy not in ("default", "high"):
-        raise InputError("accuracy", f"{accuracy!r} is unknown", 'use "default" or "high"')
-    solver = solver.upper() if isinstance(solver, str) else solver
-    if solver != "CLARABEL":  # which is always there, and CVXPY takes a second to import
-        from cvxprivacy.solvers.conic import installed_solvers
-
-        if solver not in installed_solvers():
-            known = ", ".join(installed_solvers())
-            raise InputError("solver", f"{solver!r} is not installed", f"use one of {known}")
-    if not isinstance(solver_options or {}, Mapping):
-        remedy = "pass a mapping such as {'max_iter': 100}"
-        raise InputError("solver_options", f"{solver_options!r}", remedy)
+    given = checked(method, solver, accuracy, solver_options)
+    solver = given["solver"]
+    if method == "structured":
+        remedy = 'use "auto" or "conic"'
+        raise InputError("method", "structured solves covariance programs only", remedy)
     prover = Prover(program, accuracy)
     log: list[str] = []
     for dual in closed.contradictions(program):

@@ -1,0 +1,93 @@
+"""What every formulation does: solve, prove, and say what happened."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from cvxprivacy.certificates import Certificate
+from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
+from cvxprivacy.solution import Solution
+from cvxprivacy.solvers import Outcome, checked
+
+__all__ = ["Problem"]
+
+
+class Problem:
+    """A formulation; subclasses say which program it is, and what a proof of it means."""
+
+    units: str
+
+    def solve(
+        self,
+        *,
+        method: str = "auto",
+        solver: str = "CLARABEL",
+        accuracy: str = "default",
+        solver_options: Mapping[str, Any] | None = None,
+        verbose: bool = False,
+        certify: bool | str = True,
+    ) -> Any:
+        """Solve the program and prove the optimum.
+
+        Parameters
+        ----------
+        method : {"auto", "conic", "structured"}
+            ``"structured"``, the package's own interior-point method, is for covariance
+            programs.
+        solver : str
+            Any installed CVXPY solver with the cones that the program needs.
+        accuracy : {"default", "high"}
+            ``certified`` means a gap of at most 1e-6, or 1e-9, in the unit of the objective
+            (one nat of information; max d − min d of distortion).
+        solver_options : mapping, optional
+            Passed to the solver.
+        verbose : bool
+        certify : {True, "warn", False}
+            What to do without a finite enclosure, or without any feasible release: raise,
+            warn, or return silently.
+
+        Returns
+        -------
+        Solution
+
+        Raises
+        ------
+        InfeasibleError
+            If no release is feasible; it carries the proof.
+        CertificationError
+            If no finite enclosure was proved; it carries the best bounds.
+        """
+        if not isinstance(certify, bool) and certify != "warn":
+            raise InputError("certify", f"{certify!r}", 'use True, "warn" or False')
+        options = checked(method, solver, accuracy, solver_options)
+        outcome = self._outcome({**options, "verbose": verbose})
+        certificate = outcome.certificate
+        message = ""
+        if certificate.status == "infeasible" and certify is not False:
+            error = self._explained(certificate)
+            message = str(error)
+            if certify is True:
+                raise error
+        elif certificate.status == "uncertified":
+            message = (
+                f"nothing finite is proved: the value is in [{certificate.lower!r}, "
+                f"{certificate.upper!r}] {self.units}; the solver said: {'; '.join(outcome.log)}"
+            )
+            if certify is True:
+                raise CertificationError(message, certificate)
+        if message and certify == "warn":
+            warnings.warn(message, stacklevel=2)
+        return self._solution(outcome)
+
+    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
+        """Run the solvers and the prover."""
+        raise NotImplementedError
+
+    def _explained(self, certificate: Certificate) -> InfeasibleError:
+        """Say in the user's words why nothing is feasible."""
+        raise NotImplementedError
+
+    def _solution(self, outcome: Outcome) -> Solution:
+        raise NotImplementedError
