@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -65,21 +66,22 @@ class Bins:
 
     def number(self, value: nw.Expr) -> nw.Expr:
         """Return how many edges are at or below a value; 0 and ``len(edges)`` are outside."""
-        first, *rest = [(value >= edge).cast(nw.Int64) for edge in self._finite]
-        for term in rest:
-            first = first + term
-        return first + int(self.edges[0] == -math.inf)
+        value = value.cast(nw.Float64).fill_null(0.0)
+        found = (value >= 0).cast(nw.Int64) * 0
+        for edge in self._finite:
+            found = found + (value >= edge).cast(nw.Int64)
+        return found + int(self.edges[0] == -math.inf)
 
     @property
     def _finite(self) -> list[float]:
-        return [e for e in self.edges if math.isfinite(e)] or [0.0]
+        return [e for e in self.edges if math.isfinite(e)]
 
     def named(self, values: Sequence[Any]) -> list[Any]:
         """Return each value's interval, a value outside of all as it is."""
-        labels = self.labels
-        places = np.searchsorted(self.edges, np.array(values, float), side="right") - 1
-        places[places == len(labels)] = -1
-        return [labels[p] if p >= 0 else v for p, v in zip(places, values, strict=True)]
+        labels = [None, *self.labels, None]
+        places = np.searchsorted(self._finite, np.array(values, float), side="right")
+        names = [labels[p + (self.edges[0] == -math.inf)] for p in places]
+        return [v if name is None else name for name, v in zip(names, values, strict=True)]
 
     @classmethod
     def of_width(cls, width: float, least: float, greatest: float) -> Bins:
@@ -88,13 +90,17 @@ class Bins:
         if high - low >= MOST_BINS:
             problem = f"a width of {short(width)} makes {high - low + 1:,} intervals"
             raise InputError("bins", problem, f"make it wider: {MOST_BINS:,} are allowed")
-        high += 1 + (greatest >= (high + 1) * width)  # where the division was rounded
-        low -= least < low * width
-        return cls(tuple(float(k * width) for k in range(low, high + 1)))
+        low, exact = low - 1, Decimal(repr(width))  # 3 × 0.1 is 0.3, as people write it
+        edges = [float(k * exact) for k in range(low, high + 3)]
+        first = max(i for i, edge in enumerate(edges) if edge <= least)
+        last = min(i for i, edge in enumerate(edges) if edge > greatest)
+        return cls(tuple(edges[first : last + 1]))
 
 
 def short(value: float) -> str:
     """Return a number as people write it."""
+    if not math.isfinite(value):
+        return repr(value)
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 

@@ -41,7 +41,7 @@ def array(
     """
     try:
         found = np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(argument, f"not numbers ({error})", remedy) from None
     if (axes is not None and found.ndim not in axes) or (axes is not None and not found.size):
         raise InputError(argument, f"shape {found.shape}", remedy)

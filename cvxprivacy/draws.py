@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class Draws:
             remedy = "pass a whole number ≥ 0 or a numpy.random.Generator"
             raise InputError("seed", f"{seed!r} ({error})", remedy, value=seed) from None
         self.key = self.generator.bytes(32) if keyed else None
+        self._start = self.generator.bit_generator.state
+        self._given = isinstance(seed, np.random.Generator)
 
     def __call__(self, size: int, names: Sequence[Any] | None, first: int = 0) -> np.ndarray:
         """Return ``size`` numbers; ``names`` of the records if they have any."""
@@ -42,10 +44,11 @@ class Draws:
         found = np.empty(size)
         seen: dict[bytes, int] = {}
         for i, name in enumerate(names):
-            if name is None:
+            if _gone(name):
                 remedy = "name every record"
                 raise InputError("row_id", "a missing name", remedy, where=first + i)
-            text = str(int(name) if isinstance(name, float) and name == int(name) else name)
+            whole = isinstance(name, float) and name.is_integer()
+            text = str(int(name) if whole else name)
             digest = hashlib.blake2b(text.encode(), digest_size=8, key=self.key).digest()
             if seen.setdefault(digest, i) != i:
                 raise InputError(
@@ -64,14 +67,34 @@ class Draws:
             return [self] * count
         return [Draws(child, keyed=False) for child in self.generator.spawn(count)]
 
-    def repeatable(self) -> Callable[[], Draws]:
-        """Return a maker of draws that start over from here each time."""
-        state = self.generator.bit_generator.state
-        key, kind = self.key, type(self.generator.bit_generator)
+    def lasting(self) -> Draws:
+        """Return draws for what is computed later, perhaps twice: see :meth:`afresh`.
 
-        def again() -> Draws:
-            draws = Draws(np.random.Generator(kind()), keyed=False)
-            draws.generator.bit_generator.state, draws.key = state, key
-            return draws
+        A generator that was given moves on, so that its next release draws other numbers.
+        """
+        found = self.afresh()
+        if self._given:
+            source = self.generator.bit_generator
+            source.state = source.jumped().state if hasattr(source, "jumped") else found.state()
+        return found
 
-        return again
+    def state(self) -> Any:
+        """Return another state, far from this one."""
+        kind = type(self.generator.bit_generator)
+        return kind(self.generator.integers(2**63, size=4)).state
+
+    def afresh(self) -> Draws:
+        """Return the same draws from their start."""
+        kind = type(self.generator.bit_generator)
+        found = Draws(np.random.Generator(kind()), keyed=False)
+        found.generator.bit_generator.state = found._start = self._start
+        found.key, found._given = self.key, self._given
+        return found
+
+
+def _gone(name: Any) -> bool:
+    """Tell whether a name is missing: None, NaN, NaT or NA."""
+    try:
+        return name is None or bool(name != name)
+    except TypeError:
+        return True

@@ -20,7 +20,17 @@ import numpy.typing as npt
 from cvxprivacy.bins import Bins, bins_of, short
 from cvxprivacy.errors import InputError
 
-__all__ = ["Coding", "Counts", "cell", "listed", "narwhal", "palette", "plain"]
+__all__ = [
+    "Coding",
+    "Counts",
+    "absent",
+    "cell",
+    "collected",
+    "listed",
+    "narwhal",
+    "palette",
+    "plain",
+]
 
 MOST_LEVELS = 10_000  # of a column, or of the cells of several
 MOST_CELLS = 1_000_000
@@ -97,6 +107,11 @@ class Coding:
     missing: str = "refuse"
     reading: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.missing not in _MISSING:
+            remedy = f"use one of {', '.join(map(repr, _MISSING))}"
+            raise InputError("missing", f"{self.missing!r} is unknown", remedy, value=self.missing)
+
     @property
     def columns(self) -> list[str]:
         """W's columns, then X's, then Z's."""
@@ -117,9 +132,6 @@ class Coding:
         """Check the columns named against a frame, and settle the edges of its bins."""
         groups = {"sensitive": listed(sensitive, "sensitive"), "key": listed(key, "key")}
         groups["side"] = () if side is None else listed(side, "side")
-        if missing not in _MISSING:
-            remedy = f"use one of {', '.join(map(repr, _MISSING))}"
-            raise InputError("missing", f"{missing!r} is unknown", remedy, value=missing)
         lazy = narwhal(frame).lazy()
         known = _columns(lazy)
         used: list[str] = []
@@ -140,24 +152,23 @@ class Coding:
             if name not in used:
                 problem = f"column {name!r} is neither key, sensitive nor side"
                 raise InputError("bins", problem, f"use one of {used}", value=name)
-            if not lazy.collect_schema()[name].is_numeric():
-                problem = f"column {name!r} is {lazy.collect_schema()[name]}, not numbers"
-                raise InputError("bins", problem, "convert it, or drop its bins", value=name)
         ends: dict[str, Any] = {}
+        roles = groups["key"], groups["sensitive"], groups["side"]
+        anything = dict.fromkeys(wanted, Bins((-math.inf, math.inf)))
+        cls(*roles, weights=weights, bins=anything).known(lazy, used)
         if wanted:
             asked = []
             for i, name in enumerate(wanted):
                 value = nw.col(name)
-                seen = nw.when(~_absent(lazy, name)).then(value)
+                seen = nw.when(~absent(lazy, name)).then(value)
                 asked += [seen.min().alias(f"least{i}"), seen.max().alias(f"most{i}")]
-            found = lazy.select(asked).collect()
+            found = collected(lambda: lazy.select(asked))
             ends = {name: plain(found[name])[0] for name in found.columns}
         made = {
             name: bins_of(name, spec, ends[f"least{i}"], ends[f"most{i}"])
             for i, (name, spec) in enumerate(wanted.items())
         }
-        w, x, z = groups["sensitive"], groups["key"], groups["side"]
-        return cls(x, w, z, weights=weights, bins=made, missing=missing)
+        return cls(*roles, weights=weights, bins=made, missing=missing)
 
     # ---- counting ------------------------------------------------------------------------
 
@@ -171,30 +182,36 @@ class Coding:
             negative or missing, no records, or more cells than any program could use.
         """
         lazy = narwhal(frame).lazy()
-        absent, kept = self._surveyed(lazy)
-        lazy = self._present(lazy) if self.missing == "drop" else lazy
+        absent, kept, most = self._surveyed(lazy, frame)
         coded = {f"c{i}": self._code(lazy, name) for i, name in enumerate(self.columns)}
         weight = None if self.weights is None else nw.col(self.weights).cast(nw.Float64)
         sums = [nw.len().alias("records")]
         extra = {}
         if weight is not None:
-            extra = {"weight": weight, "square": weight * weight}
+            extra = {"weight": weight, "square": (weight / most) * (weight / most)}
             sums += [nw.col("weight").sum(), nw.col("square").sum()]
-        table = lazy.select(**coded, **extra).group_by(*coded).agg(*sums)
-        try:
-            found = table.head(MOST_CELLS + 1).collect()
-        except TypeError as error:  # a column of lists, say
-            remedy = "use columns of strings, numbers or categories"
-            raise InputError("frame", f"cannot be counted ({error})", remedy) from None
+        counted = self._present(lazy) if self.missing == "drop" else lazy
+        found = collected(
+            lambda: (
+                counted.select(**coded, **extra).group_by(*coded).agg(*sums).head(MOST_CELLS + 1)
+            )
+        )
         if len(found) > MOST_CELLS:
             remedy = "bin numbers with bins=, or name fewer columns"
             raise InputError("key", f"more than {MOST_CELLS:,} observed cells", remedy)
         values = {
             name: self._read(name, plain(found[f"c{i}"])) for i, name in enumerate(self.columns)
         }
-        levels = {n: _levels(set(v), _order(self, lazy, frame, n)) for n, v in values.items()}
+        try:
+            levels = {n: _levels(set(v), _order(self, lazy, frame, n)) for n, v in values.items()}
+        except TypeError as error:
+            remedy = "use columns of strings, numbers or categories"
+            raise InputError("frame", f"cannot be counted ({error})", remedy) from None
         masses = np.array(plain(found["records" if weight is None else "weight"]), float)
         squares = masses.sum() if weight is None else float(sum(plain(found["square"])))
+        total = masses.sum() if weight is None else float((masses / most).sum())
+        if not squares:
+            raise InputError("weights", "all weights are zero", "pass weights of the records left")
         groups = [g for g in (self.sensitive, self.key, self.side) if g]
         cells = [
             tuple(cell([values[name][i] for name in group]) for group in groups)
@@ -211,40 +228,37 @@ class Coding:
             cells,
             masses,
             records=kept,
-            effective=float(masses.sum() ** 2 / squares) if squares else 0.0,
+            effective=float(total**2 / squares),
             levels=levels,
             dropped=absent if self.missing == "drop" else 0,
         )
 
-    def _surveyed(self, lazy: nw.LazyFrame[Any]) -> tuple[int, int]:
-        """Return how many records miss a value, and how many count; refuse what cannot be."""
+    def _surveyed(self, lazy: nw.LazyFrame[Any], frame: Any) -> tuple[int, int, float]:
+        """Return how many records miss a value, how many count, and the greatest weight.
+
+        What cannot be counted is refused.
+        """
+        self.known(lazy, [*self.columns, *([] if self.weights is None else [self.weights])])
         names = self.columns
         asked = [nw.len().alias("records")]
         for i, name in enumerate(names):
-            asked.append(_absent(lazy, name).cast(nw.Int64).sum().alias(f"absent{i}"))
+            asked.append(absent(lazy, name).cast(nw.Int64).sum().alias(f"absent{i}"))
             if name not in self.bins:
                 asked.append(nw.col(name).n_unique().alias(f"levels{i}"))
             else:
                 edges = self.bins[name]
                 code = edges.number(nw.col(name))
-                out = ((code == 0) | (code == len(edges.edges))) & ~_absent(lazy, name)
+                out = ((code == 0) | (code == len(edges.edges))) & ~absent(lazy, name)
                 asked.append(out.cast(nw.Int64).sum().alias(f"outside{i}"))
-        none = ~_absent(lazy, names[0])
+        none = ~absent(lazy, names[0])
         for name in names[1:]:
-            none = none & ~_absent(lazy, name)
+            none = none & ~absent(lazy, name)
         asked.append(none.cast(nw.Int64).sum().alias("whole"))
         if self.weights is not None:
-            if not lazy.collect_schema()[self.weights].is_numeric():
-                problem = f"column {self.weights!r} is not numbers"
-                raise InputError("weights", problem, "name a column of numbers", value=self.weights)
             weight = nw.col(self.weights)
-            bad = (weight < 0) | _absent(lazy, self.weights) | (weight > 1e300)
+            bad = (weight < 0) | absent(lazy, self.weights) | (weight > 1e300)
             asked += [bad.cast(nw.Int64).sum().alias("bad"), weight.max().alias("most")]
-        try:
-            found = lazy.select(asked).collect()
-        except TypeError as error:
-            remedy = "use columns of strings, numbers or categories"
-            raise InputError("frame", f"cannot be counted ({error})", remedy) from None
+        found = collected(lambda: lazy.select(asked))
         said = {name: plain(found[name])[0] or 0 for name in found.columns}
         records = int(said["records"])
         if not records:
@@ -254,7 +268,7 @@ class Coding:
             if said[f"absent{i}"] and self.missing == "refuse":
                 problem = f"{int(said[f'absent{i}']):,} missing values in column {name!r}"
                 remedy = 'pass missing="level" (a letter of their own) or missing="drop"'
-                raise InputError(argument, problem, remedy, where=_first(lazy, name))
+                raise InputError(argument, problem, remedy, where=_first(frame, name))
             if said.get(f"levels{i}", 0) > MOST_LEVELS:
                 problem = f"column {name!r} has {int(said[f'levels{i}']):,} different values"
                 remedy = "give it bins (a width, or edges) if it is a number, or leave it out"
@@ -273,7 +287,23 @@ class Coding:
         if not kept:
             remedy = 'pass missing="level", or name other columns'
             raise InputError("missing", "every record misses a value", remedy)
-        return records - int(said["whole"]), kept
+        return records - int(said["whole"]), kept, float(said.get("most", 1.0))
+
+    def known(self, lazy: nw.LazyFrame[Any], names: Sequence[str]) -> None:
+        """Refuse a table that lacks a column, or has text where numbers are needed."""
+        schema = lazy.collect_schema()
+        for name in names:
+            if name not in schema.names():
+                said = ", ".join(schema.names())
+                raise InputError("frame", f"no column {name!r}", f"there are {said}", value=name)
+            if (name in self.bins or name == self.weights) and not schema[name].is_numeric():
+                argument = "weights" if name == self.weights else "bins"
+                problem = f"column {name!r} is {schema[name]}, not numbers"
+                raise InputError(argument, problem, "convert it to numbers", value=name)
+            if schema[name].is_nested():
+                remedy = "use columns of strings, numbers or categories"
+                problem = f"column {name!r} is {schema[name]}, which cannot be counted"
+                raise InputError("frame", problem, remedy, value=name)
 
     def _argument(self, name: str) -> str:
         roles = {"sensitive": self.sensitive, "key": self.key, "side": self.side}
@@ -281,14 +311,14 @@ class Coding:
 
     def _present(self, lazy: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         for name in self.columns:
-            lazy = lazy.filter(~_absent(lazy, name))
+            lazy = lazy.filter(~absent(lazy, name))
         return lazy
 
     def _code(self, lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
         value = nw.col(name)
         if name in self.bins:
             value = self.bins[name].number(value)
-        return nw.when(~_absent(lazy, name)).then(value) if name in self.bins else value
+        return nw.when(~absent(lazy, name)).then(value) if name in self.bins else value
 
     def _read(self, name: str, values: list[Any]) -> list[Any]:
         """Name the numbers of bins; those outside are kept as numbers, which no letter is."""
@@ -323,9 +353,12 @@ class Coding:
         """Return the distinct letters of groups of columns, found in the frame's engine."""
         lazy = narwhal(frame).lazy()
         names = [name for group in groups for name in group]
+        self.known(lazy, names)
         coded = {f"c{i}": self._code(lazy, name) for i, name in enumerate(names)}
-        found = lazy.select(**coded).group_by(*coded).agg(nw.len().alias("records"))
-        table = found.head(MOST_CELLS + 1).collect()
+        size = nw.len().alias("records")
+        table = collected(
+            lambda: lazy.select(**coded).group_by(*coded).agg(size).head(MOST_CELLS + 1)
+        )
         columns = {n: self._read(n, plain(table[f"c{i}"])) for i, n in enumerate(names)}
         parts = [
             [cell([columns[name][i] for name in group]) for group in groups]
@@ -350,10 +383,13 @@ class Coding:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Coding:
         """Return what :meth:`to_dict` wrote."""
+        names = {role: data[role] for role in ("key", "sensitive", "side")}
+        named = all(isinstance(name, str) for group in names.values() for name in group)
+        listed = all(isinstance(group, list) for group in names.values()) and names["key"]
+        if not (named and listed and isinstance(data["weights"], str | None)):
+            raise ValueError(f"columns {names}")
         return cls(
-            key=tuple(data["key"]),
-            sensitive=tuple(data["sensitive"]),
-            side=tuple(data["side"]),
+            **{role: tuple(group) for role, group in names.items()},
             weights=data["weights"],
             bins={name: Bins(tuple(float(e) for e in edges)) for name, edges in data["bins"]},
             missing=data["missing"],
@@ -382,12 +418,13 @@ def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     remedy = "pass a pandas, polars or pyarrow frame, a DuckDB relation or a Dask frame"
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return frame
-    if hasattr(frame, "set_axis"):  # pandas, where a column may have any name, and twice
+    pandas = hasattr(frame, "set_axis")
+    if pandas or hasattr(frame, "npartitions"):  # where a column may have any name, and twice
         names = [str(name) for name in frame.columns]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InputError("frame", f"two columns are called {twice!r}", "give each its own name")
-        if names != list(frame.columns):
+        if pandas and names != list(frame.columns):
             frame = frame.set_axis(names, axis=1)
     try:
         return nw.from_native(frame)
@@ -425,21 +462,30 @@ def _columns(lazy: nw.LazyFrame[Any]) -> list[str]:
     return list(lazy.collect_schema().names())
 
 
-def _absent(lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
+def absent(lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
+    """Return whether a value is missing; NaN is."""
     value = nw.col(name)
     if lazy.collect_schema()[name].is_float():
         return value.is_null() | value.is_nan()
     return value.is_null()
 
 
-def _first(lazy: nw.LazyFrame[Any], name: str) -> int | None:
+def _first(frame: Any, name: str) -> int | None:
     """Return the first row without a value, where rows are in memory and have an order."""
+    seen = narwhal(frame)
+    return plain(seen[name]).index(None) if isinstance(seen, nw.DataFrame) else None
+
+
+def collected(asked: Callable[[], nw.LazyFrame[Any]]) -> nw.DataFrame[Any]:
+    """Return what an engine counts, or say that it cannot."""
     try:
-        frame = nw.to_native(lazy)
-        eager = nw.from_native(frame, eager_only=True)
-    except TypeError:
-        return None
-    return plain(eager[name]).index(None)
+        return asked().collect()
+    except (MemoryError, InputError):
+        raise
+    except Exception as error:  # each engine has its own; a column of lists, say
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        remedy = "use columns of strings, numbers or categories"
+        raise InputError("frame", f"cannot be counted ({said[0]})", remedy) from None
 
 
 def _order(coding: Coding, lazy: nw.LazyFrame[Any], frame: Any, name: str) -> list[Any] | None:
@@ -449,8 +495,10 @@ def _order(coding: Coding, lazy: nw.LazyFrame[Any], frame: Any, name: str) -> li
     dtype = lazy.collect_schema()[name]
     if isinstance(dtype, nw.Enum):
         return list(dtype.categories)
-    if isinstance(dtype, nw.Categorical) and hasattr(frame, "set_axis"):  # pandas, unordered
-        return list(frame[name].dtype.categories)
+    if isinstance(dtype, nw.Categorical) and hasattr(frame, "combine_chunks"):  # pyarrow
+        column = frame[name].unify_dictionaries()
+        if column.type.ordered and column.num_chunks:
+            return list(column.chunk(0).dictionary.to_pylist())
     return None
 
 
@@ -469,15 +517,16 @@ def _levels(found: set[Any], order: list[Any] | None) -> list[Any]:
 def palette(letters: Sequence[Any], like: nw.Series[Any]) -> nw.Series[Any]:
     """Return letters as a series of the type of ``like``, or of their own where it has no room."""
     native, made = nw.to_native(like), list(letters)
+    if isinstance(like.dtype, nw.Decimal):
+        made = [v if v is None or isinstance(v, str) else Decimal(str(v)) for v in made]
     tries: list[Callable[[], Any]]
     if like.implementation.is_pandas_like():
         import pandas as pd
 
-        tries = [
-            lambda: pd.Series(made, dtype=object).astype(native.dtype),
-            lambda: pd.Series(made),
-        ]
-        tries.append(lambda: pd.Series(made, dtype=object))
+        own = pd.Series(made, dtype=object)
+        tries = [lambda: own.astype(native.dtype)]
+        tries += [] if None in made else [lambda: pd.Series(made)]  # which makes None NaN
+        tries.append(lambda: own)
     elif like.implementation.is_pyarrow():
         import pyarrow as pa
 
@@ -492,7 +541,7 @@ def palette(letters: Sequence[Any], like: nw.Series[Any]) -> nw.Series[Any]:
     for attempt in tries:
         try:
             series = nw.from_native(attempt(), series_only=True)
-            if plain(series) == made:
+            if plain(series) == list(letters):
                 return series
         except Exception as error:
             refused = error

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
+
+import numpy as np
 
 from cvxprivacy.errors import InputError
 
 __all__ = ["read", "written"]
 
 
-def written(label: Any) -> Any:
+def written(label: Any, *, lenient: bool = False) -> Any:
     """Return a label for JSON: a tuple as a list, a date as ``{"date": "2026-11-21"}``.
+
+    Parameters
+    ----------
+    lenient : bool
+        Write a label that JSON cannot hold as text, which :func:`read` refuses.
 
     Raises
     ------
     InputError
         For a label that JSON cannot hold.
     """
+    if isinstance(label, np.generic):
+        label = label.item()
     if isinstance(label, tuple):
-        return [written(part) for part in label]
-    if isinstance(label, datetime):
+        return [written(part, lenient=lenient) for part in label]
+    if isinstance(label, datetime) and datetime.fromisoformat(label.isoformat()[:26]) == label:
         return {"datetime": label.isoformat()}
-    if isinstance(label, date):
+    if isinstance(label, date) and not isinstance(label, datetime):
         return {"date": label.isoformat()}
-    if label is None or isinstance(label, str | bool | int | float):
+    if isinstance(label, float) and not math.isfinite(label):
+        return {"float": repr(label)}
+    if isinstance(label, str):
+        kept = label.encode("utf-8", "replace").decode() == label  # half a surrogate pair is not
+        if kept:
+            return label
+    elif label is None or isinstance(label, bool | int | float):
         return label
+    if lenient:
+        return {"other": repr(label)}
     problem = f"the label {label!r} is a {type(label).__name__}"
     raise InputError("labels", problem, "use text, numbers or dates in the table", value=label)
 
@@ -34,5 +53,7 @@ def read(label: Any) -> Any:
     """Return what :func:`written` was given."""
     if isinstance(label, dict):
         ((kind, text),) = label.items()
-        return {"datetime": datetime, "date": date}[kind].fromisoformat(text)
+        known: dict[str, Callable[[str], Any]] = {"float": float}
+        known |= {"datetime": datetime.fromisoformat, "date": date.fromisoformat}
+        return known[kind](text)
     return tuple(read(part) for part in label) if isinstance(label, list) else label

@@ -26,7 +26,7 @@ def record(source: DiscreteSource, encoder: str) -> dict[str, Any] | None:
         **source.coding.to_dict(),
         "encoder": encoder,
         "records": source.records,
-        "letters": [[written(label) for label in axis] for axis in letters],
+        "letters": [[written(label, lenient=True) for label in axis] for axis in letters],
     }
 
 
@@ -44,7 +44,7 @@ def coding_of(document: Mapping[str, Any]) -> Coding:
         raise InputError("table", "the proof's law was not counted from a table", remedy)
     try:
         return Coding.from_dict(table)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         remedy = "pass a proof that this package wrote"
         raise InputError("table", f"no record of a table ({error})", remedy) from None
 
@@ -69,6 +69,7 @@ def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
     """
     coding, table = coding_of(document), document["table"]
     try:
+        same = table["records"]
         levels = [[read(label) for label in axis] for axis in table["letters"]]
         source = DiscreteSource.from_coding(frame, coding, levels)
         program = document["program"]
@@ -76,11 +77,12 @@ def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
         atoms = source.atoms(table["encoder"])
     except InputError as error:
         return [str(error)]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"no record of a table: {type(error).__name__}: {error}"]
     found = []
-    if source.records != table["records"]:
-        found.append(f"{source.records:,} records, where the proof has {table['records']:,}")
+    if source.records != same:
+        had = f"{same:,}" if isinstance(same, int) else repr(same)
+        found.append(f"{source.records:,} records, where the proof has {had}")
     if atoms.law.shape != law.shape or not np.array_equal(atoms.w_of, labels):
         found.append("the letters that occur are not those of the proof")
         return found
@@ -91,8 +93,8 @@ def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
         w = source.w[atoms.alive_w[atoms.w_of[atom, s]]]
         x = source.x[atoms.x_of[s]]
         found.append(
-            f"{int((off > slack).sum()):,} cells differ: {atoms.law[atom, s]:g} records with "
+            f"{int((off > slack).sum()):,} cells differ: {atoms.law[atom, s]:,.15g} records with "
             f"{source.names[0]} = {w!r} and {source.names[1]} = {x!r}, where the proof has "
-            f"{law[atom, s]:g}"
+            f"{law[atom, s]:,.15g}"
         )
     return found

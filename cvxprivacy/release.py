@@ -75,6 +75,16 @@ class Channel:
             raise InputError("matrix", f"the row sums to {total!r}", remedy, where=row, value=total)
         if encoder not in ("x", "wx"):
             raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
+        if coding is not None:
+            groups = [coding.key] if encoder == "x" else [coding.sensitive, coding.key]
+            letters = [("inputs", label, i, groups) for i, label in enumerate(self.inputs)]
+            letters += [("outputs", y, i, [coding.key]) for i, y in enumerate(self.outputs)]
+            for argument, label, i, parts in letters:
+                if not _fits(label, parts):
+                    names = ", ".join(map(str, parts))
+                    problem = f"{label!r} is no letter of the columns {names}"
+                    remedy = "pass one value per column, in a tuple where there are several"
+                    raise InputError(argument, problem, remedy, where=i, value=label)
         k.flags.writeable = False
         self.matrix, self.coding, self.encoder = k, coding, encoder
         self.p_input = None
@@ -82,7 +92,11 @@ class Channel:
             self.p_input = array(p_input, "p_input", "pass one mass per input", axes=(1,))
         self.arbitrary = np.zeros(len(k), bool)
         if arbitrary is not None:
-            self.arbitrary = np.asarray(arbitrary, bool)
+            marks = np.asarray(arbitrary)
+            if not np.isin(marks, (0, 1)).all():
+                problem = f"{marks.dtype} entries"
+                raise InputError("arbitrary", problem, "pass one boolean per input")
+            self.arbitrary = marks.astype(bool)
         for argument, given in (("p_input", self.p_input), ("arbitrary", self.arbitrary)):
             if given is not None and given.shape != (len(k),):
                 problem = f"shape {given.shape}"
@@ -221,10 +235,10 @@ class Channel:
         drawn = self.drawn(self.rows(items), draws, None if row_id is None else _items(row_id))
         if not named:
             return self._outputs[drawn]
-        if hasattr(values, "to_frame") and hasattr(values, "set_axis"):  # pandas
-            chosen = self._outputs[drawn]
-            return type(values)(chosen, index=values.index, name=values.name)
-        return nw.to_native(palette(self.outputs, series)[drawn].alias(series.name))
+        chosen = nw.to_native(palette(self.outputs, series)[drawn])
+        if hasattr(values, "set_axis"):  # pandas
+            return chosen.set_axis(values.index).rename(values.name)
+        return nw.to_native(nw.from_native(chosen, series_only=True).alias(series.name))
 
     def rows(self, items: Sequence[Any], first: int = 0) -> npt.NDArray[np.int64]:
         """Return each input's row of the matrix; ``first`` is the number of the first record."""
@@ -287,6 +301,10 @@ class Channel:
             if len(known) != parts:
                 problem = f"{len(known)} columns where an input has {parts}"
                 raise InputError("values", problem, "pass the key columns alone, in their order")
+            for i, label in enumerate(self.outputs):
+                if not _fits(label, [known]):
+                    problem = f"{label!r} is no letter of the columns {', '.join(known)}"
+                    raise InputError("outputs", problem, "name the columns in coding=", where=i)
             return [list(known)], list(known)
         groups: list[Sequence[str]] = [self.coding.key]
         if self.encoder == "wx":
@@ -306,8 +324,7 @@ class Channel:
         """Return each released column's letters, one per output, in the column's own type."""
         rows: list[Any] = [y if len(columns) > 1 else (y,) for y in self.outputs]
         return [
-            (palette([y[i] for y in rows], column), column.name)
-            for i, column in enumerate(columns)
+            (palette([y[i] for y in rows], column), column.name) for i, column in enumerate(columns)
         ]
 
     def _id(self, row_id: Any, known: Sequence[str]) -> str:
@@ -388,7 +405,7 @@ class Channel:
         except OSError as error:
             problem = f"{os.fspath(path)!r} cannot be read ({error.strerror})"
             raise InputError("path", problem, "pass a file that exists") from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
             problem = f"{os.fspath(path)!r} is no channel ({said})"
             raise InputError("path", problem, "pass a file that Channel.save wrote") from None
@@ -406,8 +423,9 @@ class Channel:
     def to_sdcmicro(self, path: str | os.PathLike[str], *, separator: str = "|") -> Path:
         """Write the matrix as CSV for ``sdcMicro::pram(pd=)`` of R.
 
-        There, ``pd <- as.matrix(read.csv(path, row.names=1, check.names=FALSE))``, with the
-        variable coded as ``factor(x, levels=rownames(pd))``.  Letters of several columns are
+        There, ``pd <- as.matrix(read.csv(path, check.names=FALSE)[-1])`` and
+        ``rownames(pd) <- colnames(pd)``, with the variable coded as
+        ``factor(x, levels=rownames(pd))``.  Letters of several columns are
         joined by ``separator``, as R's ``paste(sep="|")`` does.
 
         Raises
@@ -426,11 +444,21 @@ class Channel:
             raise InputError("separator", f"two letters read {twice!r}", "pass another separator")
         columns = [self.outputs.index(x) for x in self.inputs]
         with whole_file(path) as file:
-            writer = csv.writer(file, lineterminator="\n")
+            writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
             writer.writerow(["", *names])
             for name, row in zip(names, self.matrix[:, columns].tolist(), strict=True):
                 writer.writerow([name, *row])
         return Path(path)
+
+
+def _fits(label: Any, groups: Sequence[Sequence[str]]) -> bool:
+    """Tell whether a label has one value per column of each group."""
+    if len(groups) > 1:
+        many = isinstance(label, tuple) and len(label) == len(groups)
+        return many and all(_fits(x, [g]) for x, g in zip(label, groups, strict=True))
+    if len(groups[0]) == 1:
+        return not isinstance(label, tuple)
+    return isinstance(label, tuple) and len(label) == len(groups[0])
 
 
 def _items(values: Any) -> list[Any]:

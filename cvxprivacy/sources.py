@@ -222,10 +222,11 @@ class DiscreteSource:
         if levels is None:
             levels = [counts.ordered(group, axis) for axis, group in enumerate(groups)]
         places = [{label: i for i, label in enumerate(level)} for level in levels]
-        law = np.zeros([len(level) for level in levels])
-        if law.size > MOST_CELLS * 20:
-            problem = f"a law of {' × '.join(map(str, law.shape))} cells"
+        shape = [len(level) for level in levels]
+        if math.prod(shape) > MOST_CELLS * 20:
+            problem = f"a law of {' × '.join(map(str, shape))} cells"
             raise InputError("key", problem, "bin numbers, or name fewer columns")
+        law = np.zeros(shape)
         for letters, mass in zip(counts.cells, counts.masses, strict=True):
             for place, letter, group in zip(places, letters, groups, strict=True):
                 if letter not in place:

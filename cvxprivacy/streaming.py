@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.frames import Coding, narwhal
+from cvxprivacy.frames import Coding, absent, narwhal
 
 if TYPE_CHECKING:
     from cvxprivacy.draws import Draws
@@ -36,8 +36,9 @@ def streamed(
     if row_id is not None:
         row_id = channel._id(row_id, known)
         name = nw.col(row_id)
+        gone = absent(frame, row_id)
         asked = frame.select(
-            (nw.len() - name.n_unique()).alias("twice"), name.is_null().any().alias("missing")
+            (nw.len() - name.n_unique()).alias("twice"), gone.any().alias("missing")
         ).collect()
         if asked["twice"].to_list()[0] or asked["missing"].to_list()[0]:
             problem = f"column {row_id!r} names some records alike, or not at all"
@@ -72,19 +73,23 @@ def _from_duckdb(
 ) -> Any:
     import pyarrow as pa
 
-    reader = relation.to_arrow_reader(BATCH)
-    empty = reader.schema.empty_table()
+    empty = relation.limit(0).to_arrow_table()
 
     def released(table: Any, first: int) -> Any:
         return channel.released(narwhal(table), table, draws, row_id, first=first)  # type: ignore[arg-type]
 
     schema = released(empty, 0).schema
 
+    records = relation.count("*").fetchall()[0][0]
+
     def batches() -> Iterator[Any]:
-        first = 0
+        first, reader = 0, relation.to_arrow_reader(BATCH)  # opened when it is read
         for batch in reader:
             yield from released(pa.Table.from_batches([batch]), first).cast(schema).to_batches()
             first += len(batch)
+        if first != records:
+            problem = f"{first:,} of {records:,} records came: the connection was used meanwhile"
+            raise InputError("values", problem, "read the release before you query again")
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -101,14 +106,14 @@ def _from_polars(
 ) -> Any:
     from polars.io.plugins import register_io_source
 
-    again = draws.repeatable()
+    draws = draws.lasting()
     empty = lazy.collect_schema().to_frame()
-    schema = channel.released(narwhal(empty), empty, again(), row_id).schema  # type: ignore[arg-type]
+    schema = channel.released(narwhal(empty), empty, draws.afresh(), row_id).schema  # type: ignore[arg-type]
 
     def batches(
         columns: list[str] | None, predicate: Any, rows: int | None, size: int | None
     ) -> Iterator[Any]:
-        first, left, drawn = 0, rows, again()
+        first, left, drawn = 0, rows, draws.afresh()
         for batch in _polars_batches(lazy):
             whole = channel.released(narwhal(batch), batch, drawn, row_id, first=first)  # type: ignore[arg-type]
             first += len(whole)
@@ -138,9 +143,12 @@ def _from_dask(
     from dask.delayed import delayed
 
     def released(part: Any, own: Draws) -> Any:
-        return channel.released(narwhal(part), part, own, row_id)  # type: ignore[arg-type]
+        done = channel.released(narwhal(part), part, own.afresh(), row_id)  # type: ignore[arg-type]
+        return done.astype(types)
 
-    meta = released(frame._meta, draws.repeatable()())
+    types: dict[str, Any] = {}
+    meta = released(frame._meta, draws)
+    types = {name: meta[name].dtype for name in outputs}  # partitions may have their own
     parts = frame.to_delayed()
     made = [
         delayed(released)(part, own)

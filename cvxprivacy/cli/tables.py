@@ -215,7 +215,7 @@ class ParquetTable:
 
         assert channel.coding is not None
         relation: Any = self.relation
-        records = relation.count("*").fetchone()[0]
+        records = relation.count("*").fetchall()[0][0]
         if channel.coding.missing == "drop":
             quoted = ['"' + name.replace('"', '""') + '"' for name in used]
             relation = relation.filter(" AND ".join(f"{name} IS NOT NULL" for name in quoted))

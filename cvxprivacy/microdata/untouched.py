@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxprivacy.bins import Bins
 from cvxprivacy.errors import InputError
-from cvxprivacy.frames import Coding, narwhal, plain
+from cvxprivacy.frames import Coding, absent, collected, narwhal, plain
 from cvxprivacy.sources import DiscreteSource
 
 __all__ = ["Leak", "untouched"]
@@ -81,7 +81,11 @@ def untouched(
     schema = lazy.collect_schema()
     left = [n for n in schema.names() if n not in (*coding.columns, coding.weights)]
     found = []
+    coding.known(lazy, coding.sensitive)
     for name in left if columns is None else columns:
+        if name not in schema.names():
+            said = ", ".join(schema.names())
+            raise InputError("columns", f"no column {name!r}", f"there are {said}", value=name)
         found.append(_leak(frame, lazy, schema[name], coding, name, units))
         if progress is not None:
             progress(1)
@@ -93,16 +97,18 @@ def _leak(
 ) -> Leak:
     asked = [nw.len().alias("records"), nw.col(name).n_unique().alias("values")]
     if dtype.is_numeric():
-        asked += [nw.col(name).min().alias("least"), nw.col(name).max().alias("most")]
+        there = nw.when(~absent(lazy, name)).then(nw.col(name))
+        asked += [there.min().alias("least"), there.max().alias("most")]
     try:
-        seen = lazy.select(asked).collect()
-    except TypeError:  # a column of lists, say
+        seen = collected(lambda: lazy.select(asked))
+    except InputError:  # a column of lists, say
         return Leak(name, None, None, 0)
     said = {key: plain(seen[key])[0] for key in seen.columns}
     values, bins = int(said["values"]), dict(coding.bins)
     many = values * FEW > int(said["records"])
-    if many and dtype.is_numeric() and said["least"] is not None and said["least"] < said["most"]:
-        least, most = float(said["least"]), float(said["most"])
+    least, most = said.get("least"), said.get("most")
+    if many and least is not None and most is not None and least < most:
+        least, most = float(least), float(most)
         edges = np.linspace(least, most, PARTS + 1)[:-1]
         if not np.isfinite(edges).all():
             return Leak(name, None, None, values)
