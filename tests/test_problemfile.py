@@ -962,11 +962,11 @@ kind = "PreserveMean"
 kind = "PreserveMean"
 values = [1, 2] # here
 
->> criteria[1]: cannot be used (OverflowError
+>> criteria[1].values: inf is not finite
 @head @source @years @first
-[[criteria]] # here
+[[criteria]]
 kind = "PreserveMean"
-values = { 25 = inf, 40 = 1, 55 = 2, 70 = 3 }
+values = { 25 = inf, 40 = 1, 55 = 2, 70 = 3 } # here
 
 >> criteria[1].sense: '>='; use "<=" or "=="
 @head @source @years @first
