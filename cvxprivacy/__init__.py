@@ -45,53 +45,67 @@ if TYPE_CHECKING:
         UnknownValueError,
     )
     from cvxprivacy.estimation import Estimate
-    from cvxprivacy.formulations import ChannelProblem, MinimumDistortion, PrivacyDistortion
+    from cvxprivacy.formulations import (
+        ChannelProblem,
+        CovarianceProblem,
+        GaussianEquivocation,
+        MinimumDistortion,
+        PrivacyDistortion,
+        QuadraticGaussian,
+    )
     from cvxprivacy.frames import Coding
+    from cvxprivacy.gaussian import GaussianSource
     from cvxprivacy.microdata import untouched
     from cvxprivacy.readback import recount
-    from cvxprivacy.release import Channel
-    from cvxprivacy.solution import Enclosure, Solution
+    from cvxprivacy.release import Channel, GaussianRelease
+    from cvxprivacy.solution import Enclosure, GaussianSolution, Solution
     from cvxprivacy.sources import DiscreteSource
 
 # Importing CVXPY takes a second or two, so every name is loaded when it is first used.
 _HOME = {
     "Bins": "bins",
-    "Coding": "frames",
-    "Estimate": "estimation",
-    "recount": "readback",
-    "untouched": "microdata",
     "Certificate": "certificates",
     "CertificationError": "errors",
     "Channel": "release",
     "ChannelProblem": "formulations",
+    "Coding": "frames",
+    "CovarianceProblem": "formulations",
     "Criterion": "criteria",
-    "DiscreteSource": "sources",
-    "TCloseness": "criteria",
-    "PreserveMean": "criteria",
-    "PreserveMarginal": "criteria",
-    "MaximalLeakage": "criteria",
-    "LocalPrivacy": "criteria",
-    "Linear": "criteria",
-    "LDiversity": "criteria",
-    "KeepProbability": "criteria",
-    "KAnonymity": "criteria",
-    "ForbiddenMoves": "criteria",
     "DeltaDisclosure": "criteria",
+    "DiscreteSource": "sources",
     "Distortion": "distortion",
     "Enclosure": "solution",
+    "Estimate": "estimation",
+    "ForbiddenMoves": "criteria",
+    "GaussianEquivocation": "formulations",
+    "GaussianRelease": "release",
+    "GaussianSolution": "solution",
+    "GaussianSource": "gaussian",
     "InfeasibleError": "errors",
     "InputError": "errors",
+    "KAnonymity": "criteria",
+    "KeepProbability": "criteria",
+    "LDiversity": "criteria",
     "LeakageCap": "criteria",
+    "Linear": "criteria",
+    "LocalPrivacy": "criteria",
+    "MaximalLeakage": "criteria",
     "MinimumDistortion": "formulations",
+    "PreserveMarginal": "criteria",
+    "PreserveMean": "criteria",
     "PrivacyDistortion": "formulations",
+    "QuadraticGaussian": "formulations",
     "Solution": "solution",
+    "TCloseness": "criteria",
     "UnknownValueError": "errors",
     "absolute_error": "distortion",
     "hamming": "distortion",
     "hierarchy_distance": "distortion",
     "ordinal": "distortion",
     "per_attribute": "distortion",
+    "recount": "readback",
     "squared_error": "distortion",
+    "untouched": "microdata",
 }
 _MODULES = ("information", "plotting", "reference")
 
@@ -102,6 +116,7 @@ __all__ = [
     "Channel",
     "ChannelProblem",
     "Coding",
+    "CovarianceProblem",
     "Criterion",
     "DeltaDisclosure",
     "DiscreteSource",
@@ -109,6 +124,10 @@ __all__ = [
     "Enclosure",
     "Estimate",
     "ForbiddenMoves",
+    "GaussianEquivocation",
+    "GaussianRelease",
+    "GaussianSolution",
+    "GaussianSource",
     "InfeasibleError",
     "InputError",
     "KAnonymity",
@@ -122,6 +141,7 @@ __all__ = [
     "PreserveMarginal",
     "PreserveMean",
     "PrivacyDistortion",
+    "QuadraticGaussian",
     "Solution",
     "TCloseness",
     "UnknownValueError",

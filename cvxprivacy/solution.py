@@ -11,7 +11,7 @@ import numpy as np
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.release import Channel
 
-__all__ = ["Enclosure", "Solution"]
+__all__ = ["Enclosure", "GaussianSolution", "Solution"]
 
 
 class Enclosure(float):
@@ -159,6 +159,25 @@ class Solution:
         return (
             f"<b>{self.title}: {self.status}</b> (information in {self.units})<table>{rows}</table>"
         )
+
+
+class GaussianSolution(Solution):
+    """A certified optimum over error covariances.
+
+    Attributes
+    ----------
+    error_covariance : ndarray, shape (|X|, |X|)
+        Σ = Cov(X − X̂) at the release.
+    duals : dict of str to float or array
+        Multipliers of the rows, and of Σ ≼ Σ_X (and of a cap) as matrices in the coordinates of
+        the independent encoded variables; d value / d bound of a row is minus its multiplier.
+    posteriors : dict of str to array
+        Cov(A | X̂) of each view A, as the dual has it.
+    """
+
+    def __init__(self, *given: Any, error_covariance: np.ndarray | None, **rest: Any) -> None:
+        super().__init__(*given, **rest)
+        self.error_covariance = error_covariance
 
 
 def _agreed(lower: float, upper: float) -> str:

@@ -28,6 +28,7 @@ LAYERS = [
     "frames",
     "draws",
     "sources",
+    "gaussian",
     "readback",
     "distortion",
     "estimation",

@@ -1,7 +1,16 @@
 """The papers' programs, one short file each."""
 
 from cvxprivacy.formulations.base import ChannelProblem
+from cvxprivacy.formulations.gaussian import GaussianEquivocation, QuadraticGaussian
+from cvxprivacy.formulations.gaussian_base import CovarianceProblem
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 
-__all__ = ["ChannelProblem", "MinimumDistortion", "PrivacyDistortion"]
+__all__ = [
+    "ChannelProblem",
+    "CovarianceProblem",
+    "GaussianEquivocation",
+    "MinimumDistortion",
+    "PrivacyDistortion",
+    "QuadraticGaussian",
+]

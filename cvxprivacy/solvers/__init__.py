@@ -15,14 +15,14 @@ import numpy as np
 from cvxprivacy.certificates import Certificate, Prover
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
-from cvxprivacy.programs import ChannelProgram, Term
+from cvxprivacy.programs import ChannelProgram, CovarianceProgram, Term
 from cvxprivacy.programs.channel import FloatArray
 from cvxprivacy.solvers import closed
 
 if TYPE_CHECKING:
     from cvxprivacy.solvers.conic import ConicModel
 
-__all__ = ["METHODS", "Outcome", "attempts", "checked", "solve"]
+__all__ = ["METHODS", "Outcome", "attempts", "checked", "solve", "solve_gaussian"]
 
 METHODS = ("auto", "conic", "structured")
 
@@ -250,3 +250,29 @@ def _anchor(prover: Prover, solver: str, options: dict[str, Any], log: list[str]
                 prover.anchors.append(found[0])
                 prover.offer_channel(found[0])
                 return
+
+
+def solve_gaussian(
+    program: CovarianceProgram,
+    *,
+    method: str = "auto",
+    solver: str = "CLARABEL",
+    accuracy: str = "default",
+    solver_options: Mapping[str, Any] | None = None,
+    verbose: bool = False,
+    exact: Any = None,
+) -> Outcome:
+    """Minimise a covariance program and prove what was found; arguments as of :func:`solve`."""
+    from cvxprivacy.solvers.covariance import solve_covariance
+
+    prover, log = solve_covariance(
+        program,
+        list(attempts(solver, accuracy)),
+        method=method,
+        solver=solver,
+        accuracy=accuracy,
+        options=solver_options,
+        verbose=verbose,
+        exact=exact,
+    )
+    return Outcome(prover.certificate(), log)

@@ -19,7 +19,7 @@ from cvxprivacy.programs import Term
 from cvxprivacy.programs.channel import FloatArray
 
 if TYPE_CHECKING:
-    from cvxprivacy.solvers.log_det import Whitened
+    from cvxprivacy.solvers.whitened import Whitened
 
 __all__ = ["central_path"]
 

@@ -11,7 +11,7 @@ from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.programs import CovarianceDual, CovarianceProgram, ErrorCovariance
 from cvxprivacy.programs.channel import FloatArray
 from cvxprivacy.solvers.barrier import central_path
-from cvxprivacy.solvers.log_det import LogDetModel, Whitened
+from cvxprivacy.solvers.whitened import Whitened
 
 __all__ = ["CovarianceProver", "solve_covariance"]
 
@@ -106,7 +106,6 @@ def solve_covariance(
         prover.offer_middle(identity)
         if prover.status == "certified":
             return prover, ["closed form: no constraint binds"]
-    model = LogDetModel(white)
     anchored = all(not row.term.weights for row in rows)
     if method != "conic" and not white.caps:
         if not anchored and _contradicted(prover, solver, options, log):
@@ -118,6 +117,9 @@ def solve_covariance(
         log.append(f"central path: gap {prover.upper - prover.lower:.1e}")
         if prover.status == "certified" or method == "structured":
             return prover, log
+    from cvxprivacy.solvers.log_det import LogDetModel
+
+    model = LogDetModel(white)
     for settings in attempts:
         said = model.solve(solver, {**settings, **(options or {})}, verbose=verbose)
         log.append(f"{solver} {dict(settings) or 'defaults'}: {said}")
@@ -139,6 +141,8 @@ def _contradicted(
     prover: CovarianceProver, solver: str, options: Mapping[str, Any] | None, log: list[str]
 ) -> bool:
     """Find a point that satisfies the rows strictly, or prove that none satisfies them."""
+    from cvxprivacy.solvers.log_det import LogDetModel
+
     model = LogDetModel(prover.white, phase_one=True)
     log.append(f"{solver} phase one: {model.solve(solver, dict(options or {}))}")
     middle, tau = model.middle, model.variables["tau"].value

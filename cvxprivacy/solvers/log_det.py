@@ -1,9 +1,4 @@
-"""The conic statement of a covariance program, in CVXPY, in whitened coordinates.
-
-Σ = L M Lᵀ with Σ̄ = L Lᵀ: 0 ≼ M ≼ I; each view likewise, S' + T'M T'ᵀ = R⁻¹(S + BΣBᵀ)R⁻ᵀ with
-R Rᵀ = Cov(A | Z), so that it is I at M = I.  At a condition number of 1e12 the plain form
-returns points that are infeasible by more than any certificate allows; this one does not.
-"""
+"""The conic statement of a covariance program, in CVXPY, in whitened coordinates."""
 
 from __future__ import annotations
 
@@ -14,118 +9,11 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from cvxprivacy.certificates.covariance import CovarianceProof
-from cvxprivacy.certificates.factors import floats, root_of
-from cvxprivacy.programs import CovarianceDual, CovarianceProgram, Row, Term
+from cvxprivacy.programs import Row, Term
 from cvxprivacy.programs.channel import FloatArray
+from cvxprivacy.solvers.whitened import Whitened
 
-__all__ = ["LogDetModel", "Whitened"]
-
-
-class Whitened:
-    """A covariance program in floats, in coordinates in which nothing is ill-conditioned.
-
-    Attributes
-    ----------
-    root : (n, n) array
-        L, lower triangular.
-    views : mapping of str to (R, S', T')
-    reference : mapping of str to float
-        log det R_A − log det Cov(A | Z), in nats: 0 unless A depends on Z.
-    """
-
-    def __init__(self, program: CovarianceProgram, proof: CovarianceProof) -> None:
-        self.program, self.proof = program, proof
-        self.nat = float(1 / proof.units)
-        self.root, inverse = root_of(proof.bound)
-        self.views: dict[str, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        self.reference: dict[str, float] = {}
-        for name, (s, b, reference) in proof.views.items():
-            whole = proof.whole(name)
-            root, own = root_of(whole)
-            s_white = floats(proof.product(own, s, own.transpose()))
-            spread = floats(proof.product(own, b, self.exact_root()))
-            self.views[name] = root, (s_white + s_white.T) / 2, spread
-            self.reference[name] = float(2 * reference - proof.log_det(whole))
-        self.inverse = inverse
-        self.caps = {
-            name: floats(proof.product(inverse, cap, inverse.transpose()))
-            for name, cap in proof.caps.items()
-        }
-
-    def exact_root(self) -> Any:
-        """Return L as the matrix of the proof."""
-        return self.proof.exactly(self.root)
-
-    def cost(self, term: Term) -> FloatArray:
-        """Return LᵀCL."""
-        if term.cost is None:
-            return np.zeros((self.program.n, self.program.n))
-        cost = np.asarray(term.cost, float)
-        white = self.root.T @ cost @ self.root
-        return (white + white.T) / 2
-
-    def spread(self, view: str, middle: FloatArray) -> FloatArray:
-        """Return R⁻¹(S + BΣBᵀ)R⁻ᵀ at Σ = L M Lᵀ."""
-        _, s, t = self.views[view]
-        found = s + t @ middle @ t.T
-        return (found + found.T) / 2
-
-    def value(self, term: Term, middle: FloatArray) -> float:
-        """Return a term at Σ = L M Lᵀ, in the program's units; ∞ where it has none."""
-        value = term.constant + float((self.cost(term) * middle).sum())
-        for view, weight in term.weights.items():
-            sign, log_det = np.linalg.slogdet(self.spread(view, middle))
-            if sign <= 0:
-                return np.inf
-            value += float(weight) * self.nat * (self.reference[view] - log_det) / 2
-        return value
-
-    def dual(
-        self,
-        middle: FloatArray,
-        multipliers: Mapping[str, float],
-        parts: Mapping[str, FloatArray] | None = None,
-        objective: int = 1,
-    ) -> CovarianceDual:
-        """Return multipliers whose posteriors are those of M, and the best part for them.
-
-        ``multipliers`` are those of the program in nats, ``parts`` those of the caps.
-        """
-        program = self.program
-        lam = {name: max(float(multipliers.get(name, 0.0)), 0.0) for name in program.rows}
-        gradient, size = np.zeros((program.n, program.n)), 0.0
-        omega = dict.fromkeys(self.views, 0.0)
-        terms = [(program.objective, float(objective))]
-        terms += [(row.term, lam[name]) for name, row in program.rows.items()]
-        for term, weight in terms:
-            pull = weight * self.cost(term) / (self.nat if term.weights else 1.0)
-            gradient, size = gradient + pull, size + float(np.abs(pull).max())
-            for view, beta in term.weights.items():
-                omega[view] += weight * float(beta)
-        posteriors = {}
-        for view, (root, _, t) in self.views.items():
-            if omega[view] == 0:
-                continue
-            y = np.linalg.inv(self.spread(view, middle))
-            y = (y + y.T) / 2
-            posteriors[view] = (root, y)
-            pull = omega[view] / 2 * (t.T @ y @ t)
-            gradient, size = gradient - pull, size + float(np.abs(pull).max())
-        found = {name: (self.root, self.part(-part, 0.0)) for name, part in (parts or {}).items()}
-        gradient = (gradient + gradient.T) / 2 + sum((p for _, p in found.values()), 0.0)
-        found[""] = self.root, self.part(gradient, size)
-        return CovarianceDual(lam, posteriors, found, objective)
-
-    def part(self, gradient: FloatArray, size: float) -> FloatArray:
-        """Return N = (−G)₊, a little more, so that N and N + G are proved semidefinite.
-
-        ``size`` is that of the terms of G, which may be far above that of their sum.
-        """
-        values, vectors = np.linalg.eigh(-gradient)
-        part = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        jitter = 2.0**-49 * self.program.n * (size + np.abs(values).max() + 2.0**-900)
-        return (part + part.T) / 2 + jitter * np.eye(self.program.n)
+__all__ = ["LogDetModel"]
 
 
 class LogDetModel:

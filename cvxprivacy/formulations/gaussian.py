@@ -1,0 +1,183 @@
+r"""The quadratic-Gaussian lower bound, and Gaussian rate, distortion and equivocation.
+
+.. math::
+   \begin{aligned}
+   R_{QGLB}(D) = \min_{Σ} \quad & h(W) − ½ \log\det 2πe (Σ_{W|X} + B Σ Bᵀ), \quad
+                                                                   B = Σ_{WX} Σ_X^{-1} \\
+   \text{subject to} \quad & \mathrm{tr}\, Σ ≤ D, \quad 0 ≼ Σ ≼ Σ_X
+   \end{aligned}
+
+Rebollo-Monedero, Forné and Domingo-Ferrer, *From t-Closeness-Like Privacy to Postrandomization
+via Information Theory*, IEEE TKDE 22(11), 2010, eq. (6): a lower bound of the privacy–distortion
+function of every law with these second moments, and equal to it where W and X are jointly
+Gaussian (Theorem 2).  With side information Z: Sankar, Rajagopalan and Poor, *Utility–Privacy
+Tradeoffs in Databases: An Information-Theoretic Approach*, IEEE TIFS 8(6), 2013, Example 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.checks import number
+from cvxprivacy.errors import InputError
+from cvxprivacy.formulations.gaussian_base import CovarianceProblem
+from cvxprivacy.gaussian import GaussianSource
+from cvxprivacy.information import nat
+from cvxprivacy.programs import Minimize, Row, Term
+
+__all__ = ["GaussianEquivocation", "QuadraticGaussian"]
+
+
+class QuadraticGaussian(CovarianceProblem):
+    """min I(W; X̂) s.t. E ‖X − X̂‖² ≤ D for jointly Gaussian W and X: the QGLB.
+
+    Parameters
+    ----------
+    source : GaussianSource
+    budget : float or mapping of key variable to float
+        D ≥ 0 on the trace of Σ, or one budget per attribute.
+    weights : array_like, shape (|X|,) or (|X|, |X|), optional
+        C of tr CΣ in place of the identity.
+    cap : array_like, shape (|X|, |X|), optional
+        M of a further constraint Σ ≼ M.
+    entropy : float, optional
+        h(W) in the problem's units, if W is not Gaussian: the value is then a lower bound of
+        I(W; X̂) for any release within the budget, which may be negative
+        (:func:`cvxprivacy.information.differential_entropy` estimates h from a sample).
+    units : {"bits", "nats"}
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.GaussianSource.scalar(0.95)
+    >>> solution = cpv.QuadraticGaussian(source, budget=0.5, units="nats").solve()
+    >>> solution.status, round(solution.value, 6)
+    ('certified', 0.300056)
+    """
+
+    def __init__(
+        self,
+        source: GaussianSource,
+        budget: float | Mapping[str, float],
+        *,
+        weights: npt.ArrayLike | None = None,
+        cap: npt.ArrayLike | None = None,
+        entropy: float | None = None,
+        units: str = "bits",
+    ) -> None:
+        super().__init__(source, weights=weights, cap=cap, units=units)
+        self.budget = budget
+        self.excess = 0.0
+        if entropy is not None:
+            if not isinstance(entropy, int | float) or not math.isfinite(entropy):
+                raise InputError("entropy", f"{entropy!r}", "pass a finite number")
+            law = source.block(source.w, source.w)
+            own = np.linalg.slogdet(2 * math.pi * math.e * law)[1] / 2 * nat(units)
+            self.excess = float(entropy - own)
+        self._budgets = self._read(budget)
+
+    def _read(self, budget: Any) -> dict[str, Row]:
+        if not isinstance(budget, Mapping):
+            return {"budget": self.distortion <= number(budget, "budget")}
+        rows, expansion = {}, self.source.expansion
+        names = [self.source.names[i] for i in self.source.x]
+        for name, value in budget.items():
+            if name not in names:
+                remedy = f"use one of {', '.join(names)}"
+                raise InputError("budget", f"no key variable {name!r}", remedy, value=name)
+            own = expansion[[names.index(name)]]
+            latex = rf"\mathrm{{E}}\, (X - \hat X)_{{\text{{{name}}}}}^2"
+            term = Term(name, cost=self.embedded(own.T @ own), latex=latex)
+            rows[f"budget[{name}]"] = term <= number(value, "budget", where=name)
+        if not rows:
+            raise InputError("budget", "no budget", "pass a number, or one per attribute")
+        return rows
+
+    @property
+    def risk(self) -> Term:  # type: ignore[override]
+        """I(W; X̂), or its lower bound where h(W) was given."""
+        return Term("risk", {"W": 1.0}, constant=self.excess, latex=r"I(W; \hat X)")
+
+    def objective(self) -> Term:
+        return Minimize(self.risk)  # h(W) − ½ log det 2πe(Σ_W|X + BΣBᵀ)
+
+    def subject_to(self) -> Mapping[str, Row]:
+        return self._budgets  # tr Σ ≤ D
+
+
+class GaussianEquivocation(CovarianceProblem):
+    """Least rate under a leakage cap, or least leakage under a rate cap, at distortion D.
+
+    Over Σ = Cov(X | U, Z) with 0 ≼ Σ ≼ Σ_X|Z and tr Σ ≤ D:
+
+        rate     R = ½ log det Σ_X|Z − ½ log det Σ
+        leakage  L = I(W; U, Z) = h(W) − ½ log det 2πe(Σ_W|XZ + BΣBᵀ),  B = Σ_WX|Z Σ_X|Z⁻¹
+
+    Parameters
+    ----------
+    source : GaussianSource
+        With ``side=`` where Z is known.
+    budget : float
+        D.
+    minimize : {"rate", "leakage"}
+    max_leakage, max_rate : float, optional
+        In the problem's units.
+    side_information : {None, "decoder", "both"}
+        Who knows Z: nobody, the user, or user and encoder.  For Gaussians the last two have the
+        same region (no rate loss).
+    encoder : {"x", "wx"}
+        What is encoded: X, or W and X.
+    units : {"bits", "nats"}
+    """
+
+    def __init__(
+        self,
+        source: GaussianSource,
+        budget: float,
+        *,
+        minimize: str = "rate",
+        max_leakage: float | None = None,
+        max_rate: float | None = None,
+        side_information: str | None = None,
+        encoder: str = "x",
+        units: str = "bits",
+    ) -> None:
+        if minimize not in ("rate", "leakage"):
+            raise InputError("minimize", f"{minimize!r}", 'use "rate" or "leakage"')
+        if encoder not in ("x", "wx"):
+            raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
+        if side_information not in (None, "decoder", "both"):
+            remedy = 'use None, "decoder" or "both"'
+            raise InputError("side_information", f"{side_information!r}", remedy)
+        super().__init__(source, given=side_information is not None, encoder=encoder, units=units)
+        if self.given and not source.z:
+            raise InputError("source", "no side information", "make it with side=")
+        self.minimize, self.side_information = minimize, side_information
+        self.budget = number(budget, "budget", zero=False)
+        self.limits = {
+            name: number(value, name)
+            for name, value in (("max_leakage", max_leakage), ("max_rate", max_rate))
+            if value is not None
+        }
+
+    def objective(self) -> Term:
+        return Minimize(self.rate if self.minimize == "rate" else self.risk)
+
+    def subject_to(self) -> Mapping[str, Row]:
+        named = {"max_leakage": self.risk, "max_rate": self.rate}
+        limits = {name: named[name] <= value for name, value in self.limits.items()}
+        return {"budget": self.distortion <= self.budget, **limits}
+
+    def terms(self) -> dict[str, Term]:
+        return {"rate": self.rate, "leakage": self.risk, "distortion": self.distortion}
+
+    @property
+    def entropy(self) -> float:
+        """h(W): the equivocation h(W | U, Z) is this less the leakage."""
+        law = self.source.block(self.source.w, self.source.w)
+        return float(np.linalg.slogdet(2 * math.pi * math.e * law)[1]) / 2 * nat(self.units)

@@ -1,0 +1,301 @@
+"""From second moments to a covariance program, and from its proof to a solution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.certificates import Certificate
+from cvxprivacy.checks import array
+from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.gaussian import GaussianSource, independent
+from cvxprivacy.information import nat
+from cvxprivacy.programs import CovarianceProgram, GaussianView, Row, Term
+from cvxprivacy.programs.channel import tex
+from cvxprivacy.release import GaussianRelease
+from cvxprivacy.solution import GaussianSolution, Solution
+from cvxprivacy.solvers import Outcome, solve_gaussian
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from cvxprivacy.solvers.log_det import LogDetModel
+
+__all__ = ["CovarianceProblem"]
+
+
+class CovarianceProblem(Problem):
+    """A formulation over error covariances; subclasses state one program each.
+
+    Attributes
+    ----------
+    program : CovarianceProgram
+        The canonical data.
+    problem : cvxpy.Problem
+        Its whitened conic statement, with named constraints.
+    constraints, variables : dict
+    latex : str
+        The program as written.
+    """
+
+    name = ""  # of what is released
+
+    def __init__(
+        self,
+        source: GaussianSource,
+        *,
+        weights: npt.ArrayLike | None = None,
+        cap: npt.ArrayLike | None = None,
+        given: bool = False,
+        encoder: str = "x",
+        units: str = "bits",
+    ) -> None:
+        if not isinstance(source, GaussianSource):
+            raise InputError("source", f"a {type(source).__name__}", "pass a GaussianSource")
+        nat(units)
+        self.source, self.units, self.encoder, self.given = source, units, encoder, given
+        names = [source.names[i] for i in source.w]
+        free, _ = independent([[source.exact[i][j] for j in source.w] for i in source.w])
+        if len(free) < len(names):
+            lost = next(name for i, name in enumerate(names) if i not in free)
+            problem = f"the covariance of W is singular: the others determine {lost!r}"
+            raise InputError("sensitive", problem, "leave it out", value=lost)
+        self.key = [source.x[i] for i in source.basis]
+        self.encoded = [*source.w, *self.key] if encoder == "wx" else list(self.key)
+        size = len(source.x)
+        matrix: np.ndarray = np.eye(size)
+        if weights is not None:
+            remedy = f"pass one weight ≥ 0 per key variable, or a matrix of shape ({size}, {size})"
+            matrix = array(weights, "weights", remedy, axes=(1, 2), negative=np.ndim(weights) == 2)
+            matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
+            if matrix.shape != (size, size) or not np.array_equal(matrix, matrix.T):
+                raise InputError("weights", f"shape {matrix.shape}, or asymmetric", remedy)
+            if np.linalg.eigvalsh(matrix)[0] < -1e-12 * np.abs(matrix).max():
+                raise InputError("weights", "indefinite", remedy)
+        self.cost = self.embedded(source.expansion.T @ matrix @ source.expansion)
+        self.caps = {} if cap is None else {"cap": self._cap(cap)}
+
+    def embedded(self, cost: np.ndarray) -> np.ndarray:
+        """Return a cost of Σ of the independent key variables as one of all that is encoded."""
+        lead = len(self.encoded) - len(self.key)
+        whole = np.zeros((len(self.encoded),) * 2)
+        whole[lead:, lead:] = (cost + cost.T) / 2
+        return whole
+
+    def _cap(self, cap: npt.ArrayLike) -> np.ndarray:
+        size = len(self.source.x)
+        remedy = f"pass a positive definite matrix of shape ({size}, {size})"
+        found = array(cap, "cap", remedy, axes=(2,), negative=True)
+        if found.shape != (size, size) or not np.array_equal(found, found.T):
+            raise InputError("cap", f"shape {found.shape}, or asymmetric", remedy)
+        if np.linalg.eigvalsh(found)[0] <= 0:
+            raise InputError("cap", "not positive definite", remedy)
+        if len(self.key) < size or self.encoder == "wx":
+            remedy = "leave out variables that others determine, and let the encoder see X alone"
+            raise InputError("cap", "for a singular Σ_X or an encoder of (W, X)", remedy)
+        return found
+
+    # ---- what a subclass states ----------------------------------------------------------
+
+    def objective(self) -> Term:
+        """Return the term that is minimised."""
+        raise NotImplementedError
+
+    def subject_to(self) -> Mapping[str, Row]:
+        """Return the constraints, by name."""
+        return {}
+
+    def terms(self) -> dict[str, Term]:
+        """Return the quantities that are reported."""
+        return {"risk": self.risk, "distortion": self.distortion}
+
+    def proposal(self) -> Any:
+        """Return the exact optimum and its multipliers, if there is a closed form."""
+        return None
+
+    # ---- terms ---------------------------------------------------------------------------
+
+    @cached_property
+    def risk(self) -> Term:
+        """I(W; X̂) (and Z, if it is given), in the problem's units."""
+        held = r"\hat X, Z" if self.given else r"\hat X"
+        return Term("risk", {"W": 1.0}, latex=rf"I(W; {held})")
+
+    @cached_property
+    def rate(self) -> Term:
+        """I(V; X̂ | Z) of what is encoded, in the problem's units."""
+        seen = "W, X" if self.encoder == "wx" else "X"
+        latex = rf"I({seen}; \hat X" + (r" \mid Z)" if self.given else ")")
+        return Term("rate", {"V": 1.0}, latex=latex)
+
+    @cached_property
+    def distortion(self) -> Term:
+        """Tr CΣ, the expected squared error."""
+        return Term("distortion", cost=self.cost, latex=r"\mathrm{E}\, \|X - \hat X\|^2")
+
+    @cached_property
+    def program(self) -> CovarianceProgram:
+        source, rows = self.source, dict(self.subject_to())
+        views = {
+            "W": GaussianView(tuple(source.w), "marginal"),
+            "V": GaussianView(tuple(self.encoded), "conditional"),
+        }
+        objective, terms = self.objective(), self.terms()
+        said = [objective, *(row.term for row in rows.values()), *terms.values()]
+        used = {view for term in said for view in term.weights}
+        return CovarianceProgram(
+            covariance=source.exact,
+            encoded=tuple(self.encoded),
+            given=tuple(source.z) if self.given else (),
+            views={name: view for name, view in views.items() if name in used},
+            objective=objective,
+            rows=rows,
+            caps=self.caps,
+            terms=terms,
+            units=self.units,
+        )
+
+    # ---- CVXPY in sight ------------------------------------------------------------------
+
+    @cached_property
+    def model(self) -> LogDetModel:
+        from cvxprivacy.certificates import verify
+        from cvxprivacy.solvers.log_det import LogDetModel
+        from cvxprivacy.solvers.whitened import Whitened
+
+        return LogDetModel(Whitened(self.program, verify.proof_of(self.program.to_dict())))
+
+    @property
+    def problem(self) -> cp.Problem:
+        return self.model.problem
+
+    @property
+    def constraints(self) -> dict[str, cp.Constraint]:
+        return self.model.constraints
+
+    @property
+    def variables(self) -> dict[str, cp.Variable]:
+        return self.model.variables
+
+    @property
+    def latex(self) -> str:
+        """The program in LaTeX, without delimiters."""
+        rows = [rf"\min_{{\Sigma}} \quad & {self.objective().latex} \\"]
+        said = [
+            rf"{r.term.latex} \le {tex(float(r.bounds(1)))}" for r in self.subject_to().values()
+        ]
+        bound = r"\Sigma_{X \mid Z}" if self.given else r"\Sigma_X"
+        said.append(rf"0 \preceq \Sigma \preceq {bound}" + (r", M" if self.caps else ""))
+        for i, line in enumerate(said):
+            lead = "" if i else r"\text{s.t.}"
+            rows.append(rf"{lead} \quad & {line} \\")
+        rows[-1] = rows[-1].removesuffix(r" \\")
+        return "\n".join([r"\begin{aligned}", *rows, r"\end{aligned}"])
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.latex}\n$$"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._statement()}; {self._sizes()})"
+
+    def _statement(self) -> str:
+        plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\|": "‖", "^2": "²", r"\mid": "|"}
+        bounds = [f"{r.term.latex} ≤ {float(r.bounds(1)):.6g}" for r in self.subject_to().values()]
+        text = f"min {self.objective().latex}  s.t.  " + ", ".join([*bounds, "0 ≼ Σ ≼ Σ_X"])
+        for latex, letter in plain.items():
+            text = text.replace(latex, letter)
+        if self.given:
+            text = text.replace("Σ_X", "Σ_X|Z")
+        return text + (", Σ ≼ M" if self.caps else "")
+
+    def _sizes(self) -> str:
+        source = self.source
+        sizes = f"W of {len(source.w)}, X of {len(source.x)}"
+        if len(self.key) < len(source.x):
+            sizes += f" (rank {len(self.key)}: the others are combinations)"
+        return sizes + (f", Z of {len(source.z)}" if self.given else "")
+
+    # ---- solving -------------------------------------------------------------------------
+
+    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
+        return solve_gaussian(self.program, exact=self.proposal(), **options)
+
+    def _explained(self, certificate: Certificate) -> InfeasibleError:
+        """Say which rows conflict, and the least that each could be, given the others."""
+        assert certificate.dual is not None
+        rows, dual = self.program.rows, certificate.dual
+        conflict = [name for name in rows if float(dual.multipliers.get(name, 0.0)) > 0]
+        extremes, said = {}, []
+        for name in conflict:
+            others = {key: row for key, row in rows.items() if key != name}
+            idle = replace(self.program, objective=rows[name].term, rows=others)
+            found = solve_gaussian(idle).certificate
+            if math.isfinite(found.upper):
+                extremes[name] = found.upper
+                said.append(f"{name} would have to be at least {found.upper:.6g}")
+        typed = " and ".join(f"{name} {float(rows[name].bounds(1)):.6g}" for name in conflict)
+        message = f"{typed} cannot hold" + (" together" if len(conflict) > 1 else "")
+        message += f"; with the rest as it is, {' or '.join(said)}" if said else ""
+        return InfeasibleError(message, certificate, conflict=conflict, extremes=extremes)
+
+    def _solution(self, outcome: Outcome) -> Solution:
+        certificate = outcome.certificate
+        duals: dict[str, Any] = {}
+        prices: dict[str, float] = {}
+        posteriors: dict[str, np.ndarray] = {}
+        sigma = None if certificate.primal is None else certificate.primal.matrix
+        if certificate.dual is not None and certificate.dual.objective:
+            unit = nat(self.units) if self.program.objective.weights else 1.0
+            for name, row in self.program.rows.items():
+                inner = 1.0 if not row.term.weights else 1.0 / nat(self.units)
+                duals[name] = float(certificate.dual.multipliers.get(name, 0.0)) * unit * inner
+                prices[name] = -duals[name] + 0.0
+            for name, (root, part) in certificate.dual.parts.items():
+                inverse = np.linalg.inv(np.array(root, float))
+                label = name if name else f"Σ ≼ {self._above()}"
+                duals[label] = unit * inverse.T @ np.array(part, float) @ inverse
+            for view, (root, middle) in certificate.dual.posteriors.items():
+                inverse = np.linalg.inv(np.array(root, float))
+                posteriors[view] = np.linalg.inv(inverse.T @ np.array(middle, float) @ inverse)
+        return GaussianSolution(
+            certificate,
+            title=type(self).__name__,
+            statement=self._statement(),
+            sizes=self._sizes(),
+            release=None if sigma is None else self._release(sigma),
+            prices=prices,
+            duals=duals,
+            posteriors=posteriors,
+            log=outcome.log,
+            error_covariance=None if sigma is None else self._expanded(sigma),
+        )
+
+    def _above(self) -> str:
+        return "Σ_X|Z" if self.given else "Σ_X"
+
+    def _expanded(self, sigma: np.ndarray) -> np.ndarray:
+        """Return Cov(X − X̂) of all key variables."""
+        lead = len(self.encoded) - len(self.key)
+        own, t = sigma[lead:, lead:], self.source.expansion
+        return t @ own @ t.T
+
+    def _release(self, sigma: np.ndarray) -> GaussianRelease | None:
+        source = self.source
+        seen = [*self.encoded, *(source.z if self.given else [])]
+        return GaussianRelease(
+            sigma,
+            covariance=source.block(seen, seen),
+            mean=source.mean[seen],
+            mean_out=source.mean[source.x],
+            given=len(source.z) if self.given else 0,
+            expansion=source.expansion,
+            inputs=[source.names[i] for i in seen],
+            outputs=[source.names[i] for i in source.x],
+        )
