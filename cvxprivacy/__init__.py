@@ -46,12 +46,15 @@ if TYPE_CHECKING:
     )
     from cvxprivacy.estimation import Estimate
     from cvxprivacy.formulations import (
+        BoxWaterFilling,
         ChannelProblem,
         CovarianceProblem,
         GaussianEquivocation,
         MinimumDistortion,
         PrivacyDistortion,
         QuadraticGaussian,
+        ReverseWaterFilling,
+        closed_gaussian_bound,
     )
     from cvxprivacy.frames import Coding
     from cvxprivacy.gaussian import GaussianSource
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
 # Importing CVXPY takes a second or two, so every name is loaded when it is first used.
 _HOME = {
     "Bins": "bins",
+    "BoxWaterFilling": "formulations",
     "Certificate": "certificates",
     "CertificationError": "errors",
     "Channel": "release",
@@ -95,10 +99,12 @@ _HOME = {
     "PreserveMean": "criteria",
     "PrivacyDistortion": "formulations",
     "QuadraticGaussian": "formulations",
+    "ReverseWaterFilling": "formulations",
     "Solution": "solution",
     "TCloseness": "criteria",
     "UnknownValueError": "errors",
     "absolute_error": "distortion",
+    "closed_gaussian_bound": "formulations",
     "hamming": "distortion",
     "hierarchy_distance": "distortion",
     "ordinal": "distortion",
@@ -111,6 +117,7 @@ _MODULES = ("information", "plotting", "reference")
 
 __all__ = [
     "Bins",
+    "BoxWaterFilling",
     "Certificate",
     "CertificationError",
     "Channel",
@@ -142,10 +149,12 @@ __all__ = [
     "PreserveMean",
     "PrivacyDistortion",
     "QuadraticGaussian",
+    "ReverseWaterFilling",
     "Solution",
     "TCloseness",
     "UnknownValueError",
     "absolute_error",
+    "closed_gaussian_bound",
     "hamming",
     "hierarchy_distance",
     "information",

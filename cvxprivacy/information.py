@@ -12,11 +12,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, number
+from cvxprivacy.checks import array, number, whole
 from cvxprivacy.errors import InputError
 
 __all__ = [
     "conditional_entropy",
+    "differential_entropy",
     "divergence",
     "entropy",
     "miller_madow",
@@ -98,3 +99,43 @@ def miller_madow(
     rows = np.count_nonzero(table.sum(axis=1))
     columns = np.count_nonzero(table.sum(axis=0))
     return float((cells - rows - columns + 1) / (2 * size) * nat(units))
+
+
+def differential_entropy(
+    sample: npt.ArrayLike, *, neighbours: int = 3, units: str = "bits"
+) -> float:
+    """Estimate h(W) from records by nearest neighbours (Kozachenko and Leonenko, 1987).
+
+    ψ(N) − ψ(k) + log V_d + (d/N) Σ log ε_i, ε_i the Euclidean distance of record i to its k-th
+    nearest neighbour and V_d the volume of the unit ball in d dimensions.
+
+    Parameters
+    ----------
+    sample : array_like, shape (N,) or (N, d)
+        Records of a continuous attribute.
+    neighbours : int
+        k.
+
+    Raises
+    ------
+    InputError
+        For fewer than k + 1 records, or so many equal ones that a distance is 0: such an
+        attribute has no density.
+    """
+    from scipy.spatial import cKDTree
+    from scipy.special import digamma, gammaln
+
+    data = array(sample, "sample", "pass finite records", axes=(1, 2), negative=True)
+    data = data[:, None] if data.ndim == 1 else data
+    size, d = data.shape
+    k = whole(neighbours, "neighbours", least=1)
+    if size <= k:
+        raise InputError("sample", f"{size} records", f"pass more than {k}")
+    distances = cKDTree(data).query(data, k + 1)[0][:, -1]
+    if not distances.all():
+        where = int(np.argmin(distances))
+        problem = f"more than {k} records equal to {data[where].tolist()!r}"
+        raise InputError("sample", problem, "pass a continuous attribute", where=where)
+    volume = d / 2 * math.log(math.pi) - gammaln(d / 2 + 1)
+    nats = digamma(size) - digamma(k) + volume + d * np.log(distances).mean()
+    return float(nats * nat(units))

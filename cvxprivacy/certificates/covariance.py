@@ -33,7 +33,7 @@ from cvxprivacy.certificates.verify import PRECISION, UnprovableError
 __all__ = ["CovarianceProof"]
 
 MOST = 4096  # bits, beyond which positive definiteness is not asked further
-EXACT = 8  # order up to which what is rational stays so
+EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 
 Matrix = list[list[Any]]
 
@@ -49,7 +49,8 @@ class CovarianceProof:
             raise UnprovableError("the covariance is not symmetric")
         self.given, self.encoded = (_indices(program[k], size) for k in ("given", "encoded"))
         self.n = len(self.encoded)
-        self.gamma, self.exact = gamma, size <= EXACT
+        coupled = sum(gamma[i, j] != 0 for i in range(size) for j in range(i))
+        self.gamma, self.exact = gamma, size <= EXACT or 2 * coupled <= size
         views = {
             name: (_indices(view["of"], size), view["reference"])
             for name, view in program["views"].items()
@@ -421,7 +422,7 @@ def semidefinite(matrix: Any) -> bool:
         matrix = _part(matrix, some, some)
     if cholesky(matrix) is not None:
         return True
-    if not isinstance(matrix, fmpq_mat) or matrix.nrows() > EXACT:
+    if not isinstance(matrix, fmpq_mat):
         return False
     size = matrix.nrows()
     rows = [[matrix[i, j] for j in range(size)] for i in range(size)]

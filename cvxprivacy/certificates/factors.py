@@ -34,8 +34,7 @@ def root_of(matrix: Any) -> tuple[FloatArray, Any]:
     for i, row in enumerate(rows):
         root[i, : i + 1] = [float(x) for x in row]
     exact = fmpq_mat([[_ratio(x) for x in row] for row in root.tolist()])
-    small = matrix.nrows() <= 8 and isinstance(matrix, fmpq_mat)
-    return root, (exact if small else arb_mat(exact)).inv()
+    return root, (exact if isinstance(matrix, fmpq_mat) else arb_mat(exact)).inv()
 
 
 def _ratio(value: float) -> Any:

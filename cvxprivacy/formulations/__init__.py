@@ -5,12 +5,20 @@ from cvxprivacy.formulations.gaussian import GaussianEquivocation, QuadraticGaus
 from cvxprivacy.formulations.gaussian_base import CovarianceProblem
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
+from cvxprivacy.formulations.water_filling import (
+    BoxWaterFilling,
+    ReverseWaterFilling,
+    closed_gaussian_bound,
+)
 
 __all__ = [
+    "BoxWaterFilling",
     "ChannelProblem",
     "CovarianceProblem",
     "GaussianEquivocation",
     "MinimumDistortion",
     "PrivacyDistortion",
     "QuadraticGaussian",
+    "ReverseWaterFilling",
+    "closed_gaussian_bound",
 ]

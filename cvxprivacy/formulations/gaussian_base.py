@@ -207,6 +207,7 @@ class CovarianceProblem(Problem):
 
     def _statement(self) -> str:
         plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\|": "‖", "^2": "²", r"\mid": "|"}
+        plain |= {r"\mathrm{tr}\,\Sigma": "tr Σ"}
         bounds = [f"{r.term.latex} ≤ {float(r.bounds(1)):.6g}" for r in self.subject_to().values()]
         text = f"min {self.objective().latex}  s.t.  " + ", ".join([*bounds, "0 ≼ Σ ≼ Σ_X"])
         for latex, letter in plain.items():
