@@ -131,7 +131,7 @@ def differential_entropy(
     k = whole(neighbours, "neighbours", least=1)
     if size <= k:
         raise InputError("sample", f"{size} records", f"pass more than {k}")
-    distances = cKDTree(data).query(data, k + 1)[0][:, -1]
+    distances = np.asarray(cKDTree(data).query(data, k + 1)[0])[:, -1]
     if not distances.all():
         where = int(np.argmin(distances))
         problem = f"more than {k} records equal to {data[where].tolist()!r}"
