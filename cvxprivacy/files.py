@@ -42,8 +42,11 @@ def whole_file(
         raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
     device = Path(path).is_absolute() and Path(path).parts[1] == "dev"  # /dev/stdout may be a file
     if device or (target.exists() and not target.is_file()):
-        with Path(path).open(**how) as file:
-            yield file
+        try:
+            with Path(path).open(**how) as file:
+                yield file
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror, str(path)) from None
         return
     permissions = 0o600 if private else 0o666  # the latter less the process's umask
     name = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -65,8 +68,10 @@ def whole_file(
                 os.link(link, name, src_dir_fd=file.fileno(), follow_symlinks=True)
                 named = True
         name.replace(target)
-    except BaseException:
+    except BaseException as error:
         if named:
             with suppress(FileNotFoundError):
                 name.unlink()
+        if isinstance(error, OSError) and str(error.filename or "/proc").startswith("/proc"):
+            raise type(error)(error.errno, error.strerror, str(path)) from None
         raise

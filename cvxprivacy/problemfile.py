@@ -103,6 +103,12 @@ _OPTIONS: dict[str, Any] = {"counts": DiscreteSource, "table": DiscreteSource.fr
 _ODD = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 
 
+def _keys(argument: str) -> tuple[str, str]:
+    """Return where an argument of a solve, or ``output.…``, stands."""
+    section, dot, name = argument.partition(".")
+    return (section, name) if dot else ("solve", argument)
+
+
 @dataclass(frozen=True)
 class ProblemFile:
     """What a problem file says: the problem, how to solve it, and what to write where."""
@@ -328,7 +334,10 @@ class _Reader:
         files = {key: _optional(key, "str") for key in _OUTPUT}
         paths = {key: Path(p) for key, p in self.arguments(("output",), output, files).items()}
         return ProblemFile(
-            problem, settings, paths, lambda error: self.located(("solve", error.argument), error)
+            problem,
+            settings,
+            paths,
+            lambda error: self.located(_keys(error.argument), error),
         )
 
     def source(self, given: dict[str, Any], table: Any) -> Any:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -364,6 +364,12 @@ class Channel:
         InputError
             For labels that JSON cannot hold, such as dates: make them text first.
         """
+        with whole_file(path, private=True) as file:
+            self.write(file)
+        return Path(path)
+
+    def write(self, file: IO[str]) -> None:
+        """Write the channel into an open file."""
         document = {
             "schema": SCHEMA,
             "inputs": [written(label) for label in self.inputs],
@@ -374,9 +380,7 @@ class Channel:
             "encoder": self.encoder,
             "coding": None if self.coding is None else self.coding.to_dict(),
         }
-        with whole_file(path, private=True) as file:
-            json.dump(document, file, ensure_ascii=False, allow_nan=False)
-        return Path(path)
+        json.dump(document, file, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Channel:

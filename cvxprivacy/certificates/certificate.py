@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -221,8 +221,12 @@ class Certificate:
         the release protects: keep it with the original table.
         """
         with whole_file(path, private=True) as file:
-            json.dump(self.document(), file, ensure_ascii=False, allow_nan=False)
+            self.write(file)
         return Path(path)
+
+    def write(self, file: IO[str]) -> None:
+        """Write the proof into an open file."""
+        json.dump(self.document(), file, ensure_ascii=False, allow_nan=False)
 
     def verify(self) -> bool:
         """Prove everything again from the document's text, trusting none of its claims.

@@ -49,7 +49,7 @@ def verify(proofs: tuple[str, ...], table: str | None, as_json: bool) -> None:
             click.echo(f"{path}: verified, {claim['status']}, value in {ends} ({units})")
             if table is not None:
                 records = document["table"]["records"]
-                click.echo(f"{table}: {records:,} records, counted again: it is the proof's table")
+                click.echo(f"{table}: {records:,} records, counted again: the proof's counts")
     if as_json:
         say_json(results)
     if not all(result["verified"] for result in results.values()):
@@ -63,4 +63,8 @@ def _recounted(document: dict[str, Any], table: str) -> list[str]:
     coding = coding_of(document)
     opened = open_table(Path(table), coding.reading)
     names = [*coding.columns, *([coding.weights] if coding.weights else [])]
-    return recount(document, opened.frame(names, binned=list(coding.bins)))
+    try:
+        frame = opened.frame(names, binned=list(coding.bins))
+    except InputError as error:
+        return [error.problem]
+    return recount(document, frame)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -15,6 +17,23 @@ from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 
 __all__ = ["reading_of", "say_json", "table_options", "told"]
 
+_OPTIONS = {
+    **{n: f"--{n}" for n in ("sensitive", "key", "bins", "budget", "weights", "missing", "seed")},
+    **{n: f"--criterion ({n})" for n in ("t", "l", "k", "b", "p", "delta", "epsilon")},
+    "row_id": "--row-id",
+    "distortions": "--distortion",
+    "na": "--na",
+    "delimiter": "--delimiter",
+    "encoding": "--encoding",
+    "frame": "TABLE",
+    "table": "TABLE",
+}
+_PHRASES = {
+    'pass missing="level" (a letter of their own) or missing="drop"': "pass --missing level (a "
+    "letter of their own), --missing drop, or --na for the text of a missing cell",
+    "pass a whole number ≥ 0 or a numpy.random.Generator": "pass a whole number ≥ 0",
+    "pass a file that Channel.save wrote": "pass a file that `release --channel` wrote",
+}
 CODES = {"unproved": 1, "input": 2, "infeasible": 3, "uncertified": 4}
 
 
@@ -23,6 +42,9 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(**options: Any) -> None:
+        for stream in (sys.stdout, sys.stderr):  # a console may lack the hat of X̂
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         as_json = bool(options.get("as_json"))
         try:
             command(**options)
@@ -31,9 +53,14 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
         except CertificationError as error:
             _fail(as_json, "uncertified", str(error))
         except InputError as error:
-            _fail(as_json, "input", str(error), {"argument": error.argument})
+            _fail(as_json, "input", _as_options(str(error)), {"argument": error.argument})
+        except BrokenPipeError:  # who reads has seen enough
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
         except OSError as error:
             _fail(as_json, "input", f"{error.filename or 'file'}: {error.strerror or error}")
+        except KeyboardInterrupt:
+            click.echo("cvxprivacy: interrupted", err=True)
+            sys.exit(130)
         except MemoryError:
             _fail(as_json, "input", "not enough memory: coarsen the key columns")
         except click.exceptions.Abort:
@@ -47,6 +74,15 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
             _fail(as_json, "input", f"this should not have happened: {said}")
 
     return run
+
+
+def _as_options(message: str) -> str:
+    """Say what Python's arguments are called on the command line."""
+    for argument, option in _OPTIONS.items():
+        message = re.sub(rf"^{argument}(?=[:\[])", option, message)
+    for said, typed in _PHRASES.items():
+        message = message.replace(said, typed)
+    return message
 
 
 def _fail(as_json: bool, kind: str, message: str, more: dict[str, Any] | None = None) -> NoReturn:

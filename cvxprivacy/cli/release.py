@@ -7,7 +7,7 @@ import re
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,15 +16,17 @@ import click
 
 from cvxprivacy.cli.common import reading_of, say_json, table_options, told
 from cvxprivacy.errors import InputError
+from cvxprivacy.files import whole_file
 
 if TYPE_CHECKING:
     from cvxprivacy.criteria import Criterion
     from cvxprivacy.distortion import Distortion
+    from cvxprivacy.formulations import ChannelProblem
     from cvxprivacy.microdata import Leak
     from cvxprivacy.solution import Solution
     from cvxprivacy.sources import DiscreteSource
 
-__all__ = ["apply", "release", "source_of"]
+__all__ = ["apply", "release", "solvable", "source_of", "writable"]
 
 MOST_LETTERS = 500  # more than that the conic solver cannot do in the memory of a common machine
 
@@ -118,18 +120,24 @@ def release(table: str, **options: Any) -> None:
     The confidential column and all others are copied; every byte outside the key columns of a
     text table stays as it is.
     """
-    from cvxprivacy import ChannelProblem, MinimumDistortion, PrivacyDistortion
+    from cvxprivacy import MinimumDistortion, PrivacyDistortion
     from cvxprivacy.cli.tables import open_table
 
     as_json, out = options["as_json"], options["out"]
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
-    _writable(targets, table)
+    writable(targets, table)
+    _alike(table, out)
     reading = reading_of(options)
     opened = open_table(table, reading)
+    seed = _seed(options["seed"])
+    if options["row_id"] is not None and options["row_id"] not in opened.header:
+        problem_ = f"no column {options['row_id']!r}"
+        raise InputError("--row-id", problem_, _known(opened.header))
     if options["budget"] is None and not options["criterion"]:
         raise InputError("--budget", "neither a budget nor a criterion", "pass one of them")
     sensitive, key = (_listed(options[n], opened.header) for n in ("sensitive", "key"))
-    bins = dict(_bins(pair) for pair in _listed(options["bins"], ()))
+    asked = _pairs(options["bins"], opened.header, "--bins", "age=10 or age=0:18:65:120")
+    bins = {name: _bins(name, spec) for name, spec in asked.items()}
     with _progress(opened.size, f"reading {Path(table).name}", as_json) as read:
         frame, source = source_of(
             opened,
@@ -141,7 +149,7 @@ def release(table: str, **options: Any) -> None:
             whole=options["untouched"],
             progress=read,
         )
-    if len(source.x) > MOST_LETTERS:
+    if len(source.x) > MOST_LETTERS:  # before a matrix of all pairs is made
         many = f"{len(source.x):,} observed cells of {', '.join(key)}"
         remedy = f"at most {MOST_LETTERS} can be solved for: bin numbers, or name fewer columns"
         raise InputError("--key", many, remedy)
@@ -153,6 +161,7 @@ def release(table: str, **options: Any) -> None:
         problem = PrivacyDistortion(
             source, d, budget=options["budget"], criteria=criteria, **shared
         )
+    solvable(problem, "--encoder")
     solution = problem.solve(accuracy=options["accuracy"])
     assert solution.channel is not None
     assert source.coding is not None
@@ -160,21 +169,23 @@ def release(table: str, **options: Any) -> None:
     if options["untouched"]:
         leaks = _leaks(frame, source, options, as_json)
     done: dict[str, int] = {}
-    if out is not None:
-        seed = secrets.randbits(128) if options["seed"] is None else options["seed"]
-        with _progress(opened.size, f"writing {Path(out).name}", as_json) as written:
-            done = opened.release(
-                solution.channel,
-                out,
-                seed=seed,
-                row_id=options["row_id"],
-                used=source.coding.columns,
-                progress=written,
-            )
-    if options["certificate"]:
-        solution.certificate.to_json(options["certificate"])
-    if options["channel"]:
-        solution.channel.save(options["channel"])
+    with ExitStack() as files:  # all of them take their names, or none
+        if out is not None:
+            file = files.enter_context(whole_file(out, binary=True))
+            with _progress(opened.size, f"writing {Path(out).name}", as_json) as written:
+                done = opened.release(
+                    solution.channel,
+                    file,
+                    seed=seed,
+                    row_id=options["row_id"],
+                    used=source.coding.columns,
+                    progress=written,
+                )
+        for name, what in (("certificate", solution.certificate), ("channel", solution.channel)):
+            if targets[name]:
+                file = files.enter_context(whole_file(targets[name], private=True))
+                what.write(file)
+                file.flush()
     report = _report(table, source, solution, leaks, done, targets)
     if as_json:
         say_json(report)
@@ -200,7 +211,8 @@ def apply(channel: str, table: str, **options: Any) -> None:
     from cvxprivacy.release import Channel
 
     out, as_json = options["out"], options["as_json"]
-    _writable({"out": out}, table, channel)
+    writable({"out": out}, table, channel)
+    _alike(table, out)
     kept = Channel.load(channel)
     if kept.coding is None:
         problem = "the channel does not know a table's columns"
@@ -208,10 +220,13 @@ def apply(channel: str, table: str, **options: Any) -> None:
     given = {k: v for k, v in reading_of(options).items() if v is not None}
     opened = open_table(table, {**kept.coding.reading, **given})
     used = [*(kept.coding.sensitive if kept.encoder == "wx" else ()), *kept.coding.key]
-    seed = secrets.randbits(128) if options["seed"] is None else options["seed"]
-    with _progress(opened.size, f"writing {Path(out).name}", as_json) as written:
+    seed = _seed(options["seed"])
+    with (
+        whole_file(out, binary=True) as file,
+        _progress(opened.size, f"writing {Path(out).name}", as_json) as written,
+    ):
         done = opened.release(
-            kept, out, seed=seed, row_id=options["row_id"], used=used, progress=written
+            kept, file, seed=seed, row_id=options["row_id"], used=used, progress=written
         )
     if as_json:
         say_json({"table": table, "channel": channel, "out": out, **done})
@@ -233,12 +248,12 @@ def source_of(
     from cvxprivacy.frames import listed
     from cvxprivacy.sources import DiscreteSource
 
-    names = [n for k in ("sensitive", "key", "side") if how.get(k) for n in listed(how[k], k)]
-    names += [how["weights"]] if how.get("weights") else []
-    for name in names:
-        if name not in opened.header:
-            known = ", ".join(opened.header)
-            raise InputError("table", f"no column {name!r}", f"use one of {known}", value=name)
+    roles = {k: listed(how[k], k) for k in ("sensitive", "key", "side", "weights") if how.get(k)}
+    for role, group in roles.items():
+        for name in group:
+            if name not in opened.header:
+                raise InputError(role, f"no column {name!r}", _known(opened.header), value=name)
+    names = [name for group in roles.values() for name in group]
     frame = opened.frame(
         None if whole else names, binned=list(how.get("bins") or ()), progress=progress
     )
@@ -248,10 +263,17 @@ def source_of(
     return frame, source
 
 
+def _seed(given: int | None) -> int:
+    """Return the seed given, or a fresh one that nobody knows."""
+    if given is not None and given < 0:
+        raise InputError("--seed", f"{given}", "pass a whole number ≥ 0", value=given)
+    return secrets.randbits(128) if given is None else given
+
+
 # ---- options -----------------------------------------------------------------------------
 
 
-def _writable(targets: dict[str, str | None], *inputs: str) -> None:
+def writable(targets: dict[str, str | None], *inputs: str, prefix: str = "--") -> None:
     """Refuse, before any work, outputs that cannot be or that would destroy an input."""
     seen = {os.path.realpath(path): f"the input {path}" for path in inputs}
     for name, path in targets.items():
@@ -259,13 +281,32 @@ def _writable(targets: dict[str, str | None], *inputs: str) -> None:
             continue
         real = os.path.realpath(path)
         if real in seen:
-            raise InputError(f"--{name}", f"{path} is {seen[real]}", "name another file")
+            raise InputError(f"{prefix}{name}", f"{path} is {seen[real]}", "name another file")
         folder = Path(real).parent
         if not folder.is_dir():
-            raise InputError(f"--{name}", f"there is no folder {folder}", "make it first")
+            raise InputError(
+                f"{prefix}{name}", f"{path}: there is no folder {folder}", "make it first"
+            )
         if Path(real).is_dir() or not os.access(folder, os.W_OK):
-            raise InputError(f"--{name}", f"{path} cannot be written", "name another file")
-        seen[real] = f"also --{name}"
+            raise InputError(f"{prefix}{name}", f"{path} cannot be written", "name another file")
+        seen[real] = f"also {prefix}{name}"
+
+
+def _alike(path: str, out: str | None) -> None:
+    """Refuse an output whose name says another format than it will have."""
+    parquet = [Path(p).suffix.lower() in (".parquet", ".pq") for p in (path, out or path)]
+    if parquet[0] != parquet[1]:
+        kind = "Parquet" if parquet[0] else "text"
+        problem = f"{out} would hold {kind}, as {path} does"
+        raise InputError("--out", problem, "give both the same ending", value=out)
+
+
+def solvable(problem: ChannelProblem, argument: str) -> None:
+    """Refuse a program that no common machine can solve."""
+    if problem.n * problem.m > MOST_LETTERS**2:
+        many = f"{problem.n:,} letters to release as {problem.m:,}"
+        remedy = f"at most {MOST_LETTERS} can be solved for: bin numbers, or name fewer columns"
+        raise InputError(argument, many, remedy)
 
 
 def _listed(given: Sequence[str], header: Sequence[str]) -> list[str]:
@@ -276,21 +317,41 @@ def _listed(given: Sequence[str], header: Sequence[str]) -> list[str]:
     return found
 
 
-def _pair(text: str, option: str, example: str) -> tuple[str, str]:
-    name, sign, value = text.rpartition("=")
-    if not sign or not name or not value:
-        raise InputError(option, f"{text!r}", f"write it like {example}", value=text)
-    return name, value
+def _known(header: Sequence[str]) -> str:
+    """Return the remedy for a column that is not there."""
+    remedy = f"use one of {', '.join(map(repr, header))}"
+    if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
+        remedy += ", or pass another --delimiter"
+    return remedy
 
 
-def _bins(text: str) -> tuple[str, Any]:
-    name, spec = _pair(text, "--bins", "age=10 or age=0:18:65:120")
+def _pairs(
+    given: Sequence[str], header: Sequence[str], option: str, example: str, what: str = "column"
+) -> dict[str, str]:
+    """Split COLUMN=VALUE,… at commas, except where a column's name has one."""
+    found: dict[str, str] = {}
+    for text in given:
+        whole = text.rpartition("=")[0] in header
+        for part in [text] if whole else text.split(","):
+            name, sign, value = part.rpartition("=")
+            name = name if name in header else name.strip()
+            if not sign or not name or not value.strip():
+                raise InputError(option, f"{part!r}", f"write it like {example}", value=part)
+            if name not in header:
+                raise InputError(option, f"no {what} {name!r}", _known(header), value=name)
+            if name in found:
+                raise InputError(option, f"{name!r} twice", "say it once", value=name)
+            found[name] = value.strip()
+    return found
+
+
+def _bins(name: str, spec: str) -> Any:
     try:
         numbers = [float(part) for part in spec.split(":")]
     except ValueError:
         remedy = "write a width, age=10, or edges, age=-inf:18:65:inf"
         raise InputError("--bins", f"{spec!r} for {name!r}", remedy, value=spec) from None
-    return name, numbers[0] if len(numbers) == 1 else numbers
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _distortion(given: Sequence[str], source: DiscreteSource) -> Distortion:
@@ -301,8 +362,9 @@ def _distortion(given: Sequence[str], source: DiscreteSource) -> Distortion:
         return hamming(source.x)
     kinds: dict[str, Any] = {}
     weights: dict[str, float] = {}
-    for text in _listed(given, ()):
-        name, kind = _pair(text, "--distortion", "age=ordinal")
+    for name, kind in _pairs(
+        given, source.coding.key, "--distortion", "age=ordinal", "key column"
+    ).items():
         match = re.fullmatch(r"(?:([0-9.eE+-]+)\*)?(\w+)", kind)
         if match is None:
             remedy = "write it like age=ordinal or age=2*ordinal"
@@ -322,7 +384,7 @@ def _criteria(given: Sequence[str]) -> list[Criterion]:
     from cvxprivacy import criteria
 
     known = {
-        name: len(inspect.signature(getattr(criteria, name).__init__).parameters) - 1
+        name: len(inspect.signature(getattr(criteria, name)).parameters)
         for name in criteria.__all__
         if name not in ("Criterion", "ForbiddenMoves", "PreserveMean", "Linear")
     }
@@ -401,6 +463,10 @@ def _report(
         "notes": list(source.notes),
     }  # fmt: skip
     after = float(solution.terms["risk"])
+    if report["risk_before"] == 0:
+        report["notes"].append(
+            f"{source.names[0]} is independent of {source.names[1]}: nothing needs to be changed"
+        )
     above = [leak for leak in leaks if leak.corrected > after]
     if above:
         names = ", ".join(f"{leak.column} ({leak.corrected:.3g})" for leak in above[:5])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cvxprivacy.cli.common import say_json, told
+from cvxprivacy.errors import InputError
 
 __all__ = ["solve"]
 
@@ -21,17 +23,31 @@ def solve(problem: str, as_json: bool) -> None:
 
     `python -m pydoc cvxprivacy.problemfile` describes the file.
     """
-    from cvxprivacy.cli.release import _writable
+    from cvxprivacy.cli.release import solvable, writable
+    from cvxprivacy.files import whole_file
     from cvxprivacy.problemfile import read
 
-    found = read(problem, table=_table)
-    targets = {name: str(path) for name, path in found.output.items()}
-    _writable(dict(targets), problem)
+    tables: list[str] = []
+
+    def table(path: Path, **how: Any) -> Any:
+        tables.append(str(path))
+        return _table(path, **how)
+
+    found = read(problem, table=table)
+    targets: dict[str, str | None] = {name: str(path) for name, path in found.output.items()}
+    try:
+        writable(targets, problem, *tables, prefix="output.")
+    except InputError as error:
+        raise found.located(error) from None
+    solvable(found.problem, "source")
     solution = found.solution()
-    if "certificate" in targets:
-        solution.certificate.to_json(targets["certificate"])
-    if "channel" in targets and solution.channel is not None:
-        solution.channel.save(targets["channel"])
+    with ExitStack() as files:
+        for name, path in targets.items():
+            written = solution.certificate if name == "certificate" else solution.channel
+            if written is not None and path is not None:
+                file = files.enter_context(whole_file(path, private=True))
+                written.write(file)
+                file.flush()
     if as_json:
         channel = solution.channel
         say_json(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import narwhals as nw
 
 from cvxprivacy.delimited import DelimitedTable, as_numbers
 from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.files import whole_file
 from cvxprivacy.frames import cell, plain
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ class TextTable:
             if told and values is None:
                 row = next(i for i, c in enumerate(cells) if as_numbers([c], strict=False) is None)
                 problem = f"column {name!r} has {cells[row]!r}, which is no number"
-                remedy = "mend it, name it as missing (--na), or do not bin it"
+                remedy = "mend it, or name it as missing (--na)"
                 where = f"{self.path.name}, record {row + 1:,}"
                 raise InputError(where, problem, remedy, value=cells[row])
-            if values is None:
+            if values is None or any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
                 columns[name] = pd.Series(cells, dtype="str")
             elif any(isinstance(v, float) for v in values):
                 columns[name] = pd.Series(values, dtype="Float64")
@@ -115,14 +115,14 @@ class TextTable:
     def release(
         self,
         channel: Channel,
-        target: str | os.PathLike[str],
+        file: IO[bytes],
         *,
         seed: Any,
         row_id: str | None,
         used: Sequence[str],
         progress: Progress | None = None,
     ) -> dict[str, int]:
-        """Write the released table, whole or not at all; return what was done."""
+        """Write the released table into an open file; return what was done."""
         coding = channel.coding
         assert coding is not None
         names = list(dict.fromkeys([*used, *([row_id] if row_id else [])]))
@@ -133,11 +133,7 @@ class TextTable:
         try:
             released = channel.apply(kept, seed=seed, row_id=row_id)
         except UnknownValueError as error:
-            record = int(kept.index[error.where]) + 1
-            remedy = "nothing is written: mend the record, or make a channel from this table"
-            raise UnknownValueError(
-                f"{self.path.name}, record {record:,}", error.problem, remedy, value=error.value
-            ) from None
+            raise _unknown(self.path, error, int(kept.index[error.where])) from None
         before = coding.letters(nw.from_native(kept), coding.key)
         columns = [plain(nw.from_native(released[name], series_only=True)) for name in coding.key]
         after = [cell(letters) for letters in zip(*columns, strict=True)]
@@ -151,11 +147,10 @@ class TextTable:
             for name in coding.key
         }
         keep = None if len(kept) == len(frame) else frame.index.isin(kept.index).tolist()
-        with whole_file(target, binary=True) as file:
-            for chunk in self.text.rewritten(replacements, keep=keep):
-                file.write(chunk)
-                if progress is not None:
-                    progress(len(chunk))
+        for chunk in self.text.rewritten(replacements, keep=keep):
+            file.write(chunk)
+            if progress is not None:
+                progress(len(chunk))
         return {"records": len(kept), "dropped": len(frame) - len(kept), "changed": changed}
 
 
@@ -174,7 +169,7 @@ class ParquetTable:
             with self.path.open("rb"):
                 pass
             self.connection = duckdb.connect()
-            self.relation = self.connection.read_parquet(str(path))
+            self.relation = _parquet(self.connection, glob.escape(str(path)))
             self.header: list[str] = list(self.relation.columns)
         except (OSError, duckdb.Error) as error:
             said = getattr(error, "strerror", None) or str(error).splitlines()[0]
@@ -203,30 +198,58 @@ class ParquetTable:
     def release(
         self,
         channel: Channel,
-        target: str | os.PathLike[str],
+        file: IO[bytes],
         *,
         seed: Any,
         row_id: str | None,
         used: Sequence[str],
         progress: Progress | None = None,
     ) -> dict[str, int]:
-        """Write the released table, whole or not at all; return what was done."""
+        """Write the released table into an open file; return what was done."""
         import pyarrow.parquet as pq
 
         assert channel.coding is not None
         relation: Any = self.relation
         records = relation.count("*").fetchall()[0][0]
         if channel.coding.missing == "drop":
-            quoted = ['"' + name.replace('"', '""') + '"' for name in used]
-            relation = relation.filter(" AND ".join(f"{name} IS NOT NULL" for name in quoted))
-        reader, kept = channel.apply(relation, seed=seed, row_id=row_id), 0
-        with (
-            whole_file(target, binary=True) as file,
-            pq.ParquetWriter(file, reader.schema) as writer,
-        ):
+            floats = {
+                name
+                for name, kind in zip(relation.columns, relation.types, strict=True)
+                if str(kind) in ("FLOAT", "DOUBLE")
+            }
+            for name in used:
+                quoted = '"' + name.replace('"', '""') + '"'
+                rule = f"{quoted} IS NOT NULL"
+                relation = relation.filter(
+                    rule + (f" AND NOT isnan({quoted})" if name in floats else "")
+                )
+        try:
+            reader, kept = channel.apply(relation, seed=seed, row_id=row_id), 0
+        except UnknownValueError as error:
+            raise _unknown(self.path, error, int(error.where)) from None
+        with pq.ParquetWriter(file, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
                 kept += len(batch)
                 if progress is not None:
                     progress(self.size * len(batch) // max(records, 1))
         return {"records": kept, "dropped": records - kept}
+
+
+def _parquet(connection: Any, pattern: str) -> Any:
+    """Return a Parquet file whose floats may be NaN, whatever its statistics say."""
+    import duckdb
+
+    try:
+        return connection.sql(
+            "FROM read_parquet($pattern, can_have_nan = true)", params={"pattern": pattern}
+        )
+    except duckdb.BinderException:  # an older one, which does not trust the statistics
+        return connection.read_parquet(pattern)
+
+
+def _unknown(path: Path, error: UnknownValueError, row: int) -> UnknownValueError:
+    """Return the error with the file and the record, counted from 1."""
+    remedy = "nothing is written: mend the record, or make a channel from this table"
+    where = f"{path.name}, record {row + 1:,}"
+    return UnknownValueError(where, error.problem, remedy, value=error.value)

@@ -62,19 +62,22 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
 def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
     """Return a channel and zero multipliers if they close the gap, else None.
 
+    Where the letters reveal nothing by themselves, each stays where its rows cost least.
     Beyond D_max = min_y E d(X, y) nothing need be revealed: a constant channel.  Where no
     constraint binds and information is free, every letter makes its cheapest move.
     """
-    cost = np.zeros(program.m)
+    moves, cost = np.zeros((program.n, program.m)), np.zeros(program.m)
     for row in program.rows.values():
         if row.linear and row.sense == "<=" and not row.per_output:
             span = float(np.ptp(program.cost(row.term))) or 1.0
+            moves = moves + program.cost(row.term) / span
             cost = cost + program.mass @ program.cost(row.term) / span
     objective = program.mass[:, None] * program.cost(program.objective)
     same = np.zeros((program.n, program.m))
     same[:, np.lexsort((cost, objective.sum(axis=0)))[0]] = 1.0
     dual = idle(program)
-    for channel in (same, program.least(objective)[0]):
+    stay = program.least(program.mass[:, None] * moves)[0]
+    for channel in (stay, same, program.least(objective)[0]):
         gap = program.value(program.objective, channel) - program.lower_bound(dual)
         if program.violation(channel) <= 0 and gap <= 1e-12 * program.scale:
             return channel, dual
