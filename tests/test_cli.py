@@ -673,7 +673,7 @@ def test_a_problem_file_is_what_release_does(here):
     ('"ill"', '"il"', 5, ["source.sensitive", "'il'"]), ('"ordinal"', '"nope"', 9, ["age", "nope"]),
     ("[output]", '[solve]\nsolver = "NOPE"\n[output]', 11, ["solver", "NOPE"]),
     *(('"s.c"', f'"{name}"', 12, ["output.channel", name]) for name in
-      ("no/c", "p.toml", "t.csv", "./s.json")),
+      ("no/c", "p.toml", "t.csv", "s.json")),
 ])  # fmt: skip
 def test_a_problem_file_is_refused_on_its_line(old, new, line, pieces, here):
     write("p.toml", PROBLEM.replace(old, new, 1))
