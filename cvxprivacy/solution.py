@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -65,6 +65,8 @@ class Solution:
     log : list of str
         What closed forms and solvers reported; nothing depends on it.
     """
+
+    _sized = "alphabets"
 
     def __init__(
         self,
@@ -133,7 +135,7 @@ class Solution:
         return f"Solution({self.title}, {self.status}, value in {ends} {self.units})"
 
     def _lines(self) -> list[tuple[str, str]]:
-        lines = [("program", self.statement), ("alphabets", self.sizes)]
+        lines = [("program", self.statement), (self._sized, self.sizes)]
         if self.status == "infeasible":
             return [*lines, ("certificate", "no release satisfies the constraints")]
         best = "optimum" if self.status == "certified" else "best found"
@@ -173,11 +175,20 @@ class GaussianSolution(Solution):
         the independent encoded variables; d value / d bound of a row is minus its multiplier.
     posteriors : dict of str to array
         Cov(A | X̂) of each view A, as the dual has it.
+    notes : list of str
+        What the value means where the data need not be Gaussian.
     """
 
-    def __init__(self, *given: Any, error_covariance: np.ndarray | None, **rest: Any) -> None:
+    _sized = "variables"
+
+    def __init__(
+        self, *given: Any, error_covariance: np.ndarray | None, notes: Sequence[str], **rest: Any
+    ) -> None:
         super().__init__(*given, **rest)
-        self.error_covariance = error_covariance
+        self.error_covariance, self.notes = error_covariance, list(notes)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [*super()._lines(), *(("note", note) for note in self.notes)]
 
 
 def _agreed(lower: float, upper: float) -> str:

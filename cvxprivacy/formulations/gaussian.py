@@ -71,7 +71,7 @@ class QuadraticGaussian(CovarianceProblem):
         units: str = "bits",
     ) -> None:
         super().__init__(source, weights=weights, cap=cap, units=units)
-        self.budget = budget
+        self.budget, self.entropy = budget, entropy
         self.excess = 0.0
         if entropy is not None:
             if not isinstance(entropy, int | float) or not math.isfinite(entropy):
@@ -102,6 +102,13 @@ class QuadraticGaussian(CovarianceProblem):
     def risk(self) -> Term:  # type: ignore[override]
         """I(W; X̂), or its lower bound where h(W) was given."""
         return Term("risk", {"W": 1.0}, constant=self.excess, latex=r"I(W; \hat X)")
+
+    def notes(self) -> list[str]:
+        if self.entropy is not None:
+            return ["with the h(W) given, a lower bound of I(W; X̂) of any release in the budget"]
+        if self.source.records is None:
+            return []
+        return ["of Gaussian variables with these moments; pass entropy= to bound other laws"]
 
     def objective(self) -> Term:
         return Minimize(self.risk)  # h(W) − ½ log det 2πe(Σ_W|X + BΣBᵀ)

@@ -116,6 +116,12 @@ class CovarianceProblem(Problem):
         """Return the quantities that are reported."""
         return {"risk": self.risk, "distortion": self.distortion}
 
+    def notes(self) -> list[str]:
+        """Return what the value means where the data need not be Gaussian."""
+        if self.source.records is None:
+            return []
+        return ["of Gaussian variables with these moments; the records need not be Gaussian"]
+
     def proposal(self) -> Any:
         """Return the exact optimum and its multipliers, if there is a closed form."""
         return None
@@ -276,6 +282,7 @@ class CovarianceProblem(Problem):
             posteriors=posteriors,
             log=outcome.log,
             error_covariance=None if sigma is None else self._expanded(sigma),
+            notes=self.notes(),
         )
 
     def _above(self) -> str:

@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cvxprivacy.information import nat
 from cvxprivacy.programs.channel import FloatArray, Row, Term
 
 __all__ = ["CovarianceDual", "CovarianceProgram", "ErrorCovariance", "GaussianView"]
@@ -78,6 +79,75 @@ class CovarianceProgram:
     @property
     def n(self) -> int:
         return len(self.encoded)
+
+    def residuals(self, sigma: FloatArray, dual: CovarianceDual) -> dict[str, float]:
+        """Return complementarity and stationarity, in floats; they add up to the gap.
+
+        Stationarity is Σ_k ω_k KL of Gaussians of covariances S + BΣBᵀ and Y⁻¹, complementarity
+        ⟨P, Σ̄ − Σ⟩ + ⟨P + G, Σ⟩ + Σ_j λ_j (b_j − f_j).
+        """
+        gamma = np.array(self.covariance, float)
+        v, z = list(self.encoded), list(self.given)
+
+        def conditional(a: Sequence[int], b: Sequence[int]) -> FloatArray:
+            own = gamma[np.ix_(a, b)]
+            if not z:
+                return own
+            cross = np.linalg.solve(gamma[np.ix_(z, z)], gamma[np.ix_(z, b)])
+            return own - gamma[np.ix_(a, z)] @ cross
+
+        bound, unit = conditional(v, v), nat(self.units)
+        rows = [(row.term, float(dual.multipliers.get(k, 0)), row) for k, row in self.rows.items()]
+        stationarity = complementarity = 0.0
+        gradient: FloatArray = np.zeros((self.n, self.n))
+        omega = dict.fromkeys(self.views, 0.0)
+        for term, weight, row in [(self.objective, float(bool(dual.objective)), None), *rows]:
+            scale = 1.0 / unit if term.weights else 1.0
+            value = 0.0 if term.cost is None else float((term.cost * sigma).sum()) * scale
+            gradient = gradient + (0.0 if term.cost is None else weight * scale * term.cost)
+            for view, beta in term.weights.items():
+                omega[view] += weight * float(beta)
+            if row is not None:
+                for view, beta in term.weights.items():
+                    value += float(beta) * self._information(view, sigma, conditional)
+                slack = float(row.bounds(1)) - term.constant
+                complementarity += weight * (slack * scale - value)
+        for view, (root, middle) in dual.posteriors.items():
+            x, b = self._spread(view, sigma, conditional)
+            inverse = np.linalg.inv(np.array(root, float))
+            y = inverse.T @ np.array(middle, float) @ inverse
+            kl = float(np.trace(y @ x)) - len(x) - np.linalg.slogdet(y @ x)[1]
+            stationarity += omega[view] / 2 * kl
+            gradient = gradient - omega[view] / 2 * b.T @ y @ b
+        for name, (root, part) in dual.parts.items():
+            inverse = np.linalg.inv(np.array(root, float))
+            p = inverse.T @ np.array(part, float) @ inverse
+            above = bound if not name else np.asarray(self.caps[name])
+            complementarity += float((p * (above - sigma)).sum())
+            gradient = gradient + p
+        complementarity += float((gradient * sigma).sum())
+        size = unit if self.objective.weights else 1.0
+        return {"complementarity": complementarity * size, "stationarity": stationarity * size}
+
+    def _spread(self, view: str, sigma: FloatArray, conditional: Any) -> Factors:
+        """Return S + BΣBᵀ and B."""
+        of, v = list(self.views[view].of), list(self.encoded)
+        if set(of) <= set(v):
+            b = np.array([[float(i == j) for j in v] for i in of])
+            return b @ sigma @ b.T, b
+        b = np.linalg.solve(conditional(v, v), conditional(v, of)).T
+        x = conditional(of, of) - b @ conditional(v, of) + b @ sigma @ b.T
+        return (x + x.T) / 2, b
+
+    def _information(self, view: str, sigma: FloatArray, conditional: Any) -> float:
+        """Return Φ in nats."""
+        of = list(self.views[view].of)
+        gamma = np.array(self.covariance, float)
+        whole = gamma[np.ix_(of, of)]
+        if self.views[view].reference == "conditional":
+            whole = conditional(of, of)
+        spread, _ = self._spread(view, sigma, conditional)
+        return float(np.linalg.slogdet(whole)[1] - np.linalg.slogdet(spread)[1]) / 2
 
     def to_dict(self) -> dict[str, Any]:
         """Return the program in lists, numbers and strings: what a proof file stores."""
