@@ -40,8 +40,6 @@ from cvxprivacy.solvers import Outcome, solve
 from cvxprivacy.sources import DiscreteSource
 
 if TYPE_CHECKING:
-    import cvxpy as cp
-
     from cvxprivacy.solvers.conic import ConicModel
 
 __all__ = ["ChannelProblem"]
@@ -230,18 +228,6 @@ class ChannelProblem(Problem):
         return ConicModel(self.program)
 
     @property
-    def problem(self) -> cp.Problem:
-        return self.model.problem
-
-    @property
-    def constraints(self) -> dict[str, cp.Constraint]:
-        return self.model.constraints
-
-    @property
-    def variables(self) -> dict[str, cp.Variable]:
-        return self.model.variables
-
-    @property
     def latex(self) -> str:
         """The program in LaTeX, without delimiters."""
         over = r"p(\hat x \mid x)" if self.encoder == "x" else r"p(\hat x \mid w, x)"
@@ -262,9 +248,6 @@ class ChannelProblem(Problem):
             rf"{program.n * program.m} \text{{ entries of mass, }} {cones} \text{{ cones}}"
         )
         return f"$$\n{self.latex}\n$$\n$${size}$$"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._statement()}; {self._sizes()})"
 
     def _stated(self, written: Callable[[float], str]) -> list[str]:
         """Return the formulation's own constraints in LaTeX, their bounds as ``written``."""

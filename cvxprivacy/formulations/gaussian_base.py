@@ -24,8 +24,6 @@ from cvxprivacy.solution import GaussianSolution, Solution
 from cvxprivacy.solvers import Outcome, solve_gaussian
 
 if TYPE_CHECKING:
-    import cvxpy as cp
-
     from cvxprivacy.solvers.log_det import LogDetModel
 
 __all__ = ["CovarianceProblem"]
@@ -179,18 +177,6 @@ class CovarianceProblem(Problem):
         return LogDetModel(Whitened(self.program, verify.proof_of(self.program.to_dict())))
 
     @property
-    def problem(self) -> cp.Problem:
-        return self.model.problem
-
-    @property
-    def constraints(self) -> dict[str, cp.Constraint]:
-        return self.model.constraints
-
-    @property
-    def variables(self) -> dict[str, cp.Variable]:
-        return self.model.variables
-
-    @property
     def latex(self) -> str:
         """The program in LaTeX, without delimiters."""
         rows = [rf"\min_{{\Sigma}} \quad & {self.objective().latex} \\"]
@@ -207,9 +193,6 @@ class CovarianceProblem(Problem):
 
     def _repr_latex_(self) -> str:
         return f"$$\n{self.latex}\n$$"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._statement()}; {self._sizes()})"
 
     def _statement(self) -> str:
         plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\|": "‖", "^2": "²", r"\mid": "|"}

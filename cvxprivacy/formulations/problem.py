@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.solution import Solution
 from cvxprivacy.solvers import Outcome, checked
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 __all__ = ["Problem"]
 
@@ -18,6 +21,29 @@ class Problem:
     """A formulation; subclasses say which program it is, and what a proof of it means."""
 
     units: str
+    model: Any  # of the solver, kept once it is built
+
+    @property
+    def problem(self) -> cp.Problem:
+        return self.model.problem
+
+    @property
+    def constraints(self) -> dict[str, cp.Constraint]:
+        return self.model.constraints
+
+    @property
+    def variables(self) -> dict[str, cp.Variable]:
+        return self.model.variables
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._statement()}; {self._sizes()})"
+
+    def _statement(self) -> str:
+        """Return the program in one line."""
+        raise NotImplementedError
+
+    def _sizes(self) -> str:
+        raise NotImplementedError
 
     def solve(
         self,

@@ -127,7 +127,10 @@ class CovarianceProgram:
             gradient = gradient + p
         complementarity += float((gradient * sigma).sum())
         size = unit if self.objective.weights else 1.0
-        return {"complementarity": complementarity * size, "stationarity": stationarity * size}
+        return {
+            "complementarity": complementarity * size,
+            "stationarity": float(stationarity * size),
+        }
 
     def _spread(self, view: str, sigma: FloatArray, conditional: Any) -> Factors:
         """Return S + BΣBᵀ and B."""
