@@ -171,8 +171,8 @@ class GaussianSolution(Solution):
     error_covariance : ndarray, shape (|X|, |X|)
         Σ = Cov(X − X̂) at the release.
     duals : dict of str to float or array
-        Multipliers of the rows, and of Σ ≼ Σ_X (and of a cap) as matrices in the coordinates of
-        the independent encoded variables; d value / d bound of a row is minus its multiplier.
+        Multipliers of the rows, and of 0 ≼ Σ, Σ ≼ Σ_X (and a cap) as matrices in the coordinates
+        of the independent encoded variables; d value / d bound of a row is minus its multiplier.
     posteriors : dict of str to array
         Cov(A | X̂) of each view A, as the dual has it.
     notes : list of str

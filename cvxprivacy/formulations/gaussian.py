@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.gaussian_base import CovarianceProblem
 from cvxprivacy.gaussian import GaussianSource
 from cvxprivacy.information import nat
-from cvxprivacy.programs import Minimize, Row, Term
+from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
 
 __all__ = ["GaussianEquivocation", "QuadraticGaussian"]
 
@@ -109,6 +110,26 @@ class QuadraticGaussian(CovarianceProblem):
         if self.source.records is None:
             return []
         return ["of Gaussian variables with these moments; pass entropy= to bound other laws"]
+
+    def proposal(self) -> tuple[ErrorCovariance, CovarianceDual] | None:
+        """Return eqs. (7)–(8), exact, for one W, one X and D < σ_X²: Σ = D."""
+        source = self.source
+        if len(source.w) != 1 or len(source.x) != 1 or source.w == source.x or self.caps:
+            return None
+        (i,), (j,), exact = source.w, source.x, source.exact
+        scale = Fraction(float(self.cost[0, 0]))
+        rows = list(self._budgets.values())
+        if isinstance(self.budget, Mapping) or not 0 < rows[0].bound < scale * exact[j][j]:  # type: ignore[operator]
+            return None
+        error = rows[0].bound / scale  # type: ignore[operator]
+        b = exact[i][j] / exact[j][j]
+        posterior = 1 / (exact[i][i] - b * exact[i][j] + b * b * error)
+        one = [[Fraction(1)]]
+        return ErrorCovariance(one, [[error]]), CovarianceDual(
+            {"budget": b * b * posterior / 2 / scale},
+            {"W": (one, [[posterior]])},
+            {"": (one, [[Fraction(0)]])},
+        )
 
     def objective(self) -> Term:
         return Minimize(self.risk)  # h(W) − ½ log det 2πe(Σ_W|X + BΣBᵀ)

@@ -247,10 +247,11 @@ class CovarianceProblem(Problem):
                 inner = 1.0 if not row.term.weights else 1.0 / nat(self.units)
                 duals[name] = float(certificate.dual.multipliers.get(name, 0.0)) * unit * inner
                 prices[name] = -duals[name] + 0.0
-            for name, (root, part) in certificate.dual.parts.items():
-                inverse = np.linalg.inv(np.array(root, float))
-                label = name if name else f"Σ ≼ {self._above()}"
-                duals[label] = unit * inverse.T @ np.array(part, float) @ inverse
+            slack = self.program.gradient(certificate.dual)
+            for name, part in self.program.parts(certificate.dual).items():
+                duals[name if name else f"Σ ≼ {self._above()}"] = unit * part
+                slack = slack + part
+            duals["0 ≼ Σ"] = unit * slack
             for view, (root, middle) in certificate.dual.posteriors.items():
                 inverse = np.linalg.inv(np.array(root, float))
                 posteriors[view] = np.linalg.inv(inverse.T @ np.array(middle, float) @ inverse)

@@ -80,76 +80,93 @@ class CovarianceProgram:
     def n(self) -> int:
         return len(self.encoded)
 
+    def gradient(self, dual: CovarianceDual) -> FloatArray:
+        """Return G = C_0 + Σ_j λ_j C_j − ½ Σ_k ω_k BᵀYB, of the program in nats, in floats."""
+        found: FloatArray = np.zeros((self.n, self.n))
+        for term, weight in self._weighted(dual):
+            if term.cost is not None:
+                found = found + weight * self._nats(term) * np.asarray(term.cost)
+        for view, (omega, y) in self._posteriors(dual).items():
+            b = self._spread(view, found)[1]
+            found = found - omega / 2 * b.T @ y @ b
+        return (found + found.T) / 2
+
     def residuals(self, sigma: FloatArray, dual: CovarianceDual) -> dict[str, float]:
         """Return complementarity and stationarity, in floats; they add up to the gap.
 
         Stationarity is Σ_k ω_k KL of Gaussians of covariances S + BΣBᵀ and Y⁻¹, complementarity
         ⟨P, Σ̄ − Σ⟩ + ⟨P + G, Σ⟩ + Σ_j λ_j (b_j − f_j).
         """
-        gamma = np.array(self.covariance, float)
-        v, z = list(self.encoded), list(self.given)
-
-        def conditional(a: Sequence[int], b: Sequence[int]) -> FloatArray:
-            own = gamma[np.ix_(a, b)]
-            if not z:
-                return own
-            cross = np.linalg.solve(gamma[np.ix_(z, z)], gamma[np.ix_(z, b)])
-            return own - gamma[np.ix_(a, z)] @ cross
-
-        bound, unit = conditional(v, v), nat(self.units)
-        rows = [(row.term, float(dual.multipliers.get(k, 0)), row) for k, row in self.rows.items()]
-        stationarity = complementarity = 0.0
-        gradient: FloatArray = np.zeros((self.n, self.n))
-        omega = dict.fromkeys(self.views, 0.0)
-        for term, weight, row in [(self.objective, float(bool(dual.objective)), None), *rows]:
-            scale = 1.0 / unit if term.weights else 1.0
-            value = 0.0 if term.cost is None else float((term.cost * sigma).sum()) * scale
-            gradient = gradient + (0.0 if term.cost is None else weight * scale * term.cost)
-            for view, beta in term.weights.items():
-                omega[view] += weight * float(beta)
-            if row is not None:
-                for view, beta in term.weights.items():
-                    value += float(beta) * self._information(view, sigma, conditional)
-                slack = float(row.bounds(1)) - term.constant
-                complementarity += weight * (slack * scale - value)
-        for view, (root, middle) in dual.posteriors.items():
-            x, b = self._spread(view, sigma, conditional)
-            inverse = np.linalg.inv(np.array(root, float))
-            y = inverse.T @ np.array(middle, float) @ inverse
+        stationarity = 0.0
+        for view, (omega, y) in self._posteriors(dual).items():
+            x, _ = self._spread(view, sigma)
             kl = float(np.trace(y @ x)) - len(x) - np.linalg.slogdet(y @ x)[1]
-            stationarity += omega[view] / 2 * kl
-            gradient = gradient - omega[view] / 2 * b.T @ y @ b
-        for name, (root, part) in dual.parts.items():
-            inverse = np.linalg.inv(np.array(root, float))
-            p = inverse.T @ np.array(part, float) @ inverse
-            above = bound if not name else np.asarray(self.caps[name])
-            complementarity += float((p * (above - sigma)).sum())
-            gradient = gradient + p
-        complementarity += float((gradient * sigma).sum())
-        size = unit if self.objective.weights else 1.0
+            stationarity += omega / 2 * kl
+        complementarity = float((self.gradient(dual) * sigma).sum())
+        for name, p in self.parts(dual).items():
+            above = self._conditional(self.encoded, self.encoded) if not name else self.caps[name]
+            complementarity += float((p * above).sum())
+        for name, row in self.rows.items():
+            value = row.term.constant
+            if row.term.cost is not None:
+                value += float((row.term.cost * sigma).sum())
+            for view, beta in row.term.weights.items():
+                value += float(beta) * self._information(view, sigma) * nat(self.units)
+            slack = (float(row.bounds(1)) - value) * self._nats(row.term)
+            complementarity += float(dual.multipliers.get(name, 0.0)) * slack
+        size = 1.0 / self._nats(self.objective)
         return {
             "complementarity": complementarity * size,
             "stationarity": float(stationarity * size),
         }
 
-    def _spread(self, view: str, sigma: FloatArray, conditional: Any) -> Factors:
+    def parts(self, dual: CovarianceDual) -> dict[str, FloatArray]:
+        """Return P of each bound, under "" that of Σ ≼ Σ̄."""
+        return {name: _unfolded(*factors) for name, factors in dual.parts.items()}
+
+    def _nats(self, term: Term) -> float:
+        """Return what a unit of a term is in nats, if it has information."""
+        return 1.0 / nat(self.units) if term.weights else 1.0
+
+    def _weighted(self, dual: CovarianceDual) -> list[tuple[Term, float]]:
+        rows = self.rows.items()
+        given = [(row.term, float(dual.multipliers.get(name, 0.0))) for name, row in rows]
+        return [(self.objective, float(bool(dual.objective))), *given]
+
+    def _posteriors(self, dual: CovarianceDual) -> dict[str, tuple[float, FloatArray]]:
+        """Return the weight and Y of each view that has any."""
+        omega = dict.fromkeys(self.views, 0.0)
+        for term, weight in self._weighted(dual):
+            for view, beta in term.weights.items():
+                omega[view] += weight * float(beta)
+        return {view: (omega[view], _unfolded(*f)) for view, f in dual.posteriors.items()}
+
+    def _conditional(self, a: Sequence[int], b: Sequence[int]) -> FloatArray:
+        """Return Cov(A, B | Z)."""
+        gamma, z = np.array(self.covariance, float), list(self.given)
+        own = gamma[np.ix_(a, b)]
+        if not z:
+            return own
+        cross = np.linalg.solve(gamma[np.ix_(z, z)], gamma[np.ix_(z, b)])
+        return own - gamma[np.ix_(a, z)] @ cross
+
+    def _spread(self, view: str, sigma: FloatArray) -> Factors:
         """Return S + BΣBᵀ and B."""
         of, v = list(self.views[view].of), list(self.encoded)
         if set(of) <= set(v):
             b = np.array([[float(i == j) for j in v] for i in of])
             return b @ sigma @ b.T, b
-        b = np.linalg.solve(conditional(v, v), conditional(v, of)).T
-        x = conditional(of, of) - b @ conditional(v, of) + b @ sigma @ b.T
+        b = np.asarray(np.linalg.solve(self._conditional(v, v), self._conditional(v, of)).T, float)
+        x = self._conditional(of, of) - b @ self._conditional(v, of) + b @ sigma @ b.T
         return (x + x.T) / 2, b
 
-    def _information(self, view: str, sigma: FloatArray, conditional: Any) -> float:
+    def _information(self, view: str, sigma: FloatArray) -> float:
         """Return Φ in nats."""
         of = list(self.views[view].of)
-        gamma = np.array(self.covariance, float)
-        whole = gamma[np.ix_(of, of)]
+        whole = np.array(self.covariance, float)[np.ix_(of, of)]
         if self.views[view].reference == "conditional":
-            whole = conditional(of, of)
-        spread, _ = self._spread(view, sigma, conditional)
+            whole = self._conditional(of, of)
+        spread, _ = self._spread(view, sigma)
         return float(np.linalg.slogdet(whole)[1] - np.linalg.slogdet(spread)[1]) / 2
 
     def to_dict(self) -> dict[str, Any]:
@@ -227,3 +244,10 @@ def _exactly(value: Any) -> float | str:
 
 def _matrix(rows: Any) -> list[list[float | str]]:
     return [[_exactly(x) for x in row] for row in rows]
+
+
+def _unfolded(root: Any, middle: Any) -> FloatArray:
+    """Return L⁻ᵀ M L⁻¹."""
+    inverse = np.linalg.inv(np.array(root, float))
+    found = inverse.T @ np.array(middle, float) @ inverse
+    return (found + found.T) / 2
