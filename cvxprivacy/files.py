@@ -72,6 +72,8 @@ def whole_file(
         if named:
             with suppress(FileNotFoundError):
                 name.unlink()
-        if isinstance(error, OSError) and str(error.filename or "/proc").startswith("/proc"):
-            raise type(error)(error.errno, error.strerror, str(path)) from None
+        if isinstance(error, OSError) and error.errno is not None:
+            nameless = str(error.filename or "/proc").startswith("/proc")
+            if nameless:
+                raise type(error)(error.errno, error.strerror, str(path)) from None
         raise

@@ -206,13 +206,17 @@ class GaussianSource:
         if len(constant):
             problem = f"column {names[constant[0]]!r} is constant"
             raise InputError("frame", problem, "leave it out", value=names[constant[0]])
-        if standardise:
-            data = data / data.std(axis=0, ddof=1)
+        spread = data.std(axis=0, ddof=1) if standardise else np.ones(len(names))
+        data = data / spread
         law: Any
         if shrinkage is not None:
             law = _shrunk(data, shrinkage)
-        elif not standardise and all(isinstance(v, int) for c in columns for v in c):
-            law = _integer_moments(columns)
+        elif all(isinstance(v, int) for c in columns for v in c):
+            units = [1 / Fraction(s) for s in spread.tolist()]
+            law = [
+                [value * a * b for value, b in zip(row, units, strict=True)]
+                for row, a in zip(_integer_moments(columns), units, strict=True)
+            ]
         else:
             law = np.cov(data, rowvar=False, ddof=1).reshape(len(names), len(names))
             law = (law + law.T) / 2

@@ -474,7 +474,10 @@ def test_a_frame_is_matched_by_name_and_comes_back_whole(encoder, key):
     assert same.apply(TABLE, seed=0).equals(TABLE)  # budget 0 changes nothing, key by key
     shuffled = TABLE[["ill", "kids", "note", "age"]]
     assert same.apply(shuffled, seed=0).equals(shuffled)
-    moved = cpv.PrivacyDistortion(source, keep, budget=0.4, encoder=encoder).solve().channel
+    moved = cpv.Channel(
+        np.full(same.matrix.shape, 1 / len(same.outputs)), inputs=same.inputs,
+        outputs=same.outputs, coding=same.coding, encoder=encoder,
+    )  # fmt: skip
     released = moved.apply(TABLE, seed=1)
     keys = [key] if isinstance(key, str) else key
     others = [column for column in TABLE.columns if column not in keys]

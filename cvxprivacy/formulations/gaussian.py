@@ -41,7 +41,7 @@ class QuadraticGaussian(CovarianceProblem):
     ----------
     source : GaussianSource
     budget : float or mapping of key variable to float
-        D ≥ 0 on the trace of Σ, or one budget per attribute.
+        D ≥ 0 on the trace of Σ, or one budget > 0 per attribute.
     weights : array_like, shape (|X|,) or (|X|, |X|), optional
         C of tr CΣ in place of the identity.
     cap : array_like, shape (|X|, |X|), optional
@@ -94,7 +94,7 @@ class QuadraticGaussian(CovarianceProblem):
             own = expansion[[names.index(name)]]
             latex = rf"\mathrm{{E}}\, (X - \hat X)_{{\text{{{name}}}}}^2"
             term = Term(name, cost=self.embedded(own.T @ own), latex=latex)
-            rows[f"budget[{name}]"] = term <= number(value, "budget", where=name)
+            rows[f"budget[{name}]"] = term <= number(value, "budget", zero=False, where=name)
         if not rows:
             raise InputError("budget", "no budget", "pass a number, or one per attribute")
         return rows

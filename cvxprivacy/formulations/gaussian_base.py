@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.certificates import Certificate
+from cvxprivacy.certificates.verify import UnprovableError
 from cvxprivacy.checks import array
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.problem import Problem
@@ -77,6 +78,7 @@ class CovarianceProblem(Problem):
                 raise InputError("weights", f"shape {matrix.shape}, or asymmetric", remedy)
             if np.linalg.eigvalsh(matrix)[0] < -1e-12 * np.abs(matrix).max():
                 raise InputError("weights", "indefinite", remedy)
+        self.weighted = weights is not None
         self.cost = self.embedded(source.expansion.T @ matrix @ source.expansion)
         self.caps = {} if cap is None else {"cap": self._cap(cap)}
 
@@ -142,7 +144,8 @@ class CovarianceProblem(Problem):
     @cached_property
     def distortion(self) -> Term:
         """Tr CΣ, the expected squared error."""
-        return Term("distortion", cost=self.cost, latex=r"\mathrm{E}\, \|X - \hat X\|^2")
+        norm = r"\|X - \hat X\|" + ("_C^2" if self.weighted else "^2")
+        return Term("distortion", cost=self.cost, latex=rf"\mathrm{{E}}\, {norm}")
 
     @cached_property
     def program(self) -> CovarianceProgram:
@@ -195,7 +198,14 @@ class CovarianceProblem(Problem):
         return f"$$\n{self.latex}\n$$"
 
     def _statement(self) -> str:
-        plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\|": "‖", "^2": "²", r"\mid": "|"}
+        plain = {
+            r"\hat X": "X̂",
+            r"\mathrm{E}\,": "E",
+            r"\|": "‖",
+            "_C^2": "²_C",
+            "^2": "²",
+            r"\mid": "|",
+        }
         plain |= {r"\mathrm{tr}\,\Sigma": "tr Σ"}
         bounds = [f"{r.term.latex} ≤ {float(r.bounds(1)):.6g}" for r in self.subject_to().values()]
         text = f"min {self.objective().latex}  s.t.  " + ", ".join([*bounds, "0 ≼ Σ ≼ Σ_X"])
@@ -215,7 +225,11 @@ class CovarianceProblem(Problem):
     # ---- solving -------------------------------------------------------------------------
 
     def _outcome(self, options: Mapping[str, Any]) -> Outcome:
-        return solve_gaussian(self.program, exact=self.proposal(), **options)
+        try:
+            return solve_gaussian(self.program, exact=self.proposal(), **options)
+        except UnprovableError as error:
+            remedy = "leave out variables that others determine, or give exact numbers"
+            raise InputError("covariance", str(error), remedy) from None
 
     def _explained(self, certificate: Certificate) -> InfeasibleError:
         """Say which rows conflict, and the least that each could be, given the others."""

@@ -23,6 +23,7 @@ from cvxprivacy.formulations.gaussian_base import CovarianceProblem
 from cvxprivacy.gaussian import GaussianSource
 from cvxprivacy.information import nat
 from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
+from cvxprivacy.release import GaussianRelease
 
 __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound", "water_level"]
 
@@ -117,7 +118,9 @@ class ReverseWaterFilling(_Filling):
     allocation : list of Fraction
         D_i.
     axes : ndarray, shape (n, n)
-        Eigenvectors of a covariance, as columns; the identity for variances.
+        Eigenvectors of a covariance, as columns; the identity for variances.  ``level`` and
+        ``allocation`` are along them, in increasing order of σ_i² then; the solution's
+        ``error_covariance`` and ``release`` are in the coordinates given.
     """
 
     def __init__(self, variances: Any, budget: float | Fraction, *, units: str = "bits") -> None:
@@ -135,6 +138,23 @@ class ReverseWaterFilling(_Filling):
         number(budget, "budget", zero=False)
         caps = [Fraction(v) for v in exact]
         super().__init__([Fraction(0)] * len(caps), caps, Fraction(budget), units)
+
+    def _expanded(self, sigma: np.ndarray) -> np.ndarray:
+        return self.axes @ sigma @ self.axes.T
+
+    def _release(self, sigma: np.ndarray) -> GaussianRelease:
+        """Return the release in the coordinates of the covariance given."""
+        names, size = self.source.names, len(sigma)
+        return GaussianRelease(
+            self._expanded(sigma),
+            covariance=self._expanded(np.diag([float(cap) for cap in self.caps_of])),
+            mean=np.zeros(size),
+            mean_out=np.zeros(size),
+            given=0,
+            expansion=np.eye(size),
+            inputs=names,
+            outputs=names,
+        )
 
 
 class BoxWaterFilling(_Filling):

@@ -55,6 +55,12 @@ class CovarianceProver(Ends):
                 return self.take_primal(primal, evaluation, violation)
         return False
 
+    def offer_primal(self, middle: FloatArray) -> bool:
+        """Prove the objective at Σ = L M Lᵀ as it is, if it is feasible."""
+        primal = ErrorCovariance(self.white.root, middle)
+        evaluation = self.proof.upper(primal.to_dict())
+        return evaluation.feasible and self.take_primal(primal, evaluation)
+
     def offer_multipliers(
         self,
         middle: FloatArray,
@@ -106,6 +112,12 @@ def solve_covariance(
         prover.offer_middle(identity)
         if prover.status == "certified":
             return prover, ["closed form: no constraint binds"]
+    if not prover.anchor.any() and len(program.rows) == 1:  # a budget of 0
+        (name,) = program.rows
+        nothing = np.zeros_like(identity)
+        prover.offer_primal(nothing)
+        prover.offer_multipliers(nothing, {name: white.last_price(name)})
+        return prover, ["closed form: no error is allowed"]
     anchored = all(not row.term.weights for row in rows)
     if method != "conic" and not white.caps:
         if not anchored and _contradicted(prover, solver, options, log):

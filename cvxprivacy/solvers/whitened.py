@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
 from cvxprivacy.certificates.covariance import CovarianceProof
 from cvxprivacy.certificates.factors import floats, root_of
@@ -114,6 +115,20 @@ class Whitened:
         gradient = (gradient + gradient.T) / 2 + sum((p for _, p in found.values()), 0.0)
         found[""] = self.root, self.part(gradient, size)
         return CovarianceDual(lam, posteriors, found, objective)
+
+    def last_price(self, name: str) -> float:
+        """Return the least λ of a linear row under which Σ = 0 is stationary."""
+        nothing = np.zeros((self.program.n, self.program.n))
+        pull = nothing
+        for view, weight in self.program.objective.weights.items():
+            _, _, t = self.views[view]
+            y = np.linalg.pinv(self.spread(view, nothing))
+            pull = pull + float(weight) / 2 * (t.T @ y @ t)
+        cost = self.cost(self.program.rows[name].term)
+        least = float(np.linalg.eigvalsh(cost)[0])
+        if least <= 0:
+            return 0.0
+        return float(eigh(pull, cost, eigvals_only=True)[-1]) * (1 + 1e-9)
 
     def part(self, gradient: FloatArray, size: float) -> FloatArray:
         """Return N = (−G)₊, a little more, so that N and N + G are proved semidefinite.
