@@ -33,9 +33,13 @@ class Atoms:
     alive_w : ndarray of int
         Those values, among the source's.
     alive : ndarray of int, shape (n,)
-        The letters, among x or among the pairs (w, x).
+        The letters, among x, the pairs (w, x) or (x, z), or the triples (w, x, z).
     x_of : ndarray of int, shape (n,)
         Each letter's x.
+    z_of : ndarray of int, shape (L, n)
+        Each atom's z; 0 without side information.
+    shape : (int, int, int)
+        |W|, |X|, |Z| of the source.
     """
 
     law: np.ndarray
@@ -43,6 +47,8 @@ class Atoms:
     alive_w: np.ndarray
     alive: np.ndarray
     x_of: np.ndarray
+    z_of: np.ndarray
+    shape: tuple[int, int, int]
 
 
 class DiscreteSource:
@@ -329,24 +335,30 @@ class DiscreteSource:
         return self.law if self.law.ndim == 2 else self.law.sum(axis=2)
 
     def atoms(self, encoder: str = "x") -> Atoms:
-        """Lay out the law for an encoder of x, or of (w, x); letters without mass are left out."""
+        """Lay out the law for an encoder of x, (w, x), (x, z) or (w, x, z).
+
+        Letters without mass are left out; the encoder's letters are in the order of w, x, z.
+        """
         law = self.law.reshape(len(self.w), len(self.x), -1)
-        cells = law.sum(axis=2)
-        alive_w = np.flatnonzero(cells.sum(axis=1) > 0)
-        number = np.full(len(cells), -1)
+        nw, nx, nz = law.shape
+        alive_w = np.flatnonzero(law.sum(axis=(1, 2)) > 0)
+        number = np.full(nw, -1)
         number[alive_w] = np.arange(len(alive_w))
-        if encoder == "x":
-            alive = x_of = np.flatnonzero(cells.sum(axis=0) > 0)
-            some = law[alive_w][:, alive, :].transpose(0, 2, 1)
-            w = np.broadcast_to(np.arange(len(some))[:, None, None], some.shape)
-            atoms = some.reshape(-1, len(alive))
-            w_of = w.reshape(atoms.shape)
-        else:
-            alive = np.flatnonzero(cells.ravel() > 0)
-            x_of = alive % len(self.x)
-            atoms = law.reshape(cells.size, -1)[alive].T
-            w_of = np.broadcast_to(number[alive // len(self.x)], atoms.shape)
-        return Atoms(atoms, w_of.astype(np.int64), alive_w, alive, x_of)
+        seen = [axis for axis, name in enumerate("wxz") if name in encoder]
+        hidden = [axis for axis in range(3) if axis not in seen]
+        places = np.indices(law.shape)
+
+        def laid(table: np.ndarray) -> np.ndarray:
+            size = math.prod(law.shape[axis] for axis in hidden)
+            return table.transpose(*hidden, *seen).reshape(size, -1)
+
+        masses = laid(law)
+        alive = np.flatnonzero(masses.sum(axis=0) > 0)
+        atoms = masses[:, alive]
+        occupied = laid(np.broadcast_to(law.sum(axis=(1, 2))[:, None, None] > 0, law.shape))
+        kept = occupied[:, alive].all(axis=1) if 0 in hidden else np.ones(len(atoms), bool)
+        w, x, z = (laid(place)[:, alive][kept] for place in places)
+        return Atoms(atoms[kept], number[w].astype(np.int64), alive_w, alive, x[0], z, (nw, nx, nz))
 
     def entropy(self, *, units: str = "bits") -> float:
         """H(W)."""
