@@ -1,0 +1,171 @@
+"""The scripts of figures/, run small: closed forms, proved ends on the right side, pictures."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import rel_entr
+
+import cvxprivacy as cpv
+from cvxprivacy.reference import mixture_of_trivial_rules, projected_descent
+from tests import referee
+from tests.test_architecture import ROOT, script
+
+
+def ran(name, tmp_path, capsys):
+    """Run a script small; return its module, its result and what it printed."""
+    module = script(ROOT / "figures" / f"{name}.py")
+    picture = tmp_path / "deep" / f"{name}.png"
+    result = module.main(["--quick", "--out", str(picture)])
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert picture.stat().st_size > 30_000
+    text = capsys.readouterr().out
+    for piece in ("paper:", "here:", "why:", str(picture)):
+        assert piece in text
+    assert "nan" not in text
+    return module, result, text
+
+
+def performance(source, channel):
+    """Return E (x − x̂)² and I(W; X̂) in nats, term by term."""
+    x = np.array(source.x)
+    joint = source.pmf @ channel
+    risk = rel_entr(joint, np.outer(source.p_w, joint.sum(axis=0))).sum()
+    return (source.p_x[:, None] * channel * np.subtract.outer(x, x) ** 2).sum(), risk
+
+
+def proved(solutions, budget):
+    """Return what the solutions' prices prove of R at another budget: it is at least this."""
+    return max(s.lower + s.prices["budget"] * (budget - at) for at, s in solutions.items())
+
+
+def test_script_rebollo_fig6(tmp_path, capsys):
+    module, result, text = ran("rebollo_fig6", tmp_path, capsys)
+    assert "above its certified optimum" in text
+    source, rho = result.source, 0.95
+    variance = source.p_x @ np.array(source.x) ** 2
+    before = source.information(units="nats")
+    assert (len(source.x), source.x[0], source.x[-1]) == (31, -3.0, 3.0)
+    assert variance == pytest.approx(0.974496, abs=1e-6)
+
+    for budget, solution in result.covariance.items():
+        exact = -math.log(1 - (1 - budget) * rho**2) / 2
+        assert solution.status == "certified"
+        assert solution.lower - 1e-12 <= exact <= solution.upper + 1e-12
+        assert module.closed_form(budget) == pytest.approx(exact, abs=1e-14)
+        price = -1 / solution.prices["budget"]  # λ is minus the inverse of the slope
+        assert price == pytest.approx(module.price_at(budget), rel=1e-4)
+    assert module.closed_form(0.0) == pytest.approx(result.gaussian.information(units="nats"))
+    assert module.closed_form(1.0) == 0.0
+
+    for budget, solution in result.optima.items():
+        referee.check(solution)
+        assert solution.lower <= result.upper_bound(budget, before, variance)  # MIUB of the grid
+    values = [s.value for s in result.optima.values()]
+    assert values == sorted(values, reverse=True)
+    # enclosures proved elsewhere, at 0.25, 0.5 and 0.75 of the sampled variance
+    for share, known in ((0.25, 0.5614509863), (0.5, 0.2985066976), (0.75, 0.1271793656)):
+        assert proved(result.optima, share * variance) <= known + 1e-8
+        chord = np.interp(share * variance, list(result.optima), values)
+        assert known - 1e-8 <= chord
+    referee.check(result.wide)
+    assert result.wide.value == pytest.approx(module.closed_form(0.5), abs=1e-5)
+
+    error = cpv.squared_error(source.x).matrix
+    for each in result.descents:
+        referee.check(each.optimum)
+        assert each.price == pytest.approx(2 * (1 / rho**2 - 1 + each.share))
+        risk, distortion = each.path[0]
+        assert distortion == pytest.approx(each.share * variance)
+        assert risk <= (1 - each.share) * before
+        start = mixture_of_trivial_rules(source.x, source.p_x, each.share)
+        again = projected_descent(source.pmf, error, each.price, start, iterations=each.iterations)
+        assert each.end == again[:2]  # in pieces or in one go
+        for risk, distortion in [*each.path.values(), *each.away.values()]:
+            assert risk >= proved(result.optima, distortion) - 1e-12
+            assert distortion + each.price * risk >= each.optimum.lower - 1e-12
+        assert 0.02 < each.excess(each.end) < each.excess(each.path[0])
+        # started at the certified optimum, the descent leaves it
+        assert abs(each.excess(each.away[0])) < 1e-9
+        assert each.excess(each.away[each.iterations]) > 0.005
+
+
+def test_script_rebollo_fig7(tmp_path, capsys):
+    _, result, text = ran("rebollo_fig7", tmp_path, capsys)
+    assert "the least C is proved" in text
+    referee.check(result.optimum)
+    assert result.price == pytest.approx(2 * (1 / 0.95**2 - 0.5))
+    costs = {}
+    for name, channel in result.channels.items():
+        assert channel.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+        assert channel.min() >= 0
+        distortion, risk = performance(result.source, channel)
+        found = result.performance(channel)
+        assert found == pytest.approx((distortion, risk, distortion + result.price * risk))
+        assert found[2] >= result.optimum.lower - 1e-12
+        costs[name] = found[2]
+    start, found, longer, shape, best = costs.values()
+    assert best == pytest.approx(result.optimum.value, abs=1e-12)
+    assert best < shape < longer < found < start
+    assert shape < 1.002 * best
+    channels = result.channels
+    x = np.array(result.source.x)
+    middle = np.abs(x) < 1.5  # away from the cut, mean and variance of the theory
+    mean = channels["Gaussian shape"] @ x
+    spread = (channels["Gaussian shape"] * np.subtract.outer(mean, x) ** 2).sum(axis=1)
+    assert mean[middle] == pytest.approx(x[middle] / 2, abs=1e-3)
+    assert spread[middle] == pytest.approx(0.25, abs=5e-3)
+    assert result.difference(channels["Gaussian shape"]) == 0.0
+    assert (
+        result.letters(channels["certified optimum"])
+        < 10
+        < result.letters(channels["Gaussian shape"])
+    )
+
+
+def test_script_sankar_fig5(tmp_path, capsys):
+    module, result, text = ran("sankar_fig5", tmp_path, capsys)
+    assert "lost in the text" in text
+    for g in result.gaussian:
+        closed = (
+            (g.rate, math.log2((1 - g.rho_xz**2) / g.budget) / 2),
+            (g.leakage, -math.log2(1 - g.rho_wx**2 * (1 - g.budget)) / 2),
+        )
+        for solution, exact in closed:
+            assert solution.status == "certified"
+            assert solution.lower - 1e-12 <= exact <= solution.upper + 1e-12
+        # one code does both, and Z alone leaks what is left at the greatest distortion
+        assert float(g.rate.leakage) == pytest.approx(g.leakage.value, abs=1e-6)
+        held = -math.log2(1 - (g.rho_wx * g.rho_xz) ** 2) / 2
+        assert g.leakage.value >= held - 1e-12
+        if g.budget == 1 - g.rho_xz**2:
+            assert g.leakage.value == pytest.approx(held, abs=1e-6)
+    for rho_xz in (0.5, 0.8):  # no rate loss: the encoder need not know Z
+        source = cpv.GaussianSource.scalar(0.8, rho_xz=rho_xz)
+        values = [
+            cpv.GaussianEquivocation(source, 0.2, side_information=who).solve().value
+            for who in ("decoder", "both")
+        ]
+        assert values[0] == pytest.approx(values[1], abs=1e-9)
+
+    growing = [s for results in result.growing.values() for s in results]
+    solved = [*result.sampled, *result.fixed, *growing]
+    for s in solved:
+        assert s.solution.gap < 1e-6
+        referee.check(s.solution, status=s.solution.status)
+        closed = module.rate(s.budget) if s.kind == "rate" else module.leakage(s.budget, s.rho_wx)
+        assert s.gaussian == closed
+        # the moments of the grid explain most of the error
+        assert abs(s.solution.value - s.matched) < 0.2 * s.error
+    for (_, rho), results in result.growing.items():
+        orders = module.orders(results)
+        assert orders == sorted(orders)  # faster than any power
+        assert orders[-1] > 5
+        if rho < 0.95:  # there the first grid is too coarse for the sign
+            assert all(s.errors[1] < 0 for s in results)
+    assert [s.error for s in result.fixed] == sorted(s.error for s in result.fixed)
+    assert result.fixed[-1].errors[1] < -1e-2
+    plotted = [s for s in result.sampled if s.kind == "leakage"]
+    assert max(abs(s.solution.value - s.gaussian) for s in plotted) < 1e-3  # agree in the picture
