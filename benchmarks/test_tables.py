@@ -1,6 +1,6 @@
 """Tables larger than memory: counted and released in less than a gibibyte.
 
-    pytest benchmarks --benchmark-enable -m "" -p no:xdist -s
+pytest benchmarks --benchmark-enable -m "" -p no:xdist -s
 """
 
 from __future__ import annotations
