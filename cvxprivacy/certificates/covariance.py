@@ -51,6 +51,19 @@ class CovarianceProof:
         self.n = len(self.encoded)
         coupled = sum(gamma[i, j] != 0 for i in range(size) for j in range(i))
         self.gamma, self.exact = gamma, size <= EXACT or 2 * coupled <= size
+        terms = [program["objective"], *program["terms"].values()]
+        terms += [row["term"] for row in program["rows"].values()]
+        matrices = [t["cost"] for t in terms if t["cost"] is not None]
+        for matrix in map(rational, [*matrices, *program["caps"].values()]):
+            if (matrix.nrows(), matrix.ncols()) != (self.n, self.n):
+                raise UnprovableError("a cost or a cap of another shape")
+            if matrix != matrix.transpose():
+                raise UnprovableError("a cost or a cap that is not symmetric")
+        if any(number(t["cost_radius"]) != 0 for t in terms):
+            raise UnprovableError("a cost with a radius")
+        for name, row in program["rows"].items():
+            if row["sense"] != "<=" or row["per_output"] or number(row["radius"]) != 0:
+                raise UnprovableError(f"{name} is no plain inequality")
         views = {
             name: (_indices(view["of"], size), view["reference"])
             for name, view in program["views"].items()
@@ -189,7 +202,7 @@ class CovarianceProof:
         least = self._least(gradient, dual)
         if least is None:
             return arb.neg_inf()
-        return (total + least) / self.units
+        return (total + least) / (self.units if program["objective"]["weights"] else 1)
 
     def _positive(self, view: str, beta: Any) -> fmpq:
         if view not in self.views or not number(beta) >= 0:
