@@ -63,9 +63,8 @@ def number(
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            argument, f"{value!r} is no number", "pass a number", value=value
-        ) from None
+        problem = f"{value!r} is no number"
+        raise InputError(argument, problem, "pass a number", where=where, value=value) from None
     if not (0 <= found < below) or (found == 0 and not zero):
         limit = "" if below == math.inf else f" and < {below:g}"
         remedy = f"pass a finite number {'≥' if zero else '>'} 0{limit}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import fmpq, fmpq_mat
 
-from cvxprivacy.checks import array, whole
+from cvxprivacy.checks import array, number, whole
 from cvxprivacy.errors import InputError
 from cvxprivacy.frames import collected, listed, narwhal, plain
 from cvxprivacy.information import nat
@@ -72,6 +72,8 @@ class GaussianSource:
         self.exact = _exactly(covariance)
         size = len(self.exact)
         self.covariance = np.array([[float(v) for v in row] for row in self.exact])
+        if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+            raise InputError("names", f"{names!r}", f"pass {size} distinct names")
         self.names = [f"V{i}" for i in range(size)] if names is None else list(map(str, names))
         if len(self.names) != size or len(set(self.names)) != size:
             raise InputError("names", f"{self.names!r}", f"pass {size} distinct names")
@@ -99,12 +101,16 @@ class GaussianSource:
     def _places(
         self, given: Sequence[Hashable], argument: str, *, empty: bool = False
     ) -> list[int]:
-        one = isinstance(given, str | int)
+        one = isinstance(given, str) or not isinstance(given, Iterable)
         found = []
         for item in [given] if one else list(given):
             if isinstance(item, str) and item in self.names:
                 found.append(self.names.index(item))
-            elif isinstance(item, int | np.integer) and 0 <= item < len(self.names):
+            elif (
+                isinstance(item, int | np.integer)
+                and not isinstance(item, bool)
+                and 0 <= item < len(self.names)
+            ):
                 found.append(int(item))
             else:
                 remedy = f"use places below {len(self.names)} or names: {', '.join(self.names)}"
@@ -132,14 +138,20 @@ class GaussianSource:
             Correlation of X and Z, a Z of variance 1.
         """
         for argument, value in (("rho", rho), ("rho_xz", 0 if rho_xz is None else rho_xz)):
-            if not (isinstance(value, int | float | Fraction) and -1 < value < 1):
+            real = isinstance(value, int | float | Fraction | np.floating)
+            if not real or isinstance(value, bool) or not -1 < value < 1:
                 remedy = "pass a correlation strictly between −1 and 1"
                 raise InputError(argument, f"{value!r}", remedy, value=value)
-        r, s, t = Fraction(rho), Fraction(sigma_w), Fraction(sigma_x)
+        sigmas = []
+        for argument, sigma in (("sigma_w", sigma_w), ("sigma_x", sigma_x)):
+            number(sigma, argument, zero=False)
+            sigmas.append(Fraction(sigma if isinstance(sigma, Fraction) else float(sigma)))
+        r = Fraction(rho if isinstance(rho, Fraction) else float(rho))
+        s, t = sigmas
         if rho_xz is None:
             law = [[s * s, r * s * t], [r * s * t, t * t]]
             return cls(law, sensitive=["W"], key=["X"], names=["W", "X"])
-        q = Fraction(rho_xz)
+        q = Fraction(rho_xz if isinstance(rho_xz, Fraction) else float(rho_xz))
         law = [
             [s * s, r * s * t, r * q * s],
             [r * s * t, t * t, q * t],
@@ -309,6 +321,10 @@ class GaussianSource:
         if set(self.w) <= set(self.x):
             return math.inf
         cross = self.block(self.w, x)
+        both = [*self.w, *x]
+        exact = [[self.exact[i][j] for j in both] for i in both]
+        if len(independent(exact)[0]) < len(both):
+            return math.inf
         given = self.block(self.w, self.w) - cross @ np.linalg.solve(self.block(x, x), cross.T)
         before = np.linalg.slogdet(self.block(self.w, self.w))[1]
         return float(before - np.linalg.slogdet(given)[1]) / 2 * nat(units)
@@ -330,7 +346,7 @@ def _exactly(covariance: Any) -> Exact:
     off = np.abs(values - values.T) > 1e-12 * scale
     if off.any():
         i, j = (int(k) for k in np.argwhere(off)[0])
-        problem = f"{values[i, j]!r} at ({i}, {j}) and {values[j, i]!r} at ({j}, {i})"
+        problem = f"{float(values[i, j])!r} at ({i}, {j}), {float(values[j, i])!r} at ({j}, {i})"
         raise InputError("covariance", problem, remedy, where=(i, j), value=float(values[i, j]))
     for i in range(len(exact)):
         for j in range(i):  # rounding is settled in favour of the lower triangle

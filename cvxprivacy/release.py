@@ -542,7 +542,8 @@ class GaussianRelease:
             if hasattr(values, "set_axis"):  # pandas aligns by index
                 column = nw.maybe_set_index(column, index=values.index)
             made.append(column)
-        return nw.to_native(frame.with_columns(*made))
+        done = nw.to_native(frame.with_columns(*made))
+        return done.set_axis(values.columns, axis=1) if hasattr(values, "set_axis") else done
 
     def _released(self, data: np.ndarray, draws: Draws) -> np.ndarray:
         size = len(self.gain)

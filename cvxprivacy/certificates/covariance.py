@@ -21,6 +21,7 @@ the standard library and python-flint only.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -35,6 +36,7 @@ __all__ = ["CovarianceProof"]
 MOST = 4096  # bits, beyond which positive definiteness is not asked further
 EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 
+_FRACTION = re.compile(r"-?\d{1,2000}(/\d{1,2000})?")
 Matrix = list[list[Any]]
 
 
@@ -327,6 +329,8 @@ def number(value: Any) -> Fraction:
         raise UnprovableError(f"{value!r} is no number")
     if isinstance(value, float) and not math.isfinite(value):
         raise UnprovableError(f"{value!r} is not finite")
+    if isinstance(value, str) and not _FRACTION.fullmatch(value):
+        raise UnprovableError("a text that is no fraction")
     return Fraction(value)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import number
+from cvxprivacy.checks import array, number
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.gaussian_base import CovarianceProblem
 from cvxprivacy.gaussian import GaussianSource
@@ -75,8 +75,7 @@ class QuadraticGaussian(CovarianceProblem):
         self.budget, self.entropy = budget, entropy
         self.excess = 0.0
         if entropy is not None:
-            if not isinstance(entropy, int | float) or not math.isfinite(entropy):
-                raise InputError("entropy", f"{entropy!r}", "pass a finite number")
+            entropy = float(array(entropy, "entropy", "pass a number", axes=(0,), negative=True))
             law = source.block(source.w, source.w)
             own = np.linalg.slogdet(2 * math.pi * math.e * law)[1] / 2 * nat(units)
             self.excess = float(entropy - own)

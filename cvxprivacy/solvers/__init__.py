@@ -265,6 +265,9 @@ def solve_gaussian(
     """Minimise a covariance program and prove what was found; arguments as of :func:`solve`."""
     from cvxprivacy.solvers.covariance import solve_covariance
 
+    if method == "structured" and program.caps:
+        problem, remedy = "structured knows no cap Σ ≼ M", 'use "auto" or "conic"'
+        raise InputError("method", problem, remedy)
     prover, log = solve_covariance(
         program,
         list(attempts(solver, accuracy)),

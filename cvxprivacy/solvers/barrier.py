@@ -105,6 +105,12 @@ class _Path:
         right = -gradient("", self.objective) - barrier
         if not left:
             return {}
+        slacks = self._slacks(middle)  # λ slack = μ tells rows apart that pull alike
+        left = [
+            np.append(pull, [slacks[name] if name == other else 0.0 for other in self.rows])
+            for name, pull in zip(self.rows, left, strict=True)
+        ]
+        right = np.append(right, np.full(len(self.rows), mu))
         found = np.linalg.lstsq(np.array(left).T, right, rcond=None)[0]
         return dict(zip(self.rows, np.maximum(found, 0.0).tolist(), strict=True))
 
@@ -123,7 +129,8 @@ class _Path:
         last = np.inf
         for _ in range(STEPS):
             here = self._at(middle, mu)
-            assert here is not None
+            if here is None:
+                raise np.linalg.LinAlgError("no point strictly within the constraints")
             step, decrement, longest = self._newton(here, mu)
             if decrement < 1e-12 * mu or (decrement < 1e-3 * mu and decrement > last / 2):
                 break

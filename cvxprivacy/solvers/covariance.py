@@ -123,10 +123,13 @@ def solve_covariance(
         if not anchored and _contradicted(prover, solver, options, log):
             return prover, log
         anchored = True
-        middle, multipliers = central_path(white, prover.anchor, prover.tolerance / 20)
-        prover.offer_middle(middle)
-        prover.offer_multipliers(middle, multipliers)
-        log.append(f"central path: gap {prover.upper - prover.lower:.1e}")
+        try:
+            middle, multipliers = central_path(white, prover.anchor, prover.tolerance / 20)
+            prover.offer_middle(middle)
+            prover.offer_multipliers(middle, multipliers)
+            log.append(f"central path: gap {prover.upper - prover.lower:.1e}")
+        except np.linalg.LinAlgError as error:
+            log.append(f"central path: {error}")
         if prover.status == "certified" or method == "structured":
             return prover, log
     from cvxprivacy.solvers.log_det import LogDetModel
@@ -170,4 +173,10 @@ def _contradicted(
                 break
             t /= 8
         return False
-    return prover.offer_multipliers(middle, model.multipliers, model.parts, objective=0)
+    if not prover.offer_multipliers(middle, model.multipliers, model.parts, objective=0):
+        return False
+    kept = dict(model.multipliers)
+    for name in sorted(kept, key=lambda key: kept[key]):  # what is left conflicts by itself
+        if prover.offer_multipliers(middle, {**kept, name: 0.0}, model.parts, objective=0):
+            kept[name] = 0.0
+    return True
