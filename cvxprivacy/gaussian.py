@@ -17,7 +17,7 @@ from cvxprivacy.frames import collected, listed, narwhal, plain
 from cvxprivacy.information import nat
 from cvxprivacy.sources import DiscreteSource
 
-__all__ = ["GaussianSource", "independent"]
+__all__ = ["GaussianSource", "independent", "rational"]
 
 Exact = list[list[Fraction]]
 
@@ -214,10 +214,11 @@ class GaussianSource:
         data = np.array(columns, float).T
         if not np.isfinite(data).all():
             raise InputError("frame", "numbers that are not finite", "drop such records")
-        constant = np.flatnonzero(np.ptp(data, axis=0) == 0)
-        if len(constant):
-            problem = f"column {names[constant[0]]!r} is constant"
-            raise InputError("frame", problem, "leave it out", value=names[constant[0]])
+        for name, column in zip(names, columns, strict=True):
+            if len(set(column)) == 1:
+                raise InputError(
+                    "frame", f"column {name!r} is constant", "leave it out", value=name
+                )
         spread = data.std(axis=0, ddof=1) if standardise else np.ones(len(names))
         data = data / spread
         law: Any
@@ -330,6 +331,11 @@ class GaussianSource:
         return float(before - np.linalg.slogdet(given)[1]) / 2 * nat(units)
 
 
+def rational(value: Any) -> Fraction:
+    """Return a number exactly."""
+    return Fraction(value.item() if isinstance(value, np.generic) else value)
+
+
 def _fmpq(value: Fraction) -> fmpq:
     return fmpq(*value.as_integer_ratio())
 
@@ -340,8 +346,12 @@ def _exactly(covariance: Any) -> Exact:
     values = array(covariance, "covariance", remedy, axes=(2,), negative=True)
     if values.shape[0] != values.shape[1]:
         raise InputError("covariance", f"shape {values.shape}", remedy)
-    rows = covariance.tolist() if hasattr(covariance, "tolist") else covariance
-    exact = [[Fraction(v) for v in row] for row in rows]
+    rows = covariance.to_numpy() if hasattr(covariance, "to_numpy") else covariance
+    rows = rows.tolist() if hasattr(rows, "tolist") else rows
+    exact = [[rational(v) for v in row] for row in rows]
+    for i, own in enumerate(values.diagonal().tolist()):
+        if own < 0:
+            raise InputError("covariance", f"{own!r}", remedy, where=(i, i), value=own)
     scale = np.sqrt(np.outer(np.abs(values.diagonal()), np.abs(values.diagonal())))
     off = np.abs(values - values.T) > 1e-12 * scale
     if off.any():
@@ -353,7 +363,7 @@ def _exactly(covariance: Any) -> Exact:
             exact[j][i] = exact[i][j]
     norm = np.sqrt(np.maximum(values.diagonal(), 1e-300))
     least = np.linalg.eigvalsh(values / np.outer(norm, norm))[0]
-    if (values.diagonal() < 0).any() or least < -1e-9:
+    if least < -1e-9:
         problem = f"indefinite: the least eigenvalue of its correlations is {least:.3g}"
         raise InputError("covariance", problem, remedy, value=float(least))
     return exact

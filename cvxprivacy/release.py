@@ -519,6 +519,8 @@ class GaussianRelease:
         framed = hasattr(type(values), "columns") or hasattr(type(values), "column_names")
         if not framed:
             remedy = f"pass finite numbers, {len(self.inputs)} in each row"
+            if np.shape(values) == (0, len(self.inputs)):
+                return np.zeros((0, len(self.outputs)))
             data = array(values, "values", remedy, axes=(1, 2), negative=True)
             if data.shape[-1] != len(self.inputs):
                 raise InputError("values", f"shape {data.shape}", remedy)
@@ -526,6 +528,8 @@ class GaussianRelease:
         frame = narwhal(values)
         if isinstance(frame, nw.LazyFrame):
             raise InputError("values", "a lazy frame", "collect it first")
+        if not len(frame):
+            return values
         missing = [name for name in self.inputs if name not in frame.columns]
         if missing:
             said = ", ".join(frame.columns)

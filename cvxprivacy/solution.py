@@ -93,7 +93,7 @@ class Solution:
         """The release of a discrete problem."""
         if self.release is None or isinstance(self.release, Channel):
             return self.release
-        raise AttributeError("a Gaussian solution has no channel; its release is .release")
+        raise AttributeError  # which __getattr__ explains
 
     @property
     def status(self) -> str:
@@ -120,6 +120,10 @@ class Solution:
         return self.certificate.gap
 
     def __getattr__(self, name: str) -> Enclosure:
+        if name == "channel":
+            raise AttributeError(
+                "a Gaussian solution has no channel: its randomisation is .release"
+            )
         terms = self.__dict__.get("terms", {})
         if name in terms:
             return terms[name]

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, number
+from cvxprivacy.checks import number
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.gaussian_base import CovarianceProblem
 from cvxprivacy.gaussian import GaussianSource
@@ -74,8 +74,14 @@ class QuadraticGaussian(CovarianceProblem):
         super().__init__(source, weights=weights, cap=cap, units=units)
         self.budget, self.entropy = budget, entropy
         self.excess = 0.0
+        given = entropy
         if entropy is not None:
-            entropy = float(array(entropy, "entropy", "pass a number", axes=(0,), negative=True))
+            try:
+                entropy = float(entropy)
+            except (TypeError, ValueError):
+                entropy = math.nan
+            if not math.isfinite(entropy):
+                raise InputError("entropy", f"{given!r}", "pass a finite number", value=given)
             law = source.block(source.w, source.w)
             own = np.linalg.slogdet(2 * math.pi * math.e * law)[1] / 2 * nat(units)
             self.excess = float(entropy - own)

@@ -66,11 +66,6 @@ class CovarianceProblem(Problem):
             lost = next(name for i, name in enumerate(names) if i not in free)
             problem = f"the covariance of W is singular: the others determine {lost!r}"
             raise InputError("sensitive", problem, "leave it out", value=lost)
-        if given and source.z:
-            free, _ = independent([[source.exact[i][j] for j in source.z] for i in source.z])
-            if len(free) < len(source.z):
-                remedy = "leave out what others determine"
-                raise InputError("source", "the covariance of Z is singular", remedy)
         self.key = [source.x[i] for i in source.basis]
         self.encoded = [*source.w, *self.key] if encoder == "wx" else list(self.key)
         size = len(source.x)
@@ -230,6 +225,12 @@ class CovarianceProblem(Problem):
     # ---- solving -------------------------------------------------------------------------
 
     def _outcome(self, options: Mapping[str, Any]) -> Outcome:
+        source = self.source
+        if self.given:
+            free, _ = independent([[source.exact[i][j] for j in source.z] for i in source.z])
+            if len(free) < len(source.z):
+                remedy = "leave out what others determine"
+                raise InputError("source", "the covariance of Z is singular", remedy)
         try:
             return solve_gaussian(self.program, exact=self.proposal(), **options)
         except UnprovableError as error:

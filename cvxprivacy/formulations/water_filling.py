@@ -20,7 +20,7 @@ import numpy as np
 from cvxprivacy.checks import array, number
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.gaussian_base import CovarianceProblem
-from cvxprivacy.gaussian import GaussianSource
+from cvxprivacy.gaussian import GaussianSource, rational
 from cvxprivacy.information import nat
 from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
 from cvxprivacy.release import GaussianRelease
@@ -136,8 +136,8 @@ class ReverseWaterFilling(_Filling):
             if not value > 0:
                 raise InputError("variances", f"{value!r}", remedy, where=i, value=value)
         number(budget, "budget", zero=False)
-        caps = [Fraction(v) for v in exact]
-        super().__init__([Fraction(0)] * len(caps), caps, Fraction(budget), units)
+        caps = [rational(v) for v in exact]
+        super().__init__([Fraction(0)] * len(caps), caps, rational(budget), units)
 
     def _expanded(self, sigma: np.ndarray) -> np.ndarray:
         return self.axes @ sigma @ self.axes.T
@@ -190,9 +190,9 @@ class BoxWaterFilling(_Filling):
             if (found == 0).any() or len(found) != len(gains):
                 raise InputError(argument, f"{list(values)!r}", remedy)
         number(total, "total", zero=False)
-        self.gains = [Fraction(v) for v in gains]
+        self.gains = [rational(v) for v in gains]
         offsets = [1 / gain for gain in self.gains]
-        super().__init__(offsets, [Fraction(v) for v in caps], Fraction(total), units)
+        super().__init__(offsets, [rational(v) for v in caps], rational(total), units)
 
     @property
     def log_product(self) -> float:
@@ -223,9 +223,9 @@ def closed_gaussian_bound(source: GaussianSource, budget: float, *, units: str =
     cross, own = source.block(source.w, x), source.block(x, x)
     b = np.linalg.solve(own, cross.T).T
     s = source.block(source.w, source.w) - b @ cross.T
-    values, vectors = np.linalg.eigh(b.T @ np.linalg.solve(s, b))
-    if not np.linalg.eigvalsh(s)[0] > 0:
+    if math.isinf(source.information()) or not np.linalg.eigvalsh(s)[0] > 0:
         raise InputError("source", "Σ_W|X is singular", "pass a W that X does not determine")
+    values, vectors = np.linalg.eigh(b.T @ np.linalg.solve(s, b))
     rank = min(len(source.w), len(x))
     gains, axes = values[::-1][:rank], vectors[:, ::-1][:, :rank]
     keep = gains > 1e-14 * gains.max() if rank and gains.max() > 0 else np.zeros(rank, bool)

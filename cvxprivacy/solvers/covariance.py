@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,9 @@ def solve_covariance(
     if not prover.anchor.any() and len(program.rows) == 1:  # a budget of 0
         (name,) = program.rows
         nothing = np.zeros_like(identity)
-        prover.offer_primal(nothing)
-        prover.offer_multipliers(nothing, {name: white.last_price(name)})
+        with suppress(np.linalg.LinAlgError):  # where X determines W, there is no finite value
+            prover.offer_primal(nothing)
+            prover.offer_multipliers(nothing, {name: white.last_price(name)})
         return prover, ["closed form: no error is allowed"]
     anchored = all(not row.term.weights for row in rows)
     if method != "conic" and not white.caps:
