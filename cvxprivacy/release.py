@@ -168,6 +168,9 @@ class Channel:
 
         places = {label: i for i, label in enumerate(self.outputs)}
         if self.coding is not None and not isinstance(released, dict | list | np.ndarray):
+            if self.coding.weights is not None:
+                remedy = "pass the weighted counts of the released letters"
+                raise InputError("released", "a table whose records have weights", remedy)
             frame = narwhal(released).lazy()
             names = self.coding.key
             found = frame.group_by(*names).agg(nw.len().alias("records")).collect()
@@ -201,6 +204,8 @@ class Channel:
             Input letters, tuples where the inputs are tuples.  Of a frame, the columns are
             found by name if the channel was made from a table, else counted off.
         seed : int or numpy.random.Generator
+            The risk of the release holds only while nobody can guess it: use a fresh one of
+            many bits, such as ``secrets.randbits(128)``.
         row_id : column name of a frame, or array_like, optional
             A name of each record.  Its draw then depends on seed and name alone, not on its
             place: the same record meets the same draw in another order, batch or month (so that
@@ -362,7 +367,7 @@ class Channel:
         Raises
         ------
         InputError
-            For labels that JSON cannot hold, such as dates: make them text first.
+            For labels that JSON cannot hold: use text, numbers or dates.
         """
         with whole_file(path, private=True) as file:
             self.write(file)

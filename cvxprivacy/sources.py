@@ -304,12 +304,20 @@ class DiscreteSource:
     def notes(self) -> list[str]:
         """What a reader of the risk should know."""
         found, bias, risk = [], self.bias(), self.information()
-        if bias is not None and 0 < risk < 2 * bias:
+        if bias is not None and self.effective is not None and risk > 0:
             cells = np.count_nonzero(self.joint)
-            found.append(
-                f"{cells:,} observed cells of {self.records:,} records are so few each that the "
-                f"plug-in risk of {risk:.4f} bits is mostly bias (about {bias:.4f}): coarsen"
-            )
+            each = self.effective / cells
+            if each < 5:
+                found.append(
+                    f"{cells:,} observed cells have {each:.1f} records each: the plug-in risk of "
+                    f"{risk:.4f} bits is mostly bias, more than the {max(bias, 0.0):.4f} that "
+                    "Miller and Madow's formula tells with so few: coarsen"
+                )
+            elif risk < 2 * bias:
+                found.append(
+                    f"of the plug-in risk of {risk:.4f} bits about {bias:.4f} is bias: no "
+                    "dependence beyond chance is visible"
+                )
         if self.dropped:
             found.append(f"{self.dropped:,} records with missing values are left out")
         return found

@@ -279,7 +279,7 @@ OPTIONS = [  # option, value, what the message says
     *(("--seed", v, v) for v in ("-1", "1.5", "x")),
     ("--missing", "foo", "level"), ("--encoder", "y", "wx"), ("--units", "x", "nats"),
     ("--accuracy", "x", "high"), ("--weights", "nope", "nope"), ("--weights", "ill", "ill"),
-    ("--weights", "note", "note"), ("--row-id", "nope", "nope"), ("--row-id", "sex", "names rec"),
+    ("--weights", "note", "note"), ("--row-id", "id", "--seed"),
     ("--delimiter", "", "delimiter"), ("--delimiter", "ab", "ab"), ("--delimiter", ";", "--delim"),
     ("--encoding", "nope", "nope"), ("--encoding", "utf-16", "utf-16"),
     ("--na", "no", "missing"), ("--key", "nope", "nope"), ("--key", "ill", "ill"),
@@ -392,7 +392,9 @@ def test_any_name_of_a_column_can_be_typed(name, here):
         assert rows("o.csv")[0].keys() == {name, "ill"}
 
 
-@pytest.mark.parametrize("options", [(), ("--row-id", "account"), ("--key", "account")])
+@pytest.mark.parametrize(
+    "options", [(), ("--row-id", "account", "--seed", 1), ("--key", "account")]
+)
 def test_account_numbers_longer_than_a_machine_word(options, here):
     lines = [f"{10**20 + i},{'MF'[i % 2]},{'ny'[i % 5 > i % 2]}" for i in range(60)]
     write("f.csv", "\n".join(["account,sex,ill", *lines]))
@@ -452,7 +454,18 @@ def test_a_record_that_stays_meets_the_same_draw_next_month(here):
         assert (len(after), len(stayed)) == (300, 250)
         assert all(before[i] == after[i] for i in stayed) is same
     write("twice.csv", "\n".join([header, *lines, lines[0]]))
-    refused("apply", "c.json", "twice.csv", "--out", "n2.csv", "--row-id", "id", pieces=["'0'"])
+    refused(
+        "apply",
+        "c.json",
+        "twice.csv",
+        "--out",
+        "n2.csv",
+        "--row-id",
+        "id",
+        "--seed",
+        5,
+        pieces=["'0'"],
+    )
 
 
 def test_next_month_is_refused(kept, here):

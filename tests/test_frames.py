@@ -494,8 +494,8 @@ def test_columns_left_alone_reveal_what_they_do_on_adult(kind):
         cells = len(set(zip(w, adult[name], strict=True)))
         bias = (cells - 7 - leak.values + 1) / (2 * len(adult) * math.log(2))
         assert leak.bias == pytest.approx(bias)
-    weight = adult["fnlwgt"] - adult["fnlwgt"].min()
-    band = (weight // (weight.max() / 20)).clip(upper=19)
+    edges = adult["fnlwgt"].quantile([k / 20 for k in range(1, 20)]).to_numpy()
+    band = np.searchsorted(edges, adult["fnlwgt"], side="right")
     assert found["fnlwgt"].binned
     assert found["fnlwgt"].information == pytest.approx(information(w, band), abs=1e-5)
     both = frames.Coding(key=("race",), sensitive=("age", "sex"))
@@ -520,7 +520,7 @@ def test_columns_that_cannot_be_compared_do_not_stop_the_others(kind, odd):
     del columns["half" if odd == "list" else "list"]
     coding = frames.Coding(key=("x",), sensitive=("w",))
     leaks = {leak.column: leak.information for leak in cpv.untouched(made(kind, columns), coding)}
-    assert leaks["name"] is leaks["wide"] is None
+    assert leaks["name"] is None
     assert (leaks["none"], leaks["same"]) == (0, pytest.approx(1))
     assert odd == "list" or 0 < leaks["half"] < 0.2
 

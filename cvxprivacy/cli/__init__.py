@@ -1,7 +1,8 @@
 """The command line: tables in, released tables and proofs out.
 
 Exit codes: 0 done; 1 a proof is not verified, or a script failed; 2 wrong input or usage;
-3 no release satisfies the constraints; 4 nothing finite could be proved; 130 interrupted.
+3 no release satisfies the constraints; 4 nothing finite could be proved; 70 an error of the
+package; 130 interrupted.
 """
 
 from __future__ import annotations

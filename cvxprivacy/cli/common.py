@@ -34,7 +34,7 @@ _PHRASES = {
     "pass a whole number ≥ 0 or a numpy.random.Generator": "pass a whole number ≥ 0",
     "pass a file that Channel.save wrote": "pass a file that `release --channel` wrote",
 }
-CODES = {"unproved": 1, "input": 2, "infeasible": 3, "uncertified": 4}
+CODES = {"unproved": 1, "input": 2, "infeasible": 3, "uncertified": 4, "internal": 70}
 
 
 def told(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,7 +71,7 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
             if "CVXPRIVACY_TRACEBACK" in os.environ:
                 raise
             said = f"{type(error).__name__}: {error} (set CVXPRIVACY_TRACEBACK to see where)"
-            _fail(as_json, "input", f"this should not have happened: {said}")
+            _fail(as_json, "internal", f"this should not have happened: {said}")
 
     return run
 

@@ -91,7 +91,12 @@ MOST_LETTERS = 500  # more than that the conic solver cannot do in the memory of
 )
 @click.option("--units", type=click.Choice(["bits", "nats"]), default="bits", show_default=True)
 @click.option("--accuracy", type=click.Choice(["default", "high"]), default="default")
-@click.option("--seed", type=int, help="Of the draws; keep it secret.  Fresh by default.")
+@click.option(
+    "--seed",
+    type=int,
+    help="Of the draws.  The risk holds only while nobody can guess it: leave it out for a fresh "
+    "one of 128 bits.",
+)
 @click.option(
     "--row-id",
     metavar="COLUMN",
@@ -129,7 +134,7 @@ def release(table: str, **options: Any) -> None:
     _alike(table, out)
     reading = reading_of(options)
     opened = open_table(table, reading)
-    seed = _seed(options["seed"])
+    seed = _seed(options["seed"], options["row_id"])
     if options["row_id"] is not None and options["row_id"] not in opened.header:
         problem_ = f"no column {options['row_id']!r}"
         raise InputError("--row-id", problem_, _known(opened.header))
@@ -197,7 +202,12 @@ def release(table: str, **options: Any) -> None:
 @click.argument("channel", type=click.Path())
 @click.argument("table", type=click.Path())
 @click.option("--out", type=click.Path(), required=True, help="The released table.")
-@click.option("--seed", type=int, help="Of the draws; keep it secret.  Fresh by default.")
+@click.option(
+    "--seed",
+    type=int,
+    help="Of the draws.  The risk holds only while nobody can guess it: leave it out for a fresh "
+    "one of 128 bits.",
+)
 @click.option("--row-id", metavar="COLUMN", help="Names each record, as for `release`.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @table_options
@@ -220,7 +230,7 @@ def apply(channel: str, table: str, **options: Any) -> None:
     given = {k: v for k, v in reading_of(options).items() if v is not None}
     opened = open_table(table, {**kept.coding.reading, **given})
     used = [*(kept.coding.sensitive if kept.encoder == "wx" else ()), *kept.coding.key]
-    seed = _seed(options["seed"])
+    seed = _seed(options["seed"], options["row_id"])
     with (
         whole_file(out, binary=True) as file,
         _progress(opened.size, f"writing {Path(out).name}", as_json) as written,
@@ -263,8 +273,11 @@ def source_of(
     return frame, source
 
 
-def _seed(given: int | None) -> int:
+def _seed(given: int | None, row_id: str | None) -> int:
     """Return the seed given, or a fresh one that nobody knows."""
+    if row_id is not None and given is None:
+        remedy = "name the seed that all releases of these records share, and keep it secret"
+        raise InputError("--row-id", "no --seed: the next release would draw anew", remedy)
     if given is not None and given < 0:
         raise InputError("--seed", f"{given}", "pass a whole number ≥ 0", value=given)
     return secrets.randbits(128) if given is None else given
@@ -423,8 +436,7 @@ def _leaks(frame: Any, source: DiscreteSource, options: dict[str, Any], quiet: b
     from cvxprivacy.microdata import untouched
 
     assert source.coding is not None
-    used = (*source.coding.columns, source.coding.weights, options["row_id"])
-    columns = [name for name in frame.columns if name not in used]
+    columns = [name for name in frame.columns if name not in source.coding.columns]
     with _progress(len(columns), "other columns", quiet) as counted:
         return untouched(
             frame, source.coding, units=options["units"], columns=columns, progress=counted
@@ -467,7 +479,13 @@ def _report(
         report["notes"].append(
             f"{source.names[0]} is independent of {source.names[1]}: nothing needs to be changed"
         )
-    above = [leak for leak in leaks if leak.corrected > after]
+    above = [leak for leak in leaks if leak.corrected > max(after, leak.bias or 0.0)]
+    naming = [leak.column for leak in leaks if leak.values * 2 > (source.records or 0)]
+    if naming:
+        report["notes"].append(
+            f"{', '.join(naming)} differ from record to record: whoever knows such a value knows "
+            f"the record, and its {source.names[0]}"
+        )
     if above:
         names = ", ".join(f"{leak.column} ({leak.corrected:.3g})" for leak in above[:5])
         if len(above) > 5:
@@ -498,10 +516,12 @@ def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) ->
                 lines.append(f"  {leak['column']:<20} too many values to tell ({leak['values']:,})")
                 continue
             size = f"{leak['values']:,} values" + (" in 20 intervals" if leak["binned"] else "")
+            least = "at least " if leak["binned"] else ""
             lines.append(
-                f"  {leak['column']:<20} {leak['information']:.4f} {units} (bias "
+                f"  {leak['column']:<20} {least}{leak['information']:.4f} {units} (bias "
                 f"{leak['bias']:.4f}; {size})"
             )
+        lines.append(f"  {source.names[0]} itself is copied as it is")
     lines += [f"note: {note}" for note in report["notes"]]
     files = report["files"]
     if "out" in files:
@@ -513,7 +533,8 @@ def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) ->
         )
     if "channel" in files:
         lines.append(
-            f"{files['channel']}: the channel, for `cvxprivacy apply`; only you can read it"
+            f"{files['channel']}: the channel, for `cvxprivacy apply`; it holds the law of its "
+            "inputs, so only you can read it"
         )
     return "\n".join(lines)
 

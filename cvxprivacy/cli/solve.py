@@ -19,7 +19,7 @@ __all__ = ["solve"]
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @told
 def solve(problem: str, as_json: bool) -> None:
-    """Solve the PROBLEM of a TOML file: any formulation, with any criteria.
+    """Solve the PROBLEM of a TOML file: any discrete formulation, with any criteria.
 
     `python -m pydoc cvxprivacy.problemfile` describes the file.
     """
@@ -68,7 +68,7 @@ def solve(problem: str, as_json: bool) -> None:
         return
     click.echo(solution)
     for name, path in targets.items():
-        click.echo(f"{path}: the {name}, readable by you only")
+        click.echo(f"{path}: the {name}; it holds the law of the source, so only you can read it")
 
 
 def _table(path: Path, *, delimiter: str | None = None, encoding: str | None = None,

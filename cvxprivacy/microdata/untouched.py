@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +18,7 @@ from cvxprivacy.sources import DiscreteSource
 __all__ = ["Leak", "untouched"]
 
 FEW = 20  # records per value, under which a column's values are not compared one by one
-PARTS = 20  # equal intervals of a number with more values than that
+PARTS = 20  # intervals of a number with more values than that
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Leak:
     values : int
         Number of different values.
     binned : bool
-        Whether the column was cut into 20 intervals of one width.
+        Whether the column was cut into 20 intervals, which can only lose information.
     """
 
     column: str
@@ -92,6 +93,19 @@ def untouched(
     return sorted(found, key=lambda leak: -leak.corrected)
 
 
+def _parts(lazy: nw.LazyFrame[Any], name: str, least: float, most: float) -> Bins:
+    """Cut a number into parts of equal counts; of one width in an engine without quantiles."""
+    there = nw.when(~absent(lazy, name)).then(nw.col(name)).cast(nw.Float64)
+    asked = [there.quantile(k / PARTS, "linear").alias(f"q{k}") for k in range(1, PARTS)]
+    try:
+        found = collected(lambda: lazy.select(asked))
+        edges = [plain(found[column])[0] for column in found.columns]
+    except InputError:
+        edges = np.linspace(least, most, PARTS + 1)[1:-1].tolist()
+    inner = sorted({float(e) for e in edges if e is not None and np.isfinite(e)})
+    return Bins((-math.inf, *inner, math.inf))
+
+
 def _leak(
     frame: Any, lazy: nw.LazyFrame[Any], dtype: Any, coding: Coding, name: str, units: str
 ) -> Leak:
@@ -108,11 +122,7 @@ def _leak(
     many = values * FEW > int(said["records"])
     least, most = said.get("least"), said.get("most")
     if many and least is not None and most is not None and least < most:
-        least, most = float(least), float(most)
-        edges = np.linspace(least, most, PARTS + 1)[:-1]
-        if not np.isfinite(edges).all():
-            return Leak(name, None, None, values)
-        bins[name] = Bins((*map(float, edges), float("inf")))
+        bins[name] = _parts(lazy, name, float(least), float(most))
     elif many:
         return Leak(name, None, None, values)
     missing = "drop" if coding.missing == "drop" else "level"
