@@ -94,7 +94,7 @@ class GaussianSource:
         if len(self.mean) != size:
             raise InputError("mean", f"{len(self.mean)} numbers", remedy)
         self.records = None if records is None else whole(records, "records", least=1)
-        self.frame: Any = None
+        self.scale: np.ndarray = np.ones(size)  # a unit of each variable, in the table's own
         self.basis, exact = independent([[self.exact[i][j] for j in self.x] for i in self.x])
         self.expansion = np.array([[float(v) for v in row] for row in exact])
 
@@ -181,7 +181,7 @@ class GaussianSource:
             moments of tables of integers are exact rationals, so that a column that is a sum of
             others is known to be one.
         standardise : bool
-            Divide every column by its standard deviation.
+            Divide every column by its standard deviation; a release is in the table's own units.
 
         Raises
         ------
@@ -242,7 +242,7 @@ class GaussianSource:
             names=names,
             records=len(data),
         )
-        source.frame = data
+        source.scale = spread
         return source
 
     # ---- what it says --------------------------------------------------------------------
@@ -287,7 +287,7 @@ class GaussianSource:
             [Fraction(int(left[i, j].p), int(left[i, j].q)) for j in range(size)]
             for i in range(size)
         ]
-        return GaussianSource(
+        source = GaussianSource(
             exact,
             sensitive=[others.index(i) for i in self.w],
             key=[others.index(i) for i in self.x],
@@ -295,6 +295,8 @@ class GaussianSource:
             names=[self.names[i] for i in others],
             records=self.records,
         )
+        source.scale = self.scale[others]
+        return source
 
     def discretise(self, points: int = 31, span: float = 3.0) -> DiscreteSource:
         """Sample the density of one W and one X on a grid of ±span standard deviations."""

@@ -488,8 +488,12 @@ class GaussianRelease:
         expansion: np.ndarray,
         inputs: Sequence[str],
         outputs: Sequence[str],
+        scale: np.ndarray | None = None,
+        scale_out: np.ndarray | None = None,
     ) -> None:
         size = len(sigma)
+        self.scale = np.ones(len(inputs)) if scale is None else scale
+        self.scale_out = np.ones(len(outputs)) if scale_out is None else scale_out
         self.inputs, self.outputs = list(inputs), list(outputs)
         own, cross = covariance[:size, :size], covariance[:size, size:]
         if given:
@@ -556,13 +560,14 @@ class GaussianRelease:
 
     def _released(self, data: np.ndarray, draws: Draws) -> np.ndarray:
         size = len(self.gain)
-        centred = data - self.mean
+        centred = data / self.scale - self.mean
         guess = centred[:, size:] @ self.regression.T
         values, vectors = np.linalg.eigh(self.noise)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         noise = draws.generator.standard_normal((len(data), size)) @ root.T
         found = guess + (centred[:, :size] - guess) @ self.gain.T + noise
-        return found[:, size - self.expansion.shape[1] :] @ self.expansion.T + self.mean_out
+        own = found[:, size - self.expansion.shape[1] :] @ self.expansion.T + self.mean_out
+        return own * self.scale_out
 
 
 def _fits(label: Any, groups: Sequence[Sequence[str]]) -> bool:

@@ -1464,3 +1464,17 @@ def test_a_proof_of_thirty_variables_reads_back() -> None:
     )
     evaluation = verify.proof_of(tighter.to_dict()).upper(document["primal"])
     assert evaluation.feasible == (0.1 * trace(source) <= 1)
+
+
+def test_a_standardised_release_is_in_the_units_of_the_table() -> None:
+    rng = np.random.default_rng(31)
+    base = rng.normal(size=(20_000, 2))
+    table = pd.DataFrame({"w": base.sum(axis=1) * 7 + 3, "x": base[:, 0] * 15 + 25})
+    source = S.from_table(table, sensitive="w", key="x", standardise=True)
+    solution = Q(source, 0.5).solve()
+    released = solution.release.apply(table, seed=1)
+    error = (table["x"] - released["x"]) / table["x"].std()
+    assert (error**2).mean() == pytest.approx(0.5, abs=0.02)
+    assert released["x"].mean() == pytest.approx(25, abs=0.5)
+    with pytest.raises(cpv.InputError, match="no side information|there is none"):
+        source.conditional()

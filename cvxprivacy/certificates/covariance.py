@@ -36,7 +36,7 @@ __all__ = ["CovarianceProof"]
 MOST = 4096  # bits, beyond which positive definiteness is not asked further
 EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 
-_FRACTION = re.compile(r"-?\d{1,2000}(/\d{1,2000})?")
+_FRACTION = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
 Matrix = list[list[Any]]
 
 

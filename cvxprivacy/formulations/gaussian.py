@@ -89,6 +89,9 @@ class QuadraticGaussian(CovarianceProblem):
 
     def _read(self, budget: Any) -> dict[str, Row]:
         if not isinstance(budget, Mapping):
+            if budget == 0 and np.linalg.eigvalsh(self.cost)[0] <= 0:
+                remedy = "pass a budget > 0, or weigh every key variable"
+                raise InputError("budget", "0 where some error counts nothing", remedy)
             return {"budget": self.distortion <= number(budget, "budget")}
         rows, expansion = {}, self.source.expansion
         names = [self.source.names[i] for i in self.source.x]

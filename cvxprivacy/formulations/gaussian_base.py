@@ -310,4 +310,6 @@ class CovarianceProblem(Problem):
             expansion=source.expansion,
             inputs=[source.names[i] for i in seen],
             outputs=[source.names[i] for i in source.x],
+            scale=source.scale[seen],
+            scale_out=source.scale[source.x],
         )
