@@ -84,7 +84,6 @@ class CovarianceProof:
     def _derived(self, views: Mapping[str, tuple[list[int], str]]) -> bool:
         """Condition on Z, and lay out every view; False if a determinant is not proved > 0."""
         z, v = self.given, self.encoded
-        blocks = [v, *(of for of, _ in views.values())]
         if z and log_det(_part(self.gamma, z, z)) is None:
             return False
 
@@ -100,13 +99,14 @@ class CovarianceProof:
         self.bound = conditional(v, v)
         self.views: dict[str, tuple[Any, Any, arb]] = {}
         self._wholes: dict[str, Any] = {}
-        for block in blocks:
-            if log_det(conditional(block, block)) is None:
-                return False
+        if log_det(self.bound) is None:
+            return False
         for name, (of, reference) in views.items():
             whole = conditional(of, of)
-            own = log_det(_part(self.gamma, of, of) if reference == "marginal" else whole)
-            if own is None:
+            inner = own = log_det(whole)
+            if reference == "marginal" and z:
+                own = log_det(_part(self.gamma, of, of))
+            if inner is None or own is None:
                 return False
             if set(of) <= set(v):
                 b: Any = fmpq_mat([[int(i == j) for j in v] for i in of])
@@ -367,11 +367,11 @@ def _part(matrix: fmpq_mat, rows: Sequence[int], columns: Sequence[int]) -> fmpq
     return fmpq_mat([[matrix[i, j] for j in columns] for i in rows])
 
 
-def _same(a: Any, b: Any) -> tuple[Any, Any]:
+def _same(a: Any, b: Any) -> tuple[Any, ...]:
     """Return two matrices of one kind: rational if both are, else in balls."""
     if isinstance(a, fmpq_mat) and isinstance(b, fmpq_mat):
         return a, b
-    return (x if isinstance(x, arb_mat) else arb_mat(x) for x in (a, b))  # type: ignore[return-value]
+    return tuple(x if isinstance(x, arb_mat) else arb_mat(x) for x in (a, b))
 
 
 def _times(a: Any, b: Any) -> Any:

@@ -155,9 +155,7 @@ def release(table: str, **options: Any) -> None:
             progress=read,
         )
     if len(source.x) > MOST_LETTERS:  # before a matrix of all pairs is made
-        many = f"{len(source.x):,} observed cells of {', '.join(key)}"
-        remedy = f"at most {MOST_LETTERS} can be solved for: bin numbers, or name fewer columns"
-        raise InputError("--key", many, remedy)
+        raise _too_many("--key", f"{len(source.x):,} observed cells of {', '.join(key)}")
     d, criteria = _distortion(options["distortion"], source), _criteria(options["criterion"])
     shared = {"encoder": options["encoder"], "units": options["units"]}
     if options["budget"] is None:
@@ -317,9 +315,12 @@ def _alike(path: str, out: str | None) -> None:
 def solvable(problem: ChannelProblem, argument: str) -> None:
     """Refuse a program that no common machine can solve."""
     if problem.n * problem.m > MOST_LETTERS**2:
-        many = f"{problem.n:,} letters to release as {problem.m:,}"
-        remedy = f"at most {MOST_LETTERS} can be solved for: bin numbers, or name fewer columns"
-        raise InputError(argument, many, remedy)
+        raise _too_many(argument, f"{problem.n:,} letters to release as {problem.m:,}")
+
+
+def _too_many(argument: str, many: str) -> InputError:
+    remedy = f"at most {MOST_LETTERS} can be solved for: bin numbers, or name fewer columns"
+    return InputError(argument, many, remedy)
 
 
 def _listed(given: Sequence[str], header: Sequence[str]) -> list[str]:
