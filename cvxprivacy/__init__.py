@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         PreserveMean,
         TCloseness,
     )
+    from cvxprivacy.decoder import Decoder
     from cvxprivacy.distortion import (
         Distortion,
         absolute_error,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         MinimumDistortion,
         PrivacyDistortion,
         QuadraticGaussian,
+        RateDistortionEquivocation,
         ReverseWaterFilling,
         closed_gaussian_bound,
     )
@@ -75,6 +77,7 @@ _HOME = {
     "Coding": "frames",
     "CovarianceProblem": "formulations",
     "Criterion": "criteria",
+    "Decoder": "decoder",
     "DeltaDisclosure": "criteria",
     "DiscreteSource": "sources",
     "Distortion": "distortion",
@@ -99,6 +102,7 @@ _HOME = {
     "PreserveMean": "criteria",
     "PrivacyDistortion": "formulations",
     "QuadraticGaussian": "formulations",
+    "RateDistortionEquivocation": "formulations",
     "ReverseWaterFilling": "formulations",
     "Solution": "solution",
     "TCloseness": "criteria",
@@ -125,6 +129,7 @@ __all__ = [
     "Coding",
     "CovarianceProblem",
     "Criterion",
+    "Decoder",
     "DeltaDisclosure",
     "DiscreteSource",
     "Distortion",
@@ -149,6 +154,7 @@ __all__ = [
     "PreserveMean",
     "PrivacyDistortion",
     "QuadraticGaussian",
+    "RateDistortionEquivocation",
     "ReverseWaterFilling",
     "Solution",
     "TCloseness",

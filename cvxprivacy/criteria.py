@@ -104,9 +104,56 @@ def _log(x: arb, units: str) -> arb:
     return x.log() / arb(2).log() if units == "bits" else x.log()
 
 
-def _per_letter(term: Term, problem: ChannelProblem, slope: float) -> Mapping[str, Row]:
-    zeros = (Fraction(0),) * problem.m
-    return {"": Row(term, "<=", zeros, per_output=True, slope=slope, bound_slope=0.0)}
+def entropy_of(masses: Sequence[Fraction], units: str) -> tuple[float, float]:
+    """Return the entropy of exact masses as a float, and how far it may be off."""
+    total, value = sum(masses), arb(0)
+    for mass in masses:
+        share = arb(fmpq(*(mass / total).as_integer_ratio()))
+        value -= share * _log(share, units)
+    return _enclosed(value)
+
+
+def _per_letter(
+    problem: ChannelProblem,
+    name: str,
+    kind: str,
+    cost: float | np.ndarray | Mapping[str, float],
+    *,
+    slope: float,
+    radius: float = 0.0,
+) -> Mapping[str, Row]:
+    """Return Φ(y) + ⟨cost, Q⟩ ≤ 0 for every output, and every z where the user knows it.
+
+    ``kind`` is the view of Φ, none if empty; ``cost`` one number, or one for each atom (L, n), or
+    one for each observer.
+    """
+    found = {}
+    for observer in problem.observers:
+        own = cost[observer.name] if isinstance(cost, Mapping) else cost
+        here = np.where(observer.here, own, 0.0)
+        share = None
+        if observer.name:
+            share = np.where(observer.here, problem.law, 0.0).sum(axis=0) / problem.law.sum(axis=0)
+        whole = not observer.name and np.ndim(own) == 0
+        layers = np.full((problem.n, problem.m), float(own)) if whole else here[:, :, None]
+        if not whole:
+            layers = np.broadcast_to(layers, (*here.shape, problem.m))
+        term = Term(
+            name,
+            {observer.view(kind): 1.0} if kind else {},
+            layers if here.any() else None,
+            cost_radius=radius,
+        )
+        found[observer.name] = Row(
+            term,
+            "<=",
+            (Fraction(0),) * problem.m,
+            per_output=True,
+            slope=slope,
+            bound_slope=0.0,
+            share=share,
+        )
+    return found
 
 
 # ---- privacy, per released letter --------------------------------------------------------
@@ -123,8 +170,7 @@ class TCloseness(Criterion):
         self.latex = rf"D(p_{{W \mid \hat x}} \,\|\, p_W) \le {self.t:g} \;\forall \hat x"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
-        cost = np.full((problem.n, problem.m), -self.t) if self.t else None
-        return _per_letter(Term("t-closeness", {"W": 1.0}, cost), problem, slope=-1.0)
+        return _per_letter(problem, "t-closeness", "W", -self.t, slope=-1.0)
 
 
 class LDiversity(Criterion):
@@ -152,11 +198,9 @@ class LDiversity(Criterion):
                 _enclosed(_log(arb(fmpq(ratio.numerator, ratio.denominator)), problem.units))
             )
         values = np.array([value for value, _ in found])
-        cost = np.where(problem.w_of >= 0, values[problem.w_of], 0.0)
-        layers = np.broadcast_to(cost[:, :, None], (*cost.shape, problem.m))
-        radius = max(radius for _, radius in found)
-        term = Term("l-diversity", {"W": 1.0}, layers, cost_radius=radius)
-        return _per_letter(term, problem, slope=nat(problem.units) / self.l)
+        radius, slope = max(radius for _, radius in found), nat(problem.units) / self.l
+        costs = values[problem.w_of]
+        return _per_letter(problem, "l-diversity", "W", costs, slope=slope, radius=radius)
 
 
 class KAnonymity(Criterion):
@@ -183,13 +227,19 @@ class KAnonymity(Criterion):
             raise InputError("source", "no number of records behind it", remedy)
         if problem.source.weighted:
             raise InputError("source", "weighted records cannot be counted", "leave weights= out")
-        if self.k > records:
-            problem_ = f"{self.k:g} exceeds the {records} records"
-            raise InputError("k", problem_, f"pass at most {records}", value=self.k)
-        value, radius = _enclosed(_log(arb(records) / arb(self.k), problem.units))
-        cost = np.full((problem.n, problem.m), -value)
-        term = Term("k-anonymity", {"S": 1.0}, cost, cost_radius=radius)
-        return _per_letter(term, problem, slope=nat(problem.units) / self.k)
+        costs, radius = {}, 0.0
+        for observer in problem.observers:
+            own = records * observer.share
+            if self.k > own:
+                those = f" with {problem.source.names[-1]} = {observer.name}" * bool(observer.name)
+                problem_ = f"{self.k:g} exceeds the {float(own):g} records{those}"
+                raise InputError("k", problem_, f"pass at most {float(own):g}", value=self.k)
+            ratio = own / Fraction(self.k)
+            log = _log(arb(fmpq(ratio.numerator, ratio.denominator)), problem.units)
+            value, off = _enclosed(log)
+            costs[observer.name], radius = -value, max(radius, off)
+        slope = nat(problem.units) / self.k
+        return _per_letter(problem, "k-anonymity", "S", costs, slope=slope, radius=radius)
 
 
 class DeltaDisclosure(Criterion):
@@ -213,14 +263,10 @@ class DeltaDisclosure(Criterion):
                 # ±(1[w' = w] − e^±δ p(w)) on every atom, summed over the letter's atoms
                 factor, radius = _enclosed(share * (arb(self.delta) * sign).exp())
                 cost = sign * ((problem.w_of == w) - factor)
-                layers = np.broadcast_to(cost[:, :, None], (*cost.shape, problem.m))
-                term = Term(
-                    "delta-disclosure",
-                    cost=layers,
-                    cost_radius=radius + 2.0**-52 * max(1.0, factor),
-                )
-                row = _per_letter(term, problem, slope=-factor)[""]
-                found[f"{side}[{w}]"] = row
+                off = radius + 2.0**-52 * max(1.0, factor)
+                rows = _per_letter(problem, "delta", "", cost, slope=-factor, radius=off)
+                for name, row in rows.items():
+                    found[f"{side}[{w}]{name and f'|{name}'}"] = row
         return found
 
 
@@ -307,9 +353,26 @@ class KeepProbability(Criterion):
         if np.ndim(self.p) and np.size(self.p) != len(problem.source.x):
             remedy = f"pass {len(problem.source.x)}, one per key letter"
             raise InputError("p", f"{np.size(self.p)} floors", remedy)
-        same = problem.same()
+        same = problem.same(problem.x_of.tolist())
         floors = np.broadcast_to(self.p, len(problem.source.x))[problem.x_of]
-        return {"": EntryBounds(lower=floors[:, None] * same, lower_slope=same.astype(float))}
+        if problem.strategies is None:
+            return {"": EntryBounds(lower=floors[:, None] * same, lower_slope=same.astype(float))}
+        if np.ndim(self.p):
+            remedy = "pass one floor for all letters"
+            raise InputError("p", "one for each letter, where the user decodes with Z", remedy)
+        # Σ p(u | s) over the strategies that keep x, for every letter and every z that it meets
+        found: dict[str, Part] = {}
+        total = sum(map(Fraction, problem.law.ravel().tolist()))
+        for observer in problem.observers:
+            met = np.where(observer.here, problem.law, 0.0).sum(axis=0) > 0
+            for s in np.flatnonzero(met & (floors > 0)):
+                mass = sum(map(Fraction, problem.law[:, s].tolist()), Fraction(0)) / total
+                cost = np.zeros((problem.n, problem.m))
+                cost[s] = -1.0 * same[s][problem.strategies[:, observer.z]]
+                bound = -mass * Fraction(float(floors[s]))
+                row = Row(Term("kept", cost=cost), "<=", bound, bound_slope=-float(mass))
+                found[f"{s}|{observer.name}"] = row
+        return found
 
 
 class ForbiddenMoves(Criterion):
@@ -339,7 +402,7 @@ class ForbiddenMoves(Criterion):
         if len(stuck):
             remedy = "leave every letter at least one move"
             raise InputError("mask", f"{inputs[stuck[0]]!r} may go nowhere", remedy, where=stuck[0])
-        return {"": EntryBounds(upper=np.where(mask, 0.0, 1.0)[problem.x_of])}
+        return {"": EntryBounds(upper=np.where(problem.possible(mask), 0.0, 1.0))}
 
 
 class PreserveMarginal(Criterion):
@@ -352,9 +415,17 @@ class PreserveMarginal(Criterion):
         masses = problem.masses_of_x()
         held = [x for x, mass in enumerate(masses) if mass]
         same, total = problem.same(held), sum(masses)
-        bounds = [Fraction(0)] * problem.m
+        letters = len(problem.measure.outputs)
+        bounds = [Fraction(0)] * letters
         for x, row in zip(held, same, strict=True):
             bounds[int(row.argmax())] = masses[x] / total
+        if problem.strategies is not None:
+            costs = np.eye(letters)[:, None, :].repeat(len(problem.source.x), axis=1)
+            return {
+                f"{problem.measure.outputs[y]}": Term("marginal", cost=problem.per_letter(cost))
+                == bound
+                for y, (cost, bound) in enumerate(zip(costs, bounds, strict=True))
+            }
         term = Term("marginal", cost=np.ones((problem.n, problem.m)))
         found: dict[str, Part] = {"": Row(term, "==", tuple(bounds), per_output=True)}
         unused = np.array([b == 0 for b in bounds])
@@ -395,7 +466,7 @@ class PreserveMean(Criterion):
         masses = problem.masses_of_x()
         pairs = zip(masses, inputs, strict=True)
         mean = sum((m * Fraction(float(given[x])) for m, x in pairs), Fraction(0))
-        cost = np.tile([float(given[y]) for y in outputs], (problem.n, 1))
+        cost = problem.per_letter(np.tile([float(given[y]) for y in outputs], (len(inputs), 1)))
         return {"": Row(Term("mean", cost=cost), "==", mean / sum(masses, Fraction(0)))}
 
 
@@ -453,6 +524,9 @@ class Linear(Criterion):
         """
         from cvxprivacy.solvers.conic import affine_rows
 
+        if problem.side_information is not None:
+            remedy = "state it with Linear(A, bound)"
+            raise InputError("problem", "its Q is no law of (x, x̂): the user knows Z", remedy)
         found = affine_rows(constraint, problem.model)
         many = len(found) > 1
         inputs = problem.x_of if problem.encoder == "x" else None

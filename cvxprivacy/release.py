@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.checks import array, labels
+from cvxprivacy.decoder import Decoder
 from cvxprivacy.draws import Draws
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.files import whole_file
@@ -44,11 +45,15 @@ class Channel:
         Law of the inputs, for the released marginal.
     coding : Coding, optional
         How the records of a table become inputs: ``Coding(key=("age", "sex"))``.
-    encoder : {"x", "wx"}
-        Whether an input is a key letter, or a confidential letter and a key letter.
+    encoder : {"x", "wx", "xz", "wxz"}
+        What makes an input: a key letter, with a confidential letter before it, or a letter of
+        the side information after it.
     arbitrary : array_like of bool, shape (|X|,), optional
         Rows of inputs that had probability zero: the released marginal stands there (or the
         input itself, under floors and forbidden moves); the optimum says nothing about them.
+    decoder : Decoder, optional
+        What an output u = 0, 1, … means to a user who knows z; a released table has a column of
+        u in place of the key columns, and ``decoder.apply`` reads it.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class Channel:
         coding: Coding | None = None,
         encoder: str = "x",
         arbitrary: npt.ArrayLike | None = None,
+        decoder: Decoder | None = None,
     ) -> None:
         self.inputs, self.outputs = labels(inputs, None, "inputs"), list(outputs)
         shape = (len(self.inputs), len(self.outputs))
@@ -73,12 +79,17 @@ class Channel:
             row = int(off.argmax())
             total = float(k[row].sum())
             raise InputError("matrix", f"the row sums to {total!r}", remedy, where=row, value=total)
-        if encoder not in ("x", "wx"):
-            raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
+        if encoder not in ("x", "wx", "xz", "wxz"):
+            remedy = 'use "x", "wx", "xz" or "wxz"'
+            raise InputError("encoder", f"{encoder!r} is unknown", remedy)
+        if decoder is not None and self.outputs != list(range(len(decoder.table))):
+            problem, remedy = f"{len(decoder.table)} strategies", "pass one for each output 0, 1, …"
+            raise InputError("decoder", problem, remedy)
         if coding is not None:
-            groups = [coding.key] if encoder == "x" else [coding.sensitive, coding.key]
+            groups = columns_of(coding, encoder)
             letters = [("inputs", label, i, groups) for i, label in enumerate(self.inputs)]
-            letters += [("outputs", y, i, [coding.key]) for i, y in enumerate(self.outputs)]
+            if decoder is None:
+                letters += [("outputs", y, i, [coding.key]) for i, y in enumerate(self.outputs)]
             for argument, label, i, parts in letters:
                 if not _fits(label, parts):
                     names = ", ".join(map(str, parts))
@@ -86,7 +97,7 @@ class Channel:
                     remedy = "pass one value per column, in a tuple where there are several"
                     raise InputError(argument, problem, remedy, where=i, value=label)
         k.flags.writeable = False
-        self.matrix, self.coding, self.encoder = k, coding, encoder
+        self.matrix, self.coding, self.encoder, self.decoder = k, coding, encoder, decoder
         self.p_input = None
         if p_input is not None:
             self.p_input = array(p_input, "p_input", "pass one mass per input", axes=(1,))
@@ -172,7 +183,7 @@ class Channel:
                 remedy = "pass the weighted counts of the released letters"
                 raise InputError("released", "a table whose records have weights", remedy)
             frame = narwhal(released).lazy()
-            names = self.coding.key
+            names = self.coding.key if self.decoder is None else (self.decoder.column,)
             found = frame.group_by(*names).agg(nw.len().alias("records")).collect()
             keys = [cell(row) for row in zip(*(plain(found[n]) for n in names), strict=True)]
             released = dict(zip(keys, plain(found["records"]), strict=True))
@@ -284,19 +295,26 @@ class Channel:
         first: int = 0,
     ) -> Any:
         """Return a frame in memory with its key columns replaced."""
-        groups, outputs = self.columns_of(list(frame.columns))
+        known = list(frame.columns)
+        groups, outputs = self.columns_of(known)
         drawn = self.drawn(
             self.rows(self._letters(frame, groups), first),
             draws,
             None if row_id is None else plain(frame[self._id(row_id, frame.columns)]),
             first,
         )
-        palettes = self.palettes([frame[name] for name in outputs])
-        columns = [palette[drawn].alias(name) for palette, name in palettes]
+        if self.decoder is not None:
+            columns = [nw.new_series(outputs[0], drawn, backend=frame.implementation)]
+            frame = frame.drop(*groups[self.encoder.index("x")])
+        else:
+            palettes = self.palettes([frame[name] for name in outputs])
+            columns = [palette[drawn].alias(name) for palette, name in palettes]
         if hasattr(values, "set_axis"):  # pandas aligns by index
             columns = [nw.maybe_set_index(c, index=values.index) for c in columns]
         done = nw.to_native(frame.with_columns(*columns))
-        return done.set_axis(values.columns, axis=1) if hasattr(values, "set_axis") else done
+        if hasattr(values, "set_axis") and self.decoder is None:
+            return done.set_axis(values.columns, axis=1)
+        return done
 
     def columns_of(self, known: Sequence[str]) -> tuple[list[Sequence[str]], list[str]]:
         """Return the groups of columns that make an input, and the columns that are released."""
@@ -306,19 +324,25 @@ class Channel:
             if len(known) != parts:
                 problem = f"{len(known)} columns where an input has {parts}"
                 raise InputError("values", problem, "pass the key columns alone, in their order")
+            if self.decoder is not None:
+                remedy = "make the source with from_table, or pass a list of letters"
+                raise InputError("values", "columns that the channel does not know", remedy)
             for i, label in enumerate(self.outputs):
                 if not _fits(label, [known]):
                     problem = f"{label!r} is no letter of the columns {', '.join(known)}"
                     raise InputError("outputs", problem, "name the columns in coding=", where=i)
             return [list(known)], list(known)
-        groups: list[Sequence[str]] = [self.coding.key]
-        if self.encoder == "wx":
-            groups = [self.coding.sensitive, self.coding.key]
+        groups = columns_of(self.coding, self.encoder)
         for name in (name for group in groups for name in group):
             if name not in known:
                 said = ", ".join(map(str, known))
                 raise InputError("values", f"no column {name!r}", f"there are {said}", value=name)
-        return groups, list(self.coding.key)
+        if self.decoder is None:
+            return groups, list(self.coding.key)
+        if self.decoder.column in known:
+            problem = f"a column {self.decoder.column!r} is there already"
+            raise InputError("values", problem, "rename it: that of the release is called so")
+        return groups, [self.decoder.column]
 
     def _letters(self, frame: nw.DataFrame[Any], groups: Sequence[Sequence[str]]) -> list[Any]:
         coding = self.coding or Coding(key=tuple(groups[0]))
@@ -384,6 +408,7 @@ class Channel:
             "arbitrary": self.arbitrary.tolist(),
             "encoder": self.encoder,
             "coding": None if self.coding is None else self.coding.to_dict(),
+            "decoder": None if self.decoder is None else self.decoder.to_dict(),
         }
         json.dump(document, file, ensure_ascii=False, allow_nan=False)
 
@@ -401,7 +426,8 @@ class Channel:
                 document = json.load(file)
             if document["schema"] != SCHEMA:
                 raise ValueError(f"its schema is {document['schema']!r}")
-            coding = document["coding"]
+            coding, decoder = document["coding"], document.get("decoder")
+            coding = None if coding is None else Coding.from_dict(coding)
             return cls(
                 document["matrix"],
                 inputs=[read(label) for label in document["inputs"]],
@@ -409,7 +435,8 @@ class Channel:
                 p_input=document["p_input"],
                 arbitrary=document["arbitrary"],
                 encoder=document["encoder"],
-                coding=None if coding is None else Coding.from_dict(coding),
+                coding=coding,
+                decoder=None if decoder is None else Decoder.from_dict(decoder, coding),
             )
         except OSError as error:
             problem = f"{os.fspath(path)!r} cannot be read ({error.strerror})"
@@ -568,6 +595,12 @@ class GaussianRelease:
         found = guess + (centred[:, :size] - guess) @ self.gain.T + noise
         own = found[:, size - self.expansion.shape[1] :] @ self.expansion.T + self.mean_out
         return own * self.scale_out
+
+
+def columns_of(coding: Coding, encoder: str) -> list[Sequence[str]]:
+    """Return the groups of columns that make an input."""
+    groups = {"w": coding.sensitive, "x": coding.key, "z": coding.side}
+    return [groups[axis] for axis in encoder]
 
 
 def _fits(label: Any, groups: Sequence[Sequence[str]]) -> bool:

@@ -34,6 +34,7 @@ LAYERS = [
     "estimation",
     "programs",
     "streaming",
+    "decoder",
     "release",
     "certificates",
     "solvers",

@@ -616,7 +616,8 @@ class Judge:
         view = self.program["views"][name]
         labels = np.array(view["labels"])
         reference = labels if not view["reference"] else np.array(view["reference"])
-        seen, pi = np.zeros((labels.max() + 1, self.n)), np.zeros(labels.max() + 1)
+        size = max(labels.max(), reference.max()) + 1  # some labels may be known and never seen
+        seen, pi = np.zeros((size, self.n)), np.zeros(size)
         for (atom, s), mass in np.ndenumerate(self.law):
             if labels[atom, s] >= 0:
                 seen[labels[atom, s], s] += mass

@@ -96,6 +96,18 @@ FORMULATIONS = {
         'formulation = "MinimumDistortion"\nunits = "nats"',
         lambda rules: cpv.MinimumDistortion(source(), years(), rules, units="nats"),
     ),
+    "RateDistortionEquivocation": (
+        'formulation = "RateDistortionEquivocation"\nbudget = 20.0\nmax_rate = 1.0\n'
+        "minimize = { rate = 0.5, leakage = 1 }",
+        lambda rules: cpv.RateDistortionEquivocation(
+            source(),
+            years(),
+            20.0,
+            max_rate=1.0,
+            minimize={"rate": 0.5, "leakage": 1.0},
+            criteria=rules,
+        ),
+    ),
 }
 MASK = [[False, False, True, True], [False] * 4, [False] * 4, [True, False, False, False]]
 MOVED = [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]

@@ -139,7 +139,7 @@ class ChannelProof:
         tables = [labels, view["reference"] or labels]
         if any(type(v) is not int or v < -1 for table in tables for row in table for v in row):
             raise UnprovableError(f"view {name} has a label that is no whole number ≥ −1")
-        size = 1 + max(label for row in labels for label in row)
+        size = 1 + max(label for table in tables for row in table for label in row)
         if size > len(self.atoms) * self.n:
             raise UnprovableError(f"view {name} has more labels than there are atoms")
         seen = [[number(0)] * self.n for _ in range(size)]

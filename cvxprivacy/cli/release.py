@@ -216,7 +216,7 @@ def apply(channel: str, table: str, **options: Any) -> None:
     A text table is read as the first one was, unless options say otherwise.
     """
     from cvxprivacy.cli.tables import open_table
-    from cvxprivacy.release import Channel
+    from cvxprivacy.release import Channel, columns_of
 
     out, as_json = options["out"], options["as_json"]
     writable({"out": out}, table, channel)
@@ -227,7 +227,10 @@ def apply(channel: str, table: str, **options: Any) -> None:
         raise InputError("channel", problem, "pass one that `release --channel` kept")
     given = {k: v for k, v in reading_of(options).items() if v is not None}
     opened = open_table(table, {**kept.coding.reading, **given})
-    used = [*(kept.coding.sensitive if kept.encoder == "wx" else ()), *kept.coding.key]
+    if kept.decoder is not None:
+        problem = "it releases letters u that a user decodes with Z, which no text column holds"
+        raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
+    used = [name for group in columns_of(kept.coding, kept.encoder) for name in group]
     seed = _seed(options["seed"], options["row_id"])
     with (
         whole_file(out, binary=True) as file,

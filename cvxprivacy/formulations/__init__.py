@@ -1,6 +1,7 @@
 """The papers' programs, one short file each."""
 
 from cvxprivacy.formulations.base import ChannelProblem
+from cvxprivacy.formulations.equivocation import RateDistortionEquivocation
 from cvxprivacy.formulations.gaussian import GaussianEquivocation, QuadraticGaussian
 from cvxprivacy.formulations.gaussian_base import CovarianceProblem
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
@@ -19,6 +20,7 @@ __all__ = [
     "MinimumDistortion",
     "PrivacyDistortion",
     "QuadraticGaussian",
+    "RateDistortionEquivocation",
     "ReverseWaterFilling",
     "closed_gaussian_bound",
 ]

@@ -7,6 +7,7 @@ solving, proving or edge cases is written in one.
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -18,8 +19,10 @@ import numpy.typing as npt
 
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.criteria import Criterion, named
+from cvxprivacy.decoder import Decoder
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.formulations import side
 from cvxprivacy.formulations.conflict import explained
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.information import nat
@@ -68,6 +71,7 @@ class ChannelProblem(Problem):
         distortion: Distortion | npt.ArrayLike,
         *,
         encoder: str = "x",
+        side_information: str | None = None,
         criteria: Sequence[Criterion] = (),
         units: str = "bits",
     ) -> None:
@@ -84,15 +88,38 @@ class ChannelProblem(Problem):
                 remedy = "pass criteria such as LeakageCap(0.1)"
                 raise InputError("criteria", f"{criterion!r} is no criterion", remedy, where=i)
         nat(units)
+        side.checked(source, side_information)
         self.source, self.encoder, self.units = source, encoder, units
-        self.criteria = criteria
+        self.side_information, self.criteria = side_information, criteria
         d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
         self.measure = d.fitted(len(source.w), source.x)
-        atoms = source.atoms(encoder)
+        self.seen = encoder + ("z" if side_information == "both" else "")
+        atoms = source.atoms(self.seen)
         self.law, self.w_of, self.alive_w = atoms.law, atoms.w_of, atoms.alive_w
-        self.alive, self.x_of = atoms.alive, atoms.x_of
-        self.n, self.m = len(self.alive), len(self.measure.outputs)
+        self.alive, self.x_of, self.z_of = atoms.alive, atoms.x_of, atoms.z_of
+        self.observers = side.observers(source, atoms, side_information)
+        self.strategies: np.ndarray | None = None
+        self.strategies = self._strategies()
         self.parts = self._named_parts()
+
+    def _strategies(self) -> np.ndarray | None:
+        """Return what an output means for each z, shape (m, |Z|): none if it is a letter x̂."""
+        return None
+
+    @property
+    def n(self) -> int:
+        """Number of letters that the encoder sees."""
+        return len(self.alive)
+
+    @property
+    def m(self) -> int:
+        """Number of outputs: released letters, or strategies."""
+        return len(self.measure.outputs if self.strategies is None else self.strategies)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Labels of the outputs; strategies are numbered."""
+        return self.measure.outputs if self.strategies is None else list(range(self.m))
 
     # ---- what a subclass states ----------------------------------------------------------
 
@@ -108,15 +135,32 @@ class ChannelProblem(Problem):
         """Return numbers typed into the objective: name → term that is d value / d number."""
         return {}
 
+    def terms(self) -> Mapping[str, Term]:
+        """Return the quantities that are reported, by name."""
+        return {"risk": self.risk, "distortion": self.distortion}
+
     # ---- letters, views and terms --------------------------------------------------------
 
     def per_letter(self, matrix: np.ndarray) -> np.ndarray:
         """Return a cost (|X|, |X̂|) or (|W|, |X|, |X̂|) for the program's letters or atoms."""
+        w = self.alive_w[self.w_of]
         if matrix.ndim == 2:
-            return matrix[self.x_of]
-        if self.encoder == "wx":
-            return matrix[self.alive // len(self.source.x), self.x_of]
-        return matrix[self.alive_w[self.w_of[:, 0]]][:, self.alive]
+            cost = matrix[self.x_of]
+        elif self.encoder == "wx":
+            cost = matrix[w[0], self.x_of]
+        else:
+            cost = matrix[w, self.x_of]
+        if self.strategies is None:
+            return cost
+        whole = np.broadcast_to(cost, (*self.law.shape, matrix.shape[-1]))
+        return np.take_along_axis(whole, self.strategies.T[self.z_of], axis=2)
+
+    def possible(self, moves: np.ndarray) -> np.ndarray:
+        """Tell where an output may make one of these moves, (|X|, |X̂|) → (n, m)."""
+        layers = self.per_letter(moves)
+        if layers.ndim == 3:
+            layers = np.asarray((layers & (self.law > 0)[:, :, None]).any(axis=0))
+        return layers
 
     def masses_of_w(self) -> list[Fraction]:
         """Return the exact masses of the possible values of W."""
@@ -132,11 +176,11 @@ class ChannelProblem(Problem):
             masses[self.x_of[s]] += Fraction(float(atom))
         return masses
 
-    def same(self, letters: Sequence[int] | None = None) -> np.ndarray:
-        """Tell where an output is the letter's own key letter, shape (n, m)."""
+    def same(self, letters: Sequence[int]) -> np.ndarray:
+        """Tell where a released letter is the key letter itself, shape (len(letters), |X̂|)."""
         outputs = self.measure.outputs
         found = []
-        for x in self.x_of if letters is None else letters:
+        for x in letters:
             row = [label == self.source.x[x] for label in outputs]
             if sum(row) != 1:
                 how = "is released under two columns" if any(row) else "is no released letter"
@@ -146,10 +190,40 @@ class ChannelProblem(Problem):
             found.append(row)
         return np.array(found)
 
+    def views(self) -> dict[str, View]:
+        """Return what every observer sees of W, and of the encoder's letter.
+
+        Leakage is against p(w) whatever z, so that Σ_z Φ is I(W; X̂, Z); rate against p(s | z).
+        """
+        letter = np.tile(np.arange(self.n), (len(self.law), 1))
+        found = {"W": View(self.w_of), "S": View(letter)}
+        for observer in self.observers if self.side_information else ():
+            found[observer.view("W")] = View(np.where(observer.here, self.w_of, -1), self.w_of)
+            here = observer.here & (self.law > 0)
+            number = np.cumsum(here.any(axis=0)) - 1
+            found[observer.view("S")] = View(np.where(here, number[letter], -1))
+        return found
+
+    def told(self, kind: str) -> dict[str, float]:
+        """Return the weights of what all observers together are told about W or S."""
+        return {observer.view(kind): 1.0 for observer in self.observers}
+
+    @property
+    def held(self) -> str:
+        """What the user holds, in LaTeX."""
+        return {None: r"\hat X", "decoder": "U, Z", "both": r"\hat X, Z"}[self.side_information]
+
     @cached_property
     def risk(self) -> Term:
-        """I(W; X̂), in the problem's units."""
-        return Term("risk", {"W": 1.0}, latex=r"I(W; \hat X)")
+        """I(W; X̂), or I(W; U, Z) where the user knows Z, in the problem's units."""
+        return Term("risk", self.told("W"), latex=rf"I(W; {self.held})")
+
+    @cached_property
+    def rate(self) -> Term:
+        """I(S; X̂), S what is encoded, or I(S; U | Z), in the problem's units."""
+        letter = "X" if self.encoder == "x" else "W, X"
+        said = self.held.replace(", Z", r" \mid Z")
+        return Term("rate", self.told("S"), latex=rf"I({letter}; {said})")
 
     @cached_property
     def distortion(self) -> Term:
@@ -183,19 +257,18 @@ class ChannelProblem(Problem):
         upper = np.minimum.reduce(uppers) if uppers else None
         if lower is not None and upper is not None and (lower > upper).any():
             s, y = (int(i) for i in np.argwhere(lower > upper)[0])
-            move = f"{self.source.x[self.x_of[s]]!r} → {self.measure.outputs[y]!r}"
+            move = f"{self.source.x[self.x_of[s]]!r} → {self.outputs[y]!r}"
             problem = f"{move} must have probability {lower[s, y]:g} and is forbidden"
             raise InputError("criteria", problem, "drop the floor or allow the move")
-        terms = {"risk": self.risk, "distortion": self.distortion}
+        terms = dict(self.terms())
         for name, cost in self.measure.parts.items():
             terms[f"distortion of {name}"] = Term(name, cost=self.per_letter(cost))
-        used = {v for t in (self.objective(), *(r.term for r in rows.values())) for v in t.weights}
-        letter = np.tile(np.arange(self.n), (len(self.law), 1))  # the letter that the encoder sees
-        views = {"W": View(self.w_of), "S": View(letter)}
+        stated = (self.objective(), *(row.term for row in rows.values()), *terms.values())
+        used = {view for term in stated for view in term.weights}
         return ChannelProgram(
             law=self.law,
             outputs=self.m,
-            views={name: view for name, view in views.items() if name == "W" or name in used},
+            views={k: view for k, view in self.views().items() if k == "W" or k in used},
             objective=self.objective(),
             rows=rows,
             lower=lower,
@@ -230,14 +303,19 @@ class ChannelProblem(Problem):
     @property
     def latex(self) -> str:
         """The program in LaTeX, without delimiters."""
-        over = r"p(\hat x \mid x)" if self.encoder == "x" else r"p(\hat x \mid w, x)"
-        rows = [rf"\min_{{{over}}} \quad & {self.objective().latex} \\"]
+        rows = [rf"\min_{{{self._over}}} \quad & {self.objective().latex} \\"]
         said = [*self._stated(tex), *(criterion.latex for criterion in self.criteria)]
         for i, line in enumerate(said):
             lead = "" if i else r"\text{s.t.}"
             rows.append(rf"{lead} \quad & {line} \\")
         rows[-1] = rows[-1].removesuffix(r" \\")
         return "\n".join([r"\begin{aligned}", *rows, r"\end{aligned}"])
+
+    @property
+    def _over(self) -> str:
+        """Return what the program is minimised over, in LaTeX."""
+        output = r"\hat x" if self.strategies is None else "u"
+        return rf"p({output} \mid {', '.join(self.seen)})"
 
     def _repr_latex_(self) -> str:
         program = self.program
@@ -258,18 +336,25 @@ class ChannelProblem(Problem):
         ]
 
     def _statement(self) -> str:
-        plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\,": "", r"\le": "≤"}
+        plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\,": "", r"\le": "≤", r"\mid": "|"}
+        plain[r"\hat x"] = "x̂"
         text = f"min {self.objective().latex}"
         said = [*self._stated("{:.6g}".format), *map(repr, self.criteria)]
         if said:
             text += f"  s.t.  {', '.join(said)}"
+        plainly = self.seen == "x" and self.strategies is None
+        text += "" if plainly else f"  over {self._over}"
         for latex, letter in plain.items():
             text = text.replace(latex, letter)
-        return text + ("  over p(x̂ | w, x)" if self.encoder == "wx" else "")
+        return text
 
     def _sizes(self) -> str:
-        w, x = len(self.source.w), len(self.source.x)
-        return f"|W| = {w}, |X| = {x}, |X̂| = {len(self.measure.outputs)}"
+        sizes = {"W": len(self.source.w), "X": len(self.source.x)}
+        if self.side_information:
+            sizes["Z"] = len(self.source.z or ())
+        sizes["X̂"] = len(self.measure.outputs)
+        said = ", ".join(f"|{letter}| = {size}" for letter, size in sizes.items())
+        return said if self.strategies is None else f"{said}, {self.m:,} strategies Z → X̂"
 
     # ---- the ends of the curve -----------------------------------------------------------
 
@@ -311,7 +396,7 @@ class ChannelProblem(Problem):
 
     def _solution(self, outcome: Outcome) -> Solution:
         certificate = outcome.certificate
-        certificate.table = record(self.source, self.encoder)
+        certificate.table = record(self.source, self.seen)
         duals, posteriors = self._duals(certificate)
         return Solution(
             certificate,
@@ -371,7 +456,8 @@ class ChannelProblem(Problem):
             price = np.zeros(np.shape(value))
             for key, part in parts.items():
                 if isinstance(part, Row):
-                    price += part.price(dual.multipliers[key], q)
+                    seen = q if part.share is None else (program.mass * part.share) @ channel
+                    price += part.price(dual.multipliers[key], seen)
                 elif isinstance(part, Auxiliary):
                     price += part.price(dual.auxiliaries[key], program.mass, channel)
                 elif part.lower is not None and part.lower_slope is not None:
@@ -400,13 +486,18 @@ class ChannelProblem(Problem):
         assert certificate.primal is not None
         kept = certificate.primal.matrix
         source = self.source
-        inputs = source.x if self.encoder == "x" else [(w, x) for w in source.w for x in source.x]
+        axes = {"w": source.w, "x": source.x, "z": source.z or []}
+        inputs: list[Any] = list(itertools.product(*(axes[axis] for axis in self.seen)))
+        place = self.seen.index("x")
+        letters = [label[place] for label in inputs]
+        if len(self.seen) == 1:
+            inputs = letters
         matrix = np.tile(self.program.mass @ kept, (len(inputs), 1))
         matrix /= matrix.sum(axis=1, keepdims=True)
-        program, outputs = self.program, self.measure.outputs
-        if (program.lower is not None or program.upper is not None) and not program.auxiliaries:
-            for i, label in enumerate(inputs):
-                x = label if self.encoder == "x" else label[1]
+        program, outputs = self.program, self.outputs
+        bounded = program.lower is not None or program.upper is not None
+        if bounded and not program.auxiliaries and self.strategies is None:
+            for i, x in enumerate(letters):
                 if x in outputs:
                     matrix[i] = 0.0
                     matrix[i, outputs.index(x)] = 1.0
@@ -418,9 +509,17 @@ class ChannelProblem(Problem):
         return Channel(
             matrix,
             inputs=inputs,
-            outputs=self.measure.outputs,
+            outputs=self.outputs,
             p_input=p_input,
             coding=source.coding,
-            encoder=self.encoder,
+            encoder=self.seen,
             arbitrary=arbitrary,
+            decoder=self._decoder(),
         )
+
+    def _decoder(self) -> Decoder | None:
+        if self.strategies is None:
+            return None
+        letters, z = self.measure.outputs, self.source.z or []
+        table = [[letters[i] for i in rule] for rule in self.strategies.tolist()]
+        return Decoder(table, side=z, coding=self.source.coding)

@@ -74,7 +74,7 @@ def _typed_as(problem: ChannelProblem, name: str) -> str:
         return f"{criterion!r}"
     row = problem.parts[name][name]
     assert isinstance(row, Row)
-    return f"{name} {float(row.bounds(problem.m)):.6g}"
+    return f"{name} {float(row.bounds(problem.m)) * (row.bound_slope or 1.0):.6g}"
 
 
 def _extreme(problem: ChannelProblem, name: str) -> tuple[float, bool] | None:
@@ -87,7 +87,10 @@ def _extreme(problem: ChannelProblem, name: str) -> tuple[float, bool] | None:
         rows = {key: other for key, other in problem.program.rows.items() if key != name}
         outcome = solve(replace(problem.program, objective=row.term, rows=rows))
         certificate = outcome.certificate
-        return None if certificate.primal is None else (certificate.upper, True)
+        if certificate.primal is None:
+            return None
+        sign = row.bound_slope or 1.0  # −1 of what was typed as a least value
+        return certificate.upper * sign + 0.0, sign > 0
     criterion = problem.named_criteria().get(name)
     if criterion is None or criterion.loosest is None:
         return None

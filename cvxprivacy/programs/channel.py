@@ -81,7 +81,8 @@ class View:
 
     @property
     def size(self) -> int:
-        return int(self.labels.max()) + 1
+        last = self.labels.max()
+        return int(last if self.reference is None else max(last, self.reference.max())) + 1
 
     def to_dict(self) -> dict[str, Any]:
         reference = None if self.reference is None else self.reference.tolist()
@@ -227,6 +228,8 @@ class Row:
         One row for each output y, of column y alone.
     slope, bound_slope : float
         d(term)/dθ = slope · q(y) and d(bound)/dθ, θ the number that the user typed.
+    share : array of shape (n,), optional
+        What share of each letter's mass counts in q(y); all of it by default.
     """
 
     term: Term
@@ -236,6 +239,7 @@ class Row:
     per_output: bool = False
     slope: float = 0.0
     bound_slope: float = 1.0
+    share: FloatArray | None = None
 
     def __post_init__(self) -> None:
         bound: Any = self.bound
@@ -447,6 +451,11 @@ class ChannelProgram:
         labels = self.views[view].labels if labels is None else labels
         seen = labels >= 0
         masses = np.bincount(labels[seen], self.law[seen], minlength=self.views[view].size)
+        return masses / masses.sum()
+
+    def prior(self, view: str) -> FloatArray:
+        """Return the law of what a view sees, shape (|V|,): r of a release that tells nothing."""
+        masses = np.asarray(self.view_matrix(view).sum(axis=1))
         return masses / masses.sum()
 
     def cost(self, term: Term) -> FloatArray:

@@ -25,17 +25,37 @@ _EDGE = 1e-11  # a bound within this share of the row's span of its minimum is a
 
 
 def _zero(program: ChannelProgram, multipliers: Mapping[str, float], objective: int) -> Dual:
-    dual = Dual({}, {name: np.asarray(v, float) for name, v in multipliers.items()}, {}, objective)
-    return dual.cleaned(program)
+    """Return these multipliers, and the posteriors of a release that tells nothing: r = p_k."""
+    scores = {}
+    for view, seen in program.views.items():
+        if seen.reference is None:
+            continue  # r = π
+        prior = program.prior(view) / program.reference(view)
+        column = np.log(np.maximum(prior, 1e-300))
+        scores[view] = np.tile(column[:, None], (1, program.m))
+    given = {name: np.asarray(value, float) for name, value in multipliers.items()}
+    return Dual(scores, given, {}, objective).cleaned(program)
 
 
 def idle(program: ChannelProgram) -> Dual:
-    """Return zero multipliers and r = π: the bound that needs no solver, exact where R = 0."""
+    """Return zero multipliers and r = p_k: the bound that needs no solver, exact where R = 0."""
     return _zero(program, {}, 1)
 
 
+def known(program: ChannelProgram, term: Term) -> float:
+    """Return what a term's observers know before any release, such as I(W; Z)."""
+    weights = term.columns(program.m).items()
+    value = 0.0
+    for view, weight in weights:
+        prior, seen = program.prior(view), program.view_matrix(view).sum()
+        on = prior > 0
+        told = (prior[on] * np.log(prior[on] / program.reference(view)[on])).sum()
+        value += float(weight.min() * seen * told) * nat(program.units)
+    return value
+
+
 def least(program: ChannelProgram, name: str) -> tuple[float, float, FloatArray]:
-    """Return a linear row's minimum over the simple set, its span, and its costs p(s)C(s, y)."""
+    """Return the minimum of a row's linear part, its span, and its costs p(s)C(s, y)."""
     term = program.rows[name].term
     cost = program.mass[:, None] * program.cost(term)
     value = float((cost * program.least(cost)[0]).sum()) + term.constant
@@ -53,7 +73,8 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
     for name, row in program.rows.items():
         if row.per_output or row.sense == "==":
             continue
-        value, span, _ = least(program, name) if row.linear else (row.term.constant, 1.0, None)
+        value, span, _ = least(program, name)
+        value, span = (value, span) if row.linear else (value + known(program, row.term), 1.0)
         if float(row.bounds(program.m)) < value + _EDGE * span:
             found.append(_zero(program, {name: 1.0 / span}, 0))
     return found
