@@ -329,14 +329,23 @@ class ChannelProblem(Problem):
 
     def _stated(self, written: Callable[[float], str]) -> list[str]:
         """Return the formulation's own constraints in LaTeX, their bounds as ``written``."""
-        return [
-            rf"{row.term.latex} {_SENSE[row.sense]} {written(float(row.bound))}"
-            for row in self.subject_to().values()
-            if isinstance(row.bound, Fraction)
-        ]
+        found = []
+        for row in self.subject_to().values():
+            assert isinstance(row.bound, Fraction)
+            least = row.bound_slope < 0  # the row of a least value has its sign changed
+            sense, sign = (r"\ge", -1) if least else (_SENSE[row.sense], 1)
+            found.append(rf"{row.term.latex} {sense} {written(sign * float(row.bound))}")
+        return found
 
     def _statement(self) -> str:
-        plain = {r"\hat X": "X̂", r"\mathrm{E}\,": "E", r"\,": "", r"\le": "≤", r"\mid": "|"}
+        plain = {
+            r"\hat X": "X̂",
+            r"\mathrm{E}\,": "E",
+            r"\,": "",
+            r"\le": "≤",
+            r"\ge": "≥",
+            r"\mid": "|",
+        }
         plain[r"\hat x"] = "x̂"
         text = f"min {self.objective().latex}"
         said = [*self._stated("{:.6g}".format), *map(repr, self.criteria)]

@@ -84,10 +84,10 @@ class RateDistortionEquivocation(ChannelProblem):
     >>> law = [[[0.45, 0.05], [0, 0]], [[0, 0], [0.05, 0.45]]]  # W = X, Z tells nearly all
     >>> source = cpv.DiscreteSource(law)
     >>> problem = cpv.RateDistortionEquivocation(
-    ...     source, cpv.hamming(2), 0.05, side_information="decoder"
+    ...     source, cpv.hamming(2), 0.07, side_information="decoder"
     ... )
     >>> round(problem.solve().value, 4)
-    0.2112
+    0.1375
     """
 
     def __init__(
@@ -136,7 +136,8 @@ class RateDistortionEquivocation(ChannelProblem):
             rows["max_rate"] = self.rate <= number(self.max_rate, "max_rate")  # I(S; X̂ | Z) ≤ R
         if self.min_equivocation is not None:  # −H(W | X̂, Z) ≤ −E
             bound = -number(self.min_equivocation, "min_equivocation")
-            rows["min_equivocation"] = replace(-1 * self.equivocation <= bound, bound_slope=-1.0)
+            negative = replace(-self.equivocation, latex=self.equivocation.latex)
+            rows["min_equivocation"] = replace(negative <= bound, bound_slope=-1.0)
         return rows
 
     def terms(self) -> dict[str, Term]:
