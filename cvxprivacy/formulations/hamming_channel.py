@@ -186,19 +186,25 @@ class HammingChannel(Channel):
         return column
 
     @cached_property
+    def _above(self) -> npt.NDArray[np.float64]:
+        """p(x̂) − λ of ``outputs``, in the unit of the masses; λ to twice a float's digits."""
+        level = self.level * self._total
+        high = float(level)
+        low = float(level - Fraction(high))
+        return np.maximum((self._masses[self._kept] - high) - low, 0.0)
+
+    @cached_property
     def _keep(self) -> npt.NDArray[np.float64]:
         """(1 − λ/p(x))⁺."""
-        kept = self._masses[self._kept]
         keep = np.zeros(len(self.inputs))
-        keep[self._kept] = np.maximum(1.0 - float(self.level * self._total) / kept, 0.0)
+        keep[self._kept] = self._above / self._masses[self._kept]
         return keep
 
     @cached_property
     def _marginal(self) -> npt.NDArray[np.float64]:
-        if len(self._kept) == 1:
-            return np.ones(1)
-        above = np.maximum(self._masses[self._kept] - float(self.level * self._total), 0.0)
-        return above / above.sum()
+        if len(self._kept) > 1 and self._above.any():
+            return self._above / self._above.sum()
+        return self._exact_marginal.astype(float)  # where λ is next to the greatest p, or is it
 
     @cached_property
     def _cumulative(self) -> np.ndarray:  # type: ignore[override]
