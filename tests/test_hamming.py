@@ -372,6 +372,19 @@ def test_a_level_next_to_the_greatest_letters(gap):
     assert release.distortion == budget == poured(problem.law, problem.level)
 
 
+def test_what_is_barely_above_the_level_is_accurate():
+    p = 0.25 * (1 + np.array([9, 5, 2, -16]) * 2.0**-50)
+    for level in (Fraction(1, 4) + Fraction(k, 2**54) for k in (1, 2, 3)):
+        problem = cpv.HammingWaterFilling(p, poured(p, level / exact_sum(p)))
+        release = problem.solve().release
+        assert problem.level * exact_sum(p) == level
+        exact = [float(q) for q in release.row(3, exact=True)]
+        assert release.released_marginal == pytest.approx(exact, rel=1e-14)
+        keep = [float(1 - problem.level / q) for q in rationals(p)[:3]]
+        own = release.matrix[range(3), range(3)]
+        assert own == pytest.approx([k + (1 - k) * q for k, q in zip(keep, exact, strict=True)])
+
+
 # ---- rounding ----------------------------------------------------------------------------
 
 
@@ -423,7 +436,7 @@ def test_constants_of_the_logarithm():
             assert abs((arb(2 * (i + 4096) + 1) / 16384).log() - arb(value)) <= arb(2) ** -54
     # |log(1 + r) − series| as stated, in units of 2⁻⁵³, for |r| ≤ 2⁻¹³
     r = np.linspace(-(2.0**-13), 2.0**-13, 999)
-    series = r * (1.0 - r * (0.5 - r * (1.0 / 3.0 - r * 0.25)))
+    series = sums._log1p(r)
     with ctx.workprec(400):
         worst = max(
             abs((1 + arb(x)).log() - arb(s))
@@ -612,6 +625,32 @@ def test_every_uniform_number_meets_the_right_letter():
             drawn = release.drawn(np.full(size, x), Grid(), None)
             shares = np.bincount(drawn, minlength=len(release.kept)) / size
             assert shares == pytest.approx(release.row(x), abs=2.5 / size)
+
+
+def test_a_vanished_letter_never_stays():
+    class Ends:
+        def __call__(self, size, names, first=0):
+            return np.resize([0.0, 1 - 2.0**-53], size)
+
+    for budget in (0.3, 0.5, 0.6, 0.9):
+        release = cpv.HammingWaterFilling([*PMF, 0.0], budget).solve().release
+        for x in range(8):
+            drawn = release.drawn(np.full(2, x), Ends(), None)
+            assert ((drawn >= 0) & (drawn < len(release.kept))).all()
+            if x in release.kept:
+                assert release.kept[drawn[0]] == x
+
+
+def test_the_last_uniform_number_is_a_letter_too():
+    class Last:
+        def __call__(self, size, names, first=0):
+            return np.full(size, 1 - 2.0**-53)
+
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        p = rng.dirichlet(np.ones(5))
+        release = cpv.HammingWaterFilling(p, rng.uniform(0, 1 - p.max())).solve().release
+        assert release.drawn(np.arange(5), Last(), None).max() < len(release.kept)
 
 
 def test_frames_series_and_names_of_records():

@@ -69,12 +69,15 @@ def sum_of_v_log_v(values: FloatArray) -> arb:
         f, e = np.frexp(v)
         i = (f * (2.0 * _STEPS)).astype(np.int64)  # floor, _STEPS ≤ i < 2 _STEPS
         c = (i + 0.5) / (2.0 * _STEPS)
-        r = (f - c) / c
-        series = r * (1.0 - r * (0.5 - r * (1.0 / 3.0 - r * 0.25)))
-        total += exact_sum(v * ((e * _LN2 + table[i - _STEPS]) + series))
+        total += exact_sum(v * ((e * _LN2 + table[i - _STEPS]) + _log1p((f - c) / c)))
         spread += float(v @ (np.abs(e) + 1.0))
     radius = 2.0**-51 * (1.0 + 2.0**-20) * spread + len(values) * 2.0**-1021  # rounding, too
     return ball(total) + arb(0, radius)
+
+
+def _log1p(r: FloatArray) -> FloatArray:
+    """Return log(1 + r), |r| ≤ 2⁻¹³, to 2⁻⁶²."""
+    return r * (1.0 - r * (0.5 - r * (1.0 / 3.0 - r * 0.25)))
 
 
 @cache
