@@ -60,7 +60,7 @@ class HammingChannel(Channel):
         inputs: Sequence[Any],
     ) -> None:
         self.level, self.distortion = level, distortion
-        self.inputs, self.coding, self.encoder = list(inputs), None, "x"
+        self.inputs, self.coding, self.encoder, self.decoder = list(inputs), None, "x", None
         self._masses, self._total = masses, total
         self.p_input, self.arbitrary = masses / float(total), masses == 0
         kept = np.flatnonzero(masses > rounded_down(level * total))
