@@ -112,7 +112,7 @@ def _letters(audit: Audit, ax: Axes) -> None:
         ax.set_xlabel("share of records at or above the value")
     ax.set_title("per released letter", fontsize=11)
     ax.set_ylabel(f"information [{audit.units}]")
-    ax.legend(fontsize=9, ncols=2)
+    ax.legend(fontsize=9, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
     ax.margins(y=0.12)
 
 

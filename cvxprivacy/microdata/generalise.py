@@ -160,7 +160,7 @@ class Hierarchy:
         """Return a level as a channel from letters to groups."""
         groups = self._at(level)
         outputs = list(dict.fromkeys(groups))
-        return Channel(_indicator(groups, outputs), inputs=self.letters, outputs=outputs)
+        return Channel(_indicator(groups), inputs=self.letters, outputs=outputs)
 
     def _at(self, level: int, name: str = "level") -> list[Any]:
         if whole(level, name, least=0) >= len(self.levels):
@@ -169,11 +169,38 @@ class Hierarchy:
         return self.levels[level]
 
 
-def _indicator(groups: Sequence[Any], outputs: Sequence[Any]) -> np.ndarray:
-    place = {group: i for i, group in enumerate(outputs)}
-    matrix = np.zeros((len(groups), len(outputs)))
+def _indicator(groups: Sequence[Any]) -> np.ndarray:
+    """Return which letter is in which group, the groups as they first occur."""
+    place = {group: i for i, group in enumerate(dict.fromkeys(groups))}
+    matrix = np.zeros((len(groups), len(place)))
     matrix[np.arange(len(groups)), [place[group] for group in groups]] = 1.0
     return matrix
+
+
+def _merged(table: np.ndarray, groups: Sequence[Any]) -> np.ndarray:
+    """Add up the columns of each group, the groups as they first occur."""
+    place = {group: i for i, group in enumerate(dict.fromkeys(groups))}
+    at = [place[group] for group in groups]
+    return np.array([np.bincount(at, row, len(place)) for row in table])
+
+
+def _fitted(source: DiscreteSource, distortion: Distortion | None) -> Distortion | None:
+    """Return a distortion with its rows in the source's order."""
+    if distortion is None:
+        return None
+    measure = distortion.fitted(len(source.w), source.x)
+    if measure.matrix.ndim != 2:
+        raise InputError("distortion", "d(w, x, x̂)", "pass d(x, x̂), shape (|X|, |X̂|)")
+    return measure
+
+
+def _represented(
+    source: DiscreteSource, measure: Distortion, groups: Sequence[Any]
+) -> tuple[list[Any], float]:
+    """Release each group as its best letter; return the letters and E d(X, X̂)."""
+    costs = _indicator(groups).T @ (source.p_x[:, None] * measure.matrix)
+    names = dict(zip(dict.fromkeys(groups), costs.argmin(axis=1).tolist(), strict=True))
+    return [measure.outputs[names[group]] for group in groups], float(costs.min(axis=1).sum())
 
 
 # ---- what a generalisation does ----------------------------------------------------------
@@ -218,7 +245,7 @@ class Generalisation:
     @cached_property
     def joint(self) -> np.ndarray:
         """Masses of (w, x̃), shape (|W|, |X̃|), in the source's unit."""
-        return self.source.joint @ _indicator(self.groups, self.outputs)
+        return _merged(self.source.joint, self.groups)
 
     @property
     def information(self) -> float:
@@ -235,7 +262,7 @@ class Generalisation:
     def channel(self) -> Channel:
         """The release as a channel, to be applied to tables."""
         return Channel(
-            _indicator(self.groups, self.outputs),
+            _indicator(self.groups),
             inputs=self.source.x,
             outputs=self.outputs,
             p_input=self.source.p_x,
@@ -352,10 +379,8 @@ def optimal_intervals(
     if most > n:
         raise InputError("groups", f"{most} of {n} letters", f"pass at most {n}", value=most)
     table = _counted(source, source.joint[:, alive])
-    measure = None if distortion is None else distortion.fitted(len(source.w), source.x)
-    if measure is not None and measure.matrix.ndim != 2:
-        raise InputError("distortion", "d(w, x, x̂)", "pass d(x, x̂), shape (|X|, |X̂|)")
-    gain, best = _gains(source, criteria, table, units, measure, alive)
+    measure = _fitted(source, distortion)
+    gain = _gains(source, criteria, table, units, measure, alive)
 
     # value[j]: the best of the letters before j, in any number of groups, or in exactly so many
     rounds = 1 if groups is None else most
@@ -386,13 +411,13 @@ def optimal_intervals(
 
     found: list[Any] = [None] * len(source.x)
     for first, last in pairwise(ends):
-        label: Any = _interval(source.x[alive[first]], source.x[alive[last - 1]])
-        if measure is not None:
-            label = measure.outputs[best[first, last - 1]]
+        label = _interval(source.x[alive[first]], source.x[alive[last - 1]])
         stop = len(source.x) if last == n else alive[last]
         for x in range(0 if first == 0 else alive[first], stop):  # letters without mass go along
             found[x] = label
-    cost = None if measure is None else -float(value[n])
+    cost = None
+    if measure is not None:
+        found, cost = _represented(source, measure, found)
     return Generalisation(source, found, tuple(criteria), units, cost, nodes=2 ** (n - 1))
 
 
@@ -403,13 +428,10 @@ def _gains(
     units: str,
     measure: Distortion | None,
     alive: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the group of letters first … last adds, −∞ if it is not allowed.
-
-    With a distortion, also the place of the letter that it is released as.
-    """
+) -> np.ndarray:
+    """Return what the group of letters first … last adds, −∞ if it is not allowed."""
     n = table.shape[1]
-    gain, best = np.full((n, n), -math.inf), np.zeros((n, n), int)
+    gain = np.full((n, n), -math.inf)
     before = np.concatenate([np.zeros((len(table), 1)), table.cumsum(axis=1)], axis=1)
     mass = table.sum()
     if measure is not None:
@@ -427,11 +449,9 @@ def _gains(
             ratio = np.divide(groups, prior * records, out=np.ones_like(groups), where=groups > 0)
             added = (groups * np.log(ratio)).sum(axis=0) / mass
         else:
-            errors = costs[first + 1 :] - costs[first]
-            best[first, first:] = errors.argmin(axis=1)
-            added = -errors.min(axis=1)
+            added = -(costs[first + 1 :] - costs[first]).min(axis=1)
         gain[first, first:] = np.where(allowed, added, -math.inf)
-    return gain, best
+    return gain
 
 
 def _interval(first: Any, last: Any) -> str:
@@ -448,6 +468,7 @@ def full_domain(
     criteria: Sequence[Criterion],
     *,
     keep: str = "W",
+    distortion: Distortion | None = None,
     units: str = "bits",
 ) -> Generalisation:
     """Find the finest levels, one per attribute, that satisfy the criteria, and the best of them.
@@ -465,6 +486,8 @@ def full_domain(
         Per letter: ``TCloseness``, ``LDiversity``, ``KAnonymity``, ``DeltaDisclosure``.
     keep : {"W", "X"}
         What the best keeps most of: I(X̃; W), the utility of Bezzi 2010, §4, or I(X̃; X) = H(X̃).
+    distortion : Distortion, optional
+        The best has the least E d(X, X̂) instead, each group released as its best letter.
     units : {"bits", "nats"}
 
     Returns
@@ -490,11 +513,10 @@ def full_domain(
         if rest else np.zeros(len(source.x), int)  # fmt: skip
     counts = _counted(source, source.joint)
 
-    def merged(node: tuple[int, ...]) -> np.ndarray:
+    def group_of(node: tuple[int, ...]) -> list[int]:
         keys = [fixed, *(numbers[pair] for pair in zip(names, node, strict=True))]
         shape = [int(k.max()) + 1 for k in keys]
-        group = np.unique(np.ravel_multi_index(keys, shape), return_inverse=True)[1]
-        return np.array([np.bincount(group, row) for row in counts])
+        return np.unique(np.ravel_multi_index(keys, shape), return_inverse=True)[1].tolist()
 
     satisfies: dict[tuple[int, ...], bool] = {}
     evaluated = 0
@@ -524,7 +546,8 @@ def full_domain(
             while low < high:
                 middle = (low + high) // 2
                 evaluated += 1
-                verdict = bool(_allowed(source, criteria, merged(chain[middle]), units).all())
+                groups = _merged(counts, group_of(chain[middle]))
+                verdict = bool(_allowed(source, criteria, groups, units).all())
                 tagged(chain[middle], verdict)
                 low, high = (low, middle) if verdict else (middle + 1, high)
     minimal = [
@@ -537,8 +560,12 @@ def full_domain(
         remedy = "add coarser levels, such as suppression, or relax the criteria"
         raise InputError("hierarchies", "no levels satisfy the criteria", remedy)
 
+    measure = _fitted(source, distortion)
+
     def kept(node: tuple[int, ...]) -> float:
-        joint = merged(node)
+        if measure is not None:
+            return -_represented(source, measure, group_of(node))[1]
+        joint = _merged(counts, group_of(node))
         return mutual_information(joint) if keep == "W" else entropy(joint.sum(axis=0))
 
     best = max(minimal, key=kept)
@@ -550,11 +577,15 @@ def full_domain(
             group = dict(zip(hierarchy.letters, hierarchy.levels[levels[name]], strict=True))
             values = [group[value] for value in values]
         parts.append(values)
+    groups, cost = [cell(values) for values in zip(*parts, strict=True)], None
+    if measure is not None:
+        groups, cost = _represented(source, measure, groups)
     return Generalisation(
         source,
-        [cell(values) for values in zip(*parts, strict=True)],
+        groups,
         tuple(criteria),
         units,
+        cost,
         levels=levels,
         minimal=[dict(zip(names, node, strict=True)) for node in minimal],
         evaluated=evaluated,
@@ -597,12 +628,12 @@ def _columns(source: DiscreteSource, hierarchies: Mapping[str, Hierarchy]) -> di
 
 @dataclass(frozen=True, eq=False)
 class PriceOfDeterminism:
-    """The least distortion of interval groupings, and of all randomisations, under one promise.
+    """The least distortion of groupings, and of all randomisations, under one promise.
 
     Attributes
     ----------
     deterministic : Generalisation
-        The best grouping into intervals, exactly.
+        The best grouping into intervals, or the best levels, exactly.
     randomised : Solution
         The optimum over all p(x̂ | x), proved.
     """
@@ -624,7 +655,7 @@ class PriceOfDeterminism:
         return "\n".join(
             [
                 "least distortion under " + ", ".join(map(repr, self.deterministic.criteria)),
-                f"  best intervals   {cost:.6g} (exact, {len(self.deterministic.outputs)} groups)",
+                f"  deterministic    {cost:.6g} (exact, {len(self.deterministic.outputs)} groups)",
                 f"  randomised       {best.value:.6g} ({best.status}, gap {best.gap:.1e})",
                 f"  determinism adds {self.gap:.6g}{share}",
             ]
@@ -636,10 +667,11 @@ def price_of_determinism(
     distortion: Distortion,
     criteria: Sequence[Criterion],
     *,
+    hierarchies: Mapping[str, Hierarchy] | None = None,
     units: str = "bits",
     **solve: Any,
 ) -> PriceOfDeterminism:
-    """Compare the best interval grouping with the best randomisation under the same criteria.
+    """Compare the best deterministic release with the best randomisation under the same criteria.
 
     The claim of Rebollo-Monedero et al. 2010, that post-randomisation does what no partition can,
     made measurable: both minimise E d(X, X̂) subject to the same criteria per released letter.
@@ -647,9 +679,14 @@ def price_of_determinism(
     Parameters
     ----------
     source, distortion, criteria, units : as in :func:`optimal_intervals`
+    hierarchies : mapping of key column to Hierarchy, optional
+        Search their levels (:func:`full_domain`) instead of intervals.
     **solve
         Passed to ``MinimumDistortion(…).solve``.
     """
-    best = optimal_intervals(source, criteria, distortion=distortion, units=units)
+    if hierarchies is None:
+        best = optimal_intervals(source, criteria, distortion=distortion, units=units)
+    else:
+        best = full_domain(source, hierarchies, criteria, distortion=distortion, units=units)
     problem = MinimumDistortion(source, distortion, criteria, units=units)
     return PriceOfDeterminism(best, problem.solve(**solve))
