@@ -102,11 +102,11 @@ def _letters(audit: Audit, ax: Axes) -> None:
             ax.axhline(audit.averages[name].bound, color="#B00020", ls=style, lw=1.3, label=label)
     ax.axhline(audit.after.plugin, color="#009E73", ls=":", lw=1.4, label="average")
     if few:
-        names = [shown(letter) for letter in audit.letters]
+        names = [_plain(shown(letter)) for letter in audit.letters]
         long = max(map(len, names)) * len(names) > 60
         ax.set_xticks(range(len(names)), names, rotation=30 if long else 0,
                       ha="right" if long else "center", fontsize=9)  # fmt: skip
-        ax.set_xlabel(audit.released.names[1])
+        ax.set_xlabel(_plain(audit.released.names[1]))
     else:
         ax.set_xlim(0, 1)
         ax.set_xlabel("share of records at or above the value")
@@ -114,6 +114,11 @@ def _letters(audit: Audit, ax: Axes) -> None:
     ax.set_ylabel(f"information [{audit.units}]")
     ax.legend(fontsize=9, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
     ax.margins(y=0.12)
+
+
+def _plain(text: str) -> str:
+    """Return text in which matplotlib sees no mathematics."""
+    return text.replace("$", r"\$")
 
 
 def _svg(audit: Audit) -> str:
