@@ -14,6 +14,10 @@ the folder that ``CVXPRIVACY_DATA`` names (``adult.csv``, ``census.csv``, …), 
 (``CVXPRIVACY_CACHE``, else ``cvxprivacy`` in ``XDG_CACHE_HOME`` or ``~/.cache``), then fetched.
 What is fetched must have the SHA-256 pinned here, and so must the table that is read, from
 wherever it comes: everybody computes from the same bytes.
+
+``adult.csv`` is ``adult.data`` with the columns' names as first line (``age``, …, ``income``), no
+blank after a comma, and without the empty last line; the others are R's frames as CSV, without
+row names and without needless quotes.
 """
 
 from __future__ import annotations
@@ -214,7 +218,7 @@ def _fetched(home: Home) -> bytes:
         problem = f"{home.file} is not at hand, and {home.url} cannot be fetched ({said})"
         remedy = (
             f"go online, or set CVXPRIVACY_DATA to a folder that holds {home.file} "
-            "(columns' names in the first line)"
+            "(as `python -m pydoc cvxprivacy.datasets` describes it)"
         )
         raise InputError("dataset", problem, remedy, value=home.url) from None
     if _digest(data) != home.fetched:
