@@ -200,6 +200,8 @@ def test_records_and_values_by_record():
     assert found.per_record("I2").tolist() == [value[x] for x in letters]
     with pytest.raises(cpv.InputError, match="measure"):
         found.worst("secrecy")
+    with pytest.raises(cpv.InputError, match="no released letter"):
+        found.records(["20+"])
 
 
 def test_what_cannot_be_audited():

@@ -237,6 +237,11 @@ class Audit:
         The rows come in the flavour of the released table, filtered in its own engine.
         """
         assert self.released.coding is not None
+        for i, letter in enumerate(letters):
+            if letter not in self.letters:
+                remedy = "pass some of audit.letters, such as audit.worst()"
+                problem = f"{letter!r} is no released letter"
+                raise InputError("letters", problem, remedy, where=i, value=letter)
         return self.released.coding.only(self._frame, letters)
 
     def per_record(self, measure: str = "I1") -> npt.NDArray[np.float64]:
@@ -447,7 +452,7 @@ def number(value: float) -> str:
     """Return a measure as people read it."""
     if math.isinf(value):
         return "∞"
-    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1e4 else f"{value:.4g}"
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1e3 else f"{value:.4g}"
 
 
 def audit(

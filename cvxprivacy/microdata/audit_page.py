@@ -181,7 +181,7 @@ def body(audit: Audit, *, picture: bool) -> str:
             "Conditions on the average are necessary; those per released letter are necessary "
             "and sufficient"
         )
-        parts += ["<h2>Conditions</h2>", _table(caption, ["condition", "", "found"], rows)]
+        parts += ["<h2>Conditions</h2>", _table(caption, ["condition", "verdict", "found"], rows)]
     parts.append("<h2>Measures</h2>")
     parts.append(
         _table(
