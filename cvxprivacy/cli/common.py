@@ -22,6 +22,8 @@ _OPTIONS = {
     **{n: f"--criterion ({n})" for n in ("t", "l", "k", "b", "p", "delta", "epsilon")},
     "row_id": "--row-id",
     "distortions": "--distortion",
+    "criteria": "--criterion",
+    "released": "RELEASED",
     "na": "--na",
     "delimiter": "--delimiter",
     "encoding": "--encoding",
