@@ -213,7 +213,7 @@ def report(result: Study) -> str:
         "  If the encoder knows Z it corrects z where needed, and the user ends up knowing what "
         "nobody's release tells: 1 − h(D).",
         "  If it does not, the user combines two descriptions with independent errors, and knows "
-        "more, up to h(p0 ∗ D) − h(p0) more.",
+        "more: by h(p0 ∗ D) − h(p0) up to D_c.",
     ]
     return "\n".join(lines)
 

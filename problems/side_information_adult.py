@@ -334,7 +334,7 @@ def main(arguments: list[str] | None = None) -> Study:
     parser.add_argument("--quick", action="store_true", help="fewer budgets and releases")
     given = parser.parse_args(arguments)
     result = study(adult(), (0.2, BUDGET) if given.quick else BUDGETS)
-    print(report(result, 3 if given.quick else DRAWS), end="\n\n")
+    print(report(result, 2 if given.quick else DRAWS), end="\n\n")
     draw(result, given.out)
     print(f"picture: {given.out}")
     return result
