@@ -12,8 +12,8 @@ Its boundary is traced here by
 
 with R(D) where L is free, and Γ(D) = H(W) less the least leakage where the rate is.  The paper's
 figure is a sketch without a source.  This one: X = (A, B), two fair bits; W (the paper's private
-Y) is A with an error of probability q; d counts wrong bits.  With a ∗ b = a(1 − b) + b(1 − a), a
-share D_A of the wrong bits in A and D_B in B, all is known in closed form:
+Y) is A with an error of probability q; d counts wrong bits, D_A of them in A and D_B in B.  With
+a ∗ b = a(1 − b) + b(1 − a) all is known in closed form:
 
     R(D, E) = 2 − h(D_A) − h(D_B),   D_A = max(D/2, a),   D_B = min(D − D_A, ½),   h(q ∗ a) = E
     R(D) = 2 − 2 h(D/2) for D ≤ 1,   Γ(D) = h(q ∗ D) for D ≤ ½, 1 beyond
