@@ -123,15 +123,15 @@ def information_loss(
     shares, rf, f = _components(*r)
     weights = np.broadcast_to(shares, f[0].shape)
     one = np.ones(size)
-    compared = {
+    compared: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]] = {
         "X": (before, after, np.zeros_like(before), None),
-        "mean": (*means, np.abs(before).max(axis=0), None),
+        "mean": (means[0], means[1], np.abs(before).max(axis=0), None),
         "V": (laws[0][pairs], laws[1][pairs], np.outer(spread, spread)[pairs], None),
         "S": (laws[0].diagonal(), laws[1].diagonal(), spread**2, None),
         "R": (r[0][pairs], r[1][pairs], np.ones(len(pairs[0])), None),
-        "RF": (*rf, np.ones_like(f[0]), weights),
+        "RF": (rf[0], rf[1], np.ones_like(f[0]), weights),
         "C": (rf[0][:, 0] ** 2, rf[1][:, 0] ** 2, one, None),
-        "F": (*f, np.ones_like(f[0]), weights),
+        "F": (f[0], f[1], np.ones_like(f[0]), weights),
     }
     return InformationLoss(
         {name: _errors(*given) for name, given in compared.items() if given[0].size},
@@ -440,17 +440,18 @@ def categorical_loss(
         raise InputError("masked", problem, "pass the same records, in the same order")
     coded = [_coded(*pair) for pair in pairs]
     ranks = {}
-    for name, order in (orders or {}).items():
-        if name not in names:
+    for column, order in (orders or {}).items():
+        if column not in names:
             remedy = f"use one of {', '.join(names)}"
-            raise InputError("orders", f"no column {name!r}", remedy, value=name)
+            raise InputError("orders", f"no column {column!r}", remedy, value=column)
+        pair = pairs[names.index(str(column))]
         place = {letter: i for i, letter in enumerate(order)}
-        for letter in {*pairs[names.index(str(name))][0], *pairs[names.index(str(name))][1]}:
+        for letter in {*pair[0], *pair[1]}:
             if letter not in place:
-                problem = f"{letter!r} of {name!r} is not among them"
-                raise InputError("orders", problem, "name every letter", where=name, value=letter)
-        first, second = (np.array([place[v] for v in c]) for c in pairs[names.index(str(name))])
-        ranks[str(name)] = float(np.abs(first - second).mean() / max(len(order) - 1, 1))
+                problem, remedy = f"{letter!r} is not among them", "name every letter"
+                raise InputError("orders", problem, remedy, where=column, value=letter)
+        first, second = (np.array([place[letter] for letter in letters]) for letters in pair)
+        ranks[str(column)] = float(np.abs(first - second).mean() / max(len(order) - 1, 1))
     tables = np.full((len(names), len(names)), np.nan)
     for i, (a, b) in enumerate(coded):
         for j, (c, d) in enumerate(coded[:i]):
