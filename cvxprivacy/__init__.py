@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     )
     from cvxprivacy.frames import Coding
     from cvxprivacy.gaussian import GaussianSource
-    from cvxprivacy.microdata import untouched
+    from cvxprivacy.microdata import Comparison, compare, untouched
     from cvxprivacy.readback import recount
     from cvxprivacy.release import Channel, GaussianRelease
     from cvxprivacy.solution import Enclosure, GaussianSolution, Solution
@@ -73,6 +73,7 @@ _HOME = {
     "Channel": "release",
     "ChannelProblem": "formulations",
     "Coding": "frames",
+    "Comparison": "microdata",
     "CovarianceProblem": "formulations",
     "Criterion": "criteria",
     "DeltaDisclosure": "criteria",
@@ -105,6 +106,7 @@ _HOME = {
     "UnknownValueError": "errors",
     "absolute_error": "distortion",
     "closed_gaussian_bound": "formulations",
+    "compare": "microdata",
     "hamming": "distortion",
     "hierarchy_distance": "distortion",
     "ordinal": "distortion",
@@ -123,6 +125,7 @@ __all__ = [
     "Channel",
     "ChannelProblem",
     "Coding",
+    "Comparison",
     "CovarianceProblem",
     "Criterion",
     "DeltaDisclosure",
@@ -155,6 +158,7 @@ __all__ = [
     "UnknownValueError",
     "absolute_error",
     "closed_gaussian_bound",
+    "compare",
     "hamming",
     "hierarchy_distance",
     "information",

@@ -13,7 +13,7 @@ import numpy as np
 
 from cvxprivacy.checks import whole
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.masking import partitions
+from cvxprivacy.microdata import partitions
 from cvxprivacy.microdata.masking.base import Masking
 from cvxprivacy.microdata.tables import like
 
@@ -131,7 +131,7 @@ class MDAV(Microaggregation):
 
     See Also
     --------
-    cvxprivacy.microdata.masking.partitions.mdav : the algorithm and its source.
+    cvxprivacy.microdata.partitions.mdav : the algorithm and its source.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class MuApprox(Microaggregation):
 
     See Also
     --------
-    cvxprivacy.microdata.masking.partitions.mu_approx : the algorithm and its source.
+    cvxprivacy.microdata.partitions.mu_approx : the algorithm and its source.
     """
 
     def __init__(self, k: int = 3, *, groups: Groups = None, standardise: bool = True) -> None:
@@ -184,7 +184,7 @@ class HansenMukherjee(Microaggregation):
 
     See Also
     --------
-    cvxprivacy.microdata.masking.partitions.hansen_mukherjee : the algorithm and its source.
+    cvxprivacy.microdata.partitions.hansen_mukherjee : the algorithm and its source.
     """
 
     groups = 1
