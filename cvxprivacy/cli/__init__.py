@@ -13,6 +13,7 @@ import sys
 import click
 
 from cvxprivacy.cli.check import verify
+from cvxprivacy.cli.compare import compare
 from cvxprivacy.cli.release import apply, release
 from cvxprivacy.cli.scripts import figures
 from cvxprivacy.cli.solve import solve
@@ -37,5 +38,5 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
-for command in (release, apply, verify, solve, figures):
+for command in (release, apply, verify, solve, compare, figures):
     main.add_command(command)

@@ -18,7 +18,20 @@ from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 __all__ = ["reading_of", "say_json", "table_options", "told"]
 
 _OPTIONS = {
-    **{n: f"--{n}" for n in ("sensitive", "key", "bins", "budget", "weights", "missing", "seed")},
+    **{
+        n: f"--{n}"
+        for n in (
+            "cells",
+            "classes",
+            "sensitive",
+            "key",
+            "bins",
+            "budget",
+            "weights",
+            "missing",
+            "seed",
+        )
+    },
     **{n: f"--criterion ({n})" for n in ("t", "l", "k", "b", "p", "delta", "epsilon")},
     "row_id": "--row-id",
     "distortions": "--distortion",
@@ -26,6 +39,8 @@ _OPTIONS = {
     "delimiter": "--delimiter",
     "encoding": "--encoding",
     "frame": "TABLE",
+    "original": "TABLE",
+    "methods": "--method",
     "table": "TABLE",
 }
 _PHRASES = {
