@@ -18,20 +18,7 @@ from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 __all__ = ["reading_of", "say_json", "table_options", "told"]
 
 _OPTIONS = {
-    **{
-        n: f"--{n}"
-        for n in (
-            "cells",
-            "classes",
-            "sensitive",
-            "key",
-            "bins",
-            "budget",
-            "weights",
-            "missing",
-            "seed",
-        )
-    },
+    **{n: f"--{n}" for n in ("sensitive", "key", "bins", "budget", "weights", "missing", "seed")},
     **{n: f"--criterion ({n})" for n in ("t", "l", "k", "b", "p", "delta", "epsilon")},
     "row_id": "--row-id",
     "distortions": "--distortion",
@@ -41,6 +28,8 @@ _OPTIONS = {
     "frame": "TABLE",
     "original": "TABLE",
     "methods": "--method",
+    "cells": "--cells",
+    "classes": "--classes",
     "table": "TABLE",
 }
 _PHRASES = {

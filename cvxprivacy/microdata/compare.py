@@ -45,21 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Point", "compare"]
 
-SHARES = (
-    0.002,
-    0.01,
-    0.03,
-    0.06,
-    0.1,
-    0.15,
-    0.2,
-    0.3,
-    0.4,
-    0.5,
-    0.65,
-    0.8,
-)  # of the greatest distortion
-GRID = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)  # of the QGLB
+# Shares of the greatest distortion, and of the variance for the QGLB.
+SHARES = (0.002, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)
+GRID = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 OPTIMUM = "optimal channel"
 
 
