@@ -181,7 +181,8 @@ class Comparison:
         notes = [
             f"  risk: I(W; X̂) when the key is cut into {len(self.source.x)} cells and W into "
             f"{len(self.source.w)} classes, exact in the counted law",
-            f"  untouched, the cells leak {self.information:.4f} {self.units}; "
+            f"  untouched, the cells leak {self.information:.4f} {self.units}, of which about "
+            f"{self.source.bias(units=self.units):.4f} is small-sample bias (Miller–Madow); "
             f"{self.within:.1%} of the variance lies within cells",
             "  optimum: no channel with this cut distortion leaks less (certified); excess: what "
             "the method leaks beyond it",
@@ -219,11 +220,11 @@ class Comparison:
             color, mark = f"C{i % 10}", "osD^v<>P"[i % 8]
             ax.plot(
                 [p.cut for p in points], [p.risk for p in points], mark + "-", ms=5.5, color=color,
-                label=name, clip_on=False,
+                label=name,
             )  # fmt: skip
             ax.plot(
                 [p.distortion for p in points], [p.leakage.value for p in points], "x", ms=5,
-                color=color, alpha=0.6, clip_on=False,
+                color=color, alpha=0.6,
             )  # fmt: skip
         ax.plot([], [], "x", ms=5, color="0.3", label="the same, records as they are")
         ax.set_xlim(0.0, max(1.0, *(p.cut for p in self.points)) * 1.02)
@@ -345,7 +346,7 @@ def compare(
                 raise InputError("methods", said, problem.remedy, where=method) from None
     for share, solution in zip(sorted(shares), frontier, strict=True):
         drawn = solution.release.apply(x, seed=seed)
-        found.append(measured(OPTIMUM, f"{share:g} of the greatest", letters[drawn]))
+        found.append(measured(OPTIMUM, f"D = {share:g} of most", letters[drawn]))
     gaussian, entropy = _gaussian(original, hidden, names, units)
     return Comparison(found, source, frontier, within, gaussian, entropy, units)
 
@@ -427,7 +428,17 @@ def _curve(given: Any) -> list[tuple[str, Any]]:
     if isinstance(given, Mapping):
         return [(str(setting), each) for setting, each in given.items()]
     several = list(given) if isinstance(given, list | tuple) else [given]
-    said = [
-        str(each) if hasattr(each, "fit_transform") else str(i) for i, each in enumerate(several, 1)
-    ]
-    return list(zip(said, several, strict=True))
+    return [(_setting(each) or str(i), each) for i, each in enumerate(several, 1)]
+
+
+def _setting(method: Any) -> str:
+    """Return the numbers that an estimator was given, but for its random state."""
+    if not hasattr(method, "get_params"):
+        return ""
+    found = {
+        name.rpartition("__")[2]: value
+        for name, value in method.get_params().items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    found.pop("random_state", None)
+    return ", ".join(f"{name} = {value:g}" for name, value in found.items())
