@@ -85,8 +85,9 @@ def numbers(
         column = np.array(values, dtype=float)
         if not np.isfinite(column).all():
             row = int(np.isfinite(column).argmin())
-            problem, value = f"{column[row]!r} is not finite", float(column[row])
-            raise InputError(argument, problem, "drop it", where=(row, name), value=value)
+            value = float(column[row])
+            problem, where = f"{value!r} is not finite", (row, name)
+            raise InputError(argument, problem, "drop it", where=where, value=value)
         found.append(column)
     return np.array(found).T, names
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.frames import narwhal
 from cvxprivacy.microdata.tables import framed, numbers
 
 try:
+    from sklearn import get_config
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
@@ -41,6 +43,14 @@ class Masking(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
             remedy = "fill or drop what is missing or infinite"
             raise InputError("X", problem, remedy, where=(row, column), value=value)
         return np.asarray(data)
+
+    def _given_back(self, released: Any) -> Any:
+        """Return a frame as it is, or for ``set_output`` as one that scikit-learn can convert."""
+        config = getattr(self, "_sklearn_output_config", {})
+        wanted = config.get("transform", get_config()["transform_output"])
+        if wanted == "default" or not framed(released, "X"):
+            return released
+        return narwhal(released).to_pandas()
 
 
 def generator(random_state: Any) -> np.random.Generator:

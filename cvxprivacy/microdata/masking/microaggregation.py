@@ -61,7 +61,7 @@ class Microaggregation(Masking):
         There is no ``transform``: further records sent to the nearest mean would leave groups of
         other sizes, and with them the promise of k.
         """
-        return like(X, self._masked(self._numbers(X)))
+        return self._given_back(like(X, self._masked(self._numbers(X))))
 
     def _masked(self, data: np.ndarray) -> np.ndarray:
         k = whole(self.k, "k", least=1)

@@ -69,7 +69,7 @@ class AdditiveNoise(Masking):
         values, vectors = np.linalg.eigh(self.covariance_)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         noise = generator(self.random_state).standard_normal(data.shape) @ root.T
-        return like(X, data + noise)
+        return self._given_back(like(X, data + noise))
 
 
 def rescale(original: Any, masked: Any) -> Any:
@@ -127,4 +127,4 @@ class Rescaled(Masking):
         """Return the rescaled table of the method.  There is no ``transform``."""
         self._numbers(X)
         self.method_ = clone(self.method)
-        return rescale(X, self.method_.fit_transform(X, y))
+        return self._given_back(rescale(X, self.method_.fit_transform(X, y)))

@@ -73,7 +73,7 @@ class Letters(Masking):
         for channel in self.channels_:
             released = channel.apply(released, seed=draws)
         if whole:
-            return released
+            return self._given_back(released)
         found = released.to_numpy()
         text = np.asarray(X).dtype.kind in "US"
         return np.array(found.tolist()) if text else found

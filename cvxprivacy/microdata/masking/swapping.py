@@ -61,7 +61,7 @@ class RankSwapping(Masking):
 
         There is no ``transform``: the ranks of further records are not those of these.
         """
-        return like(X, self._swapped(self._numbers(X)))
+        return self._given_back(like(X, self._swapped(self._numbers(X))))
 
     def _swapped(self, data: np.ndarray) -> np.ndarray:
         share = number(self.p, "p", below=100.0 + 1e-9) / 100
