@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cvxprivacy.checks import array, number, whole
 from cvxprivacy.errors import InputError
 from cvxprivacy.frames import narwhal, plain
-from cvxprivacy.information import miller_madow, nat
+from cvxprivacy.information import nat
 from cvxprivacy.microdata.tables import framed, is_numeric, numbers, paired
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
 ]
 
 APART = 1e6  # between different letters, in standard deviations of numbers
-CELLS = 20_000_000
 PERCENTS = tuple(range(1, 11))  # of Domingo-Ferrer and Torra
 
 
@@ -245,7 +244,8 @@ class Leakage:
     raw : float
         As it is measured.
     bias : float
-        Its small-sample bias by Miller and Madow's formula; 0 by nearest neighbours.
+        Its small-sample bias by the jackknife; 0 by nearest neighbours.  Where it is most of the
+        measure, so are its own errors.
     standard_error : float
         Of the mean over the records of what each contributes.
     units : str
@@ -301,7 +301,7 @@ def leakage(
     Raises
     ------
     InputError
-        If the tables differ in length, or the intervals make too many cells to be counted.
+        If the tables differ in length, or have missing values.
     """
     sides = [_columns(sensitive, "sensitive"), _columns(released, "released")]
     size = len(sides[0][0])
@@ -312,20 +312,36 @@ def leakage(
         pieces, bias = _by_neighbours(sides, whole(neighbours, "neighbours", least=1)), 0.0
     elif method == "quantised":
         w, x = _cells(sides, step)
-        rows, columns = int(w.max()) + 1, int(x.max()) + 1
-        if rows * columns > CELLS:
-            problem = f"{rows:,} × {columns:,} cells"
-            raise InputError("step", problem, 'make it coarser, or use method="neighbours"')
-        counts = np.bincount(w * columns + x, minlength=rows * columns).reshape(rows, columns)
-        alone = counts.sum(axis=1)[w] * counts.sum(axis=0)[x]
-        pieces = np.log(counts[w, x] / alone * size)
-        bias = miller_madow(counts, units=units)
+        of_w, of_x = np.bincount(w), np.bincount(x)
+        _, place, both = np.unique(w * len(of_x) + x, return_inverse=True, return_counts=True)
+        pieces = np.log(both[place] / (of_w[w] * of_x[x]) * size)
+        bias = _excess(of_w) + _excess(of_x) - _excess(both)
     else:
         remedy = 'use "quantised" or "neighbours"'
         raise InputError("method", f"{method!r} is unknown", remedy, value=method)
-    pieces = pieces * nat(units)
-    error = float(pieces.std() / math.sqrt(size))
-    return Leakage(float(pieces.mean()), float(bias), error, units)
+    unit = nat(units)
+    error = float(pieces.std() / math.sqrt(size) * unit)
+    return Leakage(float(pieces.mean()) * unit, bias * unit, error, units)
+
+
+def _excess(counts: npt.NDArray[np.int64]) -> float:
+    """Return the jackknife estimate of the bias of the plug-in entropy of counts, in nats.
+
+    (N − 1)(mean of the entropies without one record − entropy); negative, as entropies are too
+    small.  Where cells have few records it tells two to four times as much of the bias as Miller
+    and Madow's formula, which is its first term.
+    """
+    size, own = int(counts.sum()), counts[counts > 0].astype(float)
+    if size == 1:
+        return 0.0
+    terms = own * np.log(own)
+    without = np.log(size - 1) - (terms.sum() - terms + _xlogx(own - 1)) / (size - 1)
+    entropy = np.log(size) - terms.sum() / size
+    return float((size - 1) * ((own * without).sum() / size - entropy))
+
+
+def _xlogx(values: np.ndarray) -> np.ndarray:
+    return values * np.log(np.maximum(values, 1.0))
 
 
 def _columns(table: Any, argument: str) -> list[np.ndarray]:

@@ -74,22 +74,28 @@ def numbers(
         if name not in frame.columns:
             said = ", ".join(frame.columns)
             raise InputError(argument, f"no column {name!r}", f"there are {said}", value=name)
-        values = plain(frame[name])
-        for row, value in enumerate(values):
-            if value is None:
-                problem = "a missing value (NaN)"
-                raise InputError(argument, problem, "fill or drop it", where=(row, name))
-            if not isinstance(value, int | float):
-                problem, remedy = f"{value!r} is no number", "leave the column out"
-                raise InputError(argument, problem, remedy, where=(row, name), value=value)
-        column = np.array(values, dtype=float)
+        series = frame[name]
+        if series.dtype.is_numeric() and not series.is_null().any():
+            column = np.asarray(series.to_numpy(), dtype=float)
+        else:
+            column = np.array(
+                [_number(v, argument, (i, name)) for i, v in enumerate(plain(series))]
+            )
         if not np.isfinite(column).all():
             row = int(np.isfinite(column).argmin())
-            value = float(column[row])
-            problem, where = f"{value!r} is not finite", (row, name)
-            raise InputError(argument, problem, "drop it", where=where, value=value)
+            value, where = float(column[row]), (row, name)
+            problem = "a missing value (NaN)" if np.isnan(value) else f"{value!r} is not finite"
+            raise InputError(argument, problem, "fill or drop it", where=where, value=value)
         found.append(column)
     return np.array(found).T, names
+
+
+def _number(value: Any, argument: str, where: tuple[int, str]) -> float:
+    """Return a number, NaN for a missing one; anything else is refused."""
+    if value is not None and not isinstance(value, int | float):
+        problem, remedy = f"{value!r} is no number", "leave the column out"
+        raise InputError(argument, problem, remedy, where=where, value=value)
+    return float("nan") if value is None else float(value)
 
 
 def paired(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.frames import narwhal
 from cvxprivacy.microdata.tables import framed, numbers
 
 try:
@@ -50,7 +50,7 @@ class Masking(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         wanted = config.get("transform", get_config()["transform_output"])
         if wanted == "default" or not framed(released, "X"):
             return released
-        return narwhal(released).to_pandas()
+        return nw.from_native(released, eager_only=True).to_pandas()
 
 
 def generator(random_state: Any) -> np.random.Generator:
