@@ -34,7 +34,7 @@ from cvxprivacy.microdata.risk import (
     leakage,
     score,
 )
-from cvxprivacy.microdata.tables import framed, is_numeric, numbers, paired
+from cvxprivacy.microdata.tables import deviations, framed, is_numeric, numbers, paired
 from cvxprivacy.sources import DiscreteSource
 
 if TYPE_CHECKING:
@@ -374,7 +374,7 @@ def _cells(data: np.ndarray, most: int) -> Callable[[np.ndarray], npt.NDArray[np
     from scipy.cluster.vq import kmeans2
     from scipy.spatial import cKDTree
 
-    scale = data.std(axis=0)
+    scale = deviations(data)
     records = data / scale
     centres = np.unique(records, axis=0)
     if len(centres) > most:

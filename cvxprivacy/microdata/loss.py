@@ -26,7 +26,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.frames import narwhal, plain
 from cvxprivacy.information import entropy
-from cvxprivacy.microdata.tables import framed, paired
+from cvxprivacy.microdata.tables import deviations, framed, paired
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,8 +272,7 @@ def probabilistic_loss(
         raise InputError("density", f"{density!r} is unknown", remedy, value=density)
     before, after, names = paired(original, masked, columns, records=False)
     size = len(after)
-    shift, spread = before.mean(axis=0), before.std(axis=0)
-    spread[np.ptp(before, axis=0) == 0] = 0.0
+    shift, spread = before.mean(axis=0), deviations(before)
     unit = np.where(spread > 0, spread, np.maximum(np.abs(shift), 1.0))
     dust = DUST * (1 + np.abs(shift) / unit)
     a, b = (before - shift) / unit, (after - shift) / unit

@@ -20,7 +20,7 @@ from cvxprivacy.checks import array, number, whole
 from cvxprivacy.errors import InputError
 from cvxprivacy.frames import narwhal, plain
 from cvxprivacy.information import nat
-from cvxprivacy.microdata.tables import framed, is_numeric, numbers, paired
+from cvxprivacy.microdata.tables import deviations, framed, is_numeric, numbers, paired
 
 __all__ = [
     "Leakage",
@@ -62,7 +62,7 @@ def distance_linkage(
     from scipy.spatial import cKDTree
 
     before, after, _ = paired(original, masked, columns)
-    spread = before.std(axis=0)
+    spread = deviations(before)
     scale = np.where(standardise & (spread > 0), spread, 1.0)
     before, after = before / scale, after / scale
     tree = cKDTree(before)
@@ -117,7 +117,7 @@ def probabilistic_linkage(
     bounds = array(steps, "steps", remedy, axes=(1,))
     if not (np.diff(bounds, prepend=0.0) > 0).all():
         raise InputError("steps", f"{list(steps)!r}", remedy)
-    spread = before.std(axis=0)
+    spread = deviations(before)
     scale = np.where(spread > 0, spread, 1.0)
     names = [f"a{j}" for j in range(before.shape[1])]
     comparisons = [

@@ -12,7 +12,7 @@ from cvxprivacy.checks import array
 from cvxprivacy.errors import InputError
 from cvxprivacy.frames import narwhal, plain, replaced
 
-__all__ = ["framed", "is_numeric", "like", "numbers", "paired"]
+__all__ = ["deviations", "framed", "is_numeric", "like", "numbers", "paired"]
 
 
 def framed(table: Any, argument: str) -> bool:
@@ -21,6 +21,11 @@ def framed(table: Any, argument: str) -> bool:
     if isinstance(seen, nw.LazyFrame):
         raise InputError(argument, f"a lazy {type(table).__name__}", "collect it first")
     return isinstance(seen, nw.DataFrame)
+
+
+def deviations(data: np.ndarray) -> np.ndarray:
+    """Return the standard deviations of columns, exactly 0 where they are constant."""
+    return np.where(np.ptp(data, axis=0) > 0, data.std(axis=0), 0.0)
 
 
 def is_numeric(column: nw.Series[Any]) -> bool:

@@ -15,7 +15,7 @@ from cvxprivacy.checks import whole
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata import partitions
 from cvxprivacy.microdata.masking.base import Masking
-from cvxprivacy.microdata.tables import like
+from cvxprivacy.microdata.tables import deviations, like
 
 __all__ = ["MDAV", "HansenMukherjee", "MuApprox"]
 
@@ -69,7 +69,7 @@ class Microaggregation(Masking):
             problem = f"groups of {k} from {len(data)} samples"
             raise InputError("k", problem, f"pass at most {len(data)}", value=k)
         self.groups_ = self._groups()
-        spread = data.std(axis=0)
+        spread = deviations(data)
         scaled = data / np.where(self.standardise & (spread > 0), spread, 1.0)
         masked, labels = np.empty_like(data), []
         for places in self.groups_:

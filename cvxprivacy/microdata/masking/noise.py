@@ -13,7 +13,7 @@ import numpy as np
 
 from cvxprivacy.checks import number
 from cvxprivacy.microdata.masking.base import Masking, check_is_fitted, clone, generator
-from cvxprivacy.microdata.tables import like, paired
+from cvxprivacy.microdata.tables import deviations, like, paired
 
 __all__ = ["AdditiveNoise", "Rescaled", "rescale"]
 
@@ -57,7 +57,7 @@ class AdditiveNoise(Masking):
         y : ignored
         """
         data, size = self._numbers(X), number(self.scale, "scale")
-        centred = data - data.mean(axis=0)
+        centred = (data - data.mean(axis=0)) * (deviations(data) > 0)
         law = centred.T @ centred / len(data)
         self.covariance_ = size**2 * (law if self.correlated else np.diag(law.diagonal()))
         return self
@@ -89,9 +89,8 @@ def rescale(original: Any, masked: Any) -> Any:
         In the flavour of ``masked``.
     """
     before, after, names = paired(original, masked, records=False)
-    shift, spread = after.mean(axis=0), after.std(axis=0)
-    spread[np.ptp(after, axis=0) == 0] = 0.0
-    factor = np.divide(before.std(axis=0), spread, out=np.zeros_like(spread), where=spread > 0)
+    shift, spread = after.mean(axis=0), deviations(after)
+    factor = np.divide(deviations(before), spread, out=np.zeros_like(spread), where=spread > 0)
     found = (after - shift) * factor + before.mean(axis=0)
     return like(masked, found, names)
 
