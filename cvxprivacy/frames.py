@@ -30,6 +30,7 @@ __all__ = [
     "narwhal",
     "palette",
     "plain",
+    "replaced",
 ]
 
 MOST_LEVELS = 10_000  # of a column, or of the cells of several
@@ -476,6 +477,20 @@ def _python(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == int(value) else float(value)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def replaced(values: Any, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+    """Return a frame in memory with columns replaced, in its flavour, with its index and names."""
+    frame = narwhal(values)
+    assert isinstance(frame, nw.DataFrame)
+    made = [
+        nw.new_series(name, column, backend=frame.implementation)
+        for name, column in columns.items()
+    ]
+    if not hasattr(values, "set_axis"):
+        return nw.to_native(frame.with_columns(*made))
+    made = [nw.maybe_set_index(column, index=values.index) for column in made]  # pandas aligns
+    return nw.to_native(frame.with_columns(*made)).set_axis(values.columns, axis=1)
 
 
 def cell(values: Sequence[Any]) -> Any:

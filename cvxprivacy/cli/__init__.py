@@ -14,6 +14,7 @@ import click
 
 from cvxprivacy.cli.audit import audit
 from cvxprivacy.cli.check import verify
+from cvxprivacy.cli.compare import compare
 from cvxprivacy.cli.release import apply, release
 from cvxprivacy.cli.scripts import figures
 from cvxprivacy.cli.solve import solve
@@ -38,5 +39,5 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
-for command in (release, apply, audit, verify, solve, figures):
+for command in (release, apply, audit, compare, verify, solve, figures):
     main.add_command(command)

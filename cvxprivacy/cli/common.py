@@ -28,6 +28,10 @@ _OPTIONS = {
     "delimiter": "--delimiter",
     "encoding": "--encoding",
     "frame": "TABLE",
+    "original": "TABLE",
+    "methods": "--method",
+    "cells": "--cells",
+    "classes": "--classes",
     "table": "TABLE",
 }
 _PHRASES = {
