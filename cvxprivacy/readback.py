@@ -73,8 +73,12 @@ def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
         levels = [[read(label) for label in axis] for axis in table["letters"]]
         source = DiscreteSource.from_coding(frame, coding, levels)
         program = document["program"]
-        law, labels = np.array(program["law"], float), program["views"]["W"]["labels"]
+        law, views = np.array(program["law"], float), program["views"]
         atoms = source.atoms(table["encoder"])
+        expected = {"W": atoms.w_of}
+        for z, name in enumerate(source.z_names):
+            expected[f"W|{name}"] = np.where(atoms.z_of == z, atoms.w_of, -1)
+        labels = {name: views[name]["labels"] for name in views if name[:2] in ("W", "W|")}
     except InputError as error:
         return [str(error)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -83,7 +87,12 @@ def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
     if source.records != same:
         had = f"{same:,}" if isinstance(same, int) else repr(same)
         found.append(f"{source.records:,} records, where the proof has {had}")
-    if atoms.law.shape != law.shape or not np.array_equal(atoms.w_of, labels):
+    known = all(name in expected for name in labels)
+    if (
+        atoms.law.shape != law.shape
+        or not known
+        or not all(np.array_equal(expected[name], values) for name, values in labels.items())
+    ):
         found.append("the letters that occur are not those of the proof")
         return found
     off = np.abs(atoms.law - law)

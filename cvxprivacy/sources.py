@@ -368,6 +368,12 @@ class DiscreteSource:
         w, x, z = (laid(place)[:, alive][kept] for place in places)
         return Atoms(atoms[kept], number[w].astype(np.int64), alive_w, alive, x[0], z, (nw, nx, nz))
 
+    @property
+    def z_names(self) -> list[str]:
+        """What the values of Z are called among views: their labels as text, or their numbers."""
+        names = [str(label) for label in self.z or ()]
+        return names if len(set(names)) == len(names) else [str(i) for i in range(len(names))]
+
     def entropy(self, *, units: str = "bits") -> float:
         """H(W)."""
         return entropy(self.p_w, units=units)

@@ -23,7 +23,7 @@ import cvxprivacy as cpv
 from cvxprivacy.certificates import Prover, verify
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.programs import Auxiliary, ChannelProgram, Dual, Row, Term, View
-from cvxprivacy.solvers import conic, solve
+from cvxprivacy.solvers import conic, interior, solve
 from tests.referee import atoms_of, cost_of, reference_of, unit
 
 INF = math.inf
@@ -773,7 +773,7 @@ LIES: dict[str, Any] = {
 def test_a_lie_of_the_solver_proves_nothing_false(
     lie: str, number: int, truths: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dual, channel = conic.ConicModel.dual, conic.ConicModel.channel
+    dual, channel, follow = conic.ConicModel.dual, conic.ConicModel.channel, interior.follow
 
     def wrong_dual(self: Any) -> Any:
         return changed(dual(self), LIES[lie])
@@ -782,6 +782,16 @@ def test_a_lie_of_the_solver_proves_nothing_false(
         found = channel(self)
         return None if found is None else LIES[lie](found)
 
+    def wrong_path(*given: Any) -> Any:
+        for found, multipliers in follow(*given):
+            yield LIES[lie](found), changed(multipliers, LIES[lie])
+
+    for patches in ({"dual": wrong_dual}, {"channel": wrong_channel}, {}):
+        with monkeypatch.context() as patch:  # the central path may mend what the solver spoilt
+            for name, wrong in (patches or {"dual": wrong_dual, "channel": wrong_channel}).items():
+                patch.setattr(conic.ConicModel, name, wrong)
+            settle(PROBLEMS[number](), truths[number])
+    monkeypatch.setattr(interior, "follow", wrong_path)
     said = set()
     for patches in ({"dual": wrong_dual}, {"channel": wrong_channel}, None):
         with monkeypatch.context() as patch:
@@ -809,6 +819,7 @@ def test_what_the_solver_says_of_itself_decides_nothing(
     assert found == ("infeasible" if truths[number] is None else "certified")
 
     # and nothing is proved by a solver that says so and does nothing
+    monkeypatch.setattr(interior, "fits", lambda program: False)
     monkeypatch.setattr(conic.ConicModel, "solve", lambda *_, **__: status)
     found = settle(PROBLEMS[number](), truths[number])
     assert found in ("loose", "uncertified")

@@ -60,7 +60,8 @@ class Problem:
         Parameters
         ----------
         method : {"auto", "conic", "structured"}
-            ``"structured"``, the package's own interior-point method, is for covariance
+            ``"conic"`` asks the CVXPY solver alone; ``"auto"`` also the package's own
+            interior-point methods.  ``"structured"``, one of these alone, is for covariance
             programs.
         solver : str
             Any installed CVXPY solver with the cones that the program needs.

@@ -58,12 +58,9 @@ def observers(source: DiscreteSource, atoms: Atoms, side_information: str | None
     if side_information is None or source.z is None:
         return [Observer("", 0, np.ones(atoms.law.shape, bool), Fraction(1))]
     masses = [sum(map(Fraction, layer.ravel().tolist())) for layer in np.moveaxis(source.law, 2, 0)]
-    names = [str(label) for label in source.z]
-    if len(set(names)) < len(names):
-        names = [str(i) for i in range(len(names))]
     return [
         Observer(name, z, atoms.z_of == z, Fraction(mass, sum(masses)))
-        for z, (name, mass) in enumerate(zip(names, masses, strict=True))
+        for z, (name, mass) in enumerate(zip(source.z_names, masses, strict=True))
         if mass
     ]
 

@@ -17,7 +17,7 @@ from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
 from cvxprivacy.programs import ChannelProgram, CovarianceProgram, Term
 from cvxprivacy.programs.channel import FloatArray
-from cvxprivacy.solvers import closed
+from cvxprivacy.solvers import closed, interior
 
 if TYPE_CHECKING:
     from cvxprivacy.solvers.conic import ConicModel
@@ -113,6 +113,8 @@ def solve(
     ----------
     program : ChannelProgram
     method : {"auto", "conic"}
+        ``"conic"`` asks the CVXPY solver alone; ``"auto"`` also follows the central path from
+        what it found, where that is not good enough.
     solver : str
         A CVXPY solver with exponential cones.
     accuracy : {"default", "high"}
@@ -157,7 +159,8 @@ def solve(
         if prover.status == "certified":
             return Outcome(prover.certificate(), log, edges)
     prover.offer_dual(closed.idle(program))
-    channels = _conic(prover, model, solver, accuracy, options, verbose, log)
+    polish = method == "auto"
+    channels = _conic(prover, model, solver, accuracy, options, verbose, log, polish=polish)
     if prover.primal is None and prover.status != "infeasible":
         prover.offer_channel(np.full((program.n, program.m), 1.0 / program.m))
     return Outcome(prover.certificate(), log, edges, channels)
@@ -171,8 +174,13 @@ def _conic(
     options: dict[str, Any],
     verbose: bool,
     log: list[str],
+    *,
+    polish: bool,
 ) -> list[FloatArray]:
-    """Try one setting after the other; return the channels that the solver proposed."""
+    """Try one setting after the other; return the channels that the solver proposed.
+
+    With ``polish`` the central path is followed from what the solver found.
+    """
     from cvxprivacy.solvers.conic import ConicModel
 
     program = prover.program
@@ -190,6 +198,10 @@ def _conic(
             channels.append(channel)
             prover.offer_channel(channel)
         if prover.status == "certified" or prover.offer_posteriors():
+            if polish:
+                _polish(prover, channel, log)
+            break
+        if polish and _polish(prover, channel, log):
             break
         if not anchored:
             anchored = True
@@ -198,9 +210,29 @@ def _conic(
                 break
             if channel is not None:
                 prover.offer_channel(channel)
-            if prover.status == "certified":
+            if prover.status == "certified" or (polish and _polish(prover, channel, log)):
                 break
     return channels
+
+
+def _polish(prover: Prover, channel: FloatArray | None, log: list[str]) -> bool:
+    """Follow the central path from the best ends; True if what it finds certifies."""
+    program, dual = prover.program, prover.dual
+    start = channel if prover.primal is None else prover.primal.matrix
+    goal = min(prover.tolerance, 1e-7 * program.scale)
+    if start is None or dual is None or not dual.objective or not interior.fits(program):
+        return False
+    before = prover.upper - prover.lower
+    if before <= goal:
+        return prover.status == "certified"
+    with np.errstate(all="ignore"):
+        for channel, multipliers in interior.follow(program, start, dual):
+            prover.offer_dual(multipliers)
+            prover.offer_channel(channel)
+            if prover.upper - prover.lower <= goal:
+                break
+    log.append(f"central path: gap {before:.1e} → {prover.upper - prover.lower:.1e}")
+    return prover.status == "certified"
 
 
 def _needs_anchor(program: ChannelProgram) -> bool:

@@ -1,0 +1,280 @@
+r"""The categorical example: W = X, and every change of a letter costs the same.
+
+.. math::
+   \begin{aligned}
+   R(D) = \min_{p(x̂ | x)} \quad & I(X; X̂) \\
+   \text{subject to}      \quad & \Pr(X ≠ X̂) ≤ D
+   \end{aligned}
+
+has a closed form: Sankar, Rajagopalan and Poor, *Utility–Privacy Tradeoffs in Databases: An
+Information-Theoretic Approach*, IEEE TIFS 8(6), 2013, Example 1, eqs. (13)–(18).  A water level λ
+is poured until D(λ) = Σ_x min(p(x), λ) − λ is D.  Letters with p(x) ≤ λ are never released, and
+
+.. math:: p(x̂) ∝ (p(x̂) − λ)^+, \qquad
+          p(x | x̂) = \begin{cases} 1 − D & x = x̂ \\ \min(p(x), λ) & x ≠ x̂ \end{cases}
+
+so that a release says nothing about letters under the water.  With A = {x : p(x) > λ}, K = |A|
+and τ = Σ_{x ∉ A} p(x), the equivocation is Γ(D) = −(1 − D) log(1 − D) − (K − 1) λ log λ −
+Σ_{x ∉ A} p(x) log p(x), and R(D) = H(X) − Γ(D).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from flint import ctx
+
+from cvxprivacy.certificates.hamming import Filling, HammingCertificate, below, interval
+from cvxprivacy.certificates.sums import PRECISION, exact_sum
+from cvxprivacy.checks import array, labels, number
+from cvxprivacy.distortion import hamming
+from cvxprivacy.errors import InputError
+from cvxprivacy.formulations.hamming_channel import HammingChannel, few
+from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
+from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.information import nat
+from cvxprivacy.programs import ChannelProgram
+from cvxprivacy.programs.channel import tex
+from cvxprivacy.solution import Enclosure, Solution
+from cvxprivacy.solvers import Outcome
+from cvxprivacy.sources import SUM_TOLERANCE, DiscreteSource
+
+if TYPE_CHECKING:
+    from cvxprivacy.solvers.conic import ConicModel
+
+__all__ = ["HammingWaterFilling"]
+
+FloatArray = npt.NDArray[np.float64]
+MOST_COUNT = 2.0**53  # beyond it a float need not be the whole number that was meant
+
+
+class HammingWaterFilling(Problem):
+    """min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D over p(x̂ | x), in closed form and proved.
+
+    Parameters
+    ----------
+    pmf : array_like, shape (|X|,)
+        Law of X; letters of probability zero are allowed.  The sum may be off 1 by at most 1e-9
+        and is then divided out exactly.
+    budget : float or Fraction
+        D, 0 ≤ D ≤ 1; from 1 − max p on nothing is revealed.
+    x : sequence, optional
+        Labels of the letters, by default 0, 1, ….
+    units : {"bits", "nats"}
+
+    Attributes
+    ----------
+    law : ndarray, shape (|X|,)
+        The masses as given; ``masses`` are the positive ones, increasing, and ``total`` their sum.
+    level : Fraction
+        λ, the exact solution of D(λ) = D; max p where D ≥ 1 − max p.
+    records : int or None
+        Number of records, of a problem made by :meth:`from_counts`.
+
+    Raises
+    ------
+    InputError
+        For masses that make no law, labels that do not fit, or a D that is no probability.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> problem = cpv.HammingWaterFilling([0.4, 0.3, 0.2, 0.1], 0.4, units="nats")
+    >>> solution = problem.solve()
+    >>> solution.status, round(solution.value, 6), solution.release.kept
+    ('certified', 0.173964, [0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        pmf: npt.ArrayLike,
+        budget: float | Fraction,
+        *,
+        x: Sequence[Hashable] | None = None,
+        units: str = "bits",
+    ) -> None:
+        law = array(pmf, "pmf", "pass the law of X, shape (|X|,)", axes=(1,), massive=True)
+        total = exact_sum(law)
+        if abs(total - 1) > SUM_TOLERANCE:
+            raise InputError(
+                "pmf",
+                f"the entries sum to {float(total)!r}, off 1 by more than {SUM_TOLERANCE:g}",
+                "normalise it yourself, or use HammingWaterFilling.from_counts",
+                value=float(total),
+            )
+        self._set(law, total, budget, x, units, None)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: npt.ArrayLike,
+        budget: float | Fraction,
+        *,
+        x: Sequence[Hashable] | None = None,
+        units: str = "bits",
+    ) -> HammingWaterFilling:
+        """State the problem of a table with these numbers of records of each letter.
+
+        Raises
+        ------
+        InputError
+            For entries that are not whole numbers from 0 to 2⁵³, or no record at all.
+        """
+        remedy = "pass whole numbers, shape (|X|,), or a pmf"
+        law = array(counts, "counts", remedy, axes=(1,), massive=True)
+        broken = (law != np.floor(law)) | (law > MOST_COUNT)
+        if broken.any():
+            where = int(broken.argmax())
+            value = float(law[where])
+            raise InputError("counts", f"{value!r} is no count", remedy, where=where, value=value)
+        total, problem = exact_sum(law), cls.__new__(cls)
+        problem._set(law, total, budget, x, units, int(total))
+        return problem
+
+    def _set(
+        self,
+        law: FloatArray,
+        total: Fraction,
+        budget: float | Fraction,
+        x: Sequence[Hashable] | None,
+        units: str,
+        records: int | None,
+    ) -> None:
+        nat(units)
+        self._budget = _exactly(budget, "budget")
+        if self._budget > 1:
+            problem, remedy = f"{float(budget)!r} is no probability", "pass a number from 0 to 1"
+            raise InputError("budget", problem, remedy, value=budget)
+        self.law, self.total, self.units, self.records = law, total, units, records
+        self.law.flags.writeable = False
+        self.x = list(range(len(law))) if x is None else labels(x, len(law), "x")
+        self.masses = np.sort(law[law > 0])
+
+    @property
+    def budget(self) -> Fraction:
+        """D, fixed: another budget is another problem."""
+        return self._budget
+
+    # ---- the water level -----------------------------------------------------------------
+
+    @cached_property
+    def level(self) -> Fraction:
+        """λ.
+
+        D(λ) is concave and piecewise linear, with kinks at the letters' probabilities.  A search
+        among the kinks finds the piece but for rounding; Newton's method in rationals then ends
+        after finitely many steps, mostly one, at the exact λ.
+        """
+        p, size = self.masses, len(self.masses)
+        budget = self.budget * self.total
+        if budget >= self.total - Fraction(float(p[-1])):
+            return Fraction(float(p[-1])) / self.total
+        kinks = np.cumsum(p) + np.arange(size - 2, -2, -1.0) * p  # D(λ) at λ = p
+        drowned = min(int(np.searchsorted(kinks, float(budget), side="right")), size - 2)
+        tail = exact_sum(p[:drowned])
+        while True:
+            level = (budget - tail) / (size - drowned - 1)
+            place = below(p, level)
+            if place == drowned:
+                return level / self.total
+            between = exact_sum(p[min(place, drowned) : max(place, drowned)])
+            tail += between if place > drowned else -between
+            drowned = place
+
+    def enclosure(self, level: float | Fraction | None = None) -> Enclosure:
+        """Return an interval that contains R(D), proved with any level λ ≥ 0, good or bad.
+
+        By default with the optimal one, for which both ends are the mutual information of the
+        release but for rounding: see :mod:`cvxprivacy.certificates.hamming`.
+        """
+        level = self.level if level is None else _exactly(level, "level")
+        with ctx.workprec(PRECISION):
+            filling = Filling.poured(self.masses, self.total, level)
+            ends = filling.lower(self.budget), filling.upper(self.budget)
+            return Enclosure(*interval(*ends, self.units))
+
+    # ---- the same as a channel program ---------------------------------------------------
+
+    def channel_problem(self) -> PrivacyDistortion:
+        """Return the equal channel problem, which knows no closed form.
+
+        Raises
+        ------
+        InputError
+            For more than 2,000 letters.
+        """
+        few(len(self.x), "a channel program")
+        make = DiscreteSource if self.records is None else DiscreteSource.from_counts
+        source = make(np.diag(self.law), w=self.x, x=self.x, names=("X", "X"))
+        budget = float(self.budget)
+        return PrivacyDistortion(source, hamming(self.x), budget=budget, units=self.units)
+
+    @cached_property
+    def model(self) -> ConicModel:  # type: ignore[override]
+        return self.channel_problem().model
+
+    @property
+    def program(self) -> ChannelProgram:
+        """The equal channel program, of at most 2,000 letters."""
+        return self.channel_problem().program
+
+    @property
+    def latex(self) -> str:
+        """The program in LaTeX, without delimiters."""
+        return (
+            "\\begin{aligned}\n"
+            r"\min_{p(\hat x \mid x)} \quad & I(X; \hat X) \\"
+            "\n"
+            rf"\text{{s.t.}} \quad & \Pr(X \ne \hat X) \le {tex(float(self.budget))}"
+            "\n\\end{aligned}"
+        )
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.latex}\n$$"
+
+    def _statement(self) -> str:
+        return f"min I(X; X̂)  s.t.  Pr(X ≠ X̂) ≤ {float(self.budget):.6g}"
+
+    def _sizes(self) -> str:
+        return f"|X| = |X̂| = {len(self.x):,}"
+
+    # ---- solving -------------------------------------------------------------------------
+
+    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
+        given = (options["method"], options["solver"], options["solver_options"] or None)
+        if given != ("auto", "CLARABEL", None):
+            problem, remedy = "a closed form needs no solver", "solve channel_problem() instead"
+            raise InputError("method", problem, remedy, value=options["method"])
+        reached = min(self.budget, 1 - Fraction(float(self.masses[-1])) / self.total)
+        release = HammingChannel(self.law, self.total, self.level, reached, self.x)
+        return Outcome(HammingCertificate(self, options["accuracy"], release), ["closed form"])
+
+    def _solution(self, outcome: Outcome) -> Solution:
+        certificate = outcome.certificate
+        release: HammingChannel = certificate.primal
+        slope = certificate.dual * nat(self.units)
+        with np.errstate(divide="ignore"):  # the multiplier of a letter without mass may be −∞
+            level = np.maximum(self.law / float(self.total), float(self.level))
+            mass = np.log(level / float(1 - release.distortion)) * nat(self.units)
+        return Solution(
+            certificate,
+            title=type(self).__name__,
+            statement=self._statement(),
+            sizes=f"{self._sizes()}, {len(release.outputs):,} of them released",
+            release=release,
+            prices={"budget": -slope + 0.0},
+            duals={"budget": slope, "mass": mass},
+            posteriors={},
+            log=outcome.log,
+        )
+
+
+def _exactly(value: float | Fraction, argument: str) -> Fraction:
+    """Return a number ≥ 0 as the rational that it is."""
+    found = number(value, argument)
+    return value if isinstance(value, Fraction) else Fraction(found)
