@@ -139,11 +139,10 @@ def agree(problem, solution, tolerance: float = 1e-9) -> Played:
     return played
 
 
-def solved(problem, status: str = "certified", **options) -> cpv.Solution:
+def solved(problem, accuracy: str = "high") -> cpv.Solution:
     """Solve, referee, recompute."""
-    options = {"accuracy": "high", **options}
-    solution = problem.solve(**options)
-    referee.check(solution, status=status)
+    solution = problem.solve(accuracy=accuracy)
+    referee.check(solution)
     agree(problem, solution)
     return solution
 
@@ -287,7 +286,9 @@ def test_an_independent_z_changes_nothing():
     plain, d = rng.dirichlet(np.ones(12)).reshape(3, 4), costs(rng, 4, 3)
     source = cpv.DiscreteSource(plain[:, :, None] * rng.dirichlet(np.ones(2)))
     budget = between(lambda **o: rde(source, d, **o), 0.3)
-    for encoder, goal in itertools.product(ENCODERS, ("rate", "leakage", {"rate": 1, "leakage": 2})):
+    for encoder, goal in itertools.product(
+        ENCODERS, ("rate", "leakage", {"rate": 1, "leakage": 2})
+    ):
         values = [
             solved(rde(source, d, budget, minimize=goal, encoder=encoder, side_information=case))
             for case in CASES
@@ -427,9 +428,7 @@ def test_units_change_the_numbers_and_nothing_else(case):
     nats = solved(rde(source, d, budget, side_information=case))
     cap = float(nats.leakage) + 1.0
     bits = solved(
-        rde(
-            source, d, budget, side_information=case, units="bits", max_leakage=cap / math.log(2)
-        )
+        rde(source, d, budget, side_information=case, units="bits", max_leakage=cap / math.log(2))
     )
     assert bits.value * math.log(2) == pytest.approx(nats.value, abs=3e-9)
     assert bits.prices["budget"] * math.log(2) == pytest.approx(nats.prices["budget"], rel=1e-4)
@@ -473,27 +472,28 @@ def test_more_knowledge_never_costs_more(seed):
 
 
 def test_without_z_an_encoder_of_w_leaks_no_more_than_one_of_a_user_with_z():
-    """None ≤ decoder, both, for leakage and encoder wx: p(x̂ | w, x) = Σ_z p(z | w, x) p(x̂ | w, x, z).
+    """For leakage and encoder wx: Σ_z p(z | w, x) p(x̂ | w, x, z) is a release p(x̂ | w, x).
 
     I(W; X̂) ≤ I(W; X̂, Z) then; with encoder x the same where W – X – Z.
     """
     rng = np.random.default_rng(16)
-    d = costs(rng, 3, 3)
-    joint, told = rng.dirichlet(np.ones(6)).reshape(2, 3), rng.dirichlet(np.ones(2), 3)
-    for law, encoders in ((random_law(rng, 2, 3, 2), ["wx"]), (joint[..., None] * told, ENCODERS)):
+    joint = 0.25 * rng.dirichlet(np.ones(9)).reshape(3, 3) + 0.25 * np.eye(3)
+    chain = joint[..., None] * rng.dirichlet(np.ones(2), 3)
+    other = 0.5 * chain + 0.5 * random_law(rng, 3, 3, 2, 0.5)
+    for law, encoders in ((other, ["wx"]), (chain, ENCODERS)):
         for encoder in encoders:
             none, *with_z = (
                 solved(
                     rde(
-                        cpv.DiscreteSource(law), d, 0.35, minimize="leakage",
+                        cpv.DiscreteSource(law), cpv.hamming(3), 0.1, minimize="leakage",
                         side_information=case, encoder=encoder,
                     )
                 )
                 for case in CASES
             )  # fmt: skip
             assert none.value > 1e-4
-            for other in with_z:
-                assert none.lower <= other.upper
+            for known in with_z:
+                assert none.lower <= known.upper
 
 
 def test_leakage_to_a_user_with_z_may_be_more_or_less_than_to_one_without():
@@ -595,7 +595,8 @@ def test_no_general_u_beats_the_strategies(encoder, seed):
         weights = (goal.get("rate", 0.0), goal.get("leakage", 0.0), price)
         lowest = math.inf
         for letters in range(1, 7):
-            starts = rng.dirichlet(np.full(letters, 0.5), size=(3, len(search.mass)))
+            tries = 12 if letters == 6 else 2
+            starts = rng.dirichlet(np.full(letters, 0.5), size=(tries, len(search.mass)))
             for start in starts:
                 for steps in (0, 150):
                     values, _ = search.terms(search.descend(start + 1e-9, weights, steps))
@@ -612,7 +613,9 @@ def test_no_general_u_beats_the_strategies(encoder, seed):
 
 
 def said(error: cpv.InfeasibleError, name: str) -> float:
-    found = re.search(re.escape(name) + r" would have to be at (?:least|most) ([0-9.]+)", str(error))
+    found = re.search(
+        re.escape(name) + r" would have to be at (?:least|most) ([0-9.]+)", str(error)
+    )
     assert found, str(error)
     return float(found[1])
 
@@ -665,13 +668,15 @@ def test_conflicts_name_numbers_that_would_do():
     for case in CASES:
         known = information(law[..., None], "w", "z") if case else 0.0
         first = information(split.sum(axis=1)[..., None], "w", "z") if case else 0.0
-        for bounds in (
+        stated = [
             {"budget": 0.3, "max_leakage": known + 0.003},
             {"budget": {"p": 0.05, "q": 0.4}, "max_leakage": {"0": first + 0.003}},
             {"budget": {"p": 0.05, "p, q": 0.2}, "max_rate": 0.1},
             {"budget": 0.2, "min_equivocation": entropy(source.p_w) - known - 0.003},
-            {"budget": 0.2, "criteria": [cpv.TCloseness(0.3)]},
-        ):
+        ]
+        if case == "both":  # a bisection
+            stated.append({"budget": 0.2, "criteria": [cpv.TCloseness(0.2)]})
+        for bounds in stated:
             with pytest.raises(cpv.InfeasibleError) as caught:
                 rde(source, measure, side_information=case, **bounds).solve()
             assert caught.value.certificate.verify()
@@ -680,7 +685,7 @@ def test_conflicts_name_numbers_that_would_do():
                 number = said(caught.value, name)
                 for value, feasible in ((number, True), (number * 0.997, False)):
                     if "equivocation" in name and not feasible:
-                        value = number * 1.003  # noqa: PLW2901
+                        value = number * 1.003
                     other = dict(bounds)
                     if key:
                         other[argument] = {**bounds[argument], key: value}
@@ -689,11 +694,9 @@ def test_conflicts_name_numbers_that_would_do():
                     else:
                         other[name] = value
                     problem = rde(source, measure, side_information=case, **other)
-                    if feasible:
-                        assert problem.solve().status in ("certified", "loose")
-                    else:
-                        with pytest.raises(cpv.InfeasibleError):
-                            problem.solve()
+                    status = problem.solve(certify=False).status
+                    assert (status in ("certified", "loose")) == feasible, (name, value)
+                    assert feasible or status == "infeasible"
                 tried += 1
     assert tried >= 15
 
@@ -763,7 +766,9 @@ def test_criteria_hold_for_every_letter_and_z(case, encoder):
             rde(source, d, criteria=[criterion.at(value + s)], **options).solve(accuracy="high")
             for s in (step, -step)
         )
-        chords = sorted([(loose.value - solution.value) / step, (solution.value - tight.value) / step])
+        chords = sorted(
+            [(loose.value - solution.value) / step, (solution.value - tight.value) / step]
+        )
         room = 0.02 * abs(price) + 1e-5
         assert chords[0] - room <= price <= chords[1] + room
         assert price * step < 0
@@ -981,15 +986,17 @@ def test_hidden_attributes_and_sets_of_them_have_bounds_of_their_own(case):
     options = {"side_information": case, "most_strategies": 300}
     free = rde(source, measure, {"age": 3.0, ("age", "sex"): 3.3}, **options)
     before = Played(free, solved(free))
-    floor = rde(source, measure, minimize="leakage", max_leakage={"ill": 9.0, "income": 9.0}, **options)
+    floor = rde(
+        source, measure, minimize="leakage", max_leakage={"ill": 9.0, "income": 9.0}, **options
+    )
     known = {name: float(solved(floor).terms[f"leakage of {name}"]) for name in ("ill", "income")}
-    caps = {name: 0.5 * (leaks(before, name) + known[name]) for name in ("ill", "income")}
+    caps = {name: 0.7 * leaks(before, name) + 0.3 * known[name] for name in ("ill", "income")}
     caps |= {("ill", "income"): leaks(before, "ill", "income") - 1e-3, "income, ill": 5.0}
     problem = rde(source, measure, {"age": 3.0, "age, sex": 3.3}, max_leakage=caps, **options)
     solution = solved(problem)
     played = Played(problem, solution)
     for names, cap in caps.items():
-        names = names if isinstance(names, tuple) else tuple(names.split(", "))  # noqa: PLW2901
+        names = names if isinstance(names, tuple) else tuple(names.split(", "))
         term = float(solution.terms[f"leakage of {', '.join(names)}"])
         assert term == pytest.approx(leaks(played, *names), abs=1e-9)
         assert term <= cap + 1e-12
@@ -1003,21 +1010,21 @@ def test_hidden_attributes_and_sets_of_them_have_bounds_of_their_own(case):
     both = played.expected(measure.parts["age"] + measure.parts["sex"])
     assert both <= 3.3 + 1e-12
     assert {"budget[age]", "budget[age, sex]"} <= set(solution.prices)
-    assert solution.prices["max_leakage[ill]"] < -1e-4 or solution.prices["max_leakage[income]"] < -1e-4
+    assert min(solution.prices[f"max_leakage[{key}]"] for key in ("ill", "income")) < -1e-4
     for key in ("ill", "income"):
         ahead, behind = (
             rde(
                 source, measure, {"age": 3.0, "age, sex": 3.3},
                 max_leakage={**caps, key: caps[key] + s}, **options,
             ).solve(accuracy="high").value
-            for s in (1e-4, -1e-4)
+            for s in (1e-5, -1e-5)
         )  # fmt: skip
-        slope = (ahead - behind) / 2e-4
-        price = solution.prices[f"max_leakage[{key}]"]
-        assert price == pytest.approx(slope, rel=2e-2, abs=2e-3)
-    with pytest.raises(cpv.InputError, match=r"max_leakage: no hidden attribute 'age'; use ill, income"):
+        price, room = solution.prices[f"max_leakage[{key}]"], 2e-3
+        assert (solution.value - behind) / 1e-5 - room <= price
+        assert price <= (ahead - solution.value) / 1e-5 + room
+    with pytest.raises(cpv.InputError, match=r"no hidden attribute 'age'; use ill, income"):
         rde(source, measure, max_leakage={"age": 1.0}, **options).solve()
-    with pytest.raises(cpv.InputError, match=r"budget: the distortion has no part 'ill'; use age, sex"):
+    with pytest.raises(cpv.InputError, match=r"distortion has no part 'ill'; use age, sex"):
         rde(source, measure, {"ill": 1.0}, **options)
 
 
@@ -1036,8 +1043,8 @@ def test_weights_of_records_and_several_columns_of_side_information():
         for source in (weighed, counted)
     )
     assert one.value == pytest.approx(other.value, abs=2e-9)
+    k = [cpv.KAnonymity(2)]
     with pytest.raises(cpv.InputError, match="weighted records cannot be counted"):
-        k = [cpv.KAnonymity(2)]
         rde(weighed, cpv.hamming(weighed.x), 0.3, side_information="both", criteria=k)
 
 
@@ -1084,7 +1091,8 @@ def test_the_cvxpy_problem_is_the_one_that_was_solved():
 
 # ---- gaps --------------------------------------------------------------------------------
 
-KINDS = ("rate", "leakage", "weights", "max_leakage", "max_rate", "equivocation", "hidden", "t", "δ")
+KINDS = ("rate", "leakage", "weights", "max_leakage", "max_rate", "equivocation")
+KINDS += ("hidden", "t", "δ")
 
 
 def random_problem(seed: int) -> cpv.RateDistortionEquivocation | None:
@@ -1092,7 +1100,7 @@ def random_problem(seed: int) -> cpv.RateDistortionEquivocation | None:
     rng = np.random.default_rng([20, seed])
     case, encoder, kind = CASES[seed % 3], ENCODERS[seed // 3 % 2], KINDS[seed // 6 % 9]
     w, x, z, y = (int(a) for a in rng.permutation([2, 3, 4, 3]))
-    z = min(z, 2 if case == "decoder" and y**min(z, 3) > 27 else 3)
+    z = min(z, 2 if case == "decoder" and y ** min(z, 3) > 27 else 3)
     labels = list(itertools.product("ab", "cd")) if kind == "hidden" else None
     w = 4 if kind == "hidden" else w
     law = random_law(rng, w, x, z, rng.choice([0.3, 1.0, 3.0]))
@@ -1302,7 +1310,7 @@ SOURCE = cpv.DiscreteSource(np.full((2, 3, 2), 1 / 12))
         ({"max_rate": {"x": 1}}, r"max_rate: .* is no number; pass a number"),
         ({"min_equivocation": -1}, r"min_equivocation: -1.0 is out of range"),
         ({"min_equivocation": "much"}, r"min_equivocation: 'much' is no number"),
-        ({"side_information": "user"}, r"side_information: 'user'; use None, \"decoder\" or \"both\""),
+        ({"side_information": "user"}, r"side_information: 'user'; use None, \"decoder\""),
         ({"side_information": True}, r"side_information: True; use None"),
         ({"encoder": "xz"}, r"encoder: 'xz' is unknown; use \"x\" or \"wx\""),
         ({"units": "bit"}, r"units: 'bit' is no unit"),
@@ -1328,8 +1336,8 @@ def test_sources_and_distortions_that_do_not_fit():
         rde(np.eye(2) / 2, cpv.hamming(2))
     with pytest.raises(cpv.InputError, match=r"distortion: shape \(2, 2\) beside a source"):
         rde(SOURCE, cpv.hamming(2), side_information="decoder")
+    problem = rde(SOURCE, cpv.hamming(3), 0.1, side_information="decoder")
     with pytest.raises(cpv.InputError, match=r"problem: its Q is no law of \(x, x̂\)"):
-        problem = rde(SOURCE, cpv.hamming(3), 0.1, side_information="decoder")
         cpv.Linear.from_cvxpy(None, problem)
     with pytest.raises(cpv.InputError, match=r"certify: 'maybe'"):
         rde(SOURCE, cpv.hamming(3), 0.1).solve(certify="maybe")
