@@ -62,7 +62,18 @@ if TYPE_CHECKING:
     )
     from cvxprivacy.frames import Coding
     from cvxprivacy.gaussian import GaussianSource
-    from cvxprivacy.microdata import untouched
+    from cvxprivacy.microdata import (
+        Audit,
+        Comparison,
+        Generalisation,
+        Hierarchy,
+        audit,
+        compare,
+        full_domain,
+        optimal_intervals,
+        price_of_determinism,
+        untouched,
+    )
     from cvxprivacy.readback import recount
     from cvxprivacy.release import Channel, GaussianRelease
     from cvxprivacy.solution import Enclosure, GaussianSolution, Solution
@@ -70,6 +81,7 @@ if TYPE_CHECKING:
 
 # Importing CVXPY takes a second or two, so every name is loaded when it is first used.
 _HOME = {
+    "Audit": "microdata",
     "Bins": "bins",
     "BoxWaterFilling": "formulations",
     "Certificate": "certificates",
@@ -77,6 +89,7 @@ _HOME = {
     "Channel": "release",
     "ChannelProblem": "formulations",
     "Coding": "frames",
+    "Comparison": "microdata",
     "CovarianceProblem": "formulations",
     "Criterion": "criteria",
     "Decoder": "decoder",
@@ -90,8 +103,10 @@ _HOME = {
     "GaussianRelease": "release",
     "GaussianSolution": "solution",
     "GaussianSource": "gaussian",
+    "Generalisation": "microdata",
     "HammingChannel": "formulations",
     "HammingWaterFilling": "formulations",
+    "Hierarchy": "microdata",
     "InfeasibleError": "errors",
     "InputError": "errors",
     "KAnonymity": "criteria",
@@ -112,18 +127,24 @@ _HOME = {
     "TCloseness": "criteria",
     "UnknownValueError": "errors",
     "absolute_error": "distortion",
+    "audit": "microdata",
     "closed_gaussian_bound": "formulations",
+    "compare": "microdata",
+    "full_domain": "microdata",
     "hamming": "distortion",
     "hierarchy_distance": "distortion",
+    "optimal_intervals": "microdata",
     "ordinal": "distortion",
     "per_attribute": "distortion",
+    "price_of_determinism": "microdata",
     "recount": "readback",
     "squared_error": "distortion",
     "untouched": "microdata",
 }
-_MODULES = ("information", "plotting", "reference")
+_MODULES = ("datasets", "information", "one_symbol", "plotting", "reference")
 
 __all__ = [
+    "Audit",
     "Bins",
     "BoxWaterFilling",
     "Certificate",
@@ -131,6 +152,7 @@ __all__ = [
     "Channel",
     "ChannelProblem",
     "Coding",
+    "Comparison",
     "CovarianceProblem",
     "Criterion",
     "Decoder",
@@ -144,8 +166,10 @@ __all__ = [
     "GaussianRelease",
     "GaussianSolution",
     "GaussianSource",
+    "Generalisation",
     "HammingChannel",
     "HammingWaterFilling",
+    "Hierarchy",
     "InfeasibleError",
     "InputError",
     "KAnonymity",
@@ -166,13 +190,20 @@ __all__ = [
     "TCloseness",
     "UnknownValueError",
     "absolute_error",
+    "audit",
     "closed_gaussian_bound",
+    "compare",
+    "datasets",
+    "full_domain",
     "hamming",
     "hierarchy_distance",
     "information",
+    "one_symbol",
+    "optimal_intervals",
     "ordinal",
     "per_attribute",
     "plotting",
+    "price_of_determinism",
     "recount",
     "reference",
     "squared_error",

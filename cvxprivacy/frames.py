@@ -30,6 +30,7 @@ __all__ = [
     "narwhal",
     "palette",
     "plain",
+    "replaced",
 ]
 
 MOST_LEVELS = 10_000  # of a column, or of the cells of several
@@ -172,8 +173,14 @@ class Coding:
 
     # ---- counting ------------------------------------------------------------------------
 
-    def count(self, frame: Any) -> Counts:
+    def count(self, frame: Any, *, most: int = MOST_LEVELS) -> Counts:
         """Count a frame's records by one group-by in its own engine.
+
+        Parameters
+        ----------
+        frame : as in :meth:`cvxprivacy.DiscreteSource.from_table`
+        most : int
+            Letters allowed: by default as many as a program could use.
 
         Raises
         ------
@@ -182,13 +189,13 @@ class Coding:
             negative or missing, no records, or more cells than any program could use.
         """
         lazy = narwhal(frame).lazy()
-        absent, kept, most = self._surveyed(lazy, frame)
+        absent, kept, heaviest = self._surveyed(lazy, frame, most)
         coded = {f"c{i}": self._code(lazy, name) for i, name in enumerate(self.columns)}
         weight = None if self.weights is None else nw.col(self.weights).cast(nw.Float64)
         sums = [nw.len().alias("records")]
         extra = {}
         if weight is not None:
-            extra = {"weight": weight, "square": (weight / most) * (weight / most)}
+            extra = {"weight": weight, "square": (weight / heaviest) * (weight / heaviest)}
             sums += [nw.col("weight").sum(), nw.col("square").sum()]
         counted = self._present(lazy) if self.missing == "drop" else lazy
         found = collected(
@@ -209,7 +216,7 @@ class Coding:
             raise InputError("frame", f"cannot be counted ({error})", remedy) from None
         masses = np.array(plain(found["records" if weight is None else "weight"]), float)
         squares = masses.sum() if weight is None else float(sum(plain(found["square"])))
-        total = masses.sum() if weight is None else float((masses / most).sum())
+        total = masses.sum() if weight is None else float((masses / heaviest).sum())
         if not squares:
             raise InputError("weights", "all weights are zero", "pass weights of the records left")
         groups = [g for g in (self.sensitive, self.key, self.side) if g]
@@ -219,10 +226,10 @@ class Coding:
         ]
         for argument, axis in (("sensitive", 0), ("key", -1 if not self.side else 1)):
             many = len({entry[axis] for entry in cells})
-            if many > MOST_LEVELS:
+            if many > most:
                 names = ", ".join(map(str, getattr(self, argument)))
                 problem = f"{names} has {many:,} observed cells"
-                remedy = f"{MOST_LEVELS:,} are allowed: bin numbers, or name fewer columns"
+                remedy = f"{most:,} are allowed: bin numbers, or name fewer columns"
                 raise InputError(argument, problem, remedy)
         return Counts(
             cells,
@@ -233,7 +240,7 @@ class Coding:
             dropped=absent if self.missing == "drop" else 0,
         )
 
-    def _surveyed(self, lazy: nw.LazyFrame[Any], frame: Any) -> tuple[int, int, float]:
+    def _surveyed(self, lazy: nw.LazyFrame[Any], frame: Any, most: int) -> tuple[int, int, float]:
         """Return how many records miss a value, how many count, and the greatest weight.
 
         What cannot be counted is refused.
@@ -269,7 +276,7 @@ class Coding:
                 problem = f"{int(said[f'absent{i}']):,} missing values in column {name!r}"
                 remedy = 'pass missing="level" (a letter of their own) or missing="drop"'
                 raise InputError(argument, problem, remedy, where=_first(frame, name))
-            if said.get(f"levels{i}", 0) > MOST_LEVELS:
+            if said.get(f"levels{i}", 0) > most:
                 problem = f"column {name!r} has {int(said[f'levels{i}']):,} different values"
                 remedy = "give it bins (a width, or edges) if it is a number, or leave it out"
                 raise InputError(argument, problem, remedy, value=name)
@@ -366,6 +373,25 @@ class Coding:
         ]
         return [cell(part) for part in parts]
 
+    def only(self, frame: Any, letters: Sequence[Any]) -> Any:
+        """Return the records of a frame whose key is one of some letters, in its own flavour."""
+        seen = narwhal(frame)
+        lazy = seen.lazy()
+        self.known(lazy, self.key)
+        found = nw.lit(False)
+        for letter in letters:
+            values = letter if len(self.key) > 1 else (letter,)
+            here = nw.lit(True)
+            for name, value in zip(self.key, values, strict=True):
+                if value is None:
+                    here = here & absent(lazy, name)
+                    continue
+                if name in self.bins:
+                    value = self.bins[name].labels.index(value) + 1
+                here = here & ~absent(lazy, name) & (self._code(lazy, name) == value)
+            found = found | here
+        return nw.to_native(seen.filter(found))
+
     # ---- as text -------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
@@ -451,6 +477,20 @@ def _python(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == int(value) else float(value)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def replaced(values: Any, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+    """Return a frame in memory with columns replaced, in its flavour, with its index and names."""
+    frame = narwhal(values)
+    assert isinstance(frame, nw.DataFrame)
+    made = [
+        nw.new_series(name, column, backend=frame.implementation)
+        for name, column in columns.items()
+    ]
+    if not hasattr(values, "set_axis"):
+        return nw.to_native(frame.with_columns(*made))
+    made = [nw.maybe_set_index(column, index=values.index) for column in made]  # pandas aligns
+    return nw.to_native(frame.with_columns(*made)).set_axis(values.columns, axis=1)
 
 
 def cell(values: Sequence[Any]) -> Any:

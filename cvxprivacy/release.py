@@ -19,7 +19,7 @@ from cvxprivacy.decoder import Decoder
 from cvxprivacy.draws import Draws
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.files import whole_file
-from cvxprivacy.frames import Coding, cell, narwhal, palette, plain
+from cvxprivacy.frames import Coding, cell, narwhal, palette, plain, replaced
 from cvxprivacy.labels import read, written
 
 if TYPE_CHECKING:
@@ -576,14 +576,7 @@ class GaussianRelease:
             for name in self.inputs
         ]
         released = self._released(np.array(columns).T, draws)
-        made = []
-        for i, name in enumerate(self.outputs):
-            column = nw.new_series(name, released[:, i], backend=frame.implementation)
-            if hasattr(values, "set_axis"):  # pandas aligns by index
-                column = nw.maybe_set_index(column, index=values.index)
-            made.append(column)
-        done = nw.to_native(frame.with_columns(*made))
-        return done.set_axis(values.columns, axis=1) if hasattr(values, "set_axis") else done
+        return replaced(values, dict(zip(self.outputs, released.T, strict=True)))
 
     def _released(self, data: np.ndarray, draws: Draws) -> np.ndarray:
         size = len(self.gain)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvxprivacy.checks import array, labels, number, whole
 from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.frames import MOST_CELLS, Coding
+from cvxprivacy.frames import MOST_CELLS, MOST_LEVELS, Coding
 from cvxprivacy.information import entropy, miller_madow, mutual_information
 
 __all__ = ["DiscreteSource"]
@@ -204,7 +204,12 @@ class DiscreteSource:
 
     @classmethod
     def from_coding(
-        cls, frame: Any, coding: Coding, levels: Sequence[Sequence[Hashable]] | None = None
+        cls,
+        frame: Any,
+        coding: Coding,
+        levels: Sequence[Sequence[Hashable]] | None = None,
+        *,
+        most: int = MOST_LEVELS,
     ) -> DiscreteSource:
         """Count the records of a table as another table was counted.
 
@@ -215,6 +220,8 @@ class DiscreteSource:
             ``source.coding`` of a source made by :meth:`from_table`.
         levels : (w, x) or (w, x, z), optional
             The letters to count; by default those observed.
+        most : int
+            Letters allowed: by default as many as a program could use.
 
         Raises
         ------
@@ -223,7 +230,7 @@ class DiscreteSource:
         InputError
             As :meth:`from_table`.
         """
-        counts = coding.count(frame)
+        counts = coding.count(frame, most=most)
         groups = [g for g in (coding.sensitive, coding.key, coding.side) if g]
         if levels is None:
             levels = [counts.ordered(group, axis) for axis, group in enumerate(groups)]

@@ -1,8 +1,8 @@
 """The command line: tables in, released tables and proofs out.
 
-Exit codes: 0 done; 1 a proof is not verified, or a script failed; 2 wrong input or usage;
-3 no release satisfies the constraints; 4 nothing finite could be proved; 70 an error of the
-package; 130 interrupted.
+Exit codes: 0 done; 1 a proof is not verified, an audited criterion is broken, or a script failed;
+2 wrong input or usage; 3 no release satisfies the constraints; 4 nothing finite could be proved;
+70 an error of the package; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import sys
 
 import click
 
+from cvxprivacy.cli.audit import audit
 from cvxprivacy.cli.check import verify
+from cvxprivacy.cli.compare import compare
 from cvxprivacy.cli.release import apply, release
 from cvxprivacy.cli.scripts import figures
 from cvxprivacy.cli.solve import solve
@@ -37,5 +39,5 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
-for command in (release, apply, verify, solve, figures):
+for command in (release, apply, audit, compare, verify, solve, figures):
     main.add_command(command)

@@ -22,10 +22,16 @@ _OPTIONS = {
     **{n: f"--criterion ({n})" for n in ("t", "l", "k", "b", "p", "delta", "epsilon")},
     "row_id": "--row-id",
     "distortions": "--distortion",
+    "criteria": "--criterion",
+    "released": "RELEASED",
     "na": "--na",
     "delimiter": "--delimiter",
     "encoding": "--encoding",
     "frame": "TABLE",
+    "original": "TABLE",
+    "methods": "--method",
+    "cells": "--cells",
+    "classes": "--classes",
     "table": "TABLE",
 }
 _PHRASES = {

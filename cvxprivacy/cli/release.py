@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from cvxprivacy.solution import Solution
     from cvxprivacy.sources import DiscreteSource
 
-__all__ = ["apply", "release", "solvable", "source_of", "writable"]
+__all__ = [
+    "apply",
+    "columns_of",
+    "criteria_of",
+    "edges_of",
+    "pairs_of",
+    "release",
+    "solvable",
+    "source_of",
+    "writable",
+]
 
 MOST_LETTERS = 500  # more than that the conic solver cannot do in the memory of a common machine
 
@@ -140,9 +150,9 @@ def release(table: str, **options: Any) -> None:
         raise InputError("--row-id", problem_, _known(opened.header))
     if options["budget"] is None and not options["criterion"]:
         raise InputError("--budget", "neither a budget nor a criterion", "pass one of them")
-    sensitive, key = (_listed(options[n], opened.header) for n in ("sensitive", "key"))
-    asked = _pairs(options["bins"], opened.header, "--bins", "age=10 or age=0:18:65:120")
-    bins = {name: _bins(name, spec) for name, spec in asked.items()}
+    sensitive, key = (columns_of(options[n], opened.header) for n in ("sensitive", "key"))
+    asked = pairs_of(options["bins"], opened.header, "--bins", "age=10 or age=0:18:65:120")
+    bins = {name: edges_of(name, spec) for name, spec in asked.items()}
     with _progress(opened.size, f"reading {Path(table).name}", as_json) as read:
         frame, source = source_of(
             opened,
@@ -156,7 +166,7 @@ def release(table: str, **options: Any) -> None:
         )
     if len(source.x) > MOST_LETTERS:  # before a matrix of all pairs is made
         raise _too_many("--key", f"{len(source.x):,} observed cells of {', '.join(key)}")
-    d, criteria = _distortion(options["distortion"], source), _criteria(options["criterion"])
+    d, criteria = _distortion(options["distortion"], source), criteria_of(options["criterion"])
     shared = {"encoder": options["encoder"], "units": options["units"]}
     if options["budget"] is None:
         problem: ChannelProblem = MinimumDistortion(source, d, criteria, **shared)
@@ -326,7 +336,7 @@ def _too_many(argument: str, many: str) -> InputError:
     return InputError(argument, many, remedy)
 
 
-def _listed(given: Sequence[str], header: Sequence[str]) -> list[str]:
+def columns_of(given: Sequence[str], header: Sequence[str]) -> list[str]:
     """Split at commas, except where a column's name has one."""
     found: list[str] = []
     for text in given:
@@ -342,7 +352,7 @@ def _known(header: Sequence[str]) -> str:
     return remedy
 
 
-def _pairs(
+def pairs_of(
     given: Sequence[str], header: Sequence[str], option: str, example: str, what: str = "column"
 ) -> dict[str, str]:
     """Split COLUMN=VALUE,… at commas, except where a column's name has one."""
@@ -362,7 +372,8 @@ def _pairs(
     return found
 
 
-def _bins(name: str, spec: str) -> Any:
+def edges_of(name: str, spec: str) -> Any:
+    """Return a width, or the edges of intervals."""
     try:
         numbers = [float(part) for part in spec.split(":")]
     except ValueError:
@@ -379,7 +390,7 @@ def _distortion(given: Sequence[str], source: DiscreteSource) -> Distortion:
         return hamming(source.x)
     kinds: dict[str, Any] = {}
     weights: dict[str, float] = {}
-    for name, kind in _pairs(
+    for name, kind in pairs_of(
         given, source.coding.key, "--distortion", "age=ordinal", "key column"
     ).items():
         match = re.fullmatch(r"(?:([0-9.eE+-]+)\*)?(\w+)", kind)
@@ -395,7 +406,8 @@ def _distortion(given: Sequence[str], source: DiscreteSource) -> Distortion:
     return per_attribute(kinds, source, weights=weights)
 
 
-def _criteria(given: Sequence[str]) -> list[Criterion]:
+def criteria_of(given: Sequence[str]) -> list[Criterion]:
+    """Return criteria written NAME or NAME=NUMBER."""
     import inspect
 
     from cvxprivacy import criteria

@@ -392,8 +392,13 @@ class ChannelProblem(Problem):
 
     @cached_property
     def greatest_distortion(self) -> float:
-        """D_max = min_x̂ E d: from there on a constant is released and nothing is revealed."""
-        return float((self.program.mass @ self.program.cost(self.distortion)).min())
+        """D_max = min_x̂ E d: from there on a constant is released and nothing is revealed.
+
+        A constant for each z, where the user knows it.
+        """
+        cost = self.program.mass[:, None] * self.program.cost(self.distortion)
+        z = self.z_of[0] if "z" in self.seen else np.zeros(self.n, int)
+        return float(sum(cost[z == each].sum(axis=0).min() for each in np.unique(z)))
 
     # ---- solving -------------------------------------------------------------------------
 

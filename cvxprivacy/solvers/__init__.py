@@ -282,6 +282,19 @@ def _anchor(prover: Prover, solver: str, options: dict[str, Any], log: list[str]
                 prover.anchors.append(found[0])
                 prover.offer_channel(found[0])
                 return
+    for name, row in prover.program.rows.items():  # a bound that is next to the least there is
+        if row.term.weights and not row.per_output:
+            rows = {key: other for key, other in prover.program.rows.items() if key != name}
+            least = solve(
+                replace(prover.program, objective=row.term, rows=rows), accuracy="high",
+                solver=solver, solver_options=options,
+            )  # fmt: skip
+            log.append(f"the least {name}: {least.certificate.status}")
+            if least.certificate.primal is not None and prover.offer_channel(
+                least.certificate.primal
+            ):
+                prover.anchors.append(least.certificate.primal)
+                return
 
 
 def solve_gaussian(

@@ -87,22 +87,35 @@ def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
     Beyond D_max = min_y E d(X, y) nothing need be revealed: a constant channel.  Where no
     constraint binds and information is free, every letter makes its cheapest move.
     """
-    moves, cost = np.zeros((program.n, program.m)), np.zeros(program.m)
+    moves = np.zeros((program.n, program.m))
     for row in program.rows.values():
         if row.linear and row.sense == "<=" and not row.per_output:
             span = float(np.ptp(program.cost(row.term))) or 1.0
             moves = moves + program.cost(row.term) / span
-            cost = cost + program.mass @ program.cost(row.term) / span
+    cost = program.mass[:, None] * moves
     objective = program.mass[:, None] * program.cost(program.objective)
     same = np.zeros((program.n, program.m))
-    same[:, np.lexsort((cost, objective.sum(axis=0)))[0]] = 1.0
+    same[:, np.lexsort((cost.sum(axis=0), objective.sum(axis=0)))[0]] = 1.0
     dual = idle(program)
-    stay = program.least(program.mass[:, None] * moves)[0]
-    for channel in (stay, same, program.least(objective)[0]):
+    stay = program.least(cost)[0]
+    for channel in (stay, same, _by_group(program, objective + cost), program.least(objective)[0]):
         gap = program.value(program.objective, channel) - program.lower_bound(dual)
         if program.violation(channel) <= 0 and gap <= 1e-12 * program.scale:
             return channel, dual
     return None
+
+
+def _by_group(program: ChannelProgram, cost: FloatArray) -> FloatArray:
+    """Return the cheapest channel that is constant for all letters that one observer sees.
+
+    Where user and encoder know Z, that reveals nothing beyond it.
+    """
+    groups = {tuple(program.view_matrix(view).sum(axis=0) > 0) for view in program.views}
+    channel = np.zeros((program.n, program.m))
+    for group in sorted(groups, key=sum, reverse=True):  # the smallest have the last word
+        seen = np.array(group)
+        channel[seen] = np.eye(program.m)[(cost[seen]).sum(axis=0).argmin()]
+    return channel
 
 
 @dataclass(frozen=True, eq=False)

@@ -219,6 +219,8 @@ class _Path:
         scale = np.sqrt(np.maximum(np.diag(system), 1e-300))
         wanted = (schur[:, -1] - np.concatenate(rest)) / scale
         system = system / scale[:, None] / scale
+        if not (np.isfinite(system).all() and np.isfinite(wanted).all()):
+            raise np.linalg.LinAlgError("no direction")  # on which LAPACK need not return
         duals = np.linalg.lstsq(system, wanted, rcond=1e-15)[0] / scale
         dq = (solved[:, :, -1] - solved[:, :, :-1] @ duals).T
         dq = np.where(self.free, dq, 0.0)

@@ -1,0 +1,198 @@
+"""Full-domain generalisation: one level of a hierarchy per attribute, searched with pruning.
+
+Merging groups never breaks a criterion per released letter: divergences are convex, entropy is
+concave, and sizes add.  So what satisfies the criteria does so at every coarser level, and what
+breaks them does so at every finer one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.distortion import Distortion
+from cvxprivacy.errors import InputError
+from cvxprivacy.frames import cell
+from cvxprivacy.information import entropy, mutual_information
+from cvxprivacy.microdata.generalise import (
+    Generalisation,
+    allowed,
+    checked,
+    counted,
+    fitted_to,
+    merged,
+    represented,
+)
+from cvxprivacy.microdata.hierarchy import Hierarchy, numbered
+from cvxprivacy.sources import DiscreteSource
+
+__all__ = ["full_domain"]
+
+MOST_NODES = 1_000_000
+
+
+def full_domain(
+    source: DiscreteSource,
+    hierarchies: Mapping[str, Hierarchy],
+    criteria: Sequence[Criterion],
+    *,
+    keep: str = "W",
+    distortion: Distortion | None = None,
+    units: str = "bits",
+) -> Generalisation:
+    """Find the finest levels, one per attribute, that satisfy the criteria, and the best of them.
+
+    Every satisfying combination of levels has all coarser ones behind it; those with no finer
+    satisfying one are ``minimal``, and the best combination is among them.
+
+    Parameters
+    ----------
+    source : DiscreteSource
+        Counted from a table, so that its key columns have names.
+    hierarchies : mapping of key column to Hierarchy
+        A column without one stays as it is.
+    criteria : sequence of Criterion
+        Per letter: ``TCloseness``, ``LDiversity``, ``KAnonymity``, ``DeltaDisclosure``.
+    keep : {"W", "X"}
+        What the best keeps most of: I(X̃; W), the utility of Bezzi 2010, §4, or I(X̃; X) = H(X̃).
+    distortion : Distortion, optional
+        The best has the least E d(X, X̂) instead, each group released as its best letter.
+    units : {"bits", "nats"}
+
+    Returns
+    -------
+    Generalisation
+        With ``levels``, ``minimal``, ``evaluated`` and ``nodes``.
+    """
+    checked(source, criteria, units)
+    if keep not in ("W", "X"):
+        raise InputError("keep", f"{keep!r} is unknown", 'use "W" or "X"', value=keep)
+    columns = _columns(source, hierarchies)
+    names = list(hierarchies)
+    heights = [len(hierarchies[name].levels) for name in names]
+    if math.prod(heights) > MOST_NODES:
+        problem = f"{math.prod(heights):,} combinations of levels"
+        raise InputError("hierarchies", problem, f"{MOST_NODES:,} are allowed: use fewer levels")
+    numbers = {}
+    for name in names:  # each key letter's group at every level, numbered
+        place = {letter: i for i, letter in enumerate(hierarchies[name].letters)}
+        at = [place[value] for value in columns[name]]
+        for level, of in enumerate(hierarchies[name].levels):
+            numbers[name, level] = numbered([of[i] for i in at])
+    fixed = [numbered(v) for name, v in columns.items() if name not in hierarchies]
+    counts = counted(source, source.joint)
+
+    def group_of(node: tuple[int, ...]) -> list[int]:
+        keys = [*fixed, *(numbers[pair] for pair in zip(names, node, strict=True))]
+        return np.unique(np.array(keys), axis=1, return_inverse=True)[1].ravel().tolist()
+
+    def satisfied(node: tuple[int, ...]) -> bool:
+        return bool(allowed(source, criteria, merged(counts, group_of(node)), units).all())
+
+    minimal, evaluated = _minimal(heights, satisfied)
+    if not minimal:
+        remedy = "add coarser levels, such as suppression, or relax the criteria"
+        raise InputError("hierarchies", "no levels satisfy the criteria", remedy)
+    measure = fitted_to(source, distortion)
+
+    def kept(node: tuple[int, ...]) -> float:
+        if measure is not None:
+            return -represented(source, measure, group_of(node))[1]
+        joint = merged(counts, group_of(node))
+        return mutual_information(joint) if keep == "W" else entropy(joint.sum(axis=0))
+
+    best = max(minimal, key=kept)
+    levels = dict(zip(names, best, strict=True))
+    parts = []
+    for name, values in columns.items():
+        if name in levels:
+            hierarchy = hierarchies[name]
+            group = dict(zip(hierarchy.letters, hierarchy.levels[levels[name]], strict=True))
+            values = [group[value] for value in values]
+        parts.append(values)
+    groups, cost = [cell(values) for values in zip(*parts, strict=True)], None
+    if measure is not None:
+        groups, cost = represented(source, measure, groups)
+    return Generalisation(
+        source,
+        groups,
+        tuple(criteria),
+        units,
+        cost,
+        levels=levels,
+        minimal=[dict(zip(names, node, strict=True)) for node in minimal],
+        evaluated=evaluated,
+        nodes=math.prod(heights),
+    )
+
+
+def _minimal(
+    heights: Sequence[int], satisfied: Callable[[tuple[int, ...]], bool]
+) -> tuple[list[tuple[int, ...]], int]:
+    """Return the least nodes of a lattice where a monotone condition holds, and how many it saw.
+
+    Chains of undecided nodes are bisected; every verdict decides all nodes above, or below.
+    """
+    verdicts: dict[tuple[int, ...], bool] = {}
+    nodes = sorted(itertools.product(*map(range, heights)), key=sum)
+    undecided, seen = set(nodes), 0
+    for start in nodes:
+        chain = [start] if start in undecided else []
+        while chain:
+            above = (_step(chain[-1], axis) for axis in range(len(heights)))
+            following = next((node for node in above if node in undecided), None)
+            if following is None:
+                break
+            chain.append(following)
+        low, high = 0, len(chain)
+        while low < high:
+            middle = (low + high) // 2
+            verdict, seen = satisfied(chain[middle]), seen + 1
+            ranges = [
+                range(level, height) if verdict else range(level + 1)
+                for level, height in zip(chain[middle], heights, strict=True)
+            ]
+            decided = dict.fromkeys(itertools.product(*ranges), verdict)
+            verdicts.update(decided)
+            undecided.difference_update(decided)
+            low, high = (low, middle) if verdict else (middle + 1, high)
+
+    def finer(node: tuple[int, ...]) -> bool:
+        return any(level and verdicts[_step(node, i, -1)] for i, level in enumerate(node))
+
+    return [node for node in nodes if verdicts[node] and not finer(node)], seen
+
+
+def _step(node: tuple[int, ...], axis: int, by: int = 1) -> tuple[int, ...]:
+    return (*node[:axis], node[axis] + by, *node[axis + 1 :])
+
+
+def _columns(source: DiscreteSource, hierarchies: Mapping[str, Hierarchy]) -> dict[str, list[Any]]:
+    """Return each key column's value for every key letter; its hierarchy must know them."""
+    if source.coding is None:
+        remedy = "make it with DiscreteSource.from_table"
+        raise InputError("source", "its key columns have no names", remedy)
+    keys = source.coding.key
+    rows = [x if len(keys) > 1 else (x,) for x in source.x]
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(keys)}
+    if not hierarchies:
+        raise InputError("hierarchies", "none", "pass at least one key column's")
+    for name, hierarchy in hierarchies.items():
+        if name not in columns:
+            remedy = f"use key columns: {', '.join(keys)}"
+            raise InputError("hierarchies", f"{name!r} is no key column", remedy, value=name)
+        if not isinstance(hierarchy, Hierarchy):
+            problem = f"a {type(hierarchy).__name__}"
+            raise InputError("hierarchies", problem, "pass a Hierarchy", where=name)
+        known = set(hierarchy.letters)
+        unknown = next((value for value in columns[name] if value not in known), None)
+        if not known.issuperset(columns[name]):
+            remedy = "make the hierarchy of source.levels"
+            problem = f"{unknown!r} is not among its letters"
+            raise InputError("hierarchies", problem, remedy, where=name, value=unknown)
+    return columns

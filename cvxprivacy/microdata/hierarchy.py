@@ -1,0 +1,138 @@
+"""Hierarchies: coarser and coarser groupings of one attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.bins import bins_of
+from cvxprivacy.checks import array, labels, whole
+from cvxprivacy.errors import InputError
+from cvxprivacy.release import Channel
+
+__all__ = ["Hierarchy", "indicator", "numbered"]
+
+
+class Hierarchy:
+    """Coarser and coarser groupings of an attribute's letters.
+
+    Parameters
+    ----------
+    letters : sequence
+        The attribute's values, distinct.
+    levels : sequence of sequence
+        For each level above the letters themselves, the group of each letter.  Letters of one
+        group stay together above.
+
+    Raises
+    ------
+    InputError
+        For a level that is no coarsening of the one below, with two letters that it parts.
+
+    Examples
+    --------
+    >>> ages = Hierarchy.intervals([18, 22, 37, 41], 10, 20)
+    >>> ages.levels[1:]
+    [['[10, 20)', '[20, 30)', '[30, 40)', '[40, 50)'], ['[0, 20)', '[20, 40)', '[20, 40)', \
+'[40, 60)'], ['*', '*', '*', '*']]
+    """
+
+    def __init__(self, letters: Sequence[Hashable], levels: Sequence[Sequence[Hashable]]) -> None:
+        self.letters = labels(letters, None, "letters")
+        self.levels: list[list[Any]] = [self.letters]
+        for number, level in enumerate(levels, 1):
+            groups = list(level)
+            if len(groups) != len(self.letters):
+                problem = f"{len(groups)} groups for {len(self.letters)} letters"
+                raise InputError("levels", problem, "name each letter's group", where=number)
+            above: dict[Any, tuple[Any, Any]] = {}
+            for letter, below, group in zip(self.letters, self.levels[-1], groups, strict=True):
+                first = above.setdefault(below, (letter, group))
+                if first[1] != group:
+                    problem = f"{first[0]!r} and {letter!r} share {below!r} below and part here"
+                    remedy = "make each level a coarsening of the one before"
+                    raise InputError("levels", problem, remedy, where=number, value=letter)
+            self.levels.append(groups)
+
+    @classmethod
+    def intervals(
+        cls, letters: Sequence[float], *levels: float | Sequence[float], suppress: bool = True
+    ) -> Hierarchy:
+        """Group numbers into intervals, closed below.
+
+        Parameters
+        ----------
+        letters : sequence of numbers
+        levels : number, or sequence of numbers
+            The width of bands anchored at 0, or edges, which may begin with −inf and end with inf;
+            from fine to coarse.
+        suppress : bool
+            Whether a last level has all letters in one group ``*``.
+        """
+        ends = array(letters, "letters", "pass finite numbers", axes=(1,), negative=True)
+        found = []
+        for number, spec in enumerate(levels, 1):
+            bins = bins_of(f"level {number}", spec, ends.min(), ends.max())
+            groups = bins.named(list(letters))
+            outside = next((x for x, g in zip(letters, groups, strict=True) if x is g), None)
+            if outside is not None:
+                problem = f"{outside!r} is in no interval"
+                remedy = "add edges, such as −inf or inf"
+                raise InputError("levels", problem, remedy, where=number, value=outside)
+            found.append(groups)
+        return cls(letters, [*found, *([["*"] * len(letters)] if suppress else [])])
+
+    @classmethod
+    def tree(cls, paths: Mapping[Hashable, Sequence[Hashable]]) -> Hierarchy:
+        """Group letters by their ancestors in a tree.
+
+        Parameters
+        ----------
+        paths : mapping of letter to sequence
+            Ancestors of each letter from the nearest up to the root, all of one length:
+            ``{"Paris": ("France", "Europe"), "Rome": ("Italy", "Europe")}``, as for
+            :func:`cvxprivacy.hierarchy_distance`.
+        """
+        if not isinstance(paths, Mapping):
+            remedy = "pass {letter: (parent, …, root)}"
+            raise InputError("paths", f"a {type(paths).__name__}", remedy)
+        heights = {len(path) for path in paths.values()}
+        if len(heights) != 1:
+            remedy = "give every letter one path to the root"
+            raise InputError("paths", "none, or of different lengths", remedy)
+        return cls(list(paths), [[path[i] for path in paths.values()] for i in range(*heights)])
+
+    @classmethod
+    def suppression(cls, letters: Sequence[Hashable], mark: Hashable = "*") -> Hierarchy:
+        """Keep the letters, or put all of them into one group."""
+        return cls(letters, [[mark] * len(letters)])
+
+    def __repr__(self) -> str:
+        sizes = " → ".join(str(len(set(level))) for level in self.levels)
+        return f"Hierarchy({sizes} groups)"
+
+    def channel(self, level: int) -> Channel:
+        """Return a level as a channel from letters to groups."""
+        groups = self._at(level)
+        outputs = list(dict.fromkeys(groups))
+        return Channel(indicator(groups), inputs=self.letters, outputs=outputs)
+
+    def _at(self, level: int, name: str = "level") -> list[Any]:
+        if whole(level, name, least=0) >= len(self.levels):
+            remedy = f"the levels are 0 to {len(self.levels) - 1}"
+            raise InputError(name, f"{level}", remedy, value=level)
+        return self.levels[level]
+
+
+def numbered(groups: Sequence[Any]) -> np.ndarray:
+    """Number the groups as they first occur."""
+    place = {group: i for i, group in enumerate(dict.fromkeys(groups))}
+    return np.array([place[group] for group in groups])
+
+
+def indicator(groups: Sequence[Any]) -> np.ndarray:
+    """Return which letter is in which group."""
+    at = numbered(groups)
+    return np.eye(int(at.max()) + 1)[at]

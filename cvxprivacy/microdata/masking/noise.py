@@ -1,0 +1,129 @@
+"""Additive noise, and the rescaling that restores means and variances.
+
+J. M. Mateo-Sanz, J. Domingo-Ferrer and F. Sebé, Probabilistic information loss measures in
+confidentiality protection of continuous microdata, Data Mining and Knowledge Discovery 11 (2005)
+181–193, §5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.checks import number
+from cvxprivacy.microdata.masking.base import Masking, check_is_fitted, clone, generator
+from cvxprivacy.microdata.tables import deviations, like, paired
+
+__all__ = ["AdditiveNoise", "Rescaled", "rescale"]
+
+
+class AdditiveNoise(Masking):
+    """Add Gaussian noise: X̂ = X + N.
+
+    Parameters
+    ----------
+    scale : float
+        Uncorrelated, N has standard deviation scale · s_j in attribute j (``Noise16`` of the
+        paper is 0.16).  Correlated, its covariance is scale² Σ_X, so that correlations are kept.
+    correlated : bool
+    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+        An int gives every call of ``transform`` the same draws: whoever holds two releases with
+        them can subtract one from the other.
+
+    Attributes
+    ----------
+    covariance_ : ndarray, shape (p, p)
+        Of the noise.
+    """
+
+    def __init__(
+        self, scale: float = 0.1, *, correlated: bool = False, random_state: Any = None
+    ) -> None:
+        self.scale, self.correlated, self.random_state = scale, correlated, random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # a record's noise depends on its place
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> AdditiveNoise:
+        """Measure the covariance.
+
+        Parameters
+        ----------
+        X : frame, or array_like of shape (n, p)
+            Finite numbers.
+        y : ignored
+        """
+        data, size = self._numbers(X), number(self.scale, "scale")
+        centred = (data - data.mean(axis=0)) * (deviations(data) > 0)
+        law = centred.T @ centred / len(data)
+        self.covariance_ = size**2 * (law if self.correlated else np.diag(law.diagonal()))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the table with noise of the fitted covariance added."""
+        check_is_fitted(self)
+        data = self._numbers(X, reset=False)
+        values, vectors = np.linalg.eigh(self.covariance_)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        noise = generator(self.random_state).standard_normal(data.shape) @ root.T
+        return self._given_back(like(X, data + noise))
+
+
+def rescale(original: Any, masked: Any) -> Any:
+    """Return a masked table with the means and variances of the original (§5).
+
+    Each masked attribute becomes (x̂ − m̂_j) s_j / ŝ_j + m_j.  One that is constant becomes the
+    mean, whose variance cannot be restored.
+
+    Parameters
+    ----------
+    original, masked : frame, or array_like of shape (n, p)
+        The records may differ in number; columns of frames are matched by name.
+
+    Returns
+    -------
+    frame or ndarray
+        In the flavour of ``masked``.
+    """
+    before, after, names = paired(original, masked, records=False)
+    shift, spread = after.mean(axis=0), deviations(after)
+    factor = np.divide(deviations(before), spread, out=np.zeros_like(spread), where=spread > 0)
+    found = (after - shift) * factor + before.mean(axis=0)
+    return like(masked, found, names)
+
+
+class Rescaled(Masking):
+    """A masking method followed by :func:`rescale`.
+
+    Parameters
+    ----------
+    method : estimator with ``fit_transform``
+        ``Rescaled(MDAV(k=3))`` is ``Scal_Micmul3`` of the paper's Table 3.
+
+    Attributes
+    ----------
+    method_ : the fitted method
+    """
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+
+    def fit(self, X: Any, y: Any = None) -> Rescaled:
+        """Fit the method.
+
+        Parameters
+        ----------
+        X : frame, or array_like of shape (n, p)
+        y : passed on to the method
+        """
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Return the rescaled table of the method.  There is no ``transform``."""
+        self._numbers(X)
+        self.method_ = clone(self.method)
+        return self._given_back(rescale(X, self.method_.fit_transform(X, y)))

@@ -1,0 +1,274 @@
+"""PRAM: the letters of categorical attributes are drawn anew by a known channel p(x̂ | x).
+
+J. M. Gouweleeuw, P. Kooiman, L. C. R. J. Willenborg and P.-P. de Wolf, Post randomisation for
+statistical disclosure control: theory and implementation, Journal of Official Statistics 14
+(1998) 463–478.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from cvxprivacy.checks import number
+from cvxprivacy.criteria import Criterion, PreserveMarginal
+from cvxprivacy.distortion import Distortion, per_attribute
+from cvxprivacy.errors import InputError
+from cvxprivacy.formulations import MinimumDistortion, PrivacyDistortion
+from cvxprivacy.frames import Coding, narwhal, plain
+from cvxprivacy.microdata.masking.base import Masking, check_is_fitted, generator, validate_data
+from cvxprivacy.microdata.tables import framed
+from cvxprivacy.release import Channel
+from cvxprivacy.sources import DiscreteSource
+
+__all__ = ["PRAM", "OptimalPRAM"]
+
+
+class Letters(Masking):
+    """What the kinds of PRAM share: tables of letters, and channels that draw them anew."""
+
+    random_state: Any
+    channels_: list[Channel]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # a record's draw depends on its place
+        tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def _letters(self, X: Any, *, reset: bool = True) -> dict[str, list[Any]]:
+        """Return the columns of a table; a missing value is no letter."""
+        data = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        if framed(X, "X"):
+            frame = narwhal(X)
+            columns = {name: plain(frame[name]) for name in frame.columns}
+        else:
+            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(data.shape[1])])
+            columns = {str(n): column.tolist() for n, column in zip(names, data.T, strict=True)}
+        for name, column in columns.items():
+            for row, value in enumerate(column):
+                if value is None or (isinstance(value, float) and not np.isfinite(value)):
+                    problem = "a missing value (NaN)" if value is None else f"{value!r} (NaN, inf)"
+                    remedy = "drop the record, or give the missing a letter of their own"
+                    raise InputError("X", problem, remedy, where=(row, name), value=value)
+        return columns
+
+    def transform(self, X: Any) -> Any:
+        """Return the table with its letters drawn anew.
+
+        Raises
+        ------
+        UnknownValueError
+            For a value that the channel does not know.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        columns, draws = self._letters(X, reset=False), generator(self.random_state)
+        whole = framed(X, "X")
+        released = X if whole else pd.DataFrame(columns)
+        for channel in self.channels_:
+            released = channel.apply(released, seed=draws)
+        if whole:
+            return self._given_back(released)
+        found = released.to_numpy()
+        text = np.asarray(X).dtype.kind in "US"
+        return np.array(found.tolist()) if text else found
+
+
+class PRAM(Letters):
+    """Draw each letter anew by a channel that is given.
+
+    Parameters
+    ----------
+    channel : float, Channel, or mapping of column to float or Channel
+        A number is the probability with which a letter stays; the column's other letters share
+        the rest evenly.  A channel draws all columns at once, a mapping each column by its own;
+        columns that it does not name stay.
+    invariant : bool
+        Follow the channel K by its inverse in the sense of Bayes, p(x | x̂) of the fitted table:
+        the channel of both keeps the expected counts of the fitted table (Gouweleeuw et al.,
+        §6).  :class:`OptimalPRAM` finds the invariant channel that reveals least.
+    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+
+    Attributes
+    ----------
+    channels_ : list of Channel
+        The channel of each column, or the one of all, with the law of the fitted table.
+    """
+
+    def __init__(
+        self,
+        channel: float | Channel | Mapping[Hashable, float | Channel] = 0.8,
+        *,
+        invariant: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.channel, self.invariant, self.random_state = channel, invariant, random_state
+
+    def fit(self, X: Any, y: Any = None) -> PRAM:
+        """Count the letters.
+
+        Parameters
+        ----------
+        X : frame, or array_like of shape (n, p)
+            Letters; numbers are letters too.
+        y : ignored
+
+        Raises
+        ------
+        UnknownValueError
+            For a value that the channel does not know.
+        """
+        columns, given = self._letters(X), self.channel
+        each: dict[tuple[str, ...], float | Channel]
+        if isinstance(given, Channel):
+            each = {tuple(given.coding.key if given.coding else columns): given}
+        elif isinstance(given, Mapping):
+            each = {(str(name),): value for name, value in given.items()}
+        else:
+            each = {(name,): given for name in columns}
+        self.channels_ = [self._channel(columns, key, value) for key, value in each.items()]
+        return self
+
+    def _channel(
+        self, columns: dict[str, list[Any]], key: tuple[str, ...], given: float | Channel
+    ) -> Channel:
+        import pandas as pd
+
+        for name in key:
+            if name not in columns:
+                said = ", ".join(columns)
+                raise InputError("channel", f"no column {name!r}", f"there are {said}", value=name)
+        coding = Coding(key=key)
+        if isinstance(given, Channel):
+            if given.encoder != "x":
+                remedy = "pass a channel of the columns that are released"
+                raise InputError("channel", "its encoder sees the confidential letter", remedy)
+            coding = given.coding or coding
+            inputs, outputs, matrix = given.inputs, given.outputs, given.matrix
+        else:
+            stay = number(given, "channel", below=1.0 + 1e-12)
+            inputs = outputs = _sorted(set(columns[key[0]]))
+            size = len(inputs)
+            matrix = np.full((size, size), (1.0 - stay) / max(size - 1, 1))
+            np.fill_diagonal(matrix, stay if size > 1 else 1.0)
+        known = Channel(matrix, inputs=inputs, outputs=outputs, coding=coding)
+        rows = known.rows(coding.letters(nw.from_native(pd.DataFrame(columns)), key))
+        known.p_input = np.bincount(rows, minlength=len(inputs)) / len(rows)
+        if not self.invariant:
+            return known
+        back = known.posterior
+        never = np.isnan(back[:, 0])
+        back[never] = known.p_input
+        return known.then(Channel(back, inputs=outputs, outputs=inputs, coding=coding))
+
+
+def _sorted(letters: set[Any]) -> list[Any]:
+    try:
+        return sorted(letters)
+    except TypeError:
+        return sorted(letters, key=repr)
+
+
+class OptimalPRAM(Letters):
+    """Draw letters anew by the channel that reveals least about a confidential attribute y.
+
+        minimise    I(y; X̂)
+        subject to  E d(X, X̂) ≤ budget, and the criteria          over p(x̂ | x)
+
+    in the law of the fitted records, with a certificate (Rebollo-Monedero, Forné and
+    Domingo-Ferrer, IEEE TKDE 22(11), 2010, eq. 3); all columns are drawn at once.  Without y the
+    table itself is confidential: Shannon's rate–distortion function.
+
+    Parameters
+    ----------
+    budget : float or None
+        D, in the unit of the distortion; None looks for the least distortion under the criteria.
+    distortion : str, mapping of column to str, Distortion, or callable
+        ``"hamming"``, ``"ordinal"``, ``"absolute_error"`` or ``"squared_error"``, the mean over
+        the columns; for several columns their sum, as :func:`cvxprivacy.per_attribute`; or what
+        a function makes of the ``DiscreteSource``.
+    criteria : sequence of Criterion
+    invariant : bool
+        Keep the expected counts of the fitted table (``PreserveMarginal``).
+    bins : mapping of column to width or edges, optional
+        As in :meth:`cvxprivacy.DiscreteSource.from_table`.
+    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+
+    Attributes
+    ----------
+    solution_ : Solution
+        With its certificate and prices.
+    channels_ : list of one Channel
+    """
+
+    def __init__(
+        self,
+        budget: float | None = 0.1,
+        *,
+        distortion: str
+        | Mapping[str, str]
+        | Distortion
+        | Callable[[DiscreteSource], Distortion] = "hamming",
+        criteria: Sequence[Criterion] = (),
+        invariant: bool = False,
+        bins: Mapping[Hashable, float | Sequence[float]] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.budget, self.distortion, self.criteria = budget, distortion, criteria
+        self.invariant, self.bins, self.random_state = invariant, bins, random_state
+
+    def fit(self, X: Any, y: Any = None) -> OptimalPRAM:
+        """Solve for the optimal channel.
+
+        Parameters
+        ----------
+        X : frame, or array_like of shape (n, p)
+            Letters, with few enough combinations to be counted.
+        y : array_like, shape (n,), optional
+            The confidential letters.
+
+        Raises
+        ------
+        InfeasibleError
+            If no channel satisfies the criteria within the budget.
+        """
+        import pandas as pd
+
+        columns = self._letters(X)
+        key = list(columns)
+        hidden = {f"confidential {name}": column for name, column in columns.items()}
+        if y is not None:
+            hidden = {"confidential": np.asarray(y).ravel().tolist()}
+            if len(hidden["confidential"]) != len(columns[key[0]]):
+                problem = f"{len(hidden['confidential'])} letters"
+                raise InputError("y", problem, f"pass {len(columns[key[0]])}, one per record")
+        source = DiscreteSource.from_table(
+            pd.DataFrame({**columns, **hidden}), sensitive=list(hidden), key=key, bins=self.bins
+        )
+        measure, criteria = self._measure(source, key), list(self.criteria)
+        criteria += [PreserveMarginal()] if self.invariant else []
+        if self.budget is None:
+            self.solution_ = MinimumDistortion(source, measure, criteria).solve()
+        else:
+            self.solution_ = PrivacyDistortion(
+                source, measure, budget=self.budget, criteria=criteria
+            ).solve()
+        self.channels_ = [self.solution_.channel]
+        return self
+
+    def _measure(self, source: DiscreteSource, key: list[str]) -> Distortion:
+        given = self.distortion
+        if isinstance(given, Distortion):
+            return given
+        if isinstance(given, str):
+            return per_attribute(dict.fromkeys(key, given), source) * (1 / len(key))
+        if isinstance(given, Mapping):
+            return per_attribute(given, source)
+        if not callable(given):
+            raise InputError("distortion", f"{given!r}", "pass a name, a mapping or a Distortion")
+        return given(source)

@@ -1,0 +1,88 @@
+"""Rank swapping: each attribute's values change places within a window of ranks.
+
+R. Moore, Controlled data swapping techniques for masking public use microdata sets, U.S. Bureau
+of the Census, 1996.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.checks import number
+from cvxprivacy.microdata.masking.base import Masking, generator
+from cvxprivacy.microdata.tables import like
+
+__all__ = ["RankSwapping"]
+
+
+class RankSwapping(Masking):
+    """Swap each value of an attribute with one whose rank differs by at most p % of the records.
+
+    From the least value up, each one that still stands in its place is swapped with one drawn
+    evenly from those above it in the window that do; it stays if there is none.  Each attribute
+    is swapped by itself; its values, as a whole, are untouched.
+
+    Parameters
+    ----------
+    p : float
+        0 ≤ p ≤ 100.
+    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+
+    Attributes
+    ----------
+    labels_ : ndarray of int, shape (n,) or (n, p)
+        The record whose value each record has received, itself if it was not swapped; one column
+        per attribute where there are several.
+
+    Notes
+    -----
+    Equal values are ranked in a random order, so that a swap between them changes nothing.
+    """
+
+    def __init__(self, p: float = 5.0, *, random_state: Any = None) -> None:
+        self.p, self.random_state = p, random_state
+
+    def fit(self, X: Any, y: Any = None) -> RankSwapping:
+        """Draw the swaps.
+
+        Parameters
+        ----------
+        X : frame, or array_like of shape (n, p)
+            Finite numbers.
+        y : ignored
+        """
+        self._swapped(self._numbers(X))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Draw the swaps, and return the table of swapped values.
+
+        There is no ``transform``: the ranks of further records are not those of these.
+        """
+        return self._given_back(like(X, self._swapped(self._numbers(X))))
+
+    def _swapped(self, data: np.ndarray) -> np.ndarray:
+        share = number(self.p, "p", below=100.0 + 1e-9) / 100
+        size, draws = len(data), generator(self.random_state)
+        window = int(share * size + 1e-9)  # 7 % of 100 is 7
+        donors = np.empty(data.shape, dtype=np.int64)
+        for j, column in enumerate(data.T):
+            order = np.lexsort((draws.random(size), column))
+            donors[order, j] = order[_partners(size, window, draws)]
+        self.labels_ = donors[:, 0] if data.shape[1] == 1 else donors
+        return np.take_along_axis(data, donors, axis=0)
+
+
+def _partners(size: int, window: int, draws: np.random.Generator) -> np.ndarray:
+    """Return with which rank each rank is swapped."""
+    partner, free = np.arange(size), np.ones(size, dtype=bool)
+    for rank in range(size if window else 0):
+        if free[rank]:
+            above = np.flatnonzero(free[rank + 1 : rank + 1 + window])
+            if len(above):
+                other = rank + 1 + int(above[draws.integers(len(above))])
+                partner[rank], partner[other] = other, rank
+                free[other] = False
+    return partner
