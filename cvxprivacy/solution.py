@@ -148,7 +148,8 @@ class Solution:
         lines += [(name, f"{term:.6g}") for name, term in self.terms.items()]
         for name, price in self.prices.items():
             said = f"{price:+.5g}" if np.ndim(price) == 0 else f"{len(price)} numbers"
-            lines.append((f"d optimum / d {name}", said))
+            what = "optimum" if self.status == "certified" else "best found"
+            lines.append((f"d {what} / d {name}", said))
         return lines
 
     def __str__(self) -> str:

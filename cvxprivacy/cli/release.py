@@ -238,7 +238,7 @@ def apply(channel: str, table: str, **options: Any) -> None:
     given = {k: v for k, v in reading_of(options).items() if v is not None}
     opened = open_table(table, {**kept.coding.reading, **given})
     if kept.decoder is not None:
-        problem = "it releases letters u that a user decodes with Z, which no text column holds"
+        problem = "it releases letters u that a user decodes with Z, which this command cannot do"
         raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
     used = [name for group in columns_of(kept.coding, kept.encoder) for name in group]
     seed = _seed(options["seed"], options["row_id"])
