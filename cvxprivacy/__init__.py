@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         closed_gaussian_bound,
     )
     from cvxprivacy.frames import Coding
+    from cvxprivacy.frontiers import Frontier, frontier
     from cvxprivacy.gaussian import GaussianSource
     from cvxprivacy.microdata import untouched
     from cvxprivacy.readback import recount
@@ -81,6 +82,7 @@ _HOME = {
     "Enclosure": "solution",
     "Estimate": "estimation",
     "ForbiddenMoves": "criteria",
+    "Frontier": "frontiers",
     "GaussianEquivocation": "formulations",
     "GaussianRelease": "release",
     "GaussianSolution": "solution",
@@ -105,6 +107,7 @@ _HOME = {
     "UnknownValueError": "errors",
     "absolute_error": "distortion",
     "closed_gaussian_bound": "formulations",
+    "frontier": "frontiers",
     "hamming": "distortion",
     "hierarchy_distance": "distortion",
     "ordinal": "distortion",
@@ -131,6 +134,7 @@ __all__ = [
     "Enclosure",
     "Estimate",
     "ForbiddenMoves",
+    "Frontier",
     "GaussianEquivocation",
     "GaussianRelease",
     "GaussianSolution",
@@ -155,6 +159,7 @@ __all__ = [
     "UnknownValueError",
     "absolute_error",
     "closed_gaussian_bound",
+    "frontier",
     "hamming",
     "hierarchy_distance",
     "information",

@@ -40,6 +40,7 @@ LAYERS = [
     "solution",
     "criteria",
     "formulations",
+    "frontiers",
     "plotting",
     "reference",
     "microdata",

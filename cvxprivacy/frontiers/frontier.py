@@ -1,0 +1,527 @@
+"""A trade-off as a whole: the curve that is achieved, and the curve that is proved.
+
+Rebollo-Monedero, Forné and Domingo-Ferrer (IEEE TKDE 22(11), 2010), Theorem 1: the
+privacy–distortion function is convex and non-increasing; so is every optimum of this package in
+the right-hand side of a constraint.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.certificates.certificate import Ends
+from cvxprivacy.checks import number, whole
+from cvxprivacy.errors import InputError
+from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.frontiers import stored
+from cvxprivacy.frontiers.curve import Convex, Curve, Staircase
+from cvxprivacy.frontiers.explore import explore
+from cvxprivacy.frontiers.family import EXPONENTIAL, MONOTONE, Family
+from cvxprivacy.frontiers.mixing import mixture, offer
+from cvxprivacy.frontiers.refine import Refinement, numbers
+from cvxprivacy.information import nat
+from cvxprivacy.solution import Enclosure, Solution
+from cvxprivacy.solvers import Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["Frontier", "Point", "frontier"]
+
+
+class Point:
+    """A solved point of a frontier.
+
+    Attributes
+    ----------
+    x : float
+        The number typed.
+    status : {"certified", "loose", "infeasible", "uncertified"}
+    lower, upper : float
+        Enclose the optimum; both infinite where nothing is feasible.
+    price : float or None
+        d optimum / d x, by the multipliers of this point.
+    terms : dict of str to Enclosure
+        Quantities of its release.
+    solution : Solution or None
+        All of it; None on a frontier that was loaded without its problem.
+    """
+
+    def __init__(self, record: Mapping[str, Any], family: Family | None) -> None:
+        claim = record["claim"]
+        self.record, self._family = record, family
+        self.x, self.status = float(record["x"]), claim["status"]
+        self.lower, self.upper = verify.decode(claim["lower"]), verify.decode(claim["upper"])
+        self.price = None if record["price"] is None else float(record["price"])
+        self.terms = {
+            name: Enclosure(verify.decode(low), verify.decode(high))
+            for name, (low, high) in claim["terms"].items()
+        }
+
+    @cached_property
+    def solution(self) -> Solution | None:
+        return None if self._family is None else self._family.solution(self.record)
+
+    @property
+    def certificate(self) -> Certificate:
+        if self.solution is None:
+            remedy = "pass problem= to Frontier.load"
+            raise InputError("problem", "the frontier was loaded without it", remedy)
+        return self.solution.certificate
+
+    def __repr__(self) -> str:
+        return f"Point({self.x!r}, {self.status}, value in [{self.lower!r}, {self.upper!r}])"
+
+
+class Frontier:
+    """An optimum as a function of one number, enclosed everywhere.
+
+    Attributes
+    ----------
+    parameter : str
+        The number's name.
+    kind : {"convex", "convex in exp", "monotone"}
+        Whether the optimum is convex in the number, or in its exponential (e^b of maximal
+        leakage), or only monotone.  Then the inner curve is the staircase of solved points: there
+        is no time-sharing.
+    units : str
+        Of information: "bits" or "nats".
+    points : list of Point
+        What was solved, by x.
+    band : float
+        The inner curve is nowhere more than this above the outer one, from the first point at
+        which anything is feasible to the last.
+    tol : float or None
+        What was asked of the band; ``complete`` tells whether it was reached.
+    solves : int
+        Programs that were solved for it.
+    edge : (float, float) or None
+        Where it is not known whether anything is feasible.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Mapping[str, Any]],
+        curve: Curve,
+        family: Family | None,
+        facts: Mapping[str, Any],
+    ) -> None:
+        points = (Point(record, family) for record in records)
+        self.points = sorted(points, key=lambda point: point.x)
+        self.curve, self._family, self.facts = curve, family, dict(facts)
+        self.parameter, self.kind, self.units = (facts[k] for k in ("parameter", "kind", "units"))
+        self.tol, self.complete, self.solves = (facts[k] for k in ("tol", "complete", "solves"))
+        self.edge = None if facts["edge"] is None else tuple(facts["edge"])
+        if family is not None and isinstance(curve, Staircase):
+            curve.certified = self._certified
+
+    @classmethod
+    def of(cls, search: Refinement) -> Frontier:
+        """Return what a search has found."""
+        family, problem = search.worker, search.worker.problem
+        row = problem.program.rows.get(family.parameter)
+        facts = {
+            "parameter": family.parameter,
+            "kind": family.kind,
+            "falling": family.falling,
+            "accuracy": family.accuracy,
+            "digest": family.digest,
+            "units": problem.units,
+            "title": type(problem).__name__,
+            "abscissa": "" if row is None else row.term.latex,
+            "ordinate": problem.objective().latex,
+            "information": bool(problem.program.objective.weights),
+            "tol": search.tol,
+            "complete": search.complete,
+            "solves": search.solves,
+            "edge": search.edge,
+        }
+        return cls(search.records.values(), search.curve, family, facts)
+
+    # ---- the two curves ------------------------------------------------------------------
+
+    def inner(self, x: npt.ArrayLike) -> Any:
+        """Return what releases are known to achieve, rounded up; +inf where none is known.
+
+        On the chord between two solved points it is achieved by drawing from one release or the
+        other (``release_at``), since information is convex in the channel and distortion linear.
+        """
+        return _mapped(self.curve.inner, x)
+
+    def outer(self, x: npt.ArrayLike) -> Any:
+        """Return what no release undercuts, by proof, rounded down; +inf where none is feasible.
+
+        Of a monotone frontier it is the best that the multipliers of any solved point prove at x
+        (of a frontier loaded without its problem, the staircase of proved ends).
+        """
+        return _mapped(self.curve.outer, x)
+
+    @property
+    def band(self) -> float:
+        return self.curve.band
+
+    def price(self, x: float) -> Enclosure:
+        """Return d optimum / dx: the slopes of all lines that support the curve at x.
+
+        Proved from the two curves by convexity; −inf is among them at the first point, as
+        nothing is feasible before it.  A monotone frontier has no proved slope: it is the
+        multipliers' own, interpolated between solved points.
+        """
+        if isinstance(self.curve, Convex):
+            if not math.isfinite(self.inner(x)):
+                raise InputError(
+                    "x", f"nothing is known to be feasible at {x:g}", "pass a larger x"
+                )
+            low, high = self.curve.slopes(x)
+            if self.kind == EXPONENTIAL:
+                first, last = (float(end) for end in self.curve.axis(x))
+                each = np.array([low * last, high * first]) / nat(self.units)
+                low, high = np.nextafter(each, [-math.inf, math.inf]).tolist()
+            return Enclosure(low, high)
+        known = [
+            (p.x, p.price) for p in self.points if p.price is not None and p.status != "infeasible"
+        ]
+        if not known or not math.isfinite(self.inner(x)):
+            raise InputError("x", f"nothing is known to be feasible at {x:g}", "pass another x")
+        slope = float(np.interp(x, *np.array(known).T))
+        return Enclosure(slope, slope)
+
+    # ---- releases ------------------------------------------------------------------------
+
+    def solution_at(self, x: float) -> Solution:
+        """Return what is known at x without solving again: release, enclosure and certificate.
+
+        Between solved points the release draws from its neighbours' (not across a monotone
+        curve, where it is the tighter neighbour's), and the lower end is proved by the
+        neighbours' multipliers.
+
+        Raises
+        ------
+        InputError
+            If no release is known at x, or the frontier was loaded without its problem.
+        """
+        family = self._known()
+        if not math.isfinite(self.inner(x)):
+            problem = f"no release is known at {self.parameter} {x:g}"
+            stretch = self.curve.stretch()
+            remedy = "pass an x between {:g} and {:g}".format(*stretch) if stretch else "go on"
+            raise InputError("x", problem, remedy, value=x)
+        first, second, share = self._mixture(x)
+        if share == 0.0 and first.x == x and first.solution is not None:
+            return first.solution
+        problem = family.at(x)
+        known = (first.certificate, second.certificate)
+        duals = [point.certificate.dual for point in self._proving(x)]
+        certificate = mixture(problem.program, family.accuracy, known, share, duals)
+        found: Solution = problem._solution(Outcome(certificate))
+        return found
+
+    def release_at(self, x: float) -> Any:
+        """Return a release that is allowed at x and achieves the inner curve or less.
+
+        A mixture of channels is a channel; it keeps the bound, which is linear or convex in the
+        channel, and reveals no more than the chord says.  The mixture is rounded to integers over
+        2⁵² and mended so that it provably keeps the bound, which may cost some 1e-15.
+        """
+        return self.solution_at(x).release
+
+    def _known(self) -> Family:
+        if self._family is None:
+            remedy = "pass problem= to Frontier.load"
+            raise InputError("problem", "the frontier was loaded without it", remedy)
+        return self._family
+
+    def _mixture(self, x: float) -> tuple[Point, Point, float]:
+        """Return two points and the share of the second in the release at x."""
+        curve = self.curve
+        if isinstance(curve, Convex):
+            found = curve.share(x)
+            assert found is not None
+            i, j, theta = found
+            share = float(theta)
+            share = math.nextafter(share, 0.0) if share > theta else share
+            places = [curve.knots[curve.corners[k][2]].x for k in (i, j)]
+        else:
+            assert isinstance(curve, Staircase)
+            holder = curve.holder(x)
+            assert holder is not None
+            places, share = [curve.order[holder].x] * 2, 0.0
+        first, second = (next(p for p in self.points if p.x == place) for place in places)
+        return first, second, share
+
+    def _proving(self, x: float) -> list[Point]:
+        """Return the two points whose multipliers prove most at x, in floats."""
+        program = self._known().at(x).program
+        known = [point for point in self.points if point.status != "infeasible"]
+        if isinstance(self.curve, Convex):
+            return sorted(known, key=lambda point: abs(point.x - x))[:2]
+        return sorted(known, key=lambda point: program.lower_bound(point.certificate.dual))[-2:]
+
+    def _certified(self, x: float) -> float:
+        """Return the best that the multipliers of solved points prove at x."""
+        ends = Ends(self._known().at(x).program)
+        for point in self._proving(x):
+            offer(ends, None, point.certificate.dual)
+        return ends.lower
+
+    # ---- kept, shown, proved again -------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the frontier with all its proofs as JSON, whole or not at all.
+
+        The file holds the joint law of the confidential attribute: it is readable by its owner
+        only.
+        """
+        return stored.save(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        problem: Problem | None = None,
+        *,
+        verify: bool = False,
+    ) -> Frontier:
+        """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        problem : Problem, optional
+            The problem it is of, at any value of the parameter: needed for releases.
+        verify : bool
+            Prove every point again.
+
+        Raises
+        ------
+        InputError
+            If the file is no frontier, or another problem's, or a proof in it fails.
+        """
+        return stored.load(cls, path, problem, verify)
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Return each point's proof, as ``python -m cvxprivacy.certificates.verify`` reads it."""
+        return [point.certificate.document() for point in self.points]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the points as a pandas frame."""
+        import pandas as pd
+
+        rows = [
+            {
+                self.parameter: p.x,
+                "lower": p.lower,
+                "upper": p.upper,
+                "status": p.status,
+                "price": p.price,
+                **{name: float(term) for name, term in p.terms.items()},
+            }
+            for p in self.points
+        ]
+        return pd.DataFrame(rows)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        per: tuple[float, float] = (1.0, 1.0),
+        label: str = "",
+        color: str | None = None,
+    ) -> Axes:
+        """Draw the solved points and the band between the two curves.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+        per : (float, float)
+            Units of the axes: abscissa and optimum are divided by these.
+        label, color : str, optional
+        """
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.gca()
+        shown = [p for p in self.points if math.isfinite(p.upper)]
+        if not shown:
+            raise InputError("points", "none is feasible", "solve further")
+        x = np.array([p.x for p in shown])
+        fine = np.unique([*np.linspace(x[0], x[-1], 400), *x])
+        size = 4.0 if len(shown) < 40 else 2.0
+        (line,) = ax.plot(fine / per[0], self.inner(fine) / per[1], lw=1.0, color=color)
+        color = line.get_color()
+        ax.plot(x / per[0], [p.upper / per[1] for p in shown], "o", ms=size, color=color)
+        outer, inner = self.outer(fine) / per[1], self.inner(fine) / per[1]
+        ax.fill_between(fine / per[0], outer, inner, color=color, alpha=0.35, lw=0)
+        if label:
+            line.set_label(label)
+        unit = f"  [{self.units}]" if self.facts["information"] else ""
+        named = self.parameter.replace("_", " ")
+        abscissa = self.facts["abscissa"]
+        ax.set_xlabel(f"{named}  (${abscissa}$)" if abscissa else named)
+        ax.set_ylabel(f"${self.facts['ordinate']}${unit}")
+        return ax
+
+    def __repr__(self) -> str:
+        known = f"{len(self.points)} points"
+        return (
+            f"Frontier({self.facts['title']} over {self.parameter}, {known}, band {self.band:.2e})"
+        )
+
+    def __str__(self) -> str:
+        unit = self.units if self.facts["information"] else "units of distortion"
+        stretch = self.curve.stretch()
+        ends = (
+            "nothing feasible" if stretch is None else f"from {stretch[0]:.6g} to {stretch[1]:.6g}"
+        )
+        kind = {"convex": "convex", EXPONENTIAL: "convex in e^b", MONOTONE: "monotone, a staircase"}
+        lines = [
+            f"{self.facts['title']} over {self.parameter}, {ends}: {kind[self.kind]}",
+            f"  points  {len(self.points)}, of {self.solves} solves",
+            f"  band    {self.band:.2e} {unit}"
+            + ("" if self.tol is None else f" (asked: {self.tol:.2g})"),
+        ]
+        if self.edge is not None:
+            lines.append(
+                "  edge    feasibility is not decided between {:.6g} and {:.6g}".format(*self.edge)
+            )
+        return "\n".join(lines)
+
+
+def frontier(
+    problem: Problem,
+    parameter: str = "budget",
+    *,
+    between: tuple[float | None, float | None] | None = None,
+    tol: float | None = None,
+    points: Sequence[float] | None = None,
+    n_jobs: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | Callable[[str], None] = False,
+    accuracy: str = "default",
+    max_solves: int = 1000,
+) -> Frontier:
+    """Enclose an optimum as a function of one of its numbers, everywhere.
+
+    A stretch between two solved points is split, where their lines meet, until what is achieved
+    and what is proved are within ``tol`` of each other; the number of points grows as 1/√tol (as
+    1/tol where the optimum is only monotone).
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own value of the parameter does not matter.
+    parameter : str
+        The name of a constraint: ``"budget"``, ``"max_rate"``, a criterion such as
+        ``"leakage_cap"``, ``"maximal_leakage"`` or ``"t_closeness"``.
+    between : (float, float), optional
+        The stretch; None for an end that is to be found: the least number that is feasible, and
+        the least from which on the constraint costs nothing.
+    tol : float, optional
+        Band to reach, in the unit of the optimum; by default a thousandth of a nat, or of the
+        span of the distortion that is minimised.
+    points : sequence of float, optional
+        Numbers to solve at, in any case; without ``tol`` only these.
+    n_jobs : int, optional
+        Workers, as joblib counts them (−1: all cores).  None is 1, or what
+        ``joblib.parallel_config`` says, whose backend is used: Dask and Ray serve clusters.
+    checkpoint : path, optional
+        Each solved point is appended to this file as it comes; if the file is there, its points
+        are not solved again.  It holds the joint law: it is readable by its owner only.
+    progress : bool or callable
+        Write a line to standard error after each solve, or hand it to a function.
+    accuracy : {"default", "high"}
+    max_solves : int
+        After so many the frontier is returned as it is, with a warning.
+
+    Returns
+    -------
+    Frontier
+        Also after an interrupt (Ctrl-C), with what is proved so far.
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing is feasible.
+    InputError
+        For a parameter that cannot move, or a checkpoint of another problem.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+    >>> curve = cpv.frontier(problem, tol=1e-3)
+    >>> curve.band <= 1e-3, round(curve.inner(0.2), 3)
+    (True, 0.096)
+    """
+    search = begun(
+        problem, parameter, between, tol, points, accuracy=accuracy, max_solves=max_solves
+    )
+    whole_ = explore([search], n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
+    return ended(search, whole_)
+
+
+def begun(
+    problem: Problem,
+    parameter: str,
+    between: tuple[float | None, float | None] | None,
+    tol: float | None,
+    points: Sequence[float] | None,
+    *,
+    accuracy: str,
+    max_solves: int,
+) -> Refinement:
+    """Return the search for a frontier, its arguments checked."""
+    family = Family(problem, parameter, accuracy)
+    try:
+        low, high = (None, None) if between is None else between
+    except (TypeError, ValueError):
+        remedy = "pass (lo, hi), None for a closed end"
+        raise InputError("between", f"{between!r}", remedy, value=between) from None
+    ends = [
+        numbers([end], family, "between")[0] if end is not None else None for end in (low, high)
+    ]
+    if ends[0] is not None and ends[1] is not None and not ends[0] < ends[1]:
+        raise InputError("between", f"{between!r}", "pass lo < hi", value=between)
+    if tol is not None:
+        tol = number(tol, "tol", zero=False)
+    elif points is None:
+        tol = 1e-3 * Ends(family.problem.program).proof.scale()
+    return Refinement(
+        family,
+        between=(ends[0], ends[1]),
+        points=[] if points is None else numbers(points, family, "points"),
+        tol=tol,
+        max_solves=whole(max_solves, "max_solves", least=1),
+    )
+
+
+def ended(search: Refinement, whole_: bool) -> Frontier:
+    """Return the frontier that a search has found, and say if it is not what was asked."""
+    found = Frontier.of(search)
+    if search.records and not search.curve.stretch() and whole_:
+        loosest = min(search.records) if search.worker.falling else max(search.records)
+        search.worker.at(loosest).solve()  # says why nothing is feasible
+    if not search.complete:
+        why = "interrupted" if not whole_ else f"stopped after {search.solves} solves"
+        warnings.warn(
+            f"{why}: the band is {found.band:.2e}, asked was {search.tol:.2g}", stacklevel=3
+        )
+    return found
+
+
+def _mapped(function: Callable[[float], float], x: npt.ArrayLike) -> Any:
+    if np.ndim(x) == 0:
+        return function(float(x))  # type: ignore[arg-type]
+    places = np.asarray(x, float)
+    return np.array([function(place) for place in places.ravel().tolist()]).reshape(places.shape)
