@@ -15,7 +15,7 @@ from typing import Any
 
 from flint import arb
 
-from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.certificates.stored import restored
 from cvxprivacy.errors import InputError
@@ -26,7 +26,7 @@ from cvxprivacy.frontiers.mixing import offer
 from cvxprivacy.information import nat
 from cvxprivacy.programs import Row
 from cvxprivacy.solution import Solution
-from cvxprivacy.solvers import Outcome, checked, solve, solve_gaussian
+from cvxprivacy.solvers import Outcome, checked
 
 __all__ = ["CONVEX", "EXPONENTIAL", "MONOTONE", "Family", "axes", "knot", "written"]
 
@@ -108,11 +108,11 @@ class Family:
 
     def work(self, task: Any) -> dict[str, Any]:
         """Solve at a number, or at the ``"tight"`` or ``"loose"`` end of the curve."""
-        if task == "tight":
-            return self._tight()
-        if task == "loose":
-            return self._loose()
-        return {"points": [self._record(float(task))], "solves": 1}
+        from cvxprivacy.frontiers import ends
+
+        if task in ("tight", "loose"):
+            return ends.tight(self) if task == "tight" else ends.loose(self)
+        return {"points": [self.record(float(task))], "solves": 1}
 
     def certificate(self, x: float, primal: Any = None, dual: Any = None) -> Outcome:
         """Solve at x, unless what is offered is proved to be optimal."""
@@ -140,7 +140,7 @@ class Family:
         model.set_bounds(problem.program.rows)
         return model
 
-    def _record(self, x: float, primal: Any = None, dual: Any = None) -> dict[str, Any]:
+    def record(self, x: float, primal: Any = None, dual: Any = None) -> dict[str, Any]:
         outcome = self.certificate(x, primal, dual)
         certificate = outcome.certificate
         price = self.at(x)._solution(outcome).prices.get(self.parameter)
@@ -158,99 +158,6 @@ class Family:
         certificate = restored(record, problem.program)
         found: Solution = problem._solution(Outcome(certificate, [], list(record["edges"])))
         return found
-
-    # ---- the ends ------------------------------------------------------------------------
-
-    def _tight(self) -> dict[str, Any]:
-        """Solve at the tightest number that is feasible, and say below what none is, by proof."""
-        if self.kind != CONVEX:
-            return {"points": [self._record(self._tightest())], "solves": 1}
-        program = self.problem.program
-        row, others = self._split(program)
-        alone = row.linear and not others and not getattr(program, "auxiliaries", {})
-        primal, solves = None, 1
-        if alone and isinstance(self.problem, ChannelProblem):
-            low = tight = self.problem.least_value(row.term)
-        elif alone:
-            low = tight = 0.0  # ⟨C, Σ⟩ with C ≽ 0
-        else:
-            found = self._settled(replace(program, objective=row.term, rows=others))
-            if found.status == "infeasible":
-                raise self.problem._explained(found)
-            low, tight, primal, solves = found.lower, found.upper, found.primal, 2
-        record = self._bounded(tight, primal)
-        return {"edge": [written(low), tight], "points": [record], "solves": solves}
-
-    def _bounded(self, tight: float, primal: Any) -> dict[str, Any]:
-        remedy = f"pass between=(lo, hi) with lo above {tight:g}"
-        try:
-            record = self._record(tight, primal)
-        except InputError as error:
-            raise InputError("between", f"at the least {self.parameter}, {error}", remedy) from None
-        if verify.decode(record["claim"]["upper"]) == math.inf:
-            problem = f"the optimum has no bound towards {self.parameter} {tight:g}"
-            raise InputError("between", problem, remedy)
-        return record
-
-    def _tightest(self) -> float:
-        """Return the tightest number that can be typed."""
-        if self.parameter.startswith("l_diversity"):  # H(W | x̂) is H(W) at most, on average
-            return math.exp(self.problem.source.entropy(units="nats")) * (1 - 1e-12)
-        if self.parameter.startswith("k_anonymity"):
-            return float(self.problem.source.records)
-        return 1.0 if self.falling else 0.0
-
-    def _loose(self) -> dict[str, Any]:
-        """Solve without the constraint; return the point from which on it costs nothing."""
-        if self.kind != CONVEX:
-            free = self.certificate(self.loosest).certificate
-            x = self._bisected(free)
-            return {"points": [self._record(x, free.primal, free.dual)], "solves": 1}
-        program = self.problem.program
-        row, others = self._split(program)
-        free, solves = self._settled(replace(program, rows=others)), 1
-        if free.status == "infeasible":
-            raise self.problem._explained(free)
-        best = free.primal
-        if free.gap <= 1e-12 * abs(free.upper):  # closed: the tightest of the optima
-            least = program.objective <= free.upper
-            name = "the least"
-            rows = {**others, name: least}
-            cheapest = self._settled(replace(program, objective=row.term, rows=rows))
-            solves += 1
-            if cheapest.status == "certified":
-                best = cheapest.primal
-        value = verify.proof_of(replace(program, objective=row.term, rows={}).to_dict())
-        x = verify.ceil(value.upper(best.to_dict()).objective)
-        return {"points": [self._record(x, best, free.dual)], "solves": solves}
-
-    def _bisected(self, free: Certificate) -> float:
-        """Return the tightest number at which a release is allowed, to twelve digits."""
-
-        def allowed(x: float) -> bool:
-            proof = verify.proof_of(self.at(x).program.to_dict())
-            return bool(proof.upper(free.primal.to_dict()).feasible)
-
-        tight, loose = self._tightest(), self.loosest
-        if allowed(tight):
-            return tight
-        while abs(loose - tight) > 1e-12 * max(abs(loose), abs(tight)):
-            middle = (tight + loose) / 2
-            if allowed(middle):
-                loose = middle
-            else:
-                tight = middle
-        return loose
-
-    def _split(self, program: Any) -> tuple[Row, dict[str, Row]]:
-        rows = {name: row for name, row in program.rows.items() if name != self.parameter}
-        return program.rows[self.parameter], rows
-
-    def _settled(self, program: Any) -> Certificate:
-        """Minimise another objective of the same kind."""
-        run: Any = solve if isinstance(self.problem, ChannelProblem) else solve_gaussian
-        found: Outcome = run(program, accuracy=self.accuracy)
-        return found.certificate
 
 
 def written(number: float) -> float | str:
