@@ -13,7 +13,7 @@ from cvxprivacy.certificates.repair import DENOMINATOR, ExactChannel
 from cvxprivacy.certificates.verify import decode
 from cvxprivacy.programs import ChannelProgram, CovarianceDual, Dual, ErrorCovariance
 
-__all__ = ["restored"]
+__all__ = ["channel", "multipliers", "restored"]
 
 
 def restored(document: Mapping[str, Any], program: Any) -> Certificate:
@@ -21,9 +21,9 @@ def restored(document: Mapping[str, Any], program: Any) -> Certificate:
     primal, dual, claim = document["primal"], document["dual"], document["claim"]
     discrete = isinstance(program, ChannelProgram)
     if primal is not None:
-        primal = _channel(primal) if discrete else ErrorCovariance(*_factors(primal))
+        primal = channel(primal) if discrete else ErrorCovariance(*_factors(primal))
     if dual is not None:
-        dual = _dual(dual) if discrete else _covariance_dual(dual)
+        dual = multipliers(dual) if discrete else _covariance_dual(dual)
     return Certificate(
         program,
         document["accuracy"],
@@ -37,13 +37,15 @@ def restored(document: Mapping[str, Any], program: Any) -> Certificate:
     )
 
 
-def _channel(primal: Mapping[str, Any]) -> ExactChannel:
+def channel(primal: Mapping[str, Any]) -> ExactChannel:
+    """Return the channel of a document."""
     denominator = int(primal["denominator"])
     kind: Any = np.int64 if denominator == DENOMINATOR else object
     return ExactChannel(np.array(primal["numerators"], dtype=kind), denominator)
 
 
-def _dual(dual: Mapping[str, Any]) -> Dual:
+def multipliers(dual: Mapping[str, Any]) -> Dual:
+    """Return the multipliers of a channel program's document."""
     return Dual(
         {name: np.array(scores, float) for name, scores in dual["scores"].items()},
         {name: np.array(value, float) for name, value in dual["multipliers"].items()},

@@ -1,5 +1,16 @@
 """Whole trade-off curves and surfaces, with a proved band."""
 
-from cvxprivacy.frontiers.frontier import Frontier, Point, frontier
+from cvxprivacy.frontiers.frontier import Frontier, Point
+from cvxprivacy.frontiers.surface import Membership, Surface, surface
+from cvxprivacy.frontiers.sweep import Sweep, frontier, sweep
 
-__all__ = ["Frontier", "Point", "frontier"]
+__all__ = [
+    "Frontier",
+    "Membership",
+    "Point",
+    "Surface",
+    "Sweep",
+    "frontier",
+    "surface",
+    "sweep",
+]

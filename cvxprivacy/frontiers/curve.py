@@ -206,12 +206,15 @@ class Convex(Curve):
     def outer(self, x: float) -> float:
         if any(knot.infeasible and x <= knot.x for knot in self.knots):
             return math.inf
+        best = self.highest(x)
+        return -math.inf if best is None else rounded(best.line(x, self.axis(x)), -math.inf)
+
+    def highest(self, x: float) -> Knot | None:
+        """Return the knot whose line is highest at x, in floats: any line is sound."""
         if not self._proved:
-            return -math.inf
-        at = self.axis(x)
+            return None
         places, low, slope = self._lines
-        best = self._proved[int(np.argmax(low - slope * (float(at[1]) - places)))]
-        return rounded(best.line(x, at), -math.inf)  # any line is sound; this one is the highest
+        return self._proved[int(np.argmax(low - slope * (float(self.axis(x)[1]) - places)))]
 
     def gaps(self) -> list[Gap]:
         reach = self.stretch()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.criteria import TCloseness
 from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.family import CONVEX, Family, written
 from cvxprivacy.programs import ChannelProgram, Row
@@ -27,7 +28,9 @@ FEW = 100  # equalities up to which releases that reveal nothing are searched ex
 def tight(family: Family) -> dict[str, Any]:
     """Solve at the tightest number that is feasible; ``edge`` says below what none is, by proof."""
     if family.kind != CONVEX:
-        return {"points": [family.record(_tightest(family))], "solves": 1}
+        primal = _silent(family)
+        record = family.record(_tightest(family), primal)
+        return {"points": [record], "solves": 1 if primal is None else 2}
     problem, program = family.problem, family.problem.program
     row, others = _split(program, family.parameter)
     primal, solves = None, 1
@@ -94,6 +97,15 @@ def _tightest(family: Family) -> float:
     if family.parameter.startswith("k_anonymity"):
         return float(source.records)
     return 1.0 if family.falling else 0.0
+
+
+def _silent(family: Family) -> Any:
+    """Return the best release that reveals nothing, where the tightest number allows no other."""
+    if not family.parameter.startswith("l_diversity"):
+        return None
+    other = family.problem.with_criterion(family.parameter, TCloseness(0.0))
+    found: Certificate = other.solve(accuracy=family.accuracy, certify=False).certificate
+    return found.primal
 
 
 def _bisected(family: Family, free: Certificate) -> float:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from flint import arb
 
@@ -57,7 +57,7 @@ class Family:
             remedy = "pass a problem such as PrivacyDistortion(...)"
             raise InputError("problem", f"a {type(problem).__name__}", remedy)
         self.options = checked("auto", "CLARABEL", accuracy, None)
-        self.problem: Any = problem.at()  # as it was made, without a solver's model
+        self.problem = cast(Any, problem.at())  # as it was made, without a solver's model
         self.parameter, self.accuracy = parameter, accuracy
         self.falling = False
         program = self.problem.program

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,24 +19,21 @@ import numpy.typing as npt
 
 from cvxprivacy.certificates import Certificate, verify
 from cvxprivacy.certificates.certificate import Ends
-from cvxprivacy.checks import number, whole
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers import stored
 from cvxprivacy.frontiers.curve import Convex, Curve, Staircase
-from cvxprivacy.frontiers.explore import explore
 from cvxprivacy.frontiers.family import EXPONENTIAL, MONOTONE, Family
 from cvxprivacy.frontiers.mixing import mixture, offer
-from cvxprivacy.frontiers.refine import Refinement, numbers
+from cvxprivacy.frontiers.refine import Refinement
 from cvxprivacy.information import nat
 from cvxprivacy.solution import Enclosure, Solution
-from cvxprivacy.solvers import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Frontier", "Point", "frontier"]
+__all__ = ["Frontier", "Point"]
 
 
 class Point:
@@ -188,6 +184,7 @@ class Frontier:
                 first, last = (float(end) for end in self.curve.axis(x))
                 each = np.array([low * last, high * first]) / nat(self.units)
                 low, high = np.nextafter(each, [-math.inf, math.inf]).tolist()
+                high = min(high, 0.0)
             return Enclosure(low, high)
         known = [
             (p.x, p.price) for p in self.points if p.price is not None and p.status != "infeasible"
@@ -220,12 +217,9 @@ class Frontier:
         first, second, share = self._mixture(x)
         if share == 0.0 and first.x == x and first.solution is not None:
             return first.solution
-        problem = family.at(x)
-        known = (first.certificate, second.certificate)
+        primals = [(first.certificate.primal, 1.0 - share), (second.certificate.primal, share)]
         duals = [point.certificate.dual for point in self._proving(x)]
-        certificate = mixture(problem.program, family.accuracy, known, share, duals)
-        found: Solution = problem._solution(Outcome(certificate))
-        return found
+        return mixture(family.at(x), family.accuracy, primals[: 1 + (share > 0)], duals)
 
     def release_at(self, x: float) -> Any:
         """Return a release that is allowed at x and achieves the inner curve or less.
@@ -261,12 +255,17 @@ class Frontier:
         return first, second, share
 
     def _proving(self, x: float) -> list[Point]:
-        """Return the two points whose multipliers prove most at x, in floats."""
+        """Return the points whose multipliers prove most at x, in floats."""
+        if isinstance(self.curve, Convex):
+            knot = self.curve.highest(x)
+            return [point for point in self.points if knot is not None and point.x == knot.x]
         program = self._known().at(x).program
         known = [point for point in self.points if point.status != "infeasible"]
-        if isinstance(self.curve, Convex):
-            return sorted(known, key=lambda point: abs(point.x - x))[:2]
-        return sorted(known, key=lambda point: program.lower_bound(point.certificate.dual))[-2:]
+
+        def proved(point: Point) -> float:
+            return float(program.lower_bound(point.certificate.dual.cleaned(program)))
+
+        return sorted(known, key=proved)[-2:]
 
     def _certified(self, x: float) -> float:
         """Return the best that the multipliers of solved points prove at x."""
@@ -391,133 +390,10 @@ class Frontier:
             + ("" if self.tol is None else f" (asked: {self.tol:.2g})"),
         ]
         if self.edge is not None:
-            lines.append(
-                "  edge    feasibility is not decided between {:.6g} and {:.6g}".format(*self.edge)
-            )
+            wide = self.edge[1] - self.edge[0]
+            said = "  edge    feasibility begins between {:.6g} and {:.6g}, {:.1e} apart"
+            lines.append(said.format(*self.edge, wide))
         return "\n".join(lines)
-
-
-def frontier(
-    problem: Problem,
-    parameter: str = "budget",
-    *,
-    between: tuple[float | None, float | None] | None = None,
-    tol: float | None = None,
-    points: Sequence[float] | None = None,
-    n_jobs: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | Callable[[str], None] = False,
-    accuracy: str = "default",
-    max_solves: int = 1000,
-) -> Frontier:
-    """Enclose an optimum as a function of one of its numbers, everywhere.
-
-    A stretch between two solved points is split, where their lines meet, until what is achieved
-    and what is proved are within ``tol`` of each other; the number of points grows as 1/√tol (as
-    1/tol where the optimum is only monotone).
-
-    Parameters
-    ----------
-    problem : Problem
-        Its own value of the parameter does not matter.
-    parameter : str
-        The name of a constraint: ``"budget"``, ``"max_rate"``, a criterion such as
-        ``"leakage_cap"``, ``"maximal_leakage"`` or ``"t_closeness"``.
-    between : (float, float), optional
-        The stretch; None for an end that is to be found: the least number that is feasible, and
-        the least from which on the constraint costs nothing.
-    tol : float, optional
-        Band to reach, in the unit of the optimum; by default a thousandth of a nat, or of the
-        span of the distortion that is minimised.
-    points : sequence of float, optional
-        Numbers to solve at, in any case; without ``tol`` only these.
-    n_jobs : int, optional
-        Workers, as joblib counts them (−1: all cores).  None is 1, or what
-        ``joblib.parallel_config`` says, whose backend is used: Dask and Ray serve clusters.
-    checkpoint : path, optional
-        Each solved point is appended to this file as it comes; if the file is there, its points
-        are not solved again.  It holds the joint law: it is readable by its owner only.
-    progress : bool or callable
-        Write a line to standard error after each solve, or hand it to a function.
-    accuracy : {"default", "high"}
-    max_solves : int
-        After so many the frontier is returned as it is, with a warning.
-
-    Returns
-    -------
-    Frontier
-        Also after an interrupt (Ctrl-C), with what is proved so far.
-
-    Raises
-    ------
-    InfeasibleError
-        If nothing is feasible.
-    InputError
-        For a parameter that cannot move, or a checkpoint of another problem.
-
-    Examples
-    --------
-    >>> import cvxprivacy as cpv
-    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
-    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
-    >>> curve = cpv.frontier(problem, tol=1e-3)
-    >>> curve.band <= 1e-3, round(curve.inner(0.2), 3)
-    (True, 0.096)
-    """
-    search = begun(
-        problem, parameter, between, tol, points, accuracy=accuracy, max_solves=max_solves
-    )
-    whole_ = explore([search], n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
-    return ended(search, whole_)
-
-
-def begun(
-    problem: Problem,
-    parameter: str,
-    between: tuple[float | None, float | None] | None,
-    tol: float | None,
-    points: Sequence[float] | None,
-    *,
-    accuracy: str,
-    max_solves: int,
-) -> Refinement:
-    """Return the search for a frontier, its arguments checked."""
-    family = Family(problem, parameter, accuracy)
-    try:
-        low, high = (None, None) if between is None else between
-    except (TypeError, ValueError):
-        remedy = "pass (lo, hi), None for a closed end"
-        raise InputError("between", f"{between!r}", remedy, value=between) from None
-    ends = [
-        numbers([end], family, "between")[0] if end is not None else None for end in (low, high)
-    ]
-    if ends[0] is not None and ends[1] is not None and not ends[0] < ends[1]:
-        raise InputError("between", f"{between!r}", "pass lo < hi", value=between)
-    if tol is not None:
-        tol = number(tol, "tol", zero=False)
-    elif points is None:
-        tol = 1e-3 * Ends(family.problem.program).proof.scale()
-    return Refinement(
-        family,
-        between=(ends[0], ends[1]),
-        points=[] if points is None else numbers(points, family, "points"),
-        tol=tol,
-        max_solves=whole(max_solves, "max_solves", least=1),
-    )
-
-
-def ended(search: Refinement, whole_: bool) -> Frontier:
-    """Return the frontier that a search has found, and say if it is not what was asked."""
-    found = Frontier.of(search)
-    if search.records and not search.curve.stretch() and whole_:
-        loosest = min(search.records) if search.worker.falling else max(search.records)
-        search.worker.at(loosest).solve()  # says why nothing is feasible
-    if not search.complete:
-        why = "interrupted" if not whole_ else f"stopped after {search.solves} solves"
-        warnings.warn(
-            f"{why}: the band is {found.band:.2e}, asked was {search.tol:.2g}", stacklevel=3
-        )
-    return found
 
 
 def _mapped(function: Callable[[float], float], x: npt.ArrayLike) -> Any:

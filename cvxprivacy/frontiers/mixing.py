@@ -1,15 +1,17 @@
-"""Time-sharing: what a mixture of two solved releases is proved to achieve."""
+"""Time-sharing: what a mixture of solved releases is proved to achieve."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from cvxprivacy.certificates import Certificate, Prover
+from cvxprivacy.certificates import Prover
 from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.programs import ChannelProgram
+from cvxprivacy.solution import Solution
+from cvxprivacy.solvers import Outcome
 from cvxprivacy.solvers.covariance import CovarianceProver
 
 __all__ = ["mixture", "offer"]
@@ -26,31 +28,33 @@ def offer(ends: Ends, primal: Any, dual: Any) -> None:
 
 
 def mixture(
-    program: Any,
+    problem: Any,
     accuracy: str,
-    pair: tuple[Certificate, Certificate],
-    share: float,
+    primals: Sequence[tuple[Any, float]],
     duals: Iterable[Any],
-) -> Certificate:
-    """Return what is proved of the release that is the second of two with probability ``share``.
+) -> Solution:
+    """Return what is proved of a release that draws from several with the weights given.
 
-    The lower end is the best that any of the multipliers prove.
+    Rounding is mended towards the first of them; the lower end is the best that any of the
+    multipliers prove.
     """
-    first, second = (certificate.primal for certificate in pair)
-    mixed = (1.0 - share) * first.matrix + share * second.matrix
+    program, first = problem.program, primals[0][0]
+    mixed = sum(weight * primal.matrix for primal, weight in primals)
     ends: Any
     if isinstance(program, ChannelProgram):
         ends = Prover(program, accuracy)
-        if share:
-            ends.offer_channel(mixed)
+        ends.anchors.append(first)
+        propose = ends.offer_channel
     else:
         ends = CovarianceProver(program, accuracy)
-        if share:
-            inverse = np.linalg.inv(ends.white.root)
-            ends.offer_middle(inverse @ mixed @ inverse.T)
+        inverse = np.linalg.inv(ends.white.root)
+        mixed = inverse @ mixed @ inverse.T
+        propose = ends.offer_middle
+    if len(primals) > 1:
+        propose(mixed)
     for dual in duals:
         offer(ends, None, dual)
     if ends.primal is None:
         offer(ends, first, None)
-    certificate: Certificate = ends.certificate()
-    return certificate
+    found: Solution = problem._solution(Outcome(ends.certificate()))
+    return found

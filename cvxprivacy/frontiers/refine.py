@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cvxprivacy.certificates import verify
-from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.curve import Convex, Curve, Gap, Knot, Staircase
 from cvxprivacy.frontiers.family import CONVEX, MONOTONE, Family, axes, knot
 
-__all__ = ["Refinement", "numbers"]
+__all__ = ["Refinement"]
 
 EDGE = 1e-3  # of the whole stretch: how closely an unknown edge of feasibility is searched
 
@@ -61,7 +60,7 @@ class Refinement:
             low, high = self.between
             tight, loose = (high, low) if self.worker.falling else (low, high)
             first += ["tight" if tight is None else tight, "loose" if loose is None else loose]
-            if tight is not None and tight in self.done and self._beyond(tight):
+            if self.shut(tight) and not self.shut(loose) and self.worker.kind == CONVEX:
                 first.append("tight")
         first = [task for task in dict.fromkeys(first) if task not in self.done]
         if first or self.tol is None:
@@ -70,10 +69,9 @@ class Refinement:
         room = max(0, self.max_solves - self.solves)
         return [gap.middle for gap in best][:room]
 
-    def _beyond(self, tight: float) -> bool:
-        """Tell whether nothing is feasible at the end asked for, where a closed end is known."""
-        closed = self.worker.kind == CONVEX
-        return closed and self.records[tight]["claim"]["status"] == "infeasible"
+    def shut(self, x: float | None) -> bool:
+        """Tell whether it is proved that nothing is feasible at x."""
+        return x in self.knots and self.knots[x].infeasible
 
     def open(self) -> list[Gap]:
         """Return the stretches to split: too wide a band, or an edge of feasibility."""
@@ -134,20 +132,6 @@ class Refinement:
 
     @property
     def complete(self) -> bool:
-        """Whether the band is as narrow as was asked."""
-        return self.tol is None or (bool(self.curve.stretch()) and self.curve.band <= self.tol)
-
-
-def numbers(values: Sequence[Any], worker: Family, argument: str) -> list[float]:
-    """Return numbers at which the problem can be stated, in order."""
-    found = []
-    for i, value in enumerate(values):
-        try:
-            x = float(value)
-        except (TypeError, ValueError, OverflowError):
-            x = math.nan
-        if not math.isfinite(x):
-            raise InputError(argument, f"{value!r}", "pass finite numbers", where=i, value=value)
-        worker.at(x)  # refuses what cannot be typed
-        found.append(x)
-    return sorted(set(found))
+        """Whether every point that was asked is solved, and the band as narrow as was asked."""
+        narrow = self.tol is None or (bool(self.curve.stretch()) and self.curve.band <= self.tol)
+        return narrow and self.done.issuperset(self.points)
