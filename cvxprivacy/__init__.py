@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         closed_gaussian_bound,
     )
     from cvxprivacy.frames import Coding
-    from cvxprivacy.frontiers import Frontier, frontier
+    from cvxprivacy.frontiers import Frontier, Surface, Sweep, frontier, surface, sweep
     from cvxprivacy.gaussian import GaussianSource
     from cvxprivacy.microdata import untouched
     from cvxprivacy.readback import recount
@@ -103,6 +103,8 @@ _HOME = {
     "QuadraticGaussian": "formulations",
     "ReverseWaterFilling": "formulations",
     "Solution": "solution",
+    "Surface": "frontiers",
+    "Sweep": "frontiers",
     "TCloseness": "criteria",
     "UnknownValueError": "errors",
     "absolute_error": "distortion",
@@ -114,6 +116,8 @@ _HOME = {
     "per_attribute": "distortion",
     "recount": "readback",
     "squared_error": "distortion",
+    "surface": "frontiers",
+    "sweep": "frontiers",
     "untouched": "microdata",
 }
 _MODULES = ("information", "plotting", "reference")
@@ -155,6 +159,8 @@ __all__ = [
     "QuadraticGaussian",
     "ReverseWaterFilling",
     "Solution",
+    "Surface",
+    "Sweep",
     "TCloseness",
     "UnknownValueError",
     "absolute_error",
@@ -169,6 +175,8 @@ __all__ = [
     "recount",
     "reference",
     "squared_error",
+    "surface",
+    "sweep",
     "untouched",
 ]
 

@@ -391,7 +391,8 @@ class ChannelProblem(Problem):
                         price += binding.sum()
             prices[name] = price + 0.0 if price.ndim else float(price) + 0.0
             if any(key in edges for key in parts):
-                prices[name] = -math.inf
+                up = any(isinstance(part, Row) and part.slope > 0 for part in parts.values())
+                prices[name] = math.inf if up else -math.inf
         for name, term in self.typed().items():
             prices[name] = sum(certificate.terms[term]) / 2
         return prices

@@ -114,6 +114,13 @@ class Curve:
         """Return what is proved that no release undercuts at x; +inf where none is feasible."""
         raise NotImplementedError
 
+    def mixture(self, x: float) -> tuple[Knot, Knot, Fraction] | None:
+        """Return knots a, b and θ: (1 − θ) of a's release and θ of b's achieve the inner curve.
+
+        None where no release is known.
+        """
+        raise NotImplementedError
+
     def gaps(self) -> list[Gap]:
         """Return the stretches between neighbours of which both curves are known."""
         raise NotImplementedError
@@ -143,8 +150,8 @@ class Convex(Curve):
 
     Attributes
     ----------
-    corners : list of (Knot, Fraction, int)
-        The lower convex hull of achieved points: where, how much, and which knot's release.
+    corners : list of (Knot, Fraction, Knot)
+        The lower convex hull of achieved points: where, how much, and by whose release.
     """
 
     def __init__(
@@ -155,32 +162,29 @@ class Convex(Curve):
     ) -> None:
         super().__init__(knots)
         self.axis, self.back = axis, back
-        self.corners: list[tuple[Knot, Fraction, int]] = []
-        for i, knot in enumerate(self.knots):
+        self.corners: list[tuple[Knot, Fraction, Knot]] = []
+        for knot in self.knots:
             if knot.feasible:
-                self._append(knot, Fraction(knot.upper), i)
+                self._append(knot)
         self._proved = [knot for knot in self.knots if math.isfinite(knot.lower)]
         lines = [(float(k.at[0]), k.lower, float(k.slope[0])) for k in self._proved]
         self._lines = np.array(lines).reshape(-1, 3).T
 
-    def _append(self, knot: Knot, value: Fraction, number: int) -> None:
+    def _append(self, knot: Knot) -> None:
         """Add to the hull; where a tighter release achieves less, it is of use here too."""
-        corners = self.corners
+        corners, value, holder = self.corners, Fraction(knot.upper), knot
         if corners and value > corners[-1][1]:
-            value, number = corners[-1][1:]
+            value, holder = corners[-1][1:]
         while len(corners) > 1:
             (first, v0, _), (second, v1, _) = corners[-2:]
             u0, u1, u = first.at[1], second.at[1], knot.at[1]
             if (v1 - v0) * (u - u0) <= (value - v0) * (u1 - u0):
                 break
             corners.pop()
-        corners.append((knot, value, number))
+        corners.append((knot, value, holder))
 
-    def share(self, x: float) -> tuple[int, int, Fraction] | None:
-        """Return corners i, j and θ: (1 − θ) of i's release and θ of j's is allowed at x.
-
-        None where no release is known.
-        """
+    def _place(self, x: float) -> tuple[int, int, Fraction] | None:
+        """Return corners i, j and θ, as ``mixture``."""
         i = bisect_right([knot.x for knot, _, _ in self.corners], x) - 1
         if i < 0:
             return None
@@ -191,9 +195,13 @@ class Convex(Curve):
         theta = (self.axis(x)[0] - left) / (right - left)
         return i, i + 1, min(max(theta, Fraction(0)), Fraction(1))
 
+    def mixture(self, x: float) -> tuple[Knot, Knot, Fraction] | None:
+        found = self._place(x)
+        return found and (self.corners[found[0]][2], self.corners[found[1]][2], found[2])
+
     def chord(self, x: float) -> Fraction | None:
         """Return the inner curve exactly."""
-        found = self.share(x)
+        found = self._place(x)
         if found is None:
             return None
         i, j, theta = found
@@ -296,17 +304,18 @@ class Staircase(Curve):
     def _tightness(self, x: float) -> float:
         return -x if self.falling else x
 
-    def holder(self, x: float) -> int | None:
-        """Return the knot whose release is the best known that is allowed at x."""
+    def mixture(self, x: float) -> tuple[Knot, Knot, Fraction] | None:
+        """Return the knot whose release is the best of those allowed at x, twice."""
         key = self._tightness(x)
-        last = bisect_right([self._tightness(knot.x) for knot in self.order], key) - 1
-        if last < 0 or not math.isfinite(self.tops[last]):
+        allowed = [k for k in self.order if self._tightness(k.x) <= key and k.feasible]
+        if not allowed:
             return None
-        return min(range(last + 1), key=lambda i: self.order[i].upper)
+        best = min(allowed, key=lambda knot: knot.upper)
+        return best, best, Fraction(0)
 
     def inner(self, x: float) -> float:
-        found = self.holder(x)
-        return math.inf if found is None else self.order[found].upper
+        found = self.mixture(x)
+        return math.inf if found is None else found[0].upper
 
     def outer(self, x: float) -> float:
         key = self._tightness(x)

@@ -69,7 +69,7 @@ def loose(family: Family) -> dict[str, Any]:
     if free.gap <= 1e-12 * abs(free.upper) and _few(program):
         rows = {**others, "the optimum": program.objective <= free.upper}
         found = _settled(family, replace(program, objective=row.term, rows=rows))
-        best, solves = found.primal if found.status == "certified" else best, 2
+        best, solves = best if found.primal is None else found.primal, 2
     cost = verify.proof_of(replace(program, objective=row.term, rows={}).to_dict())
     x = verify.ceil(cost.upper(best.to_dict()).objective)
     return {"points": [family.record(x, best, free.dual)], "solves": solves}
@@ -132,6 +132,9 @@ def _settled(family: Family, program: Any) -> Certificate:
     """Solve another program of the same variables; say why if nothing is feasible."""
     run: Any = solve if isinstance(program, ChannelProgram) else solve_gaussian
     outcome: Outcome = run(program, accuracy=family.accuracy)
-    if outcome.certificate.status == "infeasible":
-        raise family.problem._explained(outcome.certificate)
-    return outcome.certificate
+    certificate = outcome.certificate
+    if certificate.status == "infeasible":  # whatever the number is
+        multipliers = {family.parameter: 0.0, **certificate.dual.multipliers}
+        certificate.dual = replace(certificate.dual, multipliers=multipliers)
+        raise family.problem._explained(certificate)
+    return certificate

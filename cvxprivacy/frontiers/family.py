@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -34,7 +35,7 @@ CONVEX = "convex"
 EXPONENTIAL = "convex in exp"
 MONOTONE = "monotone"
 
-_models: dict[str, Any] = {}  # a worker's conic models, by family
+_kept = threading.local()  # a worker's conic models, by family: some backends work in threads
 _MODELS = 4
 
 
@@ -67,7 +68,7 @@ class Family:
             self.kind = CONVEX
             own = float(row.bounds(1))
             frame = self._frame(own)
-            if frame != self._frame(own / 2 if own else 1.0):
+            if frame["off by"] != "0" or frame != self._frame(own / 2 if own else 1.0):
                 remedy = "use a number that is the bound of one constraint"
                 raise InputError("parameter", f"{parameter!r} moves more than a bound", remedy)
         else:
@@ -97,7 +98,7 @@ class Family:
             part = "rows" if self.kind == CONVEX else "auxiliaries"
             bound = frame[part][self.parameter].pop("bound")
             if self.kind == CONVEX:
-                frame["moved by"] = str(Fraction(bound) - Fraction(x))
+                frame["off by"] = str(Fraction(bound) - Fraction(x))
         return frame
 
     def at(self, x: float) -> Any:
@@ -132,11 +133,12 @@ class Family:
 
     def _model(self, problem: ChannelProblem) -> Any:
         """Return the family's conic model with the bounds of ``problem``, stated once a worker."""
-        if self.digest not in _models:
-            while len(_models) >= _MODELS:
-                _models.pop(next(iter(_models)))
-            _models[self.digest] = problem.model
-        model = _models[self.digest]
+        models: dict[str, Any] = _kept.__dict__
+        if self.digest not in models:
+            while len(models) >= _MODELS:
+                models.pop(next(iter(models)))
+            models[self.digest] = problem.model
+        model = models[self.digest]
         model.set_bounds(problem.program.rows)
         return model
 

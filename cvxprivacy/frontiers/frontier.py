@@ -10,21 +10,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.certificates import Certificate, verify
 from cvxprivacy.certificates.certificate import Ends
+from cvxprivacy.checks import array
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers import stored
-from cvxprivacy.frontiers.curve import Convex, Curve, Staircase
+from cvxprivacy.frontiers.curve import Convex, Curve, Knot, Staircase
 from cvxprivacy.frontiers.family import EXPONENTIAL, MONOTONE, Family
 from cvxprivacy.frontiers.mixing import mixture, offer
+from cvxprivacy.frontiers.point import Point
 from cvxprivacy.frontiers.refine import Refinement
 from cvxprivacy.information import nat
 from cvxprivacy.solution import Enclosure, Solution
@@ -33,51 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Frontier", "Point"]
-
-
-class Point:
-    """A solved point of a frontier.
-
-    Attributes
-    ----------
-    x : float
-        The number typed.
-    status : {"certified", "loose", "infeasible", "uncertified"}
-    lower, upper : float
-        Enclose the optimum; both infinite where nothing is feasible.
-    price : float or None
-        d optimum / d x, by the multipliers of this point.
-    terms : dict of str to Enclosure
-        Quantities of its release.
-    solution : Solution or None
-        All of it; None on a frontier that was loaded without its problem.
-    """
-
-    def __init__(self, record: Mapping[str, Any], family: Family | None) -> None:
-        claim = record["claim"]
-        self.record, self._family = record, family
-        self.x, self.status = float(record["x"]), claim["status"]
-        self.lower, self.upper = verify.decode(claim["lower"]), verify.decode(claim["upper"])
-        self.price = None if record["price"] is None else float(record["price"])
-        self.terms = {
-            name: Enclosure(verify.decode(low), verify.decode(high))
-            for name, (low, high) in claim["terms"].items()
-        }
-
-    @cached_property
-    def solution(self) -> Solution | None:
-        return None if self._family is None else self._family.solution(self.record)
-
-    @property
-    def certificate(self) -> Certificate:
-        if self.solution is None:
-            remedy = "pass problem= to Frontier.load"
-            raise InputError("problem", "the frontier was loaded without it", remedy)
-        return self.solution.certificate
-
-    def __repr__(self) -> str:
-        return f"Point({self.x!r}, {self.status}, value in [{self.lower!r}, {self.upper!r}])"
+__all__ = ["Frontier"]
 
 
 class Frontier:
@@ -174,25 +131,18 @@ class Frontier:
         nothing is feasible before it.  A monotone frontier has no proved slope: it is the
         multipliers' own, interpolated between solved points.
         """
-        if isinstance(self.curve, Convex):
-            if not math.isfinite(self.inner(x)):
-                raise InputError(
-                    "x", f"nothing is known to be feasible at {x:g}", "pass a larger x"
-                )
-            low, high = self.curve.slopes(x)
-            if self.kind == EXPONENTIAL:
-                first, last = (float(end) for end in self.curve.axis(x))
-                each = np.array([low * last, high * first]) / nat(self.units)
-                low, high = np.nextafter(each, [-math.inf, math.inf]).tolist()
-                high = min(high, 0.0)
-            return Enclosure(low, high)
-        known = [
-            (p.x, p.price) for p in self.points if p.price is not None and p.status != "infeasible"
-        ]
-        if not known or not math.isfinite(self.inner(x)):
-            raise InputError("x", f"nothing is known to be feasible at {x:g}", "pass another x")
-        slope = float(np.interp(x, *np.array(known).T))
-        return Enclosure(slope, slope)
+        self._achieved(x)
+        if not isinstance(self.curve, Convex):
+            known = {p.x: p.price for p in self.points if p.price is not None}
+            inner = [pair for pair in known.items() if math.isfinite(pair[1])]
+            slope = known[x] if x in known else float(np.interp(x, *np.array(inner).T))
+            return Enclosure(slope, slope)
+        low, high = self.curve.slopes(x)
+        if self.kind == EXPONENTIAL:
+            first, last = (float(end) for end in self.curve.axis(x))
+            each = np.array([low * last, high * first]) / nat(self.units)
+            low, high = np.nextafter(each, [-math.inf, math.inf]).tolist()
+        return Enclosure(low, min(high, 0.0))
 
     # ---- releases ------------------------------------------------------------------------
 
@@ -208,18 +158,19 @@ class Frontier:
         InputError
             If no release is known at x, or the frontier was loaded without its problem.
         """
-        family = self._known()
-        if not math.isfinite(self.inner(x)):
-            problem = f"no release is known at {self.parameter} {x:g}"
-            stretch = self.curve.stretch()
-            remedy = "pass an x between {:g} and {:g}".format(*stretch) if stretch else "go on"
-            raise InputError("x", problem, remedy, value=x)
-        first, second, share = self._mixture(x)
-        if share == 0.0 and first.x == x and first.solution is not None:
-            return first.solution
-        primals = [(first.certificate.primal, 1.0 - share), (second.certificate.primal, share)]
-        duals = [point.certificate.dual for point in self._proving(x)]
-        return mixture(family.at(x), family.accuracy, primals[: 1 + (share > 0)], duals)
+        found, family = self._achieved(x), self._family
+        by_place = {point.x: point for point in self.points}
+        first, second = (by_place[knot.x] for knot in found[:2])
+        share = float(found[2])
+        share = math.nextafter(share, 0.0) if share > found[2] else share
+        if first.x == x and not share:
+            return first.known
+        primals = [(first.known.certificate.primal, 1.0 - share)]
+        if share:
+            primals.append((second.known.certificate.primal, share))
+        duals = [point.known.certificate.dual for point in self._proving(x)]
+        assert family is not None
+        return mixture(family.at(x), family.accuracy, primals, duals)
 
     def release_at(self, x: float) -> Any:
         """Return a release that is allowed at x and achieves the inner curve or less.
@@ -230,48 +181,35 @@ class Frontier:
         """
         return self.solution_at(x).release
 
-    def _known(self) -> Family:
-        if self._family is None:
-            remedy = "pass problem= to Frontier.load"
-            raise InputError("problem", "the frontier was loaded without it", remedy)
-        return self._family
-
-    def _mixture(self, x: float) -> tuple[Point, Point, float]:
-        """Return two points and the share of the second in the release at x."""
-        curve = self.curve
-        if isinstance(curve, Convex):
-            found = curve.share(x)
-            assert found is not None
-            i, j, theta = found
-            share = float(theta)
-            share = math.nextafter(share, 0.0) if share > theta else share
-            places = [curve.knots[curve.corners[k][2]].x for k in (i, j)]
-        else:
-            assert isinstance(curve, Staircase)
-            holder = curve.holder(x)
-            assert holder is not None
-            places, share = [curve.order[holder].x] * 2, 0.0
-        first, second = (next(p for p in self.points if p.x == place) for place in places)
-        return first, second, share
+    def _achieved(self, x: float) -> tuple[Knot, Knot, Fraction]:
+        found = self.curve.mixture(x)
+        if found is None:
+            problem = f"no release is known at {self.parameter} {x:g}"
+            stretch = self.curve.stretch()
+            remedy = "pass an x between {:g} and {:g}".format(*stretch) if stretch else "go on"
+            raise InputError("x", problem, remedy, value=x)
+        return found
 
     def _proving(self, x: float) -> list[Point]:
         """Return the points whose multipliers prove most at x, in floats."""
         if isinstance(self.curve, Convex):
             knot = self.curve.highest(x)
             return [point for point in self.points if knot is not None and point.x == knot.x]
-        program = self._known().at(x).program
+        assert self._family is not None
+        program = self._family.at(x).program
         known = [point for point in self.points if point.status != "infeasible"]
 
         def proved(point: Point) -> float:
-            return float(program.lower_bound(point.certificate.dual.cleaned(program)))
+            return float(program.lower_bound(point.known.certificate.dual.cleaned(program)))
 
         return sorted(known, key=proved)[-2:]
 
     def _certified(self, x: float) -> float:
         """Return the best that the multipliers of solved points prove at x."""
-        ends = Ends(self._known().at(x).program)
+        assert self._family is not None
+        ends = Ends(self._family.at(x).program)
         for point in self._proving(x):
-            offer(ends, None, point.certificate.dual)
+            offer(ends, None, point.known.certificate.dual)
         return ends.lower
 
     # ---- kept, shown, proved again -------------------------------------------------------
@@ -310,7 +248,7 @@ class Frontier:
 
     def documents(self) -> list[dict[str, Any]]:
         """Return each point's proof, as ``python -m cvxprivacy.certificates.verify`` reads it."""
-        return [point.certificate.document() for point in self.points]
+        return [point.known.certificate.document() for point in self.points]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the points as a pandas frame."""
@@ -397,7 +335,6 @@ class Frontier:
 
 
 def _mapped(function: Callable[[float], float], x: npt.ArrayLike) -> Any:
-    if np.ndim(x) == 0:
-        return function(float(x))  # type: ignore[arg-type]
-    places = np.asarray(x, float)
-    return np.array([function(place) for place in places.ravel().tolist()]).reshape(places.shape)
+    places = array(x, "x", "pass finite numbers", negative=True)
+    found = np.array([function(place) for place in places.ravel().tolist()])
+    return found.reshape(places.shape) if places.ndim else float(found[0])

@@ -124,12 +124,9 @@ class Surface:
             *w, s = self._proved[k]
             if _dot(w, exact) < s:
                 return Membership("outside", plane=[*w, s])
-        size = len(self.vertices)
-        weights = _shares(  # the mixture that is better by the most units in all coordinates
-            np.append(np.zeros(size), -1.0),
-            np.hstack([self.vertices.T, self.units[:, None]]),
-            p,
-        )
+        # the mixture that is better by the most units in all coordinates
+        better = np.append(np.zeros(len(self.vertices)), -1.0)
+        weights = _shares(better, np.hstack([self.vertices.T, self.units[:, None]]), p, 1)
         mixed = self._mixed(weights)
         if mixed is not None and all(a <= b for a, b in zip(mixed, exact, strict=True)):
             return Membership("inside", weights=weights)
@@ -261,21 +258,23 @@ def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
     return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
 
 
-def _shares(cost: np.ndarray, rows: np.ndarray, limits: np.ndarray) -> dict[int, Fraction]:
-    """Return the cheapest weights of the vertices with rows·weights ≤ limits, as rationals.
+def _shares(
+    cost: np.ndarray, rows: np.ndarray, limits: np.ndarray, slacks: int = 0
+) -> dict[int, Fraction]:
+    """Return the cheapest weights of vertices with rows·weights ≤ limits, as rationals of sum one.
 
-    They sum to one exactly and keep the limits up to rounding; none if nothing does.  A variable
-    beyond the vertices is a slack for all limits.
+    They keep the limits up to rounding; none if nothing does.  The last ``slacks`` variables are
+    no weights, but free.
     """
-    size = rows.shape[1] - (len(rows) == 3)
-    total = np.append(np.ones(size), np.zeros(rows.shape[1] - size))
-    bounds = [(0.0, None)] * size + [(None, None)] * (rows.shape[1] - size)
+    size = len(cost) - slacks
+    total = np.repeat([1.0, 0.0], [size, slacks])
+    bounds = [(0.0, None)] * size + [(None, None)] * slacks
     found = linprog(cost, A_ub=rows, b_ub=limits, A_eq=[total], b_eq=[1.0], bounds=bounds)
     if found.x is None:
         return {}
     kept = {i: Fraction(w) for i, w in enumerate(found.x[:size].tolist()) if w > 0}
-    whole_ = sum(kept.values(), Fraction(0))
-    return {i: w / whole_ for i, w in kept.items()}
+    together = sum(kept.values(), Fraction(0))
+    return {i: w / together for i, w in kept.items()}
 
 
 def surface(
