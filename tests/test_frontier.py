@@ -804,10 +804,10 @@ def test_bad_input_is_refused_by_name(options, piece):
 def test_other_bad_input():
     with pytest.raises(cpv.InputError, match="problem"):
         cpv.frontier("a problem")
+    rule = [cpv.PreserveMarginal()]
+    ruled = cpv.PrivacyDistortion(counted(), D5, budget=0.3, criteria=rule)
     with pytest.raises(cpv.InputError, match="cannot move"):
-        rule = [cpv.PreserveMarginal()]
-        problem = cpv.PrivacyDistortion(counted(), D5, budget=0.3, criteria=rule)
-        cpv.frontier(problem, "preserve_marginal")
+        cpv.frontier(ruled, "preserve_marginal")
     curve = cpv.frontier(grid(5), points=[0.3])
     with pytest.raises(cpv.InputError, match="x"):
         curve.inner(math.nan)

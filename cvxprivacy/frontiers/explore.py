@@ -8,11 +8,10 @@ ends with the same points.  Workers are joblib's: processes by default, or whate
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Protocol
 
@@ -134,24 +133,22 @@ class Checkpoint:
         if path is None:
             return
         self.path = os.fspath(path)
-        digest = hashlib.sha256("\n".join(digests).encode()).hexdigest()
         try:
             self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             problem = f"{self.path!r} cannot be opened ({error.strerror})"
             raise InputError("checkpoint", problem, "pass a file in a folder that exists") from None
         try:
-            self._resume(digest)
+            self._resume({"schema": SCHEMA, "problems": list(digests)})
         except BaseException:
             self.close()
             raise
 
-    def _resume(self, digest: str) -> None:
+    def _resume(self, header: Mapping[str, Any]) -> None:
         assert self.handle is not None
         with os.fdopen(os.dup(self.handle), "rb") as file:
             lines = file.read().split(b"\n")
         whole = sum(len(line) + 1 for line in lines[:-1])
-        header = {"schema": SCHEMA, "digest": digest}
         for number, line in enumerate(lines[:-1]):
             try:
                 entry = json.loads(line)

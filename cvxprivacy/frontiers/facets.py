@@ -6,7 +6,6 @@ vertex of the hull, and its multipliers prove a half-space.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from scipy.spatial import ConvexHull, QhullError
 from cvxprivacy.certificates import verify
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations import ChannelProblem
-from cvxprivacy.frontiers.family import CONVEX, Family
+from cvxprivacy.frontiers.family import CONVEX, Family, digest
 from cvxprivacy.programs import Dual, Term
 from cvxprivacy.solvers import solve
 
@@ -38,7 +37,6 @@ class Weighted:
                 remedy = "use two constraints of a discrete problem with a bound of their own"
                 raise InputError("parameter", f"{name!r} spans no surface", remedy)
         self.names, self.accuracy = names, accuracy
-        self.digest = hashlib.sha256("".join(f.digest for f in both).encode()).hexdigest()
         self.problem = both[0].problem
         program = self.problem.program
         self.axes = [program.rows[name].term for name in names]
@@ -49,6 +47,7 @@ class Weighted:
         )
         bounds = {name: replace(program.rows[name], bound=Fraction(0)) for name in names}
         self.zero = replace(program, rows={**program.rows, **bounds})
+        self.digest = digest([*names, accuracy, self.zero.to_dict()])
 
     def work(self, task: Sequence[float]) -> dict[str, Any]:
         """Minimise x w₁ + y w₂ + v w₀ over all releases, w₀ being 0 or 1."""

@@ -29,7 +29,7 @@ from cvxprivacy.programs import Row
 from cvxprivacy.solution import Solution
 from cvxprivacy.solvers import Outcome, checked
 
-__all__ = ["CONVEX", "EXPONENTIAL", "MONOTONE", "Family", "axes", "knot", "written"]
+__all__ = ["CONVEX", "EXPONENTIAL", "MONOTONE", "Family", "axes", "digest", "knot", "written"]
 
 CONVEX = "convex"
 EXPONENTIAL = "convex in exp"
@@ -83,8 +83,7 @@ class Family:
             self.loosest = float(typed.at(1.0).loosest or 0.0)
             self.falling = self.loosest <= 1.0
             frame = self._frame(self.loosest)
-        text = json.dumps([parameter, accuracy, frame], sort_keys=True, ensure_ascii=False)
-        self.digest = hashlib.sha256(text.encode()).hexdigest()
+        self.digest = digest([parameter, accuracy, frame])
 
     @staticmethod
     def _names(rows: Mapping[str, Row], criteria: Mapping[str, Any]) -> list[str]:
@@ -160,6 +159,12 @@ class Family:
         certificate = restored(record, problem.program)
         found: Solution = problem._solution(Outcome(certificate, [], list(record["edges"])))
         return found
+
+
+def digest(parts: Any) -> str:
+    """Return the SHA-256 of what JSON can hold."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def written(number: float) -> float | str:
