@@ -9,12 +9,14 @@ import signal
 import stat
 import subprocess
 import sys
+from bisect import bisect_left
 from fractions import Fraction
 from itertools import pairwise
 
 import joblib
 import numpy as np
 import pytest
+from flint import fmpq
 from scipy.optimize import linprog
 
 import cvxprivacy as cpv
@@ -69,35 +71,35 @@ def random_problem(seed: int) -> tuple[cpv.ChannelProblem, str]:
     return cpv.PrivacyDistortion(source, distortion, budget=0.1, **options), "budget"
 
 
-def lines_of(curve: cpv.Frontier) -> list[tuple[Fraction, Fraction, Fraction]]:
-    """Return (x, lower, λ) of each point, exactly as its certificate has them."""
-    found = []
-    for point in curve.points:
-        dual = point.solution.certificate.dual
-        lam = Fraction(float(dual.multipliers[curve.parameter]))
-        found.append((Fraction(point.x), Fraction(point.lower), lam))
-    return found
+def rational(number: float) -> fmpq:
+    return fmpq(*float(number).as_integer_ratio())
 
 
 def check_exactly(curve: cpv.Frontier, count: int, seed: int) -> None:
-    """Compare both curves in rationals with every line and with the chords of all pairs."""
+    """Compare both curves in rationals with every point's line and with the chords."""
     rng = np.random.default_rng(seed)
     first, last = curve.curve.stretch()
     places = [first, last, *rng.uniform(first, last, count).tolist()]
-    inner, outer = curve.inner(places), curve.outer(places)
-    lines = lines_of(curve)
-    tops = [(Fraction(p.x), Fraction(p.upper)) for p in curve.points if math.isfinite(p.upper)]
-    for x, high, low in zip(map(Fraction, places), inner.tolist(), outer.tolist(), strict=True):
-        proved = max(lower - lam * (x - at) for at, lower, lam in lines)
-        assert proved <= Fraction(high)  # no line of any point passes above what is achieved
-        assert Fraction(low) <= proved  # and the outer curve is one of them,
-        assert proved - Fraction(low) <= Fraction(1, 10**12)  # the highest
-        left = max((t for t in tops if t[0] <= x), key=lambda t: t[0])
-        right = min((t for t in tops if t[0] >= x), key=lambda t: t[0])
-        share = (x - left[0]) / (right[0] - left[0]) if right[0] > left[0] else Fraction(0)
-        chord = (1 - share) * left[1] + share * right[1]
-        assert Fraction(high) <= chord + Fraction(1, 10**12)
-        assert Fraction(high) - Fraction(low) <= Fraction(curve.band)
+    inner, outer = curve.inner(places).tolist(), curve.outer(places).tolist()
+    shown = [p for p in curve.points if math.isfinite(p.upper)]
+    lines = []
+    for point in shown:
+        slope = point.solution.certificate.dual.multipliers[curve.parameter]
+        lines.append((rational(point.x), rational(point.lower), rational(slope)))
+    tops, places_of = [rational(p.upper) for p in shown], [p.x for p in shown]
+    tiny, band = fmpq(1, 10**12), rational(curve.band)
+    for place, high, low in zip(places, map(rational, inner), map(rational, outer), strict=True):
+        x = rational(place)
+        proved = max(lower - slope * (x - at) for at, lower, slope in lines)
+        assert proved <= high  # no line of any point passes above what is achieved
+        assert low <= proved  # and the outer curve is one of them,
+        assert proved - low <= tiny  # the highest
+        right = min(bisect_left(places_of, place), len(lines) - 1)
+        left = right if places_of[right] == place else right - 1
+        width = lines[right][0] - lines[left][0]
+        share = (x - lines[left][0]) / width if width else fmpq(0)
+        assert high <= (1 - share) * tops[left] + share * tops[right] + tiny
+        assert high - low <= band
 
 
 # ---- convex: lines, chords, bands --------------------------------------------------------
