@@ -36,7 +36,8 @@ __all__ = ["Convex", "Curve", "Gap", "Interval", "Knot", "Staircase", "rounded"]
 
 Interval = tuple[Fraction, Fraction]
 
-NARROWEST = Fraction(1, 2**40)  # of the whole stretch: no narrower gap is split
+NARROWEST = Fraction(1, 2**40)  # of the whole stretch: no narrower gap is split,
+STEP = 1e-6  # nor, of a staircase, a narrower one than this
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,11 @@ class Knot:
     def infeasible(self) -> bool:
         return self.lower == math.inf
 
-    def line(self, x: float, at: Interval) -> Fraction:
+    def line(self, at: Interval) -> Fraction:
         """Return what this point's multipliers prove of the optimum at ``at``."""
-        low = Fraction(self.lower)
-        if x == self.x:
-            return low
-        if x > self.x:
-            return low - self.slope[1] * (at[1] - self.at[0])
-        return low + self.slope[0] * max(self.at[0] - at[1], Fraction(0))
+        falls = self.slope[1] * max(at[1] - self.at[0], Fraction(0))
+        rises = self.slope[0] * max(self.at[0] - at[1], Fraction(0))
+        return Fraction(self.lower) - falls + rises
 
 
 @dataclass(frozen=True)
@@ -215,7 +213,7 @@ class Convex(Curve):
         if any(knot.infeasible and x <= knot.x for knot in self.knots):
             return math.inf
         best = self.highest(x)
-        return -math.inf if best is None else rounded(best.line(x, self.axis(x)), -math.inf)
+        return -math.inf if best is None else rounded(best.line(self.axis(x)), -math.inf)
 
     def highest(self, x: float) -> Knot | None:
         """Return the knot whose line is highest at x, in floats: any line is sound."""
@@ -236,7 +234,7 @@ class Convex(Curve):
         """Maximise the least of chord − line of a and chord − line of b; both are linear."""
         ends = [(knot.at[1], self.chord(knot.x)) for knot in (a, b)]
         off = [
-            [top - _line(knot, u) for u, top in ends if top is not None]
+            [top - knot.line((u, u)) for u, top in ends if top is not None]
             for knot in (a, b)
             if math.isfinite(knot.lower)
         ]
@@ -269,13 +267,6 @@ class Convex(Curve):
                 width = u - low if rise > 0 else u - high
                 top = min(top, rounded(-rise / width, math.inf))
         return bottom, top
-
-
-def _line(knot: Knot, u: Fraction) -> Fraction:
-    """Return the line of a knot at an exact right-hand side."""
-    if u > knot.at[0]:
-        return Fraction(knot.lower) - knot.slope[1] * (u - knot.at[0])
-    return Fraction(knot.lower) + knot.slope[0] * (knot.at[0] - u)
 
 
 class Staircase(Curve):
@@ -333,7 +324,7 @@ class Staircase(Curve):
         for (a, top, _), (b, _, low) in pairwise(known):
             if math.isfinite(top):
                 middle = a.x + (b.x - a.x) / 2
-                fine = min(a.x, b.x) < middle < max(a.x, b.x) and abs(b.x - a.x) > 1e-6 * span
+                fine = min(a.x, b.x) < middle < max(a.x, b.x) and abs(b.x - a.x) > STEP * span
                 band = rounded(Fraction(top) - Fraction(low), math.inf)
                 left, right = sorted((a.x, b.x))
                 found.append(Gap(left, right, band, middle if fine else None))

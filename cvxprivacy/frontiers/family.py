@@ -142,6 +142,7 @@ class Family:
         return model
 
     def record(self, x: float, primal: Any = None, dual: Any = None) -> dict[str, Any]:
+        """Return all that is known at x, as JSON can hold it."""
         outcome = self.certificate(x, primal, dual)
         certificate = outcome.certificate
         price = self.at(x)._solution(outcome).prices.get(self.parameter)

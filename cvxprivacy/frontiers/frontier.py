@@ -237,7 +237,8 @@ class Frontier:
         problem : Problem, optional
             The problem it is of, at any value of the parameter: needed for releases.
         verify : bool
-            Prove every point again.
+            Prove every point again.  That each is of the problem at its number is proved with
+            ``problem``, or where the number is a right-hand side.
 
         Raises
         ------
@@ -293,15 +294,14 @@ class Frontier:
             raise InputError("points", "none is feasible", "solve further")
         x = np.array([p.x for p in shown])
         fine = np.unique([*np.linspace(x[0], x[-1], 400), *x])
-        size = 4.0 if len(shown) < 40 else 2.0
         (line,) = ax.plot(fine / per[0], self.inner(fine) / per[1], lw=1.0, color=color)
         color = line.get_color()
-        ax.plot(x / per[0], [p.upper / per[1] for p in shown], "o", ms=size, color=color)
+        ax.plot(x / per[0], [p.upper / per[1] for p in shown], "o", ms=3, color=color)
         outer, inner = self.outer(fine) / per[1], self.inner(fine) / per[1]
         ax.fill_between(fine / per[0], outer, inner, color=color, alpha=0.35, lw=0)
         if label:
             line.set_label(label)
-        unit = f"  [{self.units}]" if self.facts["information"] else ""
+        unit = f"  [{self.units}]" if self.facts["information"] and per[1] == 1.0 else ""
         named = self.parameter.replace("_", " ")
         abscissa = self.facts["abscissa"]
         ax.set_xlabel(f"{named}  (${abscissa}$)" if abscissa else named)

@@ -55,19 +55,22 @@ class Refinement:
     # ---- as a search ---------------------------------------------------------------------
 
     def wanted(self) -> list[Any]:
-        first: list[Any] = [x for x in self.points if x not in self.done]
+        if (first := self._first()) or self.tol is None:
+            return first
+        widest = sorted(self.open(), key=lambda gap: -gap.band)
+        room = max(0, self.max_solves - self.solves)
+        return [gap.middle for gap in widest][:room]
+
+    def _first(self) -> list[Any]:
+        """Return the points that were asked and the ends, as far as they are not solved."""
+        asked: list[Any] = list(self.points)
         if self.tol is not None:
             low, high = self.between
             tight, loose = (high, low) if self.worker.falling else (low, high)
-            first += ["tight" if tight is None else tight, "loose" if loose is None else loose]
+            asked += ["tight" if tight is None else tight, "loose" if loose is None else loose]
             if self.shut(tight) and not self.shut(loose) and self.worker.kind == CONVEX:
-                first.append("tight")
-        first = [task for task in dict.fromkeys(first) if task not in self.done]
-        if first or self.tol is None:
-            return first
-        best = sorted(self.open(), key=lambda gap: -gap.band)
-        room = max(0, self.max_solves - self.solves)
-        return [gap.middle for gap in best][:room]
+                asked.append("tight")
+        return [task for task in dict.fromkeys(asked) if task not in self.done]
 
     def shut(self, x: float | None) -> bool:
         """Tell whether it is proved that nothing is feasible at x."""
@@ -133,5 +136,6 @@ class Refinement:
     @property
     def complete(self) -> bool:
         """Whether every point that was asked is solved, and the band as narrow as was asked."""
-        narrow = self.tol is None or (bool(self.curve.stretch()) and self.curve.band <= self.tol)
-        return narrow and self.done.issuperset(self.points)
+        if self._first():
+            return False
+        return self.tol is None or (bool(self.curve.stretch()) and self.curve.band <= self.tol)

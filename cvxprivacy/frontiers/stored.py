@@ -89,7 +89,7 @@ def _read(
     if kind == MONOTONE:
         curve = Staircase(knots, facts["falling"])
     else:
-        curve = Convex(knots, *axes(kind, facts["units"]))
+        curve = Convex(knots, *axes(kind, program["units"]))
     return cls(records, curve, family, facts)
 
 
@@ -101,13 +101,29 @@ def _wrong(body: Mapping[str, Any], record: Mapping[str, Any], family: Family | 
     found = verify.disagreements({**document, "program": program, "table": body["table"]})
     if family is not None:
         same = json.loads(json.dumps(family.at(x).program.to_dict())) == program
-    else:  # then only a right-hand side can be told from the number
-        same = facts["kind"] != CONVEX or (
-            Fraction(program["rows"][facts["parameter"]]["bound"]) == Fraction(x)
-            and record["program"]
-            in (None, {"rows": {facts["parameter"]: {"bound": {"=": str(Fraction(x))}}}})
-        )
+    else:
+        same = _plausible(facts["parameter"], facts["kind"], x, body["program"], record["program"])
     return found if same else [*found, "its program is another"]
+
+
+def _plausible(
+    parameter: str, kind: str, x: float, base: Mapping[str, Any], part: Mapping[str, Any] | None
+) -> bool:
+    """Tell whether a point's program is the first one with the right-hand side of x.
+
+    The number of a monotone frontier cannot be told from its program.
+    """
+    if kind == MONOTONE:
+        return True
+    where = "rows" if kind == CONVEX else "auxiliaries"
+    bound = _patched(base, part)[where][parameter]["bound"]
+    if part not in (None, {where: {parameter: {"bound": {"=": bound}}}}):
+        return False
+    low, high = axes(kind, base["units"])[0](x)
+    if kind == CONVEX:
+        return Fraction(bound) == low
+    middle, off = map(Fraction, bound)
+    return middle - off <= high and low <= middle + off
 
 
 def _difference(base: Any, other: Any) -> dict[str, Any] | None:
