@@ -21,7 +21,8 @@ class Enclosure(float):
     upper: float
 
     def __new__(cls, lower: float, upper: float) -> Enclosure:
-        number = super().__new__(cls, lower + (upper - lower) / 2)
+        half = lower + (upper - lower) / 2
+        number = super().__new__(cls, lower if half != half else half)  # of [−∞, b] it is −∞
         number.lower, number.upper = lower, upper
         return number
 

@@ -6,7 +6,6 @@ solving, proving or edge cases is written in one.
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
 import re
@@ -285,13 +284,19 @@ class ChannelProblem(Problem):
 
     def with_criterion(self, name: str, new: Criterion) -> ChannelProblem:
         """Return the same problem with the criterion of that name exchanged."""
-        other = copy.copy(self)
-        for cached in ("program", "model", "least_distortion", "greatest_distortion"):
-            other.__dict__.pop(cached, None)
         criteria = self.named_criteria().items()
-        other.criteria = tuple(new if key == name else c for key, c in criteria)
-        other.parts = other._named_parts()
-        return other
+        exchanged = tuple(new if key == name else c for key, c in criteria)
+        return self._remade({**self._typed(), "criteria": exchanged})
+
+    def _retyped(self, typed: Mapping[str, Any], name: str, value: float) -> dict[str, Any]:
+        criteria = named(typed.get("criteria", ()), self.subject_to())
+        if name not in criteria:
+            return super()._retyped(typed, name, value)
+        if criteria[name].value is None or np.ndim(criteria[name].value):
+            remedy = "use the name of a constraint with one number"
+            raise InputError(name, f"{criteria[name]!r} has no single number", remedy)
+        criteria[name] = criteria[name].at(value)
+        return {"criteria": tuple(criteria.values())}
 
     # ---- CVXPY in sight ------------------------------------------------------------------
 
@@ -494,7 +499,8 @@ class ChannelProblem(Problem):
                         price += binding.sum()
             prices[name] = price + 0.0 if price.ndim else float(price) + 0.0
             if any(key in edges for key in parts):
-                prices[name] = -math.inf
+                up = any(isinstance(part, Row) and part.slope > 0 for part in parts.values())
+                prices[name] = math.inf if up else -math.inf
         for name, term in self.typed().items():
             prices[name] = sum(certificate.terms[term]) / 2
         return prices

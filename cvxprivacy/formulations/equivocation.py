@@ -42,6 +42,11 @@ __all__ = ["RateDistortionEquivocation"]
 _QUANTITIES = ("rate", "leakage", "distortion")
 
 
+def _fixed(name: str, default: Any = None) -> Any:
+    """Return an argument as it was typed: another one is another problem (``problem.at``)."""
+    return property(lambda self: self._typed().get(name, default))
+
+
 class RateDistortionEquivocation(ChannelProblem):
     """Least rate, least leakage or a weighted sum, under the bounds given.
 
@@ -107,13 +112,6 @@ class RateDistortionEquivocation(ChannelProblem):
         units: str = "bits",
         most_strategies: int = 1024,
     ) -> None:
-        self._given: dict[str, Any] = {
-            "budget": budget,
-            "minimize": minimize,
-            "max_rate": max_rate,
-            "max_leakage": max_leakage,
-            "min_equivocation": min_equivocation,
-        }
         self._weights = _weights(minimize)
         self.most = whole(most_strategies, "most_strategies", least=1)
         super().__init__(
@@ -125,12 +123,9 @@ class RateDistortionEquivocation(ChannelProblem):
             units=units,
         )
 
-    # Fixed: another number is another problem.
-    budget = property(lambda self: self._given["budget"])
-    minimize = property(lambda self: self._given["minimize"])
-    max_rate = property(lambda self: self._given["max_rate"])
-    max_leakage = property(lambda self: self._given["max_leakage"])
-    min_equivocation = property(lambda self: self._given["min_equivocation"])
+    budget, minimize = _fixed("budget"), _fixed("minimize", "rate")
+    max_rate, max_leakage = _fixed("max_rate"), _fixed("max_leakage")
+    min_equivocation = _fixed("min_equivocation")
 
     # ---- the program ---------------------------------------------------------------------
 
@@ -185,15 +180,7 @@ class RateDistortionEquivocation(ChannelProblem):
         Auxiliaries are left out, as a release may satisfy them only because it does not see Z.
         """
         kept = [c for c in self.criteria if not isinstance(c, LocalPrivacy | MaximalLeakage)]
-        return RateDistortionEquivocation(
-            self.source,
-            self.measure,
-            **self._given,
-            side_information="both",
-            encoder=self.encoder,
-            criteria=kept,
-            units=self.units,
-        )
+        return self._remade({**self._typed(), "side_information": "both", "criteria": kept})
 
     def solve_listed(self, options: Mapping[str, Any]) -> Outcome:
         """Solve the program of the strategies that are listed."""
