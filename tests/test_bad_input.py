@@ -391,7 +391,7 @@ def test_a_false_contradiction_does_not_verify():
 
 def stopped(certify):
     """Solve a narrow program with one iteration per attempt: no release is found."""
-    problem = budgeted(budget=0.2, criteria=[cpv.LeakageCap(0.0957)])
+    problem = budgeted(budget=0.2, criteria=[cpv.TCloseness(0.0957)])
     return problem.solve(method="conic", solver_options={"max_iter": 1}, certify=certify)
 
 

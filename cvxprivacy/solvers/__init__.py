@@ -206,7 +206,7 @@ def _conic(
             break
         if not anchored:
             anchored = True
-            _anchor(prover, solver, options, log)
+            _anchor(prover, solver, options, log, "auto" if polish else "conic")
             if prover.primal is None and _contradicted(prover, solver, options, verbose, log):
                 break
             if channel is not None:
@@ -263,7 +263,9 @@ def _contradicted(
     return False
 
 
-def _anchor(prover: Prover, solver: str, options: dict[str, Any], log: list[str]) -> None:
+def _anchor(
+    prover: Prover, solver: str, options: dict[str, Any], log: list[str], method: str
+) -> None:
     """Find a channel that satisfies the rows strictly, as strictly as can be."""
     from cvxprivacy.solvers.conic import ConicModel
 
@@ -289,9 +291,12 @@ def _anchor(prover: Prover, solver: str, options: dict[str, Any], log: list[str]
         if row.term.weights and not row.per_output:
             rows = {key: other for key, other in prover.program.rows.items() if key != name}
             least = solve(
-                replace(prover.program, objective=row.term, rows=rows), accuracy="high",
-                solver=solver, solver_options=options,
-            )  # fmt: skip
+                replace(prover.program, objective=row.term, rows=rows),
+                method=method,
+                solver=solver,
+                accuracy="high",
+                solver_options=options,
+            )
             log.append(f"the least {name}: {least.certificate.status}")
             if least.certificate.primal is not None and prover.offer_channel(
                 least.certificate.primal
