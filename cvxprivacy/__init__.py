@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         closed_gaussian_bound,
     )
     from cvxprivacy.frames import Coding
+    from cvxprivacy.frontiers import Frontier, Surface, Sweep, frontier, surface, sweep
     from cvxprivacy.gaussian import GaussianSource
     from cvxprivacy.microdata import (
         Audit,
@@ -99,6 +100,7 @@ _HOME = {
     "Enclosure": "solution",
     "Estimate": "estimation",
     "ForbiddenMoves": "criteria",
+    "Frontier": "frontiers",
     "GaussianEquivocation": "formulations",
     "GaussianRelease": "release",
     "GaussianSolution": "solution",
@@ -124,12 +126,15 @@ _HOME = {
     "RateDistortionEquivocation": "formulations",
     "ReverseWaterFilling": "formulations",
     "Solution": "solution",
+    "Surface": "frontiers",
+    "Sweep": "frontiers",
     "TCloseness": "criteria",
     "UnknownValueError": "errors",
     "absolute_error": "distortion",
     "audit": "microdata",
     "closed_gaussian_bound": "formulations",
     "compare": "microdata",
+    "frontier": "frontiers",
     "full_domain": "microdata",
     "hamming": "distortion",
     "hierarchy_distance": "distortion",
@@ -139,6 +144,8 @@ _HOME = {
     "price_of_determinism": "microdata",
     "recount": "readback",
     "squared_error": "distortion",
+    "surface": "frontiers",
+    "sweep": "frontiers",
     "untouched": "microdata",
 }
 _MODULES = ("datasets", "information", "one_symbol", "plotting", "reference")
@@ -162,6 +169,7 @@ __all__ = [
     "Enclosure",
     "Estimate",
     "ForbiddenMoves",
+    "Frontier",
     "GaussianEquivocation",
     "GaussianRelease",
     "GaussianSolution",
@@ -187,6 +195,8 @@ __all__ = [
     "RateDistortionEquivocation",
     "ReverseWaterFilling",
     "Solution",
+    "Surface",
+    "Sweep",
     "TCloseness",
     "UnknownValueError",
     "absolute_error",
@@ -194,6 +204,7 @@ __all__ = [
     "closed_gaussian_bound",
     "compare",
     "datasets",
+    "frontier",
     "full_domain",
     "hamming",
     "hierarchy_distance",
@@ -207,6 +218,8 @@ __all__ = [
     "recount",
     "reference",
     "squared_error",
+    "surface",
+    "sweep",
     "untouched",
 ]
 

@@ -132,9 +132,9 @@ def _per_letter(
         own = cost[observer.name] if isinstance(cost, Mapping) else cost
         here = np.where(observer.here, own, 0.0)
         share = None
-        if observer.name:
+        if observer.z is not None:
             share = np.where(observer.here, problem.law, 0.0).sum(axis=0) / problem.law.sum(axis=0)
-        whole = not observer.name and np.ndim(own) == 0
+        whole = observer.z is None and np.ndim(own) == 0
         layers = np.full((problem.n, problem.m), float(own)) if whole else here[:, :, None]
         if not whole:
             layers = np.broadcast_to(layers, (*here.shape, problem.m))
@@ -231,7 +231,8 @@ class KAnonymity(Criterion):
         for observer in problem.observers:
             own = records * observer.share
             if self.k > own:
-                those = f" with {problem.source.names[-1]} = {observer.name}" * bool(observer.name)
+                those = f" with {problem.source.names[-1]} = {observer.name}"
+                those = "" if observer.z is None else those
                 problem_ = f"{self.k:g} exceeds the {float(own):g} records{those}"
                 raise InputError("k", problem_, f"pass at most {float(own):g}", value=self.k)
             ratio = own / Fraction(self.k)
@@ -422,8 +423,7 @@ class PreserveMarginal(Criterion):
         if problem.strategies is not None:
             costs = np.eye(letters)[:, None, :].repeat(len(problem.source.x), axis=1)
             return {
-                f"{problem.measure.outputs[y]}": Term("marginal", cost=problem.per_letter(cost))
-                == bound
+                str(y): Term("marginal", cost=problem.per_letter(cost)) == bound
                 for y, (cost, bound) in enumerate(zip(costs, bounds, strict=True))
             }
         term = Term("marginal", cost=np.ones((problem.n, problem.m)))

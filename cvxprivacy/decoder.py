@@ -90,10 +90,14 @@ class Decoder:
         -------
         frame or list
         """
-        if side is not None or (not hasattr(values, "columns") and not hasattr(values, "schema")):
+        if side is not None or not _framed(values):
             if side is None:
                 raise InputError("side", "missing", "pass one z for each u")
-            return self._read(list(values), list(side))
+            pairs = [_listed(values, "values"), _listed(side, "side")]
+            if len(pairs[0]) != len(pairs[1]):
+                problem = f"{len(pairs[1])} values of z for {len(pairs[0])} of u"
+                raise InputError("side", problem, "pass one z for each u")
+            return self._read(*pairs)
         frame = narwhal(values)
         if isinstance(frame, nw.LazyFrame):
             raise InputError("values", "a lazy frame", "collect it first")
@@ -115,7 +119,10 @@ class Decoder:
             if hasattr(values, "set_axis"):  # pandas aligns by index
                 column = nw.maybe_set_index(column, index=values.index)
             made.append(column)
-        return nw.to_native(frame.drop(self.column).with_columns(*made))
+        names = [name for name in frame.columns if name not in key]
+        place = names.index(self.column)
+        order = [*names[:place], *key, *names[place + 1 :]]
+        return nw.to_native(frame.drop(self.column).with_columns(*made).select(order))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the strategies, a pandas frame with a row for each u and a column for each z."""
@@ -145,3 +152,13 @@ class Decoder:
             coding=coding,
             column=str(data["column"]),
         )
+
+
+def _listed(values: Any, argument: str) -> list[Any]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(argument, f"{values!r}", "pass a sequence")
+    return list(values)
+
+
+def _framed(values: Any) -> bool:
+    return any(hasattr(type(values), name) for name in ("columns", "column_names", "schema"))

@@ -15,7 +15,20 @@ if TYPE_CHECKING:
 __all__ = ["CertificationError", "InfeasibleError", "InputError", "UnknownValueError"]
 
 
-class InputError(ValueError):
+class _Kept:
+    """An error that comes back whole from a worker process."""
+
+    def __reduce__(self) -> Any:
+        return _again, (type(self), self.args, self.__dict__)  # type: ignore[attr-defined]
+
+
+def _again(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
+
+class InputError(_Kept, ValueError):
     """An argument that no program can be made of.
 
     Parameters
@@ -45,7 +58,7 @@ class UnknownValueError(InputError):
     """A value of a table that the channel has no row for."""
 
 
-class InfeasibleError(ValueError):
+class InfeasibleError(_Kept, ValueError):
     """No release satisfies the constraints, and ``certificate`` proves it.
 
     Attributes
@@ -71,7 +84,7 @@ class InfeasibleError(ValueError):
         self.conflict, self.extremes = list(conflict), dict(extremes or {})
 
 
-class CertificationError(RuntimeError):
+class CertificationError(_Kept, RuntimeError):
     """Nothing finite could be proved; the best bounds found are attached.
 
     Attributes

@@ -305,16 +305,19 @@ class Channel:
         )
         if self.decoder is not None:
             columns = [nw.new_series(outputs[0], drawn, backend=frame.implementation)]
-            frame = frame.drop(*groups[self.encoder.index("x")])
+            key = groups[self.encoder.index("x")]
+            order = [outputs[0] if n == key[0] else n for n in known if n not in key[1:]]
+            frame = frame.drop(*key)
         else:
             palettes = self.palettes([frame[name] for name in outputs])
             columns = [palette[drawn].alias(name) for palette, name in palettes]
         if hasattr(values, "set_axis"):  # pandas aligns by index
             columns = [nw.maybe_set_index(c, index=values.index) for c in columns]
-        done = nw.to_native(frame.with_columns(*columns))
-        if hasattr(values, "set_axis") and self.decoder is None:
-            return done.set_axis(values.columns, axis=1)
-        return done
+        framed = frame.with_columns(*columns)
+        if self.decoder is not None:
+            return nw.to_native(framed.select(order))
+        done = nw.to_native(framed)
+        return done.set_axis(values.columns, axis=1) if hasattr(values, "set_axis") else done
 
     def columns_of(self, known: Sequence[str]) -> tuple[list[Sequence[str]], list[str]]:
         """Return the groups of columns that make an input, and the columns that are released."""
@@ -341,7 +344,8 @@ class Channel:
             return groups, list(self.coding.key)
         if self.decoder.column in known:
             problem = f"a column {self.decoder.column!r} is there already"
-            raise InputError("values", problem, "rename it: that of the release is called so")
+            remedy = "rename it, or set the channel's decoder.column to another name"
+            raise InputError("values", problem, remedy)
         return groups, [self.decoder.column]
 
     def _letters(self, frame: nw.DataFrame[Any], groups: Sequence[Sequence[str]]) -> list[Any]:

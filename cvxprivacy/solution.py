@@ -21,7 +21,8 @@ class Enclosure(float):
     upper: float
 
     def __new__(cls, lower: float, upper: float) -> Enclosure:
-        number = super().__new__(cls, lower + (upper - lower) / 2)
+        half = lower + (upper - lower) / 2
+        number = super().__new__(cls, lower if half != half else half)  # of [−∞, b] it is −∞
         number.lower, number.upper = lower, upper
         return number
 
@@ -148,7 +149,8 @@ class Solution:
         lines += [(name, f"{term:.6g}") for name, term in self.terms.items()]
         for name, price in self.prices.items():
             said = f"{price:+.5g}" if np.ndim(price) == 0 else f"{len(price)} numbers"
-            lines.append((f"d optimum / d {name}", said))
+            what = "optimum" if self.status == "certified" else "best found"
+            lines.append((f"d {what} / d {name}", said))
         return lines
 
     def __str__(self) -> str:

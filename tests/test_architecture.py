@@ -42,6 +42,7 @@ LAYERS = [
     "solution",
     "criteria",
     "formulations",
+    "frontiers",
     "plotting",
     "reference",
     "microdata",

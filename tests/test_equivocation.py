@@ -343,7 +343,7 @@ def test_the_ends_of_the_curve(case):
     masses = law.sum(axis=0)
     assert least == pytest.approx((masses.sum(axis=1) * d.min(axis=1)).sum(), abs=1e-15)
     by_z = np.einsum("xz,xy->zy", masses, d)
-    guess = by_z.min(axis=1).sum() if case else by_z.sum(axis=0).min()
+    guess = by_z.sum(axis=0).min() if case is None else by_z.min(axis=1).sum()
     assert greatest == pytest.approx(guess, abs=1e-15)
     first = solved(rde(source, d, least, side_information=case))
     assert first.prices["budget"] == -math.inf

@@ -226,7 +226,7 @@ def test_script_side_information_adult(tmp_path, capsys):
     solution = result.worst["decoder"]
     table = module.released(result, solution, seed=3)
     read = module.decoded(table, solution)
-    assert list(table.columns) == ["marital-status", "sex", "U"]
+    assert list(table.columns) == ["marital-status", "U", "sex"]
     for column in ("marital-status", "sex"):
         assert (read[column] == result.frame[column]).all()
     decoder = solution.channel.decoder

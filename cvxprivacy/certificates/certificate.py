@@ -198,21 +198,28 @@ class Certificate:
         body: dict[str, Any] = {
             "schema": verify.SCHEMA,
             "software": f"cvxprivacy {_version()}",
-            "accuracy": self.accuracy,
             "table": self.table,
-            "program": self.program.to_dict(),
-            "primal": None if self.primal is None else self.primal.to_dict(),
-            "dual": None if self.dual is None else self.dual.to_dict(),
-            "claim": {
-                "status": self.status,
-                "lower": _end(self.lower),
-                "upper": _end(self.upper),
-                "terms": {k: [_end(x) for x in ends] for k, ends in self.terms.items()},
-            },
+            "program": _finite(self.program.to_dict()),
+            **self.answer(),
         }
-        body = _finite(body)
         body["sha256"] = verify.digest(body)
         return body
+
+    def answer(self) -> dict[str, Any]:
+        """Return the part of the document that is not the problem: primal, dual and claims."""
+        return _finite(
+            {
+                "accuracy": self.accuracy,
+                "primal": None if self.primal is None else self.primal.to_dict(),
+                "dual": None if self.dual is None else self.dual.to_dict(),
+                "claim": {
+                    "status": self.status,
+                    "lower": _end(self.lower),
+                    "upper": _end(self.upper),
+                    "terms": {k: [_end(x) for x in ends] for k, ends in self.terms.items()},
+                },
+            }
+        )
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write the proof, whole or not at all, readable by its owner only.

@@ -40,8 +40,8 @@ _MALFORMED = (
     *(ArithmeticError, MemoryError, RecursionError),
 )
 
-_FIELDS = {"schema", "software", "accuracy", "table"}
-_FIELDS |= {"program", "primal", "dual", "claim", "sha256"}
+FIELDS = {"schema", "software", "accuracy", "table"}
+FIELDS |= {"program", "primal", "dual", "claim", "sha256"}
 _NUMBER = re.compile(r"-?\d{1,2000}(/\d{1,2000})?")
 
 Matrix = list[list[Any]]
@@ -529,7 +529,7 @@ def disagreements(document: Mapping[str, Any]) -> list[str]:
         if document.get("sha256") != digest(document):
             found.append("sha256 does not match: the file was changed after it was written")
         proved, claim = recompute(document), document["claim"]
-        if set(document) != _FIELDS or set(claim) != {"status", "lower", "upper", "terms"}:
+        if set(document) != FIELDS or set(claim) != {"status", "lower", "upper", "terms"}:
             found.append("a field is unknown or missing")
         if claim["status"] != proved["status"]:
             found.append(f"status {claim['status']!r} is claimed, {proved['status']!r} is proved")

@@ -85,7 +85,7 @@ def audit(original: str, released: str | None, **options: Any) -> None:
     Per released combination of key values and at its worst: k-anonymity, ℓ-diversity, t-closeness,
     δ-disclosure, β-likeness, one-symbol information; on average the mutual information.
     """  # fmt: skip
-    from cvxprivacy.cli.release import columns_of, criteria_of, edges_of, pairs_of, writable
+    from cvxprivacy.cli.release import columns_named, criteria_of, edges_of, pairs_of, writable
     from cvxprivacy.cli.tables import open_table
     from cvxprivacy.files import whole_file
     from cvxprivacy.microdata import audit as audited
@@ -96,7 +96,7 @@ def audit(original: str, released: str | None, **options: Any) -> None:
     criteria = criteria_of(options["criterion"])
     tables = [open_table(path, reading) for path in (original, released) if path is not None]
     header = tables[0].header
-    sensitive, key = (columns_of(options[n], header) for n in ("sensitive", "key"))
+    sensitive, key = (columns_named(options[n], header) for n in ("sensitive", "key"))
     for role, wanted in (("--sensitive", sensitive), ("--key", key)):
         for name in wanted:
             if name not in header:

@@ -64,7 +64,7 @@ def compare(table: str, **options: Any) -> None:
 
     Nothing is released: the methods are applied, measured, and thrown away.
     """
-    from cvxprivacy.cli.release import _listed, writable
+    from cvxprivacy.cli.release import columns_named, writable
     from cvxprivacy.cli.tables import open_table
     from cvxprivacy.files import whole_file
     from cvxprivacy.microdata import compare as compared
@@ -83,7 +83,7 @@ def compare(table: str, **options: Any) -> None:
     methods: dict[str, Any] = _methods(given, seed)
     reading = reading_of(options)
     opened = open_table(table, reading)
-    sensitive, key = (_listed(options[name], opened.header) for name in ("sensitive", "key"))
+    sensitive, key = (columns_named(options[name], opened.header) for name in ("sensitive", "key"))
     frame = _frame(opened, [*sensitive, *key])
     for name, path in masked:
         if name in methods:

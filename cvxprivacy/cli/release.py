@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "apply",
-    "columns_of",
+    "columns_named",
     "criteria_of",
     "edges_of",
     "pairs_of",
@@ -150,7 +150,7 @@ def release(table: str, **options: Any) -> None:
         raise InputError("--row-id", problem_, _known(opened.header))
     if options["budget"] is None and not options["criterion"]:
         raise InputError("--budget", "neither a budget nor a criterion", "pass one of them")
-    sensitive, key = (columns_of(options[n], opened.header) for n in ("sensitive", "key"))
+    sensitive, key = (columns_named(options[n], opened.header) for n in ("sensitive", "key"))
     asked = pairs_of(options["bins"], opened.header, "--bins", "age=10 or age=0:18:65:120")
     bins = {name: edges_of(name, spec) for name, spec in asked.items()}
     with _progress(opened.size, f"reading {Path(table).name}", as_json) as read:
@@ -238,7 +238,7 @@ def apply(channel: str, table: str, **options: Any) -> None:
     given = {k: v for k, v in reading_of(options).items() if v is not None}
     opened = open_table(table, {**kept.coding.reading, **given})
     if kept.decoder is not None:
-        problem = "it releases letters u that a user decodes with Z, which no text column holds"
+        problem = "it releases letters u that a user decodes with Z, which this command cannot do"
         raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
     used = [name for group in columns_of(kept.coding, kept.encoder) for name in group]
     seed = _seed(options["seed"], options["row_id"])
@@ -336,7 +336,7 @@ def _too_many(argument: str, many: str) -> InputError:
     return InputError(argument, many, remedy)
 
 
-def columns_of(given: Sequence[str], header: Sequence[str]) -> list[str]:
+def columns_named(given: Sequence[str], header: Sequence[str]) -> list[str]:
     """Split at commas, except where a column's name has one."""
     found: list[str] = []
     for text in given:

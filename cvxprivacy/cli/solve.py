@@ -25,6 +25,7 @@ def solve(problem: str, as_json: bool) -> None:
     """
     from cvxprivacy.cli.release import solvable, writable
     from cvxprivacy.files import whole_file
+    from cvxprivacy.formulations.strategies import Relaxed
     from cvxprivacy.problemfile import read
 
     tables: list[str] = []
@@ -43,11 +44,16 @@ def solve(problem: str, as_json: bool) -> None:
     solution = found.solution()
     with ExitStack() as files:
         for name, path in targets.items():
-            written = solution.certificate if name == "certificate" else solution.channel
+            written: Any = solution.certificate if name == "certificate" else solution.channel
             if written is not None and path is not None:
                 file = files.enter_context(whole_file(path, private=True))
                 written.write(file)
                 file.flush()
+                if isinstance(written, Relaxed):  # its lower end is another program's
+                    beside = Path(path).with_suffix(".lower.json")
+                    file = files.enter_context(whole_file(beside, private=True))
+                    written.relaxation.write(file)
+                    file.flush()
     if as_json:
         channel = solution.channel
         say_json(
@@ -61,6 +67,7 @@ def solve(problem: str, as_json: bool) -> None:
                 "duals": solution.duals,
                 "channel": None if channel is None else {
                     "inputs": channel.inputs, "outputs": channel.outputs, "matrix": channel.matrix,
+                    "decoder": None if channel.decoder is None else channel.decoder.to_dict(),
                 },
                 "files": targets,
             }
@@ -69,6 +76,9 @@ def solve(problem: str, as_json: bool) -> None:
     click.echo(solution)
     for name, path in targets.items():
         click.echo(f"{path}: the {name}; it holds the law of the source, so only you can read it")
+        if name == "certificate" and isinstance(solution.certificate, Relaxed):
+            beside = Path(str(path)).with_suffix(".lower.json")
+            click.echo(f"{beside}: the proof of the lower end; the other proves the upper one")
 
 
 def _table(path: Path, *, delimiter: str | None = None, encoding: str | None = None,

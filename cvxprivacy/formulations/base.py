@@ -6,9 +6,9 @@ solving, proving or edge cases is written in one.
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -284,13 +284,19 @@ class ChannelProblem(Problem):
 
     def with_criterion(self, name: str, new: Criterion) -> ChannelProblem:
         """Return the same problem with the criterion of that name exchanged."""
-        other = copy.copy(self)
-        for cached in ("program", "model"):
-            other.__dict__.pop(cached, None)
         criteria = self.named_criteria().items()
-        other.criteria = tuple(new if key == name else c for key, c in criteria)
-        other.parts = other._named_parts()
-        return other
+        exchanged = tuple(new if key == name else c for key, c in criteria)
+        return self._remade({**self._typed(), "criteria": exchanged})
+
+    def _retyped(self, typed: Mapping[str, Any], name: str, value: float) -> dict[str, Any]:
+        criteria = named(typed.get("criteria", ()), self.subject_to())
+        if name not in criteria:
+            return super()._retyped(typed, name, value)
+        if criteria[name].value is None or np.ndim(criteria[name].value):
+            remedy = "use the name of a constraint with one number"
+            raise InputError(name, f"{criteria[name]!r} has no single number", remedy)
+        criteria[name] = criteria[name].at(value)
+        return {"criteria": tuple(criteria.values())}
 
     # ---- CVXPY in sight ------------------------------------------------------------------
 
@@ -304,12 +310,18 @@ class ChannelProblem(Problem):
     def latex(self) -> str:
         """The program in LaTeX, without delimiters."""
         rows = [rf"\min_{{{self._over}}} \quad & {self.objective().latex} \\"]
-        said = [*self._stated(tex), *(criterion.latex for criterion in self.criteria)]
+        said = [*self._stated(tex), *(self._held(c.latex) for c in self.criteria)]
         for i, line in enumerate(said):
             lead = "" if i else r"\text{s.t.}"
             rows.append(rf"{lead} \quad & {line} \\")
         rows[-1] = rows[-1].removesuffix(r" \\")
         return "\n".join([r"\begin{aligned}", *rows, r"\end{aligned}"])
+
+    def _held(self, latex: str) -> str:
+        """Return a criterion as it is for one who holds what the user holds."""
+        if self.side_information is None or not ("W" in latex or "record" in latex):
+            return latex
+        return latex.replace(r"\hat X", self.held).replace(r"\hat x", self.held.lower())
 
     @property
     def _over(self) -> str:
@@ -353,9 +365,10 @@ class ChannelProblem(Problem):
             text += f"  s.t.  {', '.join(said)}"
         plainly = self.seen == "x" and self.strategies is None
         text += "" if plainly else f"  over {self._over}"
+        text = re.sub(r"\\text\{([^}]*)\}", r"\1", text)
         for latex, letter in plain.items():
             text = text.replace(latex, letter)
-        return text
+        return re.sub(r"_\{([^}]*)\}", r"[\1]", text)
 
     def _sizes(self) -> str:
         sizes = {"W": len(self.source.w), "X": len(self.source.x)}
@@ -486,7 +499,8 @@ class ChannelProblem(Problem):
                         price += binding.sum()
             prices[name] = price + 0.0 if price.ndim else float(price) + 0.0
             if any(key in edges for key in parts):
-                prices[name] = -math.inf
+                up = any(isinstance(part, Row) and part.slope > 0 for part in parts.values())
+                prices[name] = math.inf if up else -math.inf
         for name, term in self.typed().items():
             prices[name] = sum(certificate.terms[term]) / 2
         return prices
@@ -535,5 +549,7 @@ class ChannelProblem(Problem):
         if self.strategies is None:
             return None
         letters, z = self.measure.outputs, self.source.z or []
-        table = [[letters[i] for i in rule] for rule in self.strategies.tolist()]
+        met = [observer.z for observer in self.observers]
+        places = [i if i in met else met[0] for i in range(len(z))]  # z without mass: as another
+        table = [[letters[rule[place]] for place in places] for rule in self.strategies.tolist()]
         return Decoder(table, side=z, coding=self.source.coding)

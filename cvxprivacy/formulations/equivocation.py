@@ -42,6 +42,11 @@ __all__ = ["RateDistortionEquivocation"]
 _QUANTITIES = ("rate", "leakage", "distortion")
 
 
+def _fixed(name: str, default: Any = None) -> Any:
+    """Return an argument as it was typed: another one is another problem (``problem.at``)."""
+    return property(lambda self: self._typed().get(name, default))
+
+
 class RateDistortionEquivocation(ChannelProblem):
     """Least rate, least leakage or a weighted sum, under the bounds given.
 
@@ -70,8 +75,9 @@ class RateDistortionEquivocation(ChannelProblem):
     units : {"bits", "nats"}
     most_strategies : int
         With Z at the user alone, up to so many strategies are all listed, and the optimum is
-        exact.  Where there are more, good ones are generated: the release is then one of them,
-        and the lower end that of Theorem 3.
+        exact.  Where there are more, good ones are generated while the problem is solved, which
+        then has these outputs: the release is of them, and the lower end that of Theorem 3.
+        Rates, leakages and distortions guide the search, criteria per letter do not.
 
     Raises
     ------
@@ -106,9 +112,7 @@ class RateDistortionEquivocation(ChannelProblem):
         units: str = "bits",
         most_strategies: int = 1024,
     ) -> None:
-        self.minimize = _weights(minimize)
-        self.budget, self.max_leakage = budget, max_leakage
-        self.max_rate, self.min_equivocation = max_rate, min_equivocation
+        self._weights = _weights(minimize)
         self.most = whole(most_strategies, "most_strategies", least=1)
         super().__init__(
             source,
@@ -119,11 +123,15 @@ class RateDistortionEquivocation(ChannelProblem):
             units=units,
         )
 
+    budget, minimize = _fixed("budget"), _fixed("minimize", "rate")
+    max_rate, max_leakage = _fixed("max_rate"), _fixed("max_leakage")
+    min_equivocation = _fixed("min_equivocation")
+
     # ---- the program ---------------------------------------------------------------------
 
     def objective(self) -> Term:
         terms = self.terms()
-        weighed = [w * terms[name] if w != 1 else terms[name] for name, w in self.minimize.items()]
+        weighed = [w * terms[name] if w != 1 else terms[name] for name, w in self._weights.items()]
         return Minimize(sum(weighed[1:], weighed[0]))
 
     def subject_to(self) -> Mapping[str, Row]:
@@ -165,26 +173,14 @@ class RateDistortionEquivocation(ChannelProblem):
         self.strategies = rules
         self.parts = self._named_parts()
 
-    @cached_property
+    @property
     def informed(self) -> RateDistortionEquivocation:
         """The problem with Z at the encoder too: its optimum is no greater (Theorem 3).
 
         Auxiliaries are left out, as a release may satisfy them only because it does not see Z.
         """
         kept = [c for c in self.criteria if not isinstance(c, LocalPrivacy | MaximalLeakage)]
-        return RateDistortionEquivocation(
-            self.source,
-            self.measure,
-            self.budget,
-            minimize=self.minimize,
-            max_rate=self.max_rate,
-            max_leakage=self.max_leakage,
-            min_equivocation=self.min_equivocation,
-            side_information="both",
-            encoder=self.encoder,
-            criteria=kept,
-            units=self.units,
-        )
+        return self._remade({**self._typed(), "side_information": "both", "criteria": kept})
 
     def solve_listed(self, options: Mapping[str, Any]) -> Outcome:
         """Solve the program of the strategies that are listed."""
@@ -212,6 +208,7 @@ class RateDistortionEquivocation(ChannelProblem):
         """I(W_j; X̂), or I(W_j; X̂, Z), for some hidden attributes; for all if none is named."""
         if not hidden:
             return replace(self.risk, name="leakage")
+        self._part(hidden)
         part = f"W[{', '.join(hidden)}]"
         latex = self.risk.latex.replace("I(W;", rf"I(\text{{{', '.join(hidden)}}};")
         return Term(f"leakage of {', '.join(hidden)}", self.told(part), latex=latex)
@@ -262,15 +259,17 @@ class RateDistortionEquivocation(ChannelProblem):
         return np.array([numbers[letter] for letter in letters])
 
     def typed(self) -> Mapping[str, str]:
-        many = len(self.minimize) > 1
-        return {f"minimize[{name}]": name for name in self.minimize} if many else {}
+        typed = self._weights if isinstance(self.minimize, Mapping) else ()
+        return {f"minimize[{name}]": name for name in typed}
 
 
 def _weights(minimize: str | Mapping[str, float]) -> dict[str, float]:
+    remedy = f"use {', '.join(_QUANTITIES)}, or a mapping of them to weights"
+    if not isinstance(minimize, str | Mapping):
+        raise InputError("minimize", f"{minimize!r}", remedy)
     given = minimize if isinstance(minimize, Mapping) else {minimize: 1.0}
     for name in given:
         if name not in _QUANTITIES:
-            remedy = f"use {', '.join(_QUANTITIES)}, or a mapping of them to weights"
             raise InputError("minimize", f"{name!r}", remedy, value=name)
     weights = {name: number(w, "minimize", where=name) for name, w in given.items()}
     if not any(weights.values()):
@@ -288,7 +287,8 @@ def _bounds(given: Any, argument: str) -> dict[tuple[str, ...], float]:
         raise InputError(argument, "no bound", "pass a number, or one per attribute")
     found = {}
     for key, value in given.items():
-        names = tuple(map(str, key)) if isinstance(key, tuple) else tuple(str(key).split(", "))
+        said = map(str, key) if isinstance(key, tuple) else str(key).split(", ")
+        names = tuple(dict.fromkeys(said))
         found[names] = number(value, argument, where=", ".join(names))
     return found
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
@@ -22,6 +24,49 @@ class Problem:
 
     units: str
     model: Any  # of the solver, kept once it is built
+    _given: tuple[tuple[Any, ...], dict[str, Any]]  # a problem is what it was made of
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        self = super().__new__(cls)
+        self._given = given, named
+        return self
+
+    def at(self, **numbers: float) -> Self:
+        """Return the same problem with other numbers typed.
+
+        Parameters
+        ----------
+        **numbers : float
+            By the names of their constraints: ``problem.at(budget=0.2, leakage_cap=0.1)``.
+
+        Raises
+        ------
+        InputError
+            If the problem has no such number, or refuses the value.
+        """
+        typed = self._typed()
+        for name, value in numbers.items():
+            typed = {**typed, **self._retyped(typed, name, value)}
+        return self._remade(typed)
+
+    def _typed(self) -> dict[str, Any]:
+        """Return the arguments that the problem was made of, by name."""
+        given, named = self._given
+        return inspect.signature(type(self)).bind(*given, **named).arguments
+
+    def _remade(self, typed: Mapping[str, Any]) -> Self:
+        bound = inspect.BoundArguments(inspect.signature(type(self)), dict(typed))  # type: ignore[arg-type]
+        return type(self)(*bound.args, **bound.kwargs)
+
+    def _retyped(self, typed: Mapping[str, Any], name: str, value: float) -> dict[str, Any]:
+        """Return the argument in which a number stands, with another number."""
+        if name in inspect.signature(type(self)).parameters:
+            return {name: value}
+        part = re.fullmatch(r"(\w+)\[(.+)\]", name)
+        if part and isinstance(typed.get(part[1]), Mapping) and part[2] in typed[part[1]]:
+            return {part[1]: {**typed[part[1]], part[2]: value}}
+        problem = f"a {type(self).__name__} has no number of this name"
+        raise InputError(name, problem, "use the name of one of its constraints")
 
     @property
     def problem(self) -> cp.Problem:

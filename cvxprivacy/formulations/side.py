@@ -24,9 +24,9 @@ class Observer:
     Attributes
     ----------
     name : str
-        The value of Z; empty without side information.
-    z : int
-        Its number among the source's.
+        The value of Z, in print.
+    z : int or None
+        Its number among the source's; None for everybody.
     here : ndarray of bool, shape (L, n)
         The atoms with it.
     share : Fraction
@@ -34,13 +34,13 @@ class Observer:
     """
 
     name: str
-    z: int
+    z: int | None
     here: np.ndarray
     share: Fraction
 
     def view(self, kind: str) -> str:
         """Return the name of the view of W or S that this observer has."""
-        return f"{kind}|{self.name}" if self.name else kind
+        return kind if self.z is None else f"{kind}|{self.name}"
 
 
 def checked(source: DiscreteSource, side_information: str | None) -> None:
@@ -56,7 +56,7 @@ def checked(source: DiscreteSource, side_information: str | None) -> None:
 def observers(source: DiscreteSource, atoms: Atoms, side_information: str | None) -> list[Observer]:
     """Return everybody, or one observer for each z that has mass."""
     if side_information is None or source.z is None:
-        return [Observer("", 0, np.ones(atoms.law.shape, bool), Fraction(1))]
+        return [Observer("", None, np.ones(atoms.law.shape, bool), Fraction(1))]
     masses = [sum(map(Fraction, layer.ravel().tolist())) for layer in np.moveaxis(source.law, 2, 0)]
     return [
         Observer(name, z, atoms.z_of == z, Fraction(mass, sum(masses)))
@@ -77,5 +77,5 @@ def all_strategies(
         return None
     found = np.zeros((letters ** len(who), size), dtype=np.int64)
     rules: Any = list(itertools.product(range(letters), repeat=len(who)))
-    found[:, [observer.z for observer in who]] = rules
+    found[:, [observer.z or 0 for observer in who]] = rules
     return found

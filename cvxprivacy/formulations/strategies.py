@@ -8,7 +8,9 @@ No solve of a cut list says anything from below, nor that nothing is feasible.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +78,11 @@ class Relaxed(Certificate):
         claims.table = self.table
         return claims.document()
 
+    def to_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write two proofs: of the upper end, and beside it, as ``….lower.json``, of the lower."""
+        self.relaxation.to_json(Path(path).with_suffix(".lower.json"))
+        return super().to_json(path)
+
     def verify(self) -> bool:
         return super().verify() and self.relaxation.verify()
 
@@ -96,20 +103,25 @@ def generated(problem: RateDistortionEquivocation, options: Mapping[str, Any]) -
     """Solve with Z at the encoder too, then add strategies while they lower the optimum."""
     informed = problem.informed
     relaxation = informed.solve(**{**options, "certify": False}).certificate
-    _extend(problem, _coupled(problem, relaxation))
-    log, before = [f"with Z at the encoder too: {relaxation!r}"], math.inf
+    _extend(problem, _coupled(problem, informed, relaxation))
+    log = [f"with Z at the encoder too: {relaxation!r}"]
+    best: tuple[float, np.ndarray | None, Outcome | None] = math.inf, problem.strategies, None
     for _ in range(_ROUNDS):
         outcome = problem.solve_listed(options)
         log += [f"{problem.m} strategies: {outcome.certificate!r}", *outcome.log]
-        gained = before - outcome.certificate.upper
-        before = outcome.certificate.upper
-        if not gained > 1e-7 * problem.program.scale:
-            break
-        new = _better(problem, outcome.certificate)
-        if not len(new):
+        upper = outcome.certificate.upper
+        gained = best[0] - upper
+        if best[2] is None or gained > 0:
+            best = upper, problem.strategies, outcome
+        new = _better(problem, informed, outcome.certificate)
+        if not len(new) or not gained > 1e-7 * problem.program.scale:
             break
         _extend(problem, new)
-    return Outcome(Relaxed(outcome.certificate, relaxation), log, outcome.edges)
+    _, strategies, last = best
+    assert strategies is not None
+    assert last is not None
+    problem.listed(strategies)
+    return Outcome(Relaxed(last.certificate, relaxation), log, last.edges)
 
 
 def _extend(problem: RateDistortionEquivocation, rules: np.ndarray) -> None:
@@ -117,23 +129,29 @@ def _extend(problem: RateDistortionEquivocation, rules: np.ndarray) -> None:
     problem.listed(np.unique(np.vstack([problem.strategies, rules]), axis=0))
 
 
-def _places(problem: RateDistortionEquivocation) -> np.ndarray:
+def _places(
+    problem: RateDistortionEquivocation, informed: RateDistortionEquivocation
+) -> np.ndarray:
     """Return the number of (s, z) among the informed encoder's letters, −1 where it has no mass."""
     size = len(problem.source.z or ())
     places = np.full((problem.n, size), -1)
-    where = {letter: i for i, letter in enumerate(problem.informed.alive.tolist())}
+    where = {letter: i for i, letter in enumerate(informed.alive.tolist())}
     for s, letter in enumerate(problem.alive.tolist()):
         for z in range(size):
             places[s, z] = where.get(letter * size + z, -1)
     return places
 
 
-def _coupled(problem: RateDistortionEquivocation, relaxation: Certificate) -> np.ndarray:
+def _coupled(
+    problem: RateDistortionEquivocation,
+    informed: RateDistortionEquivocation,
+    relaxation: Certificate,
+) -> np.ndarray:
     """Return the strategies by which an encoder without Z releases what one with Z would.
 
     For each s, x̂ = t(z) at one quantile of p(x̂ | s, z) for all z: the law of x̂ is the same.
     """
-    places = _places(problem)
+    places = _places(problem, informed)
     found = [np.zeros((0, places.shape[1]), dtype=np.int64)]
     for at in places if relaxation.primal is not None else ():
         met = at >= 0
@@ -148,27 +166,31 @@ def _coupled(problem: RateDistortionEquivocation, relaxation: Certificate) -> np
     return np.vstack(found)
 
 
-def _better(problem: RateDistortionEquivocation, certificate: Certificate) -> np.ndarray:
+def _better(
+    problem: RateDistortionEquivocation,
+    informed: RateDistortionEquivocation,
+    certificate: Certificate,
+) -> np.ndarray:
     """Return strategies with which some law of s given u costs less than the multipliers allow.
 
     By turns the best guess of x̂ for each z, given the law, and a mirror step of the law.
     """
     program, dual = problem.program, certificate.dual
-    informed = problem.informed.program
+    known = informed.program
     if dual is None or not dual.objective or certificate.primal is None:
         return np.zeros((0, 0), dtype=np.int64)
     g, _ = program.minorant(dual)
     nu = program.least(g)[1] / program.mass
-    single = [k for k, row in program.rows.items() if not row.per_output and k in informed.rows]
+    single = [k for k, row in program.rows.items() if not row.per_output and k in known.rows]
     prices = {name: float(np.asarray(dual.multipliers[name])) for name in single}
     omega = {view: float(w.min()) for view, w in program.objective.columns(program.m).items()}
-    cost = informed.cost(informed.objective)
+    cost = known.cost(known.objective)
     for name, price in prices.items():
-        cost = cost + price * informed.cost(informed.rows[name].term)
+        cost = cost + price * known.cost(known.rows[name].term)
         for view, weight in program.rows[name].term.columns(program.m).items():
             omega[view] = omega.get(view, 0.0) + price * float(weight.min())
-    places = _places(problem)
-    table = np.where((places >= 0)[:, :, None], (informed.mass[:, None] * cost)[places], 0.0)
+    places = _places(problem, informed)
+    table = np.where((places >= 0)[:, :, None], (known.mass[:, None] * cost)[places], 0.0)
     table = table / program.mass[:, None, None]  # c(s, z, x̂) per unit of Q(s, u)
     seen = {
         view: (program.view_matrix(view).toarray() / program.mass, program.reference(view))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "Outcome", "attempts", "checked", "solve", "solve_gaussian"]
 
+_CHEAP = 5e5  # size of a program whose central path is followed for a better gap than was asked
 METHODS = ("auto", "conic", "structured")
 
 _TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
@@ -219,7 +220,9 @@ def _polish(prover: Prover, channel: FloatArray | None, log: list[str]) -> bool:
     """Follow the central path from the best ends; True if what it finds certifies."""
     program, dual = prover.program, prover.dual
     start = channel if prover.primal is None else prover.primal.matrix
-    goal = min(prover.tolerance, 1e-7 * program.scale)
+    goal = prover.tolerance
+    if program.n**2 * program.m <= _CHEAP:  # milliseconds
+        goal = min(goal, 1e-7 * program.scale)
     if start is None or dual is None or not dual.objective or not interior.fits(program):
         return False
     before = prover.upper - prover.lower

@@ -250,8 +250,8 @@ class ConicModel:
             psi = -v / np.abs(u) - 1.0
         psi = np.where(np.isfinite(psi), np.clip(psi, -1e4, 1e4), 0.0)
         scores[self._labels[view]] = psi
+        scores[self.program.view_matrix(view).sum(axis=1) == 0] = -1e9  # never seen: r = 0
         scores -= scores.max(axis=0)
-        scores[self.program.view_matrix(view).sum(axis=1) == 0] = -1e3  # never seen: r = 0
         scores -= np.log(self.program.reference(view) @ np.exp(scores))
         return np.logaddexp(np.log1p(-_GUARD) + scores, np.log(_GUARD))
 

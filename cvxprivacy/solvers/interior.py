@@ -27,11 +27,9 @@ from cvxprivacy.programs.channel import FloatArray, silent
 __all__ = ["fits", "follow"]
 
 _STEPS = 100
-_OFFERED, _LAST = (
-    1e-8,
-    1e-12,
-)  # μ of the first point that is proposed, and of the last, in the unit of the objective
-_LARGEST = 2e7  # numbers in the borders of all blocks
+_OFFERED = 1e-8  # μ of the first point that is proposed, in the unit of the objective
+_LAST = 1e-12  # … and of the last
+_LARGEST = 2e6  # numbers in the borders of all blocks
 
 
 def fits(program: ChannelProgram) -> bool:
@@ -219,7 +217,8 @@ class _Path:
         scale = np.sqrt(np.maximum(np.diag(system), 1e-300))
         wanted = (schur[:, -1] - np.concatenate(rest)) / scale
         system = system / scale[:, None] / scale
-        if not (np.isfinite(system).all() and np.isfinite(wanted).all()):
+        good = np.isfinite(system).all() and np.isfinite(wanted).all()
+        if not (good and (np.diag(schur[:, :-1]) > 0).all()):
             raise np.linalg.LinAlgError("no direction")  # on which LAPACK need not return
         duals = np.linalg.lstsq(system, wanted, rcond=1e-15)[0] / scale
         dq = (solved[:, :, -1] - solved[:, :, :-1] @ duals).T

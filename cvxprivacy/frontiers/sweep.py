@@ -1,0 +1,268 @@
+"""One frontier, or one for each of many problems: refined together, on the same workers."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.certificates.certificate import Ends
+from cvxprivacy.checks import number, whole
+from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.frontiers.explore import explore
+from cvxprivacy.frontiers.family import Family
+from cvxprivacy.frontiers.frontier import Frontier
+from cvxprivacy.frontiers.refine import Refinement
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["Sweep", "frontier", "sweep"]
+
+Between = tuple[float | None, float | None]
+
+
+class Sweep(Mapping[Hashable, Frontier]):
+    """Frontiers by the labels of their problems.
+
+    Attributes
+    ----------
+    band : float
+        The widest of their bands.
+    complete : bool
+        Whether each has the band that was asked.
+    """
+
+    def __init__(self, frontiers: Mapping[Hashable, Frontier]) -> None:
+        self._frontiers = dict(frontiers)
+
+    def __getitem__(self, label: Hashable) -> Frontier:
+        return self._frontiers[label]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._frontiers)
+
+    def __len__(self) -> int:
+        return len(self._frontiers)
+
+    @property
+    def band(self) -> float:
+        return max(found.band for found in self.values())
+
+    @property
+    def complete(self) -> bool:
+        return all(found.complete for found in self.values())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all points as one pandas frame, the label in its first column."""
+        import pandas as pd
+
+        frames = []
+        for label, found in self.items():
+            frame = found.to_frame()
+            frame.insert(0, "problem", [label] * len(frame))
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def plot(self, ax: Axes | None = None, *, per: tuple[float, float] = (1.0, 1.0)) -> Axes:
+        """Draw the frontiers on one pair of axes."""
+        for label, found in self.items():
+            ax = found.plot(ax, per=per, label=str(label))
+        assert ax is not None
+        ax.legend()
+        return ax
+
+    def __repr__(self) -> str:
+        return f"Sweep({len(self)} frontiers, band {self.band:.2e})"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{label}: {found}" for label, found in self.items())
+
+
+def frontier(
+    problem: Problem,
+    parameter: str = "budget",
+    *,
+    between: Between | None = None,
+    tol: float | None = None,
+    points: Sequence[float] | None = None,
+    n_jobs: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | Callable[[str], None] = False,
+    accuracy: str = "default",
+    max_solves: int = 1000,
+) -> Frontier:
+    """Enclose an optimum as a function of one of its numbers, everywhere.
+
+    A stretch between two solved points is split, where their lines meet, until what is achieved
+    and what is proved are within ``tol`` of each other; the number of points grows as 1/√tol (as
+    1/tol where the optimum is only monotone).
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own value of the parameter does not matter.
+    parameter : str
+        The name of a constraint: ``"budget"``, ``"max_rate"``, a criterion such as
+        ``"leakage_cap"``, ``"maximal_leakage"`` or ``"t_closeness"``.
+    between : (float, float), optional
+        The stretch; None for an end that is to be found: the least number that is feasible, and
+        the least from which on the constraint costs nothing.
+    tol : float, optional
+        Band to reach, in the unit of the optimum; by default a thousandth of a nat, or of the
+        span of the distortion that is minimised.
+    points : sequence of float, optional
+        Numbers to solve at, in any case; without ``tol`` only these.
+    n_jobs : int, optional
+        Workers, as joblib counts them (−1: all cores).  None is 1, or what
+        ``joblib.parallel_config`` says, whose backend is used: Dask and Ray serve clusters.
+    checkpoint : path, optional
+        Each solved point is appended to this file as it comes; if the file is there, its points
+        are not solved again.  It holds the joint law: it is readable by its owner only.
+    progress : bool or callable
+        Write a line to standard error after each solve, or hand it to a function.
+    accuracy : {"default", "high"}
+    max_solves : int
+        After so many the frontier is returned as it is, with a warning.
+
+    Returns
+    -------
+    Frontier
+        Also after an interrupt (Ctrl-C), with what is proved so far.
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing is feasible.
+    InputError
+        For a parameter that cannot move, or a checkpoint of another problem.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+    >>> curve = cpv.frontier(problem, tol=1e-3)
+    >>> curve.band <= 1e-3, round(curve.inner(0.2), 3)
+    (True, 0.096)
+    """
+    search = _begun(problem, parameter, between, tol, points, accuracy, max_solves)
+    done = explore([search], n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
+    return _ended(search, done)
+
+
+def sweep(
+    problems: Mapping[Hashable, Problem],
+    parameter: str = "budget",
+    *,
+    between: Between | None = None,
+    tol: float | None = None,
+    points: Sequence[float] | None = None,
+    n_jobs: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | Callable[[str], None] = False,
+    accuracy: str = "default",
+    max_solves: int = 1000,
+) -> Sweep:
+    """Enclose the frontiers of several problems: one for each hospital, or for each criterion.
+
+    Every round solves what all of them want, on the same workers, with one checkpoint.
+
+    Parameters
+    ----------
+    problems : mapping of label to Problem
+    parameter, between, tol, points, n_jobs, checkpoint, progress, accuracy, max_solves
+        As of :func:`frontier`, for each problem.
+
+    Returns
+    -------
+    Sweep
+        A mapping of label to Frontier.
+    """
+    if not isinstance(problems, Mapping) or not problems:
+        remedy = "pass a mapping of label to problem, such as {'A': ..., 'B': ...}"
+        raise InputError("problems", f"{problems!r}", remedy)
+    searches = [
+        _begun(problem, parameter, between, tol, points, accuracy, max_solves)
+        for problem in problems.values()
+    ]
+    done = explore(searches, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
+    found = {}
+    for label, search in zip(problems, searches, strict=True):
+        try:
+            found[label] = _ended(search, done, f"of {label!r} ")
+        except InfeasibleError as error:
+            error.add_note(f"in the problem {label!r}")
+            raise
+    return Sweep(found)
+
+
+def _begun(
+    problem: Problem,
+    parameter: str,
+    between: Between | None,
+    tol: float | None,
+    points: Sequence[float] | None,
+    accuracy: str,
+    max_solves: int,
+) -> Refinement:
+    """Return the search for a frontier, its arguments checked."""
+    family = Family(problem, parameter, accuracy)
+    try:
+        low, high = (None, None) if between is None else between
+    except (TypeError, ValueError):
+        remedy = "pass (lo, hi), None for a closed end"
+        raise InputError("between", f"{between!r}", remedy, value=between) from None
+    low, high = (None if x is None else _numbers([x], family, "between")[0] for x in (low, high))
+    if low is not None and high is not None and not low < high:
+        raise InputError("between", f"{between!r}", "pass lo < hi", value=between)
+    if tol is not None:
+        tol = number(tol, "tol", zero=False)
+    elif points is None:
+        tol = 1e-3 * Ends(family.problem.program).proof.scale()
+    return Refinement(
+        family,
+        between=(low, high),
+        points=[] if points is None else _numbers(points, family, "points"),
+        tol=tol,
+        max_solves=whole(max_solves, "max_solves", least=1),
+    )
+
+
+def _numbers(values: Sequence[Any], family: Family, argument: str) -> list[float]:
+    """Return numbers at which the problem can be stated, in order."""
+    found = []
+    for i, value in enumerate(values):
+        try:
+            x = float(value)
+        except (TypeError, ValueError, OverflowError):
+            x = math.nan
+        if not math.isfinite(x):
+            raise InputError(argument, f"{value!r}", "pass finite numbers", where=i, value=value)
+        family.at(x)  # refuses what cannot be typed
+        found.append(x)
+    if not found:
+        raise InputError(argument, "no number", "pass at least one")
+    return sorted(set(found))
+
+
+def _ended(search: Refinement, done: bool, whose: str = "") -> Frontier:
+    """Return the frontier that a search has found; say so if it is not what was asked."""
+    found = Frontier.of(search)
+    if done and search.knots and search.curve.stretch() is None:
+        loosest = min(search.knots) if search.worker.falling else max(search.knots)
+        if search.shut(loosest):
+            search.worker.at(loosest).solve()  # says why nothing is feasible
+    if not search.complete:
+        why = "interrupted"
+        if done:
+            why = f"stopped after {search.solves} solves"
+            why += "" if search.open() else ", with no stretch left to split"
+        asked = "" if search.tol is None else f", asked was {search.tol:.2g}"
+        message = f"{why}: the band {whose}is {found.band:.2e}{asked}"
+        warnings.warn(message, stacklevel=3)
+    return found
