@@ -56,6 +56,7 @@ __all__ = [
     "PreserveMarginal",
     "PreserveMean",
     "TCloseness",
+    "criteria_listed",
 ]
 
 
@@ -543,6 +544,20 @@ class Linear(Criterion):
             label = f"{name}[{i}]" if many else name
             rows.append(Linear(matrix, bound, name=label, sense=sense))
         return rows
+
+
+def criteria_listed(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
+    """Return criteria as a tuple; what is no list of them is refused."""
+    try:
+        found = tuple(criteria)
+    except TypeError:
+        problem, remedy = f"{criteria!r} is no list", f"pass a list of criteria: [{criteria!r}]"
+        raise InputError("criteria", problem, remedy) from None
+    for i, criterion in enumerate(found):
+        if not isinstance(criterion, Criterion):
+            remedy = "pass criteria such as TCloseness(0.5)"
+            raise InputError("criteria", f"{criterion!r} is no criterion", remedy, where=i)
+    return found
 
 
 def named(criteria: Sequence[Criterion], taken: Mapping[str, Any]) -> dict[str, Criterion]:

@@ -12,7 +12,7 @@ under t-closeness, I1(x̃) ≤ t = 0.55 bits, and ℓ-diversity, I2(x̃) ≤ H(W
 
 Here A1* is found exactly, by dynamic programming over the cut points; the hierarchies of Table 4
 are searched whole; and the same criteria are met by the optimal randomisation, with a proof, which
-says what it costs that a grouping is deterministic.
+says what intervals cost, and so at most what it costs that a grouping is deterministic.
 
 Learn: the conditions on the average hold in all three figures and decide nothing; an interval
 grouping has an exact optimum; and a randomised release needs less distortion for the same promise.
@@ -159,7 +159,7 @@ def report(result: Study) -> str:
         "paper: Table 5 and Fig. 4, A1*: a heuristic search, I(X̃; W) = 0.34, loss ≈ 55 %, both "
         "criteria hold",
         *said(best),
-        f"       the best four intervals, exactly: {shown}; the best of any number, "
+        f"       the best four intervals: {shown}; the best of any number, "
         f"{len(result.any_number.outputs)}: {result.any_number.information:.4f}",
         f"why:   0.34 cannot be: even ungeneralised, I(age; W) is {age.information():.4f}, and "
         "under both criteria no grouping of age",
@@ -177,10 +177,10 @@ def report(result: Study) -> str:
         "",
         "paper: conditions per group make optimisation hard (§5)",
         "here:  least E |age − released age| under both criteria, in years:",
-        f"       best intervals {price.deterministic.distortion:.4f} (exact, "
+        f"       best intervals {price.deterministic.distortion:.4f} ("
         f"{len(price.deterministic.outputs)} groups); best randomisation in "
         f"[{price.randomised.lower:.4f}, {price.randomised.upper:.4f}]",
-        f"       ({price.randomised.status}): determinism adds {float(price.gap):.4f} years, "
+        f"       ({price.randomised.status}): intervals add {float(price.gap):.4f} years, "
         f"{float(price.gap) / price.deterministic.distortion:.0%} of the whole",
         "why:   on a randomised release the conditions are convex; a grouping is a special one",
     ]  # fmt: skip
@@ -196,7 +196,7 @@ def draw(result: Study, path: Path) -> None:
     titles = {
         "A2": "Fig. 2: A2, two groups",
         "A1": "Fig. 3: A1, four groups of 25 years",
-        "A1*": "Fig. 4: A1*, the best four intervals (exact)",
+        "A1*": "Fig. 4: A1*, the best four intervals",
     }
     for row, (name, audit) in zip(rows, result.audits.items(), strict=True):
         audit.draw(row)

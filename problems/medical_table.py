@@ -8,7 +8,8 @@ protected by a promise made beforehand,
     minimise    E |X − X̂|                                            over p(x̂ | x)
     subject to  I1(x̂) = Σ_w p(w|x̂) log2 p(w|x̂)/p(w) ≤ t  for every x̂          (t-closeness)
 
-once by the best grouping of heights into intervals (exact, by dynamic programming over the cuts),
+once by the best intervals of heights that keep it each by itself (by dynamic programming over the
+cuts),
 once by the best randomisation (certified).
 
 Learn: how to audit a table; that measures disagree about who is at risk; that an average says
@@ -94,7 +95,7 @@ def report(result: Study) -> str:
     channel = chosen.randomised.channel
     for x, row in zip(channel.inputs, channel.matrix, strict=True):
         lines.append(f"    {x}  " + "  ".join(f"{p:.3f}" for p in row))
-    lines += ["", "      t   best intervals   best randomisation   determinism adds"]
+    lines += ["", "      t   best intervals   best randomisation      intervals add"]
     for t, price in result.prices.items():
         lines.append(
             f"  {t:>6g}   {price.deterministic.distortion:>11.4f} cm   "
@@ -108,7 +109,7 @@ def _moves(result: Study) -> list[tuple[str, str]]:
 
 
 def draw(result: Study, path: Path) -> None:
-    """Draw the audit, the optimal randomisation, and what determinism costs."""
+    """Draw the audit, the optimal randomisation, and what intervals cost."""
     import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(12, 9), layout="constrained")
@@ -120,7 +121,7 @@ def draw(result: Study, path: Path) -> None:
     t = np.array(list(result.prices))
     fixed = [price.deterministic.distortion for price in result.prices.values()]
     free = [price.randomised.value for price in result.prices.values()]
-    right.plot(t, fixed, "s", color="black", mfc="none", label="best intervals (exact)")
+    right.plot(t, fixed, "s", color="black", mfc="none", label="best intervals")
     right.plot(t, free, "o-", color="#0072B2", label="best randomisation (certified)")
     right.set(xlabel="t: no letter tells more   [bits]", ylabel="E |X − X̂|   [cm]", ylim=(0, None))
     right.set_title("what the promise costs", fontsize=11)
