@@ -166,6 +166,14 @@ def test_what_is_no_hierarchy():
         "levels are": lambda: cpv.Hierarchy.suppression([1, 2]).channel(2),
         "one path": lambda: cpv.Hierarchy.tree({"a": ("b",), "c": ("b", "d")}),
         "parent": lambda: cpv.Hierarchy.tree(["a"]),
+        r"^paths\[a\]: 'xy' is no list": lambda: cpv.Hierarchy.tree({"a": "xy", "b": "xz"}),
+        r"^paths\[a\]: 3": lambda: cpv.Hierarchy.tree({"a": 3}),
+        "^letters: none": lambda: cpv.Hierarchy.suppression([]),
+        "^letters: 7": lambda: cpv.Hierarchy.suppression(7),
+        r"^levels\[1\]: 3": lambda: cpv.Hierarchy(["a", "b"], [3]),
+        r"^levels\[1\]: unhashable": lambda: cpv.Hierarchy(["a", "b"], [[[1], [1]]]),
+        r"^levels\[1\]: 'ab' is no list": lambda: cpv.Hierarchy(["a", "b"], ["ab"]),
+        "^letters: shape": lambda: cpv.Hierarchy.intervals([], 10),
     }
     for said, make in cases.items():
         with pytest.raises(cpv.InputError, match=said):
