@@ -1,4 +1,4 @@
-"""Public microdata: fetched once from their public homes, checked, and kept; never bundled.
+"""Public microdata: fetched once from their public homes, checked, and kept; not bundled.
 
 ===================  =================  ======================================================
 ``load_adult``       32,561 × 15        UCI *Adult*, file ``adult.data`` (Becker and Kohavi
@@ -6,6 +6,7 @@
 ``load_census``      1,080 × 13         CASC reference microdata *Census*: Current Population
                                         Survey 1995
 ``load_tarragona``   834 × 13           CASC *Tarragona*: companies of that area, 1995
+``load_bezzi``       12 × 3             Table 2 of Bezzi 2010, written here: an example's people
 ``load_eia``         4,092 × 15         CASC *EIA*: U.S. Energy Information Administration
 ===================  =================  ======================================================
 
@@ -41,7 +42,7 @@ from cvxprivacy.files import whole_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load_adult", "load_census", "load_eia", "load_tarragona"]
+__all__ = ["load_adult", "load_bezzi", "load_census", "load_eia", "load_tarragona"]
 
 TIMEOUT = 60.0  # seconds
 ADULT = (
@@ -148,6 +149,19 @@ def load_adult(*, complete: bool = False) -> pd.DataFrame:
     """
     frame = _plain("adult", na_values="?")
     return frame.dropna(ignore_index=True) if complete else frame
+
+
+def load_bezzi() -> pd.DataFrame:
+    """Return Table 2 of Bezzi 2010: name, height (cm) and diagnosis of twelve people."""
+    import pandas as pd
+
+    people = {
+        "Timothy": (166, "N"), "Alice": (163, "N"), "Perry": (161, "N"), "Tom": (167, "N"),
+        "Ron": (175, "N"), "Omer": (170, "N"), "Bob": (170, "N"), "Amber": (171, "N"),
+        "Sonya": (181, "N"), "Leslie": (183, "N"), "Erin": (195, "Y"), "John": (191, "N"),
+    }  # fmt: skip
+    height, diagnosis = zip(*people.values(), strict=True)
+    return pd.DataFrame({"name": list(people), "height": height, "diagnosis": diagnosis})
 
 
 def load_census() -> pd.DataFrame:

@@ -216,6 +216,14 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
     assert datasets._cache() == tmp_path / "kept"
 
 
+def test_the_twelve_people_need_no_network(monkeypatch):
+    monkeypatch.setattr(datasets.urllib.request, "urlopen", None)
+    people = cpv.datasets.load_bezzi()
+    assert people.shape == (12, 3)
+    assert people.loc[people["diagnosis"] == "Y", "name"].tolist() == ["Erin"]
+    assert people["height"].between(161, 195).all()
+
+
 # ---- the real ones -----------------------------------------------------------------------
 
 
