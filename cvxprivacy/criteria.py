@@ -56,7 +56,6 @@ __all__ = [
     "PreserveMarginal",
     "PreserveMean",
     "TCloseness",
-    "criteria_listed",
 ]
 
 

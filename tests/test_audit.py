@@ -790,7 +790,9 @@ def test_records_dropped_for_missing_values_were_released():
     found = cpv.audit(
         table, table.assign(x=[None] + [1] * 19), key="x", sensitive="w", missing="drop"
     )
-    assert not any("are released" in note for note in found.notes[:1])
+    assert not any("are released" in n or "changed" in n for n in found.notes)
+    twice = cpv.audit(table, pd.concat([table, table]), key="x", sensitive="w")
+    assert "the release has 40 records, the original 20" in twice.notes
     assert any("1 records with missing values" in note for note in found.notes)
 
 

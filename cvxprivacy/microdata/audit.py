@@ -700,7 +700,9 @@ def _compared(before: DiscreteSource, after: DiscreteSource) -> list[str]:
     was, now = masses_of(before), masses_of(after)
     rows = [int(sum(of.values())) + s.dropped for of, s in ((was, before), (now, after))]
     w, found = before.names[0], []
-    if rows[0] != rows[1]:
+    if rows[0] < rows[1]:
+        found.append(f"the release has {rows[1]:,} records, the original {rows[0]:,}")
+    elif rows[0] > rows[1]:
         found.append(f"{rows[1]:,} records of {rows[0]:,} are released")
     gone, new = ([v for v in a if v not in b] for a, b in ((was, now), (now, was)))
     alike = {str(value) for value in gone} & {str(value) for value in new}
@@ -714,9 +716,9 @@ def _compared(before: DiscreteSource, after: DiscreteSource) -> list[str]:
             records = sum(of[value] for value in values)
             found.append(f"{w} {some}: {said} in the release, {records:,.0f} records")
     changed = [value for value in was if value in now and was[value] != now[value]]
-    if changed and rows[0] == rows[1]:
+    if changed and rows[0] == rows[1] and not before.dropped and not after.dropped:
         found.append(f"{w} itself was changed")
-    elif changed:
+    elif changed and rows[0] > rows[1]:
         least = min(changed, key=lambda value: now[value] / was[value])
         found.append(
             f"{w} {shown(least)}: {now[least]:,.0f} records of {was[least]:,.0f} are released, the "
