@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 
-__all__ = ["array", "labels", "number", "whole"]
+__all__ = ["array", "generator", "labels", "number", "whole"]
 
 
 def array(
@@ -82,6 +82,15 @@ def whole(value: Any, argument: str, *, least: int) -> int:
         remedy = f"pass a whole number of at least {least}"
         raise InputError(argument, f"{value!r}", remedy, value=value) from None
     return found
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Return chance: of a seed, as it was given, or another every time for None."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        remedy = "pass a whole number ≥ 0 or a numpy.random.Generator"
+        raise InputError("seed", f"{seed!r} ({error})", remedy, value=seed) from None
 
 
 def labels(given: Sequence[Hashable] | None, size: int | None, argument: str) -> list[Any]:

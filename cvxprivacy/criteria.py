@@ -545,6 +545,20 @@ class Linear(Criterion):
         return rows
 
 
+def criteria_listed(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
+    """Return criteria as a tuple; what is no list of them is refused."""
+    try:
+        found = tuple(criteria)
+    except TypeError:
+        problem, remedy = f"{criteria!r} is no list", f"pass a list of criteria: [{criteria!r}]"
+        raise InputError("criteria", problem, remedy) from None
+    for i, criterion in enumerate(found):
+        if not isinstance(criterion, Criterion):
+            remedy = "pass criteria such as TCloseness(0.5)"
+            raise InputError("criteria", f"{criterion!r} is no criterion", remedy, where=i)
+    return found
+
+
 def named(criteria: Sequence[Criterion], taken: Mapping[str, Any]) -> dict[str, Criterion]:
     """Return the criteria by name, a second of one name as ``name[2]``."""
     found: dict[str, Criterion] = {}

@@ -1,4 +1,4 @@
-"""Public microdata: fetched once from their public homes, checked, and kept; never bundled.
+"""Public microdata: fetched once from their public homes, checked, and kept; not bundled.
 
 ===================  =================  ======================================================
 ``load_adult``       32,561 × 15        UCI *Adult*, file ``adult.data`` (Becker and Kohavi
@@ -6,14 +6,15 @@
 ``load_census``      1,080 × 13         CASC reference microdata *Census*: Current Population
                                         Survey 1995
 ``load_tarragona``   834 × 13           CASC *Tarragona*: companies of that area, 1995
+``load_bezzi``       12 × 3             Table 2 of Bezzi 2010, written here: an example's people
 ``load_eia``         4,092 × 15         CASC *EIA*: U.S. Energy Information Administration
 ===================  =================  ======================================================
 
 The three of CASC come from R's sdcMicro, at one commit of its repository.  A set is looked for in
 the folder that ``CVXPRIVACY_DATA`` names (``adult.csv``, ``census.csv``, …), then in the cache
 (``CVXPRIVACY_CACHE``, else ``cvxprivacy`` in ``XDG_CACHE_HOME`` or ``~/.cache``), then fetched.
-What is fetched must have the SHA-256 pinned here, and so must the table that is read, from
-wherever it comes: everybody computes from the same bytes.
+What is fetched must have the SHA-256 pinned here, and so must the bytes that are read, from
+wherever they come: everybody computes from the same.
 
 ``adult.csv`` is ``adult.data`` with the columns' names as first line (``age``, …, ``income``), no
 blank after a comma, and without the empty last line; the others are R's frames as CSV, without
@@ -26,11 +27,13 @@ import hashlib
 import os
 import tempfile
 import urllib.request
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 
 from cvxprivacy.errors import InputError
@@ -39,7 +42,7 @@ from cvxprivacy.files import whole_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load_adult", "load_census", "load_eia", "load_tarragona"]
+__all__ = ["load_adult", "load_bezzi", "load_census", "load_eia", "load_tarragona"]
 
 TIMEOUT = 60.0  # seconds
 ADULT = (
@@ -144,10 +147,21 @@ def load_adult(*, complete: bool = False) -> pd.DataFrame:
     InputError
         If it is nowhere at hand and cannot be fetched, or is not the file that is pinned.
     """
+    frame = _plain("adult", na_values="?")
+    return frame.dropna(ignore_index=True) if complete else frame
+
+
+def load_bezzi() -> pd.DataFrame:
+    """Return Table 2 of Bezzi 2010: name, height (cm) and diagnosis of twelve people."""
     import pandas as pd
 
-    frame = pd.read_csv(_path("adult"), na_values="?")
-    return frame.dropna(ignore_index=True) if complete else frame
+    people = {
+        "Timothy": (166, "N"), "Alice": (163, "N"), "Perry": (161, "N"), "Tom": (167, "N"),
+        "Ron": (175, "N"), "Omer": (170, "N"), "Bob": (170, "N"), "Amber": (171, "N"),
+        "Sonya": (181, "N"), "Leslie": (183, "N"), "Erin": (195, "Y"), "John": (191, "N"),
+    }  # fmt: skip
+    height, diagnosis = zip(*people.values(), strict=True)
+    return pd.DataFrame({"name": list(people), "height": height, "diagnosis": diagnosis})
 
 
 def load_census() -> pd.DataFrame:
@@ -165,57 +179,81 @@ def load_eia() -> pd.DataFrame:
     return _plain("eia")
 
 
-def _plain(name: str) -> pd.DataFrame:
+def _plain(name: str, **reading: Any) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.read_csv(_path(name))
+    return pd.read_csv(BytesIO(_table(name)), **reading)
 
 
-def _path(name: str) -> Path:
-    """Return a CSV file that has the pinned content, fetched if need be."""
-    home = HOMES[name]
+def _table(name: str) -> bytes:
+    """Return a CSV file of the pinned content, fetched if need be."""
+    home, seen = HOMES[name], list[str]()
     folder = os.environ.get("CVXPRIVACY_DATA")
-    own = Path(folder) / home.file if folder else None
-    if own is not None and own.is_file():
-        if _digest(own.read_bytes()) != home.table:
+    if folder:
+        own = Path(folder) / home.file
+        try:
+            data = own.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            seen.append(f"CVXPRIVACY_DATA has no {own}")
+        except OSError as error:
+            problem = f"{own}: {error.strerror or error}"
+            remedy = "let it be read, or name another folder"
+            raise InputError("CVXPRIVACY_DATA", problem, remedy, value=str(own)) from None
+        else:
+            if _digest(data) == home.table:
+                return data
             problem = f"{own} is not the {home.file} that is pinned (another SHA-256)"
-            remedy = f"remove it to have the set fetched, or get it from {home.url}"
+            remedy = (
+                "mind its line ends, which must be those of Unix; or remove it to have the set "
+                f"fetched, or get it from {home.url}"
+            )
             raise InputError("CVXPRIVACY_DATA", problem, remedy, value=str(own))
-        return own
-    kept = _cache() / home.file
-    if kept.is_file() and _digest(kept.read_bytes()) == home.table:
-        return kept
-    table = home.convert(_fetched(home))
+    try:
+        kept = _cache() / home.file
+        data = kept.read_bytes()
+        if _digest(data) == home.table:
+            return data
+        seen.append(f"{kept} is damaged")
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, RuntimeError) as error:  # the latter where there is no home folder
+        kept = None
+        seen.append(f"no cache: {error}")
+    table = home.convert(_fetched(home, seen))
     if _digest(table) != home.table:
         problem = f"{home.file}, made of {home.url}, has another SHA-256 than is pinned"
         remedy = "put the table into the folder that CVXPRIVACY_DATA names, and report this"
         raise InputError("dataset", problem, remedy, value=home.url)
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(kept, binary=True) as file:
-            file.write(table)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(kept, binary=True) as file:
+                file.write(table)
     except OSError as error:
-        problem = f"{kept}: {error.strerror or error}"
-        remedy = "name a folder that can be written in CVXPRIVACY_CACHE"
-        raise InputError("CVXPRIVACY_CACHE", problem, remedy, value=str(kept.parent)) from None
-    return kept
+        seen.append(f"{kept}: {error.strerror or error}")
+        kept = None
+    if kept is None:
+        said = f"{home.file} is not kept, and fetched again next time ({seen[-1]})"
+        warnings.warn(f"{said}: name a folder in CVXPRIVACY_CACHE", stacklevel=4)
+    return table
 
 
 def _cache() -> Path:
     own = os.environ.get("CVXPRIVACY_CACHE")
     if own:
-        return Path(own)
+        return Path(own).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cvxprivacy"
 
 
-def _fetched(home: Home) -> bytes:
-    """Return what lies at a home, whole and unchanged."""
+def _fetched(home: Home, seen: Sequence[str]) -> bytes:
+    """Return what lies at a home, whole and unchanged; ``seen`` says what was wrong nearer by."""
     try:
         with urllib.request.urlopen(home.url, timeout=TIMEOUT) as answer:
             data: bytes = answer.read()
     except (OSError, HTTPException, ValueError) as error:
         said = f"{error.code} {error.reason}" if isinstance(error, HTTPError) else error
         problem = f"{home.file} is not at hand, and {home.url} cannot be fetched ({said})"
+        problem += "".join(f"; {wrong}" for wrong in seen)
         remedy = (
             f"go online, or set CVXPRIVACY_DATA to a folder that holds {home.file} "
             "(as `python -m pydoc cvxprivacy.datasets` describes it)"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.checks import generator
 from cvxprivacy.errors import InputError
 
 __all__ = ["Draws"]
@@ -24,13 +25,10 @@ class Draws:
     """
 
     def __init__(self, seed: int | np.random.Generator, *, keyed: bool) -> None:
-        try:
-            self.generator = np.random.default_rng(seed)
-            if seed is None:
-                raise TypeError("chance must be repeatable")
-        except (TypeError, ValueError) as error:
+        if seed is None:
             remedy = "pass a whole number ≥ 0 or a numpy.random.Generator"
-            raise InputError("seed", f"{seed!r} ({error})", remedy, value=seed) from None
+            raise InputError("seed", "None (chance must be repeatable)", remedy)
+        self.generator = generator(seed)
         self.key = self.generator.bytes(32) if keyed else None
         self._start = self.generator.bit_generator.state
         self._given = isinstance(seed, np.random.Generator)

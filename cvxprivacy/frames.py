@@ -28,6 +28,7 @@ __all__ = [
     "collected",
     "listed",
     "narwhal",
+    "own_order",
     "palette",
     "plain",
     "replaced",
@@ -210,7 +211,7 @@ class Coding:
             name: self._read(name, plain(found[f"c{i}"])) for i, name in enumerate(self.columns)
         }
         try:
-            levels = {n: _levels(set(v), _order(self, lazy, frame, n)) for n, v in values.items()}
+            levels = {n: _levels(set(v), own_order(self, frame, n, v)) for n, v in values.items()}
         except TypeError as error:
             remedy = "use columns of strings, numbers or categories"
             raise InputError("frame", f"cannot be counted ({error})", remedy) from None
@@ -374,23 +375,52 @@ class Coding:
         return [cell(part) for part in parts]
 
     def only(self, frame: Any, letters: Sequence[Any]) -> Any:
-        """Return the records of a frame whose key is one of some letters, in its own flavour."""
+        """Return the records of a frame whose key is one of some letters, in its own flavour.
+
+        Records in memory are compared by their letters, as they were counted; those of an engine
+        are filtered by it.
+        """
         seen = narwhal(frame)
-        lazy = seen.lazy()
-        self.known(lazy, self.key)
-        found = nw.lit(False)
-        for letter in letters:
-            values = letter if len(self.key) > 1 else (letter,)
-            here = nw.lit(True)
-            for name, value in zip(self.key, values, strict=True):
-                if value is None:
-                    here = here & absent(lazy, name)
-                    continue
-                if name in self.bins:
-                    value = self.bins[name].labels.index(value) + 1
-                here = here & ~absent(lazy, name) & (self._code(lazy, name) == value)
-            found = found | here
-        return nw.to_native(seen.filter(found))
+        self.known(seen.lazy(), self.key)
+        if self.missing == "drop":
+            for name in self.columns:
+                seen = seen.filter(~absent(seen.lazy(), name))
+        if isinstance(seen, nw.DataFrame):
+            chosen = set(letters)
+            return nw.to_native(seen.filter([x in chosen for x in self.letters(seen, self.key)]))
+        return nw.to_native(seen.filter(self._among(seen, letters)))
+
+    def _among(self, lazy: nw.LazyFrame[Any], letters: Sequence[Any]) -> nw.Expr:
+        """Return whether a record's key is one of some letters, by few and shallow terms."""
+        rows = [letter if len(self.key) > 1 else (letter,) for letter in letters]
+        schema = lazy.collect_schema()
+
+        def one_of(axis: int, values: Iterable[Any]) -> nw.Expr:
+            name, wanted = self.key[axis], set(values)
+            listed = list(wanted - {None})
+            if name in self.bins:
+                listed = [self.bins[name].labels.index(v) + 1 for v in listed]
+            elif isinstance(schema[name], nw.Decimal):
+                listed = [Decimal(str(v)) for v in listed]
+            gone = absent(lazy, name)
+            found = gone if None in wanted else nw.lit(False)
+            return found | (~gone & self._code(lazy, name).is_in(listed)) if listed else found
+
+        # letters that differ in one column alone are one term: the column of the most values
+        axis = max(range(len(self.key)), key=lambda i: len({row[i] for row in rows}), default=0)
+        terms: dict[tuple[Any, ...], list[Any]] = {}
+        for row in rows:
+            terms.setdefault((*row[:axis], *row[axis + 1 :]), []).append(row[axis])
+        found = [nw.lit(False)]
+        for rest, values in terms.items():
+            here = one_of(axis, values)
+            for i, value in zip((i for i in range(len(self.key)) if i != axis), rest, strict=True):
+                here = here & one_of(i, [value])
+            found.append(here)
+        while len(found) > 1:  # a balanced tree: engines limit the depth of an expression
+            pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
+            found = [pair[0] | pair[1] if len(pair) > 1 else pair[0] for pair in pairs]
+        return found[0]
 
     # ---- as text -------------------------------------------------------------------------
 
@@ -444,7 +474,7 @@ def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     remedy = "pass a pandas, polars or pyarrow frame, a DuckDB relation or a Dask frame"
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return frame
-    pandas = hasattr(frame, "set_axis")
+    pandas = hasattr(frame, "set_axis") and hasattr(frame, "columns")
     if pandas or hasattr(frame, "npartitions"):  # where a column may have any name, and twice
         names = [str(name) for name in frame.columns]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -528,11 +558,16 @@ def collected(asked: Callable[[], nw.LazyFrame[Any]]) -> nw.DataFrame[Any]:
         raise InputError("frame", f"cannot be counted ({said[0]})", remedy) from None
 
 
-def _order(coding: Coding, lazy: nw.LazyFrame[Any], frame: Any, name: str) -> list[Any] | None:
-    """Return the order that a column's own type gives its values, if it does."""
+def own_order(coding: Coding, frame: Any, name: str, seen: Iterable[Any]) -> list[Any] | None:
+    """Return the order that a column's own type gives its values, those seen at least.
+
+    Bins, numbers, dates and ordered categories have one; text has not.
+    """
     if name in coding.bins:
         return list(coding.bins[name].labels)
-    dtype = lazy.collect_schema()[name]
+    dtype = narwhal(frame).lazy().collect_schema()[name]
+    if dtype.is_numeric() or dtype.is_temporal():
+        return sorted(set(seen) - {None})
     if isinstance(dtype, nw.Enum):
         return list(dtype.categories)
     if isinstance(dtype, nw.Categorical) and hasattr(frame, "combine_chunks"):  # pyarrow

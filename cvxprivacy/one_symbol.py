@@ -43,6 +43,7 @@ __all__ = [
     "surprise_under",
 ]
 
+SLACK = 1e-9  # of max(1, bound), for rounding: what is met with equality is met
 _REMEDY = "pass finite nonnegative masses of shape (|W|, |X̃|)"
 
 
@@ -57,13 +58,17 @@ def _given(law: np.ndarray) -> np.ndarray:
     return law / np.where(mass > 0, mass, math.nan)
 
 
-def prior_of(joint: np.ndarray, reference: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return a law of W given apart from the joint one, normalised."""
+def laws(
+    joint: np.ndarray, reference: npt.ArrayLike | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return p(w | x̃), and p(w) as a column: of the joint masses, or given apart from them."""
+    if reference is None:
+        return _given(joint), joint.sum(axis=1, keepdims=True) / joint.sum()
     remedy = f"pass {len(joint)} masses, one per value of W, positive where it occurs"
     prior = array(reference, "reference", remedy, axes=(1,), massive=True)
     if len(prior) != len(joint) or joint[prior == 0].any():
         raise InputError("reference", f"{prior.tolist()!r}", remedy)
-    return prior / prior.sum()
+    return _given(joint), prior[:, None] / prior.sum()
 
 
 def _plogp(p: np.ndarray) -> np.ndarray:
@@ -98,9 +103,7 @@ def i1(
     >>> [round(float(v), 3) for v in i1([[2, 0], [1, 1]])]
     [0.082, 1.0]
     """
-    law = _law(joint)
-    prior = law.sum(axis=1) if reference is None else prior_of(law, reference)
-    terms = _log_ratio(_given(law), prior[:, None])
+    terms = _log_ratio(*laws(_law(joint), reference))
     return np.maximum(terms.sum(axis=0), 0.0) * nat(units)
 
 
@@ -122,7 +125,7 @@ def i4(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
     law = _law(joint)
     p_w, mass = law.sum(axis=1, keepdims=True), law.sum(axis=0)
     rest = np.maximum(p_w - law, 0.0)
-    found = _log_ratio(law, p_w * mass) + _log_ratio(rest, p_w * (1.0 - mass))
+    found = _log_ratio(law, p_w * mass) + _log_ratio(rest, p_w * rest.sum(axis=0))
     total = np.where(mass > 0, found.sum(axis=0), math.nan)
     return np.maximum(total, 0.0) * nat(units)
 
@@ -138,8 +141,8 @@ class Condition(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether value ≤ bound, to rounding."""
-        return self.value <= self.bound + 1e-12 * max(1.0, abs(self.bound))
+        """Whether value ≤ bound, to a rounding of 1e-9 max(1, |bound|)."""
+        return self.value <= self.bound + SLACK * max(1.0, abs(self.bound))
 
 
 def greatest_diversity(p_w: npt.ArrayLike) -> float:
@@ -181,8 +184,9 @@ def average_conditions(
     l : float, optional
         ℓ ≥ 1 of ℓ-diversity.
     original : float, optional
-        I(W; X) before the release, in ``units``.  The condition on it holds of every X̃ that is
-        made of X alone (data processing).
+        I(W; X) before the release, in ``units``.  The condition on it holds of the law of every X̃
+        that is made of X alone (data processing).  A table that was drawn at random may exceed it
+        by chance, as may one whose W is not the same.
     units : {"bits", "nats"}
 
     Returns
@@ -197,9 +201,10 @@ def average_conditions(
     if t is not None:
         found["t"] = Condition(average, number(t, "t"))
     if l is not None:
-        if number(l, "l") < 1:
+        least = number(l, "l")
+        if least < 1:
             raise InputError("l", f"{l!r} values", "pass a number ≥ 1", value=l)
-        most = entropy(law.sum(axis=1), units=units) - math.log(l) * nat(units)
+        most = entropy(law.sum(axis=1), units=units) - math.log(least) * nat(units)
         found["H(W) − log ℓ"] = Condition(average, most)
     return found
 
@@ -221,9 +226,12 @@ def _channel(
     n = len(rows)
     if neighbours is None:
         return rows, np.ones((n, n), bool)
-    near = np.asarray(neighbours)
+    remedy = f"pass a symmetric boolean matrix of shape {(n, n)}"
+    try:
+        near = np.asarray(neighbours)
+    except ValueError as error:
+        raise InputError("neighbours", f"no matrix ({error})", remedy) from None
     if near.shape != (n, n) or near.dtype != bool or (near != near.T).any():
-        remedy = f"pass a symmetric boolean matrix of shape {(n, n)}"
         raise InputError("neighbours", f"{near.dtype} of shape {near.shape}", remedy)
     return rows, near | np.eye(n, dtype=bool)
 
@@ -255,7 +263,7 @@ def privacy_loss(channel: npt.ArrayLike, neighbours: npt.ArrayLike | None = None
         if ((others > 0) != (row > 0)).any():
             return math.inf
         on = row > 0
-        worst = max(worst, float(np.abs(np.log(others[:, on] / row[on])).max()))
+        worst = max(worst, float(np.abs(np.log(others[:, on]) - np.log(row[on])).max()))
     return worst
 
 

@@ -308,21 +308,33 @@ class DiscreteSource:
         return self.coding is not None and self.coding.weights is not None
 
     @property
+    def biased(self) -> bool:
+        """Whether I(W; X) of the counts is mostly bias, or may be: so few are the records."""
+        bias, risk = self.bias(), self.information()
+        if bias is None or self.effective is None or risk <= 0:
+            return False
+        return self.effective < 5 * int(np.count_nonzero(self.joint)) or risk < 2 * bias
+
+    @property
     def notes(self) -> list[str]:
-        """What a reader of the risk should know."""
-        found, bias, risk = [], self.bias(), self.information()
-        if bias is not None and self.effective is not None and risk > 0:
+        """What a reader of the risk should know, in bits."""
+        return self.noted()
+
+    def noted(self, *, units: str = "bits") -> list[str]:
+        """Return the notes, with their amounts of information in ``units``."""
+        found, bias, risk = [], self.bias(units=units), self.information(units=units)
+        if self.biased and bias is not None and self.effective is not None:
             cells = np.count_nonzero(self.joint)
             each = self.effective / cells
             if each < 5:
                 found.append(
                     f"{cells:,} observed cells have {each:.1f} records each: the plug-in risk of "
-                    f"{risk:.4f} bits is mostly bias, more than the {max(bias, 0.0):.4f} that "
+                    f"{risk:.4f} {units} is mostly bias, more than the {max(bias, 0.0):.4f} that "
                     "Miller and Madow's formula tells with so few: coarsen"
                 )
-            elif risk < 2 * bias:
+            else:
                 found.append(
-                    f"of the plug-in risk of {risk:.4f} bits about {bias:.4f} is bias: no "
+                    f"of the plug-in risk of {risk:.4f} {units} about {bias:.4f} is bias: no "
                     "dependence beyond chance is visible"
                 )
         if self.dropped:

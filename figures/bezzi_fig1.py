@@ -28,11 +28,6 @@ import cvxprivacy as cpv
 from cvxprivacy import one_symbol
 from cvxprivacy.information import entropy, mutual_information
 
-PEOPLE = {  # Table 2
-    "Timothy": (166, "N"), "Alice": (163, "N"), "Perry": (161, "N"), "Tom": (167, "N"),
-    "Ron": (175, "N"), "Omer": (170, "N"), "Bob": (170, "N"), "Amber": (171, "N"),
-    "Sonya": (181, "N"), "Leslie": (183, "N"), "Erin": (195, "Y"), "John": (191, "N"),
-}  # fmt: skip
 KINDS = {
     "I1": one_symbol.i1, "I2": one_symbol.i2, "I3": one_symbol.i3, "I4": one_symbol.i4,
 }  # fmt: skip
@@ -56,12 +51,6 @@ class Study:
     def per_record(self, kind: str) -> np.ndarray:
         """I1 … I4 of each record, in bits."""
         return self.audit.per_record(kind)
-
-
-def people() -> pd.DataFrame:
-    """Return Table 2."""
-    height, diagnosis = zip(*PEOPLE.values(), strict=True)
-    return pd.DataFrame({"name": list(PEOPLE), "height": height, "diagnosis": diagnosis})
 
 
 def split_average(law: np.ndarray, kind: str) -> np.ndarray:
@@ -121,7 +110,7 @@ def defects(laws: int, seed: int = 1) -> dict[str, dict[str, float]]:
 
 def study(*, quick: bool = False) -> Study:
     """Count the twelve, and try Table 1 on random laws."""
-    table, laws = people(), 20 if quick else 500
+    table, laws = cpv.datasets.load_bezzi(), 20 if quick else 500
     audit = cpv.audit(table, key="height", sensitive="diagnosis", bins={"height": 10})
     return Study(table, audit, defects(laws), laws)
 

@@ -11,11 +11,11 @@ d is |rank x − rank x̂| / (levels − 1) for age and education, and 0 or 1 fo
 3,152 observed combinations are more than the conic solver can take, so they are coarsened, the
 finest first, until it certifies the optimum: bands of age, white or not, five kinds of education.
 
-The best deterministic release is found beside it: one level of a hierarchy per attribute, all
+The best full-domain generalisation is found beside it: one level of a hierarchy per attribute, all
 combinations searched, each group released as its best letter.
 
 Learn: how a promise per released letter scales to several attributes; which attribute the optimum
-perturbs, and which it spares; and what determinism costs.
+perturbs, and which it spares; and what levels of hierarchies cost.
 
     CVXPRIVACY_DATA=folder python problems/adult_marital.py      # writes output/adult_marital.png
     … --letters 300                                              # finer: minutes
@@ -151,7 +151,7 @@ def report(result: Study) -> str:
 
 
 def draw(result: Study, path: Path) -> None:
-    """Draw both measures of every letter before and after, and the price of determinism."""
+    """Draw both measures of every letter before and after, and what levels cost."""
     import matplotlib.pyplot as plt
 
     solution, source = result.solution, result.source

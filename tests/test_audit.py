@@ -177,9 +177,12 @@ def test_what_is_in_order(values, order):
         table["w"] = pd.Categorical(table["w"], values.categories, ordered=values.ordered)
     found = cpv.audit(table, key="x", sensitive="w")
     assert ("ordered distance" in found.measures) == order
-    told = cpv.audit(table, key="x", sensitive="w", ordered=not order)
-    assert ("ordered distance" in told.measures) == (not order)
-    if order:
+    if not order:  # the alphabet is no order
+        with pytest.raises(cpv.InputError, match="no order of its own"):
+            cpv.audit(table, key="x", sensitive="w", ordered=True)
+    else:
+        told = cpv.audit(table, key="x", sensitive="w", ordered=False)
+        assert "ordered distance" not in told.measures
         joint = found.released.joint
         expected = measures.earth_mover(joint, ordered=True)
         assert found.measures["ordered distance"].values == pytest.approx(expected)
@@ -628,3 +631,261 @@ def test_pycanon_itself(adult, tmp_path):
         ours = module.ours(adult, key, sensitive)
         for name, value in ours["found"].items():
             assert theirs["found"][name] == pytest.approx(value, rel=1e-12), (sensitive, name)
+
+
+# ---- records of many letters -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [["x"], ["x", "y"]])
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "polars", "lazy", "duckdb", "dask"])
+def test_records_of_thousands_of_letters(kind, key):
+    pl = pytest.importorskip("polars", reason=WHY)
+    pa = pytest.importorskip("pyarrow", reason=WHY)
+    duckdb = pytest.importorskip("duckdb", reason=WHY)
+    dd = pytest.importorskip("dask.dataframe", reason=WHY)
+    table = pd.DataFrame({"x": np.arange(3000), "y": np.arange(3000) % 3, "w": np.arange(3000) % 2})
+    frame = {
+        "pandas": lambda: table, "arrow": lambda: pa.Table.from_pandas(table),
+        "polars": lambda: pl.from_pandas(table), "lazy": lambda: pl.from_pandas(table).lazy(),
+        "duckdb": lambda: duckdb.connect().from_arrow(pa.Table.from_pandas(table)),
+        "dask": lambda: dd.from_pandas(table, npartitions=2),
+    }[kind]()  # fmt: skip
+    found = cpv.audit(frame, key=key, sensitive="w")
+    rows = found.records(found.letters[:2500])
+    if kind == "lazy":
+        rows = rows.collect()
+    assert (len(rows.fetchall()) if kind == "duckdb" else len(rows)) == 2500
+
+
+def test_records_of_decimals_and_of_dropped_ones():
+    from decimal import Decimal
+
+    table = pd.DataFrame(
+        {"x": [Decimal("1.10"), Decimal("1.1"), Decimal("2")] * 8, "w": list("aab") * 8}
+    )
+    found = cpv.audit(table, key="x", sensitive="w")
+    assert len(found.records(found.letters)) == 24
+    assert len(found.records(found.worst("k", 1))) == found.measures["k"].worst
+    table.loc[0, "x"] = Decimal("2")  # behind the audit's back
+    with pytest.raises(cpv.InputError, match="changed since"):
+        found.records([1.1])
+    gaps = people().assign(ill=lambda t: t["ill"].where(t.index % 5 > 0, None))
+    found = cpv.audit(gaps, key="sex", sensitive="ill", missing="drop")
+    assert len(found.records(found.letters)) == 240
+    assert np.isnan(found.per_record()).tolist() == [i % 5 == 0 for i in range(300)]
+
+
+def test_duckdb_decimals_are_filtered():
+    pa = pytest.importorskip("pyarrow", reason=WHY)
+    duckdb = pytest.importorskip("duckdb", reason=WHY)
+    from decimal import Decimal
+
+    x = pa.array([Decimal("1.10"), Decimal("2.00"), None] * 8, pa.decimal128(10, 2))
+    relation = duckdb.connect().from_arrow(pa.table({"x": x, "w": list("aab") * 8}))
+    found = cpv.audit(relation, key="x", sensitive="w", missing="level")
+    assert [len(found.records([x]).fetchall()) for x in found.letters] == [8, 8, 8]
+
+
+# ---- the order of W ----------------------------------------------------------------------
+
+STEPS = pd.DataFrame({
+    "x": [0] * 6 + [1] * 6,
+    "w": ["low", "low", "mid", "low", "low", "mid", "high", "high", "mid", "mid", "high", "high"],
+})  # fmt: skip
+
+
+def test_text_is_in_the_order_that_is_given():
+    numbers = STEPS.assign(w=STEPS["w"].map({"low": 0, "mid": 1, "high": 2}))
+    expected = cpv.audit(numbers, key="x", sensitive="w").measures["ordered distance"].values
+    found = cpv.audit(STEPS, key="x", sensitive="w", ordered=["low", "mid", "high"])
+    assert found.measures["ordered distance"].values == pytest.approx(expected)
+    alphabet = measures.earth_mover(found.released.joint, ordered=True)
+    assert alphabet != pytest.approx(expected)
+    for wrong, said in (
+        ("low,mid,high", "ordered"), (["low", "mid"], "lacks 'high'"), (3, "ordered"),
+        (["low", "low", "mid", "high"], "distinct"), (True, "no order of its own"),
+    ):  # fmt: skip
+        with pytest.raises(cpv.InputError, match=said):
+            cpv.audit(STEPS, key="x", sensitive="w", ordered=wrong)
+    gap = numbers.assign(w=numbers["w"].where(numbers.index > 0))
+    with pytest.raises(cpv.InputError, match="no order"):
+        cpv.audit(gap, key="x", sensitive="w", missing="level", ordered=True)
+    two = STEPS.assign(v=list("ab") * 6)
+    with pytest.raises(cpv.InputError, match="no order"):
+        cpv.audit(two, key="x", sensitive=["w", "v"], ordered=True)
+
+
+def test_the_order_of_the_original_is_kept():
+    table = pd.DataFrame({"x": [0] * 6 + [1] * 6, "w": [5, 15, 105, 5, 15, 25] * 2})
+    table.loc[6:, "w"] += 10
+    text = table.assign(w=[f"[{v // 10 * 10}, {v // 10 * 10 + 10})" for v in table["w"]])
+    expected = cpv.audit(table, key="x", sensitive="w", bins={"w": 10})
+    found = cpv.audit(table, text, key="x", sensitive="w", bins={"w": 10})
+    assert found.measures["ordered distance"].worst == pytest.approx(
+        expected.measures["ordered distance"].worst
+    )
+    steps = STEPS.assign(w=pd.Categorical(STEPS["w"], ["low", "mid", "high"], ordered=True))
+    both = [cpv.audit(steps, released, key="x", sensitive="w") for released in (steps, STEPS)]
+    values = [a.measures["ordered distance"].worst for a in both]
+    assert values[0] == pytest.approx(values[1])
+
+
+def test_an_ordered_dictionary_of_arrow_is_in_order():
+    pa = pytest.importorskip("pyarrow", reason=WHY)
+    kinds = ["low", "mid", "high"]
+    codes = pa.array([kinds.index(w) for w in STEPS["w"]], pa.int8())
+    w = pa.DictionaryArray.from_arrays(codes, pa.array(kinds), ordered=True)
+    found = cpv.audit(pa.table({"x": STEPS["x"], "w": w}), key="x", sensitive="w")
+    expected = cpv.audit(STEPS, key="x", sensitive="w", ordered=kinds)
+    assert found.measures["ordered distance"].worst == pytest.approx(
+        expected.measures["ordered distance"].worst
+    )
+
+
+# ---- the two tables against each other ---------------------------------------------------
+
+
+def test_more_information_than_before_is_seen_not_judged():
+    table = pd.DataFrame({"x": [0] * 50, "w": list("ab") * 25})
+    drawn = table.assign(x=np.random.default_rng(2).integers(0, 2, 50))
+    found = cpv.audit(table, drawn, key="x", sensitive="w", criteria=[cpv.KAnonymity(2)])
+    assert not found.averages["I(W; X)"].holds
+    assert found.holds
+    assert "BROKEN" not in str(found)
+    assert "seen    on average, I(W; X̃)" in str(found)
+    assert "sampling, or X̃ uses W" in str(found)
+    for other in (drawn[1:], drawn.assign(w="a")):  # no comparison of like with like
+        assert "I(W; X)" not in cpv.audit(table, other, key="x", sensitive="w").averages
+
+
+def test_what_suppression_hides():
+    table = pd.DataFrame({"x": [0, 0, 1, 1] * 5, "w": list("abcc") * 5})
+    released = table[table["w"] != "c"]
+    how = {"key": "x", "sensitive": "w", "criteria": [cpv.TCloseness(0.1)]}
+    blind = cpv.audit(table, released, **how)
+    assert blind.holds
+    assert "10 records of 20 are released" in blind.notes
+    assert "w c: vanished in the release, 10 records" in blind.notes
+    seen = cpv.audit(table, released, **how, reference="original")
+    assert seen.measures["I1"].worst == pytest.approx(1.0)  # of (¼, ¼, ½) only a and b are left
+    assert not seen.holds
+    assert seen.measures["delta"].worst == math.inf
+    assert seen.measures["equal distance"].worst == pytest.approx(0.5)
+    with pytest.raises(cpv.InputError, match="reference: the original has no 'd'"):
+        cpv.audit(table, table.replace("c", "d"), **how, reference="original")
+    assert "w d: new in the release, 10 records" in cpv.audit(
+        table, table.replace("c", "d"), **how).notes  # fmt: skip
+    with pytest.raises(cpv.InputError, match="reference"):
+        cpv.audit(table, **how, reference="theirs")
+    some = cpv.audit(table, table[4:], **how)
+    assert any("the least share" in note for note in some.notes)
+    coded = table.assign(w=table["w"].map({"a": 1, "b": 2, "c": 3}))
+    text = coded.assign(w=coded["w"].astype(str))
+    assert any("w is int in the original and str" in n
+               for n in cpv.audit(coded, text, key="x", sensitive="w").notes)  # fmt: skip
+
+
+def test_records_dropped_for_missing_values_were_released():
+    table = pd.DataFrame({"x": [1] * 20, "w": list("ab") * 10})
+    found = cpv.audit(
+        table, table.assign(x=[None] + [1] * 19), key="x", sensitive="w", missing="drop"
+    )
+    assert not any("are released" in n or "changed" in n for n in found.notes)
+    twice = cpv.audit(table, pd.concat([table, table]), key="x", sensitive="w")
+    assert "the release has 40 records, the original 20" in twice.notes
+    assert any("1 records with missing values" in note for note in found.notes)
+
+
+def test_text_in_a_binned_column_is_noted():
+    table = people()
+    starred = table.assign(age=["*", *map(str, table["age"][1:])])
+    found = audited(table, starred, bins={"age": 20})
+    assert any("age holds text in the release, such as '*'" in n for n in found.notes)
+    labels = table.assign(age=[f"[{a // 20 * 20}, {a // 20 * 20 + 20})" for a in table["age"]])
+    assert not any("holds text" in n for n in audited(table, labels, bins={"age": 20}).notes)
+
+
+def test_bands_of_a_width_cover_both_tables():
+    table = people()
+    found = audited(table, table.assign(age=table["age"] + 35), bins={"age": 20})
+    assert {x[0] for x in found.letters} == {"[40, 60)", "[60, 80)", "[80, 100)"}
+    assert {x[0] for x in found.original.x} == {"[20, 40)", "[40, 60)"}
+    with pytest.raises(cpv.InputError, match=r"outside.*in the released table"):
+        audited(table, table.assign(age=table["age"] + 35), bins={"age": [20, 40, 60]})
+
+
+def test_errors_say_which_table():
+    table = people()
+    with pytest.raises(cpv.InputError, match="^released: no records"):
+        audited(table, table[:0])
+    with pytest.raises(cpv.InputError, match="^original: no records"):
+        audited(table[:0], table)
+    gap = table.assign(sex=table["sex"].where(table.index > 0, None))
+    with pytest.raises(cpv.InputError, match="in the released table"):
+        audited(table, gap)
+    with pytest.raises(cpv.InputError, match="^original: a Series"):
+        cpv.audit(table["age"], key="age", sensitive="ill")
+
+
+def test_more_that_cannot_be_audited():
+    for options, said in (
+        ({"seed": -1}, "seed"), ({"seed": "a"}, "seed"), ({"bootstrap": 1}, "no spread"),
+        ({"criteria": cpv.KAnonymity(2)}, "pass a list"),
+    ):  # fmt: skip
+        with pytest.raises(cpv.InputError, match=said):
+            audited(**options)
+    found = audited()
+    for letters in ("a", -1, 0, 1.5):
+        with pytest.raises(cpv.InputError, match="letters"):
+            found.worst("I1", letters)
+    with pytest.raises(cpv.InputError, match="no released letter"):
+        found.records([["20+", "f"]])
+    with pytest.raises(cpv.InputError, match="draws"):
+        estimated([[50, 10], [10, 50]], draws=1)
+
+
+def test_notes_are_in_the_units_of_the_audit():
+    sparse = people(30)
+    found = cpv.audit(sparse, key="age", sensitive="ill", units="nats")
+    assert any(f"{found.after.plugin:.4f} nats" in note for note in found.notes)
+    assert not any("bits" in note for note in found.notes)
+    assert "kept" not in cpv.audit(sparse, sparse, key="age", sensitive="ill").facts
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    table = pd.DataFrame({"x": ["\x1b[31mred\x07", "b"] * 50, "w": list("abcd") * 25})
+    text = str(cpv.audit(table, key="x", sensitive="w", criteria=[cpv.KAnonymity(1000)]))
+    assert r"\x1b[31mred\x07" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.usefixtures("here")
+def test_the_command_takes_an_order_and_names_the_tables():
+    text = say(*BOTH, "--bootstrap", 0, "--ordered", "none,cold,flu").out
+    assert "ordered distance" in text
+    assert "ordered distance" not in say(*BOTH, "--bootstrap", 0).out
+    assert "no order of its own" in say(*BOTH, "--bootstrap", 0, "--ordered", code=2).err
+    Path("none.csv").write_text("age,sex,ill\n", encoding="utf-8")
+    args = ("--sensitive", "ill", "--key", "age,sex")
+    assert (
+        "cvxprivacy: RELEASED: no records" in say("audit", "t.csv", "none.csv", *args, code=2).err
+    )
+    assert (
+        "cvxprivacy: ORIGINAL: no records" in say("audit", "none.csv", "t.csv", *args, code=2).err
+    )
+    seen = say(*BOTH, "--bootstrap", 0, "--json", "--criterion", "TCloseness=0.05", code=1)
+    document = json.loads(seen.out)
+    expected = audited(criteria=[cpv.TCloseness(0.05)])
+    assert document["criteria"][0]["letters"] == len(expected.verdicts[0].broken)
+    assert "places" not in document["criteria"][0]
+    assert expected.document()["criteria"][0]["places"] == expected.verdicts[0].broken.tolist()
+    assert list(document["averages"]) == ["before", "t"]
+    assert document["averages"]["before"]["title"] == "I(W; X)"
+    device = say(*BOTH, "--bootstrap", 0, "--html", os.devnull).out
+    assert "only you can read it" not in device
+
+
+def test_the_picture_of_a_script_without_glyphs_warns_of_nothing(recwarn, tmp_path):
+    table = pd.DataFrame({"x": ["漢字", "b"] * 50, "w": list("abcd") * 25})
+    cpv.audit(table, key="x", sensitive="w").to_html(tmp_path / "a.html")
+    assert not [w for w in recwarn if "Glyph" in str(w.message)]

@@ -67,7 +67,7 @@ def test_script_bezzi_fig1(tmp_path, capsys):
 @pytest.mark.usefixtures("adult")
 def test_script_bezzi_fig2_4(tmp_path, capsys):
     module, result, text = ran("figures", "bezzi_fig2_4", tmp_path, capsys, "--quick")
-    for piece in ("paper:", "here:", "why:", "0.34 cannot be", "determinism adds"):
+    for piece in ("paper:", "here:", "why:", "0.34 cannot be", "intervals add"):
         assert piece in text
     assert result.whole.records == 30_162
     assert len(result.whole.x) == 3152
@@ -97,7 +97,7 @@ def test_script_bezzi_fig2_4(tmp_path, capsys):
 
 def test_script_medical_table(tmp_path, capsys):
     module, result, text = ran("problems", "medical_table", tmp_path, capsys)
-    for piece in ("certified", "Erin, John", "BROKEN", "determinism adds", "0.2472"):
+    for piece in ("certified", "Erin, John", "BROKEN", "intervals add", "0.2472"):
         assert piece in text
     assert result.audit.per_record("I1").round(4).tolist() == [0.1255] * 10 + [0.8552] * 2
     fixed, free = [], []
@@ -119,7 +119,7 @@ def test_script_medical_table(tmp_path, capsys):
 @pytest.mark.usefixtures("adult")
 def test_script_adult_marital(tmp_path, capsys):
     module, result, text = ran("problems", "adult_marital", tmp_path, capsys, "--letters", "60")
-    for piece in ("certified", "not tried", "|X| = 3,152", "determinism adds", "share of"):
+    for piece in ("certified", "not tried", "|X| = 3,152", "levels add", "share of"):
         assert piece in text
     source, solution = result.source, result.solution
     assert source.records == 30_162

@@ -151,8 +151,56 @@ def test_a_folder_of_ones_own_comes_first(site, tmp_path, monkeypatch):
 def test_a_cache_that_cannot_be_written(site, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("CVXPRIVACY_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(cpv.InputError, match="CVXPRIVACY_CACHE"):
+    with pytest.warns(UserWarning, match="CVXPRIVACY_CACHE"):
+        assert len(cpv.datasets.load_adult()) == 2
+    assert site.asked == 1
+
+
+def test_without_a_home_folder(site, monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("CVXPRIVACY_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.warns(UserWarning, match="home directory"):
+        assert len(cpv.datasets.load_adult()) == 2
+
+
+def test_what_was_wrong_nearer_by_is_said(site, tmp_path, monkeypatch):
+    site.answer = (404, b"", 0)
+    kept = tmp_path / "deep" / "cache" / "adult.csv"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(CSV[:-5])
+    monkeypatch.setenv("CVXPRIVACY_DATA", str(tmp_path / "none"))
+    with pytest.raises(cpv.InputError) as raised:
         cpv.datasets.load_adult()
+    assert f"{kept} is damaged" in str(raised.value)
+    assert f"CVXPRIVACY_DATA has no {tmp_path / 'none' / 'adult.csv'}" in str(raised.value)
+
+
+def test_files_that_are_not_as_pinned_or_cannot_be_read(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("CVXPRIVACY_DATA", str(tmp_path))
+    (tmp_path / "adult.csv").write_bytes(CSV.replace(b"\n", b"\r\n"))
+    with pytest.raises(cpv.InputError, match="line ends"):
+        cpv.datasets.load_adult()
+    (tmp_path / "adult.csv").unlink()
+    (tmp_path / "adult.csv").mkdir()  # a folder cannot be read, whoever asks
+    with pytest.raises(cpv.InputError, match="^CVXPRIVACY_DATA: "):
+        cpv.datasets.load_adult()
+
+
+def test_what_is_parsed_is_what_was_hashed(site, monkeypatch):
+    cpv.datasets.load_adult()
+    digest = datasets._digest
+
+    def swapped(data):
+        for path in Path(os.environ["CVXPRIVACY_CACHE"]).iterdir():
+            path.write_bytes(b"age\n0\n")  # another process writes between hash and parse
+        return digest(data)
+
+    monkeypatch.setattr(datasets, "_digest", swapped)
+    assert len(cpv.datasets.load_adult()) == 2
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):
@@ -162,6 +210,18 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert datasets._cache() == tmp_path / ".cache" / "cvxprivacy"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("CVXPRIVACY_CACHE", "~/kept")
+    assert datasets._cache() == tmp_path / "kept"
+
+
+def test_the_twelve_people_need_no_network(monkeypatch):
+    monkeypatch.setattr(datasets.urllib.request, "urlopen", None)
+    people = cpv.datasets.load_bezzi()
+    assert people.shape == (12, 3)
+    assert people.loc[people["diagnosis"] == "Y", "name"].tolist() == ["Erin"]
+    assert people["height"].between(161, 195).all()
 
 
 # ---- the real ones -----------------------------------------------------------------------
@@ -232,9 +292,9 @@ def test_the_homes_still_have_them(name, tmp_path, monkeypatch):
     if home.convert is datasets._rda:
         pytest.importorskip("rdata", reason="the extra `datasets` is not installed")
     try:
-        found = datasets._path(name)
+        found = datasets._table(name)
     except cpv.InputError as error:
         if "cannot be fetched" in str(error):
             pytest.skip(str(error))
         raise
-    assert sha(found.read_bytes()) == home.table
+    assert sha(found) == home.table

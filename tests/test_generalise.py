@@ -108,7 +108,7 @@ def test_units_are_of_the_criterion_and_of_the_answer():
 def test_letters_without_records_go_along_and_a_law_will_do():
     counts = np.array([[0, 4, 0, 1, 0], [0, 1, 0, 4, 0]])
     found = cpv.optimal_intervals(cpv.DiscreteSource.from_counts(counts))
-    assert found.groups == ["1", "1", "1", "3", "3"]
+    assert found.groups == [1, 1, 1, 3, 3]
     law = cpv.optimal_intervals(cpv.DiscreteSource(counts / 10), [cpv.TCloseness(0.5)])
     assert law.groups == found.groups
     with pytest.raises(cpv.InputError, match="records"):
@@ -166,6 +166,14 @@ def test_what_is_no_hierarchy():
         "levels are": lambda: cpv.Hierarchy.suppression([1, 2]).channel(2),
         "one path": lambda: cpv.Hierarchy.tree({"a": ("b",), "c": ("b", "d")}),
         "parent": lambda: cpv.Hierarchy.tree(["a"]),
+        r"^paths\[a\]: 'xy' is no list": lambda: cpv.Hierarchy.tree({"a": "xy", "b": "xz"}),
+        r"^paths\[a\]: 3": lambda: cpv.Hierarchy.tree({"a": 3}),
+        "^letters: none": lambda: cpv.Hierarchy.suppression([]),
+        "^letters: 7": lambda: cpv.Hierarchy.suppression(7),
+        r"^levels\[1\]: 3": lambda: cpv.Hierarchy(["a", "b"], [3]),
+        r"^levels\[1\]: unhashable": lambda: cpv.Hierarchy(["a", "b"], [[[1], [1]]]),
+        r"^levels\[1\]: 'ab' is no list": lambda: cpv.Hierarchy(["a", "b"], ["ab"]),
+        "^letters: shape": lambda: cpv.Hierarchy.intervals([], 10),
     }
     for said, make in cases.items():
         with pytest.raises(cpv.InputError, match=said):
@@ -316,7 +324,7 @@ def test_no_deterministic_map_beats_the_randomised_optimum(seed):
     assert float(price.gap) == pytest.approx(
         price.deterministic.distortion - price.randomised.value, abs=1e-9
     )
-    assert "determinism adds" in str(price)
+    assert "intervals add" in str(price)
 
 
 def test_what_asks_nothing_costs_nothing():
@@ -359,3 +367,44 @@ def test_the_best_intervals_of_adult(ages):
             joint = cumulated[:, ends[1:]] - cumulated[:, ends[:-1]]
             best = max(best, mutual_information(joint))
     assert best == pytest.approx(four.information, abs=1e-12)
+
+
+# ---- what intervals are called -----------------------------------------------------------
+
+
+def test_intervals_keep_apart_what_reads_alike():
+    big = cpv.DiscreteSource.from_counts([[9, 1], [1, 9]], x=[10**16, 10**16 + 1])
+    found = cpv.optimal_intervals(big)
+    assert found.groups == [10**16, 10**16 + 1]  # nothing was grouped: the letters themselves
+    assert found.information == pytest.approx(big.information())
+    pairs = cpv.DiscreteSource.from_counts(
+        [[9, 9, 1, 1], [1, 1, 9, 9]], x=[10**16 + i for i in range(4)]
+    )
+    first, *_, last = cpv.optimal_intervals(pairs, groups=2).groups
+    assert (first, last) == (
+        "[10000000000000000, 10000000000000001]", "[10000000000000002, 10000000000000003]"
+    )  # fmt: skip
+    mixed = cpv.DiscreteSource.from_counts([[9, 1, 8, 8], [1, 9, 1, 1]], x=[1, "1", 2, 3])
+    with pytest.raises(cpv.InputError, match="two intervals would be called '1'"):
+        cpv.optimal_intervals(mixed, groups=3)
+
+
+def test_bins_are_joined_by_their_edges():
+    table = pd.DataFrame({"x": [11, 12, 23, 35, 36, 44] * 3, "w": list("abaabb") * 3})
+    source = cpv.DiscreteSource.from_table(table, key="x", sensitive="w", bins={"x": 10})
+    found = cpv.optimal_intervals(source, [cpv.KAnonymity(9)])
+    assert set(found.groups) <= {"[10, 30)", "[30, 50)"}
+    open_ended = (-math.inf, 20, 30, math.inf)
+    source = cpv.DiscreteSource.from_table(table, key="x", sensitive="w", bins={"x": open_ended})
+    assert cpv.optimal_intervals(source, groups=1).groups == ["all"] * 3
+
+
+def test_what_has_no_place_on_a_line():
+    table = pd.DataFrame({"x": [1, 2, None] * 4, "y": [1, 2, 3] * 4, "w": list("ab") * 6})
+    gap = cpv.DiscreteSource.from_table(table, key="x", sensitive="w", missing="level")
+    two = cpv.DiscreteSource.from_table(table[:2], key=["x", "y"], sensitive="w")
+    for source in (gap, two):
+        with pytest.raises(cpv.InputError, match="source: .*order"):
+            cpv.optimal_intervals(source)
+    with pytest.raises(cpv.InputError, match="pass a list of criteria"):
+        cpv.optimal_intervals(gap, cpv.KAnonymity(2))

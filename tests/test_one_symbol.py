@@ -313,3 +313,38 @@ def test_on_the_criteria_of_a_solved_problem():
     most = entropy(counts.sum(axis=1)) - math.log2(2.6)
     assert i2(joint)[used].max() <= most + 1e-9
     assert conditional_entropy(joint) >= math.log2(2.6)
+
+
+# ---- small numbers -----------------------------------------------------------------------
+
+
+def test_small_masses_and_subnormal_probabilities():
+    found = i4([[1, 0], [1e-10, 1e-17]])
+    assert np.isfinite(found).all()
+    assert found[0] == pytest.approx(found[1])  # x̃ and not x̃ are the same two sets
+    tiny = privacy_loss([[1, 1e-320], [1e-12, 1 - 1e-12]])
+    assert tiny == pytest.approx(-math.log(1e-320), abs=1e-6)
+
+
+def test_one_slack_for_letters_and_averages():
+    from cvxprivacy.microdata import measures
+
+    joint = [[3, 1], [1, 3]]
+    t = i1(joint)[0]
+    just, over = t - 0.9e-9, t - 1.1e-9
+    for at, holds in ((just, True), (over, False)):
+        assert measures.standing(cpv.TCloseness(at), joint)[1].all() == holds
+        assert average_conditions(joint, t=at)["t"].holds == holds
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("neighbours", lambda: privacy_loss([[1, 0], [1, 0]], [[True], [True, False]])),
+        ("l: 'many'", lambda: average_conditions([[1, 0], [0, 1]], l="many")),
+    ],
+)
+def test_raw_errors_are_input_errors(said, asked):
+    with pytest.raises(cpv.InputError, match=said):
+        asked()
+    assert average_conditions([[1, 0], [0, 1]], l="2")["H(W) − log ℓ"].bound == pytest.approx(0)

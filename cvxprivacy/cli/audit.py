@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import click
@@ -53,10 +55,20 @@ __all__ = ["audit"]
     help="Missing values: an error, a letter of their own, or the record is not counted.",
 )
 @click.option(
-    "--ordered/--unordered",
-    default=None,
-    help="Whether the values of W are in order, for the ordered earth mover's distance; "
-    "by default numbers are.",
+    "--ordered",
+    is_flag=False,
+    flag_value="",
+    metavar="[VALUE,…]",
+    help="The values of W are in order, for the ordered earth mover's distance: text in the order "
+    "given, low,mid,high.  By default numbers and bins are in order.",
+)
+@click.option("--unordered", is_flag=True, help="The values of W are in no order.")
+@click.option(
+    "--reference",
+    type=click.Choice(["released", "original"]),
+    default="released",
+    show_default=True,
+    help="The table whose share of each W the letters are compared with.",
 )
 @click.option(
     "--bootstrap",
@@ -108,18 +120,25 @@ def audit(original: str, released: str | None, **options: Any) -> None:
     for table in tables:
         names = [n for n in dict.fromkeys([*sensitive, *key]) if n in table.header]
         frames.append(table.frame(names, binned=list(bins) if table is tables[0] else ()))
-    found = audited(
-        *frames,
-        key=key,
-        sensitive=sensitive,
-        criteria=criteria,
-        bins=bins,
-        missing=options["missing"],
-        ordered=options["ordered"],
-        bootstrap=options["bootstrap"],
-        seed=options["seed"],
-        units=options["units"],
-    )
+    try:
+        found = audited(
+            *frames,
+            key=key,
+            sensitive=sensitive,
+            criteria=criteria,
+            bins=bins,
+            missing=options["missing"],
+            ordered=_order(options["ordered"], unordered=options["unordered"]),
+            reference=options["reference"],
+            bootstrap=options["bootstrap"],
+            seed=options["seed"],
+            units=options["units"],
+        )
+    except InputError as error:
+        if error.argument != "original":
+            raise
+        more: dict[str, Any] = {"where": error.where, "value": error.value}
+        raise type(error)("ORIGINAL", error.problem, error.remedy, **more) from None
     with ExitStack() as files:  # both take their names, or none
         for name, write in (("html", found.write_html), ("out", found.write_json)):
             if targets[name]:
@@ -127,8 +146,7 @@ def audit(original: str, released: str | None, **options: Any) -> None:
                 write(file)
                 file.flush()
     if options["as_json"]:
-        document = {k: v for k, v in found.document().items() if k != "letters"}
-        say_json({**document, "files": targets})
+        say_json({**found.document(letters=False), "files": targets})
     else:
         click.echo(found)
         w = found.released.names[0]
@@ -138,6 +156,19 @@ def audit(original: str, released: str | None, **options: Any) -> None:
         }
         for name, path in targets.items():
             if path:
-                click.echo(f"{path}: {what[name]}, so only you can read it: keep it with the table")
+                click.echo(f"{path}: {what[name]}{_private(path)}: keep it with the table")
     if not found.holds:
         sys.exit(1)
+
+
+def _order(typed: str | None, *, unordered: bool) -> Any:
+    """Return whether W is in order, or its values in their order."""
+    if unordered:
+        return False
+    return next(csv.reader([typed])) if typed else None if typed is None else True
+
+
+def _private(path: str) -> str:
+    """Say that only its owner can read a file, where that is so."""
+    seen = Path(path)
+    return ", so only you can read it" if seen.is_file() and not seen.stat().st_mode & 0o077 else ""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.certificates import Certificate
-from cvxprivacy.criteria import Criterion, named
+from cvxprivacy.criteria import Criterion, criteria_listed, named
 from cvxprivacy.decoder import Decoder
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
@@ -79,14 +79,7 @@ class ChannelProblem(Problem):
             raise InputError("source", f"a {type(source).__name__}", "pass a DiscreteSource")
         if encoder not in ("x", "wx"):
             raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
-        try:
-            criteria = tuple(criteria)
-        except TypeError:
-            raise InputError("criteria", f"{criteria!r}", "pass a list of criteria") from None
-        for i, criterion in enumerate(criteria):
-            if not isinstance(criterion, Criterion):
-                remedy = "pass criteria such as LeakageCap(0.1)"
-                raise InputError("criteria", f"{criterion!r} is no criterion", remedy, where=i)
+        criteria = criteria_listed(criteria)
         nat(units)
         side.checked(source, side_information)
         self.source, self.encoder, self.units = source, encoder, units

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from unicodedata import combining
 
@@ -15,14 +17,15 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import whole
-from cvxprivacy.criteria import Criterion, LDiversity, TCloseness
+from cvxprivacy.bins import bins_of
+from cvxprivacy.checks import generator, labels, whole
+from cvxprivacy.criteria import Criterion, LDiversity, TCloseness, criteria_listed
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
-from cvxprivacy.frames import MOST_CELLS, Coding, listed, narwhal
+from cvxprivacy.frames import MOST_CELLS, Coding, listed, narwhal, own_order
 from cvxprivacy.labels import written
 from cvxprivacy.microdata import measures
-from cvxprivacy.microdata.bootstrap import estimated
+from cvxprivacy.microdata.bootstrap import draws_of, estimated
 from cvxprivacy.one_symbol import (
     Condition,
     average_conditions,
@@ -42,6 +45,7 @@ __all__ = ["Audit", "Measure", "Verdict", "audit"]
 
 SCHEMA = "cvxprivacy audit 1"
 SHOWN = 10  # letters of each worst list
+KEYS = {"I(W; X)": "before", "t": "t", "H(W) − log ℓ": "l"}  # of conditions on the average, in JSON
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +117,13 @@ class Verdict:
     records: int
 
     @property
+    def letters(self) -> int:
+        """How many letters break it."""
+        return len(self.broken)
+
+    @property
     def holds(self) -> bool:
-        return not len(self.broken)
+        return not self.letters
 
 
 class Audit:
@@ -127,15 +136,18 @@ class Audit:
     letters : list
         Released letters x̃.
     measures : dict of str to Measure
-        ``"k"``, ``"distinct l"``, ``"entropy l"``, ``"c at l=2"`` and ``"c at l=3"`` (recursive),
-        ``"I1"`` to ``"I4"``, ``"equal distance"``, ``"ordered distance"`` (where W is ordered),
-        ``"delta"``, ``"delta observed"``, ``"beta"``, ``"enhanced beta"``.
+        ``"k"``, ``"distinct l"``, ``"entropy l"``, ``"c at l=2"`` and ``"c at l=3"`` (recursive,
+        infinite where W has fewer values), ``"I1"`` to ``"I4"``, ``"equal distance"``,
+        ``"ordered distance"`` (where W is ordered), ``"delta"``, ``"delta observed"``, ``"beta"``,
+        ``"enhanced beta"``.
     before, after : Information
         I(W; X) and I(W; X̃), with bias and interval.
     verdicts : list of Verdict
         Eq. 14 of Bezzi 2010, and its like for k and δ: necessary and sufficient.
     averages : dict of str to Condition
-        Eq. 13: necessary, not sufficient.
+        Eq. 13: necessary, not sufficient.  ``"I(W; X)"``, where both tables have the same records
+        of each W, is an observation: a drawn table may exceed it by chance, and it is part of no
+        verdict.
     notes : list of str
     """
 
@@ -146,7 +158,8 @@ class Audit:
         *,
         frame: Any,
         criteria: Sequence[Criterion],
-        ordered: bool,
+        order: Sequence[Any] | None,
+        reference: str,
         draws: int,
         seed: Any,
         units: str,
@@ -155,10 +168,16 @@ class Audit:
         self.original, self.released, self.units = original, released, units
         self.criteria, self._frame = tuple(criteria), frame
         self.letters = released.x
-        counts = released.joint
+        counts, w, prior = released.joint, list(released.w), None
+        if reference == "original":
+            mass = masses_of(original)
+            w += [value for value in original.w if value not in set(w)]
+            counts = np.vstack([counts, np.zeros((len(w) - len(counts), counts.shape[1]))])
+            prior = np.array([mass[value] for value in w])
         sizes = counts.sum(axis=0)
         alike = original is released
-        rng = np.random.default_rng(seed)
+        same_w = masses_of(original) == masses_of(released)
+        rng = generator(seed)
         self.after = estimated(counts, draws=draws, seed=rng, units=units)
         self.before = self.after if alike else estimated(
             original.joint, draws=draws, seed=rng, units=units
@@ -171,38 +190,46 @@ class Audit:
         measure("k", "k-anonymity: records", measures.size(counts), True)
         measure("distinct l", "distinct ℓ-diversity", measures.distinct_diversity(counts), True)
         measure("entropy l", "entropy ℓ-diversity", measures.entropy_diversity(counts), True)
-        for l in range(2, min(len(released.w), 3) + 1):  # noqa: E741
+        for l in (2, 3):  # noqa: E741
             recursive = measures.recursive_diversity(counts, l)
             measure(f"c at l={l}", f"recursive (c, {l})-diversity: c above", recursive)
-        measure("I1", f"t-closeness: divergence I1 [{units}]", i1(counts, units=units))
-        measure("equal distance", "t-closeness: equal distance", measures.earth_mover(counts))
-        if ordered:
-            values = measures.earth_mover(counts, ordered=True)
+        given: dict[str, Any] = {"reference": prior}
+        values = i1(counts, units=units, **given)
+        measure("I1", f"t-closeness: divergence I1 [{units}]", values)
+        values = measures.earth_mover(counts, **given)
+        measure("equal distance", "t-closeness: equal distance", values)
+        if order is not None:
+            rows = [w.index(value) for value in order]
+            values = measures.earth_mover(
+                counts[rows], ordered=True, reference=None if prior is None else prior[rows]
+            )
             measure("ordered distance", "t-closeness: ordered distance", values)
-        measure("delta", "δ-disclosure", measures.disclosure(counts))
-        measure(
-            "delta observed", "δ without absent values", measures.disclosure(counts, observed=True)
-        )
-        measure("beta", "β-likeness", measures.likeness(counts))
-        measure("enhanced beta", "enhanced β-likeness", measures.likeness(counts, enhanced=True))
+        measure("delta", "δ-disclosure", measures.disclosure(counts, **given))
+        values = measures.disclosure(counts, observed=True, **given)
+        measure("delta observed", "δ without absent values", values)
+        measure("beta", "β-likeness", measures.likeness(counts, **given))
+        values = measures.likeness(counts, enhanced=True, **given)
+        measure("enhanced beta", "enhanced β-likeness", values)
         measure("I2", f"specific information I2 [{units}]", i2(counts, units=units))
         measure("I3", f"weighted reduction I3 [{units}]", i3(counts, units=units))
         measure("I4", f"membership I4 [{units}]", i4(counts, units=units))
 
         self.verdicts = []
         for criterion in criteria:
-            _, holds = measures.standing(criterion, counts, units=units)
+            _, holds = measures.standing(criterion, counts, reference=prior, units=units)
             broken = np.flatnonzero(~holds)
             self.verdicts.append(Verdict(criterion, broken, int(sizes[broken].sum())))
         self.averages: dict[str, Condition] = average_conditions(
             counts,
             t=self._typed(TCloseness),
             l=self._typed(LDiversity),
-            original=None if alike else self.before.plugin,
+            original=self.before.plugin if same_w and not alike else None,
             units=units,
         )
-        self.notes = [*notes, *([] if alike else [f"original: {n}" for n in original.notes])]
-        self.notes += [n if alike else f"released: {n}" for n in released.notes]
+        self.notes = list(notes)
+        for name, source in (("original", original), ("released", released))[alike:]:
+            said = source.noted(units=units)
+            self.notes += said if alike else [f"{name}: {note}" for note in said]
 
     def _typed(self, kind: type[Criterion]) -> float | None:
         """Return the strictest number typed into criteria of a kind."""
@@ -223,7 +250,8 @@ class Audit:
 
     def worst(self, measure: str = "I1", letters: int = SHOWN) -> list[Any]:
         """Return the released letters that are worst by a measure, the worst first."""
-        return [self.letters[i] for i in self._measure(measure).order[:letters]]
+        many = whole(letters, "letters", least=1)
+        return [self.letters[i] for i in self._measure(measure).order[:many]]
 
     def _measure(self, name: str) -> Measure:
         if name not in self.measures:
@@ -234,15 +262,26 @@ class Audit:
     def records(self, letters: Sequence[Any]) -> Any:
         """Return the records of some released letters, such as ``audit.records(audit.worst())``.
 
-        The rows come in the flavour of the released table, filtered in its own engine.
+        The rows come in the flavour of the released table; a lazy one is filtered in its own
+        engine, when it is asked for them.
         """
         assert self.released.coding is not None
+        place = {letter: i for i, letter in enumerate(self.letters)}
+        at = set()
         for i, letter in enumerate(letters):
-            if letter not in self.letters:
+            try:
+                at.add(place[letter])
+            except (KeyError, TypeError):
                 remedy = "pass some of audit.letters, such as audit.worst()"
                 problem = f"{letter!r} is no released letter"
-                raise InputError("letters", problem, remedy, where=i, value=letter)
-        return self.released.coding.only(self._frame, letters)
+                raise InputError("letters", problem, remedy, where=i, value=letter) from None
+        found = self.released.coding.only(self._frame, [self.letters[i] for i in sorted(at)])
+        seen = narwhal(found)
+        expected = int(self.released.joint[:, sorted(at)].sum())
+        if isinstance(seen, nw.DataFrame) and len(seen) != expected:
+            problem = f"{len(seen):,} records have these letters, and {expected:,} were counted"
+            raise InputError("released", problem, "audit the table again: it has changed since")
+        return found
 
     def per_record(self, measure: str = "I1") -> npt.NDArray[np.float64]:
         """Return a measure for each record of a released table in memory, in its order.
@@ -255,7 +294,12 @@ class Audit:
             raise InputError("released", "a lazy table", "collect it to have its records in order")
         place = {letter: i for i, letter in enumerate(self.letters)}
         values = np.append(self._measure(measure).values, math.nan)
-        return values[[place.get(x, -1) for x in coding.letters(frame, coding.key)]]
+        found = values[[place.get(x, -1) for x in coding.letters(frame, coding.key)]]
+        if coding.missing == "drop":
+            w = coding.letters(frame, coding.sensitive)
+            rows = w if len(coding.sensitive) > 1 else [(value,) for value in w]
+            found[[None in row for row in rows]] = math.nan
+        return found
 
     # ---- said ----------------------------------------------------------------------------
 
@@ -287,26 +331,37 @@ class Audit:
         if self.before is not self.after:
             found["I(W; X)"] = str(self.before)
         found[self._released] = str(self.after)
-        if self.before is not self.after and self.before.plugin > 0:
-            found["kept"] = f"{self.after.plugin / self.before.plugin:.1%} of I(W; X)"
+        biased = self.original.biased or self.released.biased
+        if self.before is not self.after and self.before.corrected > 0 and not biased:
+            share = self.after.corrected / self.before.corrected
+            found["kept"] = f"{share:.1%} of I(W; X), both corrected"
         return found
 
     @property
-    def conclusions(self) -> list[tuple[str, bool, str]]:
-        """Every condition: what it says, whether it holds, and by how much."""
+    def conclusions(self) -> list[tuple[str, str, str]]:
+        """Every condition: what it says, "holds", "BROKEN" or "seen", and by how much."""
         found = []
         for name, condition in self.averages.items():
+            title, stands = f"on average, {self._released} ≤ {name}", "holds"
             said = f"{condition.value:.4g}, at most {condition.bound:.4g}"
-            found.append((f"on average, {self._released} ≤ {name}", condition.holds, said))
+            if name == "I(W; X)":
+                title, stands = f"on average, {self._released}", "seen"
+                said = f"{condition.value:.4g}, not above the {condition.bound:.4g} of {name}"
+                if not condition.holds:
+                    said = f"{condition.value:.4g}, more than the {condition.bound:.4g} of {name}: "
+                    said += "sampling, or X̃ uses W"
+            elif not condition.holds:
+                stands = "BROKEN"
+            found.append((title, stands, said))
         for verdict in self.verdicts:
             said = "every letter satisfies it"
             if not verdict.holds:
                 some = ", ".join(shown(self.letters[i]) for i in verdict.broken[:3])
                 more = ", …" if len(verdict.broken) > 3 else ""
-                many = len(verdict.broken)
+                many = verdict.letters
                 said = f"{many:,} letters break" if many > 1 else "1 letter breaks"
                 said += f" it, with {verdict.records:,} records: {some}{more}"
-            found.append((repr(verdict.criterion), verdict.holds, said))
+            found.append((repr(verdict.criterion), "holds" if verdict.holds else "BROKEN", said))
         return found
 
     @property
@@ -330,9 +385,10 @@ class Audit:
             )
         if self.conclusions:
             lines.append("")
-        for name, holds, said in self.conclusions:
-            lines.append(f"  {'holds ' if holds else 'BROKEN'}  {name}: {said}")
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.all_notes)])
+        for name, stands, said in self.conclusions:
+            lines.append(f"  {stands:<6}  {name}: {said}")
+        lines += [f"  note: {note}" for note in self.all_notes]
+        return "\n".join(map(printable, lines))
 
     def _repr_html_(self) -> str:
         from cvxprivacy.microdata.audit_page import body
@@ -353,15 +409,19 @@ class Audit:
 
     # ---- written -------------------------------------------------------------------------
 
-    def document(self) -> dict[str, Any]:
+    def document(self, *, letters: bool = True) -> dict[str, Any]:
         """Return the audit as JSON holds it.
 
-        It has the counts of the confidential attribute for every released letter.
+        Parameters
+        ----------
+        letters : bool
+            With every released letter and its counts of the confidential attribute, and the places
+            among them of those that break a criterion.
         """
         source = self.released
         assert source.coding is not None
         assert self.original.coding is not None
-        return {
+        document = {
             "schema": SCHEMA,
             "units": self.units,
             "original": {"records": self.original.records, **self.original.coding.to_dict()},
@@ -384,50 +444,54 @@ class Audit:
                 for m in self.measures.values()
             },
             "averages": {
-                name: {"value": c.value, "bound": c.bound, "holds": c.holds}
+                KEYS[name]: {"title": name, "value": c.value, "bound": c.bound, "holds": c.holds}
                 for name, c in self.averages.items()
             },
             "criteria": [
                 {
-                    "criterion": repr(v.criterion), "holds": v.holds, "letters": v.broken.tolist(),
-                    "records": v.records,
+                    "criterion": repr(v.criterion), "holds": v.holds, "letters": v.letters,
+                    "records": v.records, **({"places": v.broken.tolist()} if letters else {}),
                 }
                 for v in self.verdicts
             ],
             "holds": self.holds,
             "notes": self.all_notes,
             "w": [written(w, lenient=True) for w in source.w],
-            "letters": [
+        }  # fmt: skip
+        if letters:
+            document["letters"] = [
                 {
                     "letter": written(letter, lenient=True),
                     "counts": source.joint[:, i].astype(int).tolist(),
                     **{m.name: written(float(m.values[i])) for m in self.measures.values()},
                 }
                 for i, letter in enumerate(self.letters)
-            ],
-        }  # fmt: skip
+            ]
+        return document
 
-    def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the audit as JSON, readable by its owner only.
+    def to_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write the audit as JSON, readable by its owner only; return where it is.
 
         It discloses the counts of the confidential attribute in every released letter: keep it
         with the original table.
         """
         with whole_file(path, private=True) as file:
             self.write_json(file)
+        return Path(path)
 
     def write_json(self, file: IO[str]) -> None:
         """Write what :meth:`to_json` writes into an open file."""
         json.dump(self.document(), file, ensure_ascii=False, indent=1)
         file.write("\n")
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
         """Write the audit as one self-contained HTML page, readable by its owner only.
 
         It names the worst letters and what they reveal: keep it with the original table.
         """
         with whole_file(path, private=True) as file:
             self.write_html(file)
+        return Path(path)
 
     def write_html(self, file: IO[str]) -> None:
         """Write what :meth:`to_html` writes into an open file."""
@@ -440,7 +504,17 @@ def shown(letter: Any) -> str:
     """Return a letter as people read it."""
     if isinstance(letter, tuple):
         return f"({', '.join(map(shown, letter))})"
-    return "missing" if letter is None else str(letter)
+    return "missing" if letter is None else printable(str(letter))
+
+
+def printable(text: str) -> str:
+    """Return text in which no character commands a terminal: those are escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def masses_of(source: DiscreteSource) -> dict[Any, float]:
+    """Return the records of each value of W."""
+    return dict(zip(source.w, source.joint.sum(axis=1).tolist(), strict=True))
 
 
 def _padded(text: str, width: int) -> str:
@@ -464,7 +538,8 @@ def audit(
     criteria: Sequence[Criterion] = (),
     bins: Mapping[Hashable, float | Sequence[float]] | None = None,
     missing: str = "refuse",
-    ordered: bool | None = None,
+    ordered: bool | Sequence[Hashable] | None = None,
+    reference: str = "released",
     bootstrap: int = 0,
     seed: int | np.random.Generator | None = None,
     units: str = "bits",
@@ -484,10 +559,16 @@ def audit(
         ``TCloseness(t)``, ``LDiversity(l)``, ``KAnonymity(k)``, ``DeltaDisclosure(delta)``.
     bins : mapping of column to number or sequence, optional
         As for :meth:`DiscreteSource.from_table`; for a released column only where it is numeric.
+        Bands of a width cover both tables.
     missing : {"refuse", "level", "drop"}
-    ordered : bool, optional
-        Whether W's values are in order, for the ordered earth mover's distance; by default numbers,
-        bins and ordered categories are.
+    ordered : bool or sequence of values, optional
+        Whether W's values are in order, for the ordered earth mover's distance, or the values in
+        their order.  By default they are where their type says so, in the released table or in the
+        original: numbers, dates, bins and ordered categories; text has no order of its own.
+    reference : {"released", "original"}
+        The table whose p(w) the letters are compared with, in I1, the distances, δ, β, and the
+        criteria on I1 and δ.  Where records were suppressed the released p(w) hides what that
+        tells.  I2 to I4 and ℓ-diversity are of the released table alone.
     bootstrap : int
         Draws for intervals of the mutual information; 0 for none, a few hundred otherwise.
     seed : int or Generator, optional
@@ -517,34 +598,39 @@ def audit(
     >>> found.measures["k"].worst, found.worst("distinct l", 1)
     (2.0, [2])
     """
-    bootstrap = whole(bootstrap, "bootstrap", least=0)
-    for i, criterion in enumerate(criteria):
-        if not isinstance(criterion, Criterion):
-            remedy = "pass criteria such as TCloseness(0.5)"
-            raise InputError("criteria", f"{criterion!r} is no criterion", remedy, where=i)
-    coding = Coding.of(
-        original, sensitive=sensitive, key=key, side=None, weights=None, bins=bins, missing=missing
-    )
-    before = DiscreteSource.from_coding(original, coding, most=MOST_CELLS)
-    if released is None:
-        frame, after, notes = original, before, list[str]()
-    else:
+    bootstrap = draws_of(bootstrap, "bootstrap")
+    criteria = criteria_listed(criteria)
+    if reference not in ("released", "original"):
+        problem = f"{reference!r} is unknown"
+        raise InputError("reference", problem, 'use "released" or "original"', value=reference)
+    with _named("original"):
+        coding = Coding.of(
+            original, sensitive=sensitive, key=key, side=None, weights=None, bins=bins,
+            missing=missing,
+        )  # fmt: skip
+    own, notes = coding, list[str]()
+    if released is not None:
+        with _named("released", besides=True):
+            coding, own, notes = _own(coding, released, bins or {})
+    with _named("original"):
+        before = DiscreteSource.from_coding(original, coding, most=MOST_CELLS)
+    frame, after = original, before
+    if released is not None:
         frame = released
-        own, notes = _own(coding, released)
-        after = DiscreteSource.from_coding(released, own, most=MOST_CELLS)
-        masses = [dict(zip(s.w, s.joint.sum(axis=1), strict=True)) for s in (before, after)]
-        if before.records != after.records:
-            notes.append(f"{after.records:,} records of {before.records:,} are released")
-        elif masses[0] != masses[1]:
-            notes.append(f"{', '.join(coding.sensitive)} itself was changed")
-    if ordered is None:
-        ordered = _in_order(frame, after)
+        with _named("released", besides=True):
+            after = DiscreteSource.from_coding(released, own, most=MOST_CELLS)
+        notes += [*_unbinned(coding, after), *_compared(before, after)]
+    new = set(after.w) - set(before.w)
+    if reference == "original" and new:
+        problem = f"the original has no {' nor '.join(sorted(map(repr, new)))}"
+        raise InputError("reference", problem, 'use reference="released"')
     return Audit(
         before,
         after,
         frame=frame,
         criteria=criteria,
-        ordered=ordered,
+        order=_ranked(ordered, reference, (after, frame), (before, original)),
+        reference=reference,
         draws=bootstrap,
         seed=seed,
         units=units,
@@ -552,8 +638,25 @@ def audit(
     )
 
 
-def _own(coding: Coding, released: Any) -> tuple[Coding, list[str]]:
-    """Return how the released table is counted, and which columns are suppressed in it."""
+@contextmanager
+def _named(table: str, *, besides: bool = False) -> Iterator[None]:
+    """Say in an error which of the two tables it is about."""
+    try:
+        yield
+    except InputError as error:
+        argument, problem = error.argument, error.problem
+        if argument == "frame":
+            argument = table
+        elif besides and argument != table:
+            problem += f" (in the {table} table)"
+        more: dict[str, Any] = {"where": error.where, "value": error.value}
+        raise type(error)(argument, problem, error.remedy, **more) from None
+
+
+def _own(
+    coding: Coding, released: Any, asked: Mapping[Hashable, Any]
+) -> tuple[Coding, Coding, list[str]]:
+    """Return how both tables are counted, and which columns are suppressed in the released one."""
     schema = narwhal(released).lazy().collect_schema()
     for name in listed(coding.sensitive, "sensitive"):
         if name not in schema.names():
@@ -564,16 +667,89 @@ def _own(coding: Coding, released: Any) -> tuple[Coding, list[str]]:
     if not kept:
         remedy = "keep at least one key column, if only as a constant"
         raise InputError("released", "no key column", remedy)
-    bins = {n: b for n, b in coding.bins.items() if n in schema.names() and schema[n].is_numeric()}
+    numeric = {n for n in coding.bins if n in schema.names() and schema[n].is_numeric()}
+    bins: dict[Hashable, Any] = {str(n): spec for n, spec in asked.items() if str(n) in numeric}
+    own = Coding.of(
+        released, sensitive=coding.sensitive, key=kept, side=None, weights=None, bins=bins,
+        missing=coding.missing,
+    )  # fmt: skip
+    both = dict(coding.bins)
+    for column, spec in bins.items():
+        edges = [of.bins[str(column)].edges for of in (coding, own)]
+        least, most = min(e[0] for e in edges), max(e[-2] for e in edges)
+        both[str(column)] = bins_of(column, spec, least, most)
     notes = [f"suppressed in the release: {', '.join(gone)}"] if gone else []
-    return replace(coding, key=kept, bins=bins), notes
+    own = replace(own, bins={name: both[name] for name in numeric})
+    return replace(coding, bins=both), own, notes
 
 
-def _in_order(frame: Any, source: DiscreteSource) -> bool:
-    """Tell whether the values of W have an order of their own."""
-    assert source.coding is not None
-    names = source.coding.sensitive
-    if len(names) > 1 or None in source.w:
-        return False
-    dtype = narwhal(frame).lazy().collect_schema()[names[0]]
-    return names[0] in source.coding.bins or dtype.is_numeric() or isinstance(dtype, nw.Enum)
+def _unbinned(coding: Coding, after: DiscreteSource) -> list[str]:
+    """Say which released columns hold text where the original is binned."""
+    assert after.coding is not None
+    found = []
+    for name in (n for n in after.coding.columns if n in coding.bins):
+        own = set(after.levels[name]) - {None, *coding.bins[name].labels}
+        if name not in after.coding.bins and own:
+            some = repr(min(map(str, own)))
+            found.append(f"{name} holds text in the release, such as {some}: it is not binned")
+    return found
+
+
+def _compared(before: DiscreteSource, after: DiscreteSource) -> list[str]:
+    """Say what became of the records, and of each value of W."""
+    was, now = masses_of(before), masses_of(after)
+    rows = [int(sum(of.values())) + s.dropped for of, s in ((was, before), (now, after))]
+    w, found = before.names[0], []
+    if rows[0] < rows[1]:
+        found.append(f"the release has {rows[1]:,} records, the original {rows[0]:,}")
+    elif rows[0] > rows[1]:
+        found.append(f"{rows[1]:,} records of {rows[0]:,} are released")
+    gone, new = ([v for v in a if v not in b] for a, b in ((was, now), (now, was)))
+    alike = {str(value) for value in gone} & {str(value) for value in new}
+    if alike:
+        kinds = [type(next(v for v in of if str(v) in alike)).__name__ for of in (gone, new)]
+        problem = f"{w} is {kinds[0]} in the original and {kinds[1]} in the release"
+        return [*found, f"{problem}: its values are not compared"]
+    for values, of, said in ((gone, was, "vanished"), (new, now, "new")):
+        if values:
+            some = ", ".join(map(shown, values[:3])) + (", …" if len(values) > 3 else "")
+            records = sum(of[value] for value in values)
+            found.append(f"{w} {some}: {said} in the release, {records:,.0f} records")
+    changed = [value for value in was if value in now and was[value] != now[value]]
+    if changed and rows[0] == rows[1] and not before.dropped and not after.dropped:
+        found.append(f"{w} itself was changed")
+    elif changed and rows[0] > rows[1]:
+        least = min(changed, key=lambda value: now[value] / was[value])
+        found.append(
+            f"{w} {shown(least)}: {now[least]:,.0f} records of {was[least]:,.0f} are released, the "
+            "least share"
+        )
+    return found
+
+
+def _ranked(ordered: Any, reference: str, *tables: tuple[DiscreteSource, Any]) -> list[Any] | None:
+    """Return the values of W in order, or None where they have none."""
+    sources = [source for source, _ in tables]
+    values = set(sources[0].w) | (set(sources[1].w) if reference == "original" else set())
+    if ordered is False:
+        return None
+    if ordered is not None and ordered is not True:
+        remedy = "pass True, False, or all values of W in their order"
+        if isinstance(ordered, str) or not isinstance(ordered, Sequence):
+            raise InputError("ordered", f"{ordered!r}", remedy, value=ordered)
+        order = labels(ordered, None, "ordered")
+        if not values <= set(order):
+            missing = sorted(map(repr, values - set(order)))
+            raise InputError("ordered", f"it lacks {', '.join(missing)}", remedy)
+        return [value for value in order if value in values]
+    for source, table in tables:
+        assert source.coding is not None
+        name, *more = source.coding.sensitive
+        own = None if more else own_order(source.coding, table, name, source.levels[name])
+        if own is not None and values <= set(own):
+            return [value for value in own if value in values]
+    if ordered:
+        problem = f"{sources[0].names[0]} has no order of its own"
+        remedy = "pass its values in their order"
+        raise InputError("ordered", problem, remedy)
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from html import escape
 from io import StringIO
@@ -129,7 +130,9 @@ def _svg(audit: Audit) -> str:
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cvxprivacy"}):
         figure = drawn(audit, Bare(figsize=(11, 4.6), layout="constrained"))
         text = StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        with warnings.catch_warnings():  # the text stays text: a reader's fonts draw it
+            warnings.filterwarnings("ignore", "Glyph .* missing from")
+            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -174,9 +177,7 @@ def body(audit: Audit, *, picture: bool) -> str:
         _table("The tables", [], [[name, said] for name, said in audit.facts.items()]),
     ]
     if audit.conclusions:
-        rows = [
-            [name, "holds" if holds else "BROKEN", said] for name, holds, said in audit.conclusions
-        ]
+        rows = [[name, verdict, said] for name, verdict, said in audit.conclusions]
         caption = (
             "Conditions on the average are necessary; those per released letter are necessary "
             "and sufficient"

@@ -9,11 +9,11 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, number, whole
+from cvxprivacy.checks import array, generator, number, whole
 from cvxprivacy.errors import InputError
 from cvxprivacy.information import miller_madow, mutual_information, nat
 
-__all__ = ["Information", "estimated"]
+__all__ = ["Information", "draws_of", "estimated"]
 
 FEWEST = 5.0  # records per observed cell, under which no interval is given
 FEW = 10.0  # under which it covers less than it says
@@ -64,6 +64,15 @@ class Information:
         return said
 
 
+def draws_of(value: int, argument: str) -> int:
+    """Return a number of draws that have a spread, or 0."""
+    found = whole(value, argument, least=0)
+    if found == 1:
+        remedy = "pass 0 for no interval, or a few hundred"
+        raise InputError(argument, "1 draw has no spread", remedy, value=value)
+    return found
+
+
 def estimated(
     counts: npt.ArrayLike,
     *,
@@ -92,7 +101,8 @@ def estimated(
     ----------
     counts : array_like, shape (|W|, |X|)
     draws : int
-        0: no interval.  A few hundred are enough, because only a mean and a spread are taken.
+        0: no interval; 1 is refused.  A few hundred are enough, because only a mean and a spread
+        are taken.
     level : float
         In (0, 1).
     seed : int or Generator, optional
@@ -102,7 +112,7 @@ def estimated(
     table = array(counts, "counts", remedy, axes=(2,), massive=True)
     if (table != np.floor(table)).any():
         raise InputError("counts", "not whole numbers", remedy)
-    draws = whole(draws, "draws", least=0)
+    draws = draws_of(draws, "draws")
     level = number(level, "level", zero=False, below=1.0)
     plugin = mutual_information(table, units=units)
     bias = miller_madow(table, units=units)
@@ -112,9 +122,9 @@ def estimated(
         note = f"with {size / cells:.1f} records per observed cell it covers less than it says"
     if size < FEWEST * cells:
         note = f"{size / cells:.1f} records per observed cell are too few for an interval"
-    if draws < 2 or size < FEWEST * cells:
+    if not draws or size < FEWEST * cells:
         return Information(plugin, bias, None, None, level, 0, units, note if draws else "")
-    redrawn = _redrawn(table, draws, np.random.default_rng(seed)) * nat(units)
+    redrawn = _redrawn(table, draws, generator(seed)) * nat(units)
     centre = plugin - bias - (redrawn.mean() - plugin)
     reach = NormalDist().inv_cdf((1 + level) / 2) * redrawn.std(ddof=1)
     lower, upper = (max(0.0, float(end)) for end in (centre - reach, centre + reach))

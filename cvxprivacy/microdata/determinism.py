@@ -1,4 +1,4 @@
-"""What it costs that a release is deterministic, measured against the certified optimum."""
+"""What intervals or levels cost, as deterministic releases, against the certified optimum."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["PriceOfDeterminism", "price_of_determinism"]
 
 @dataclass(frozen=True, eq=False)
 class PriceOfDeterminism:
-    """The least distortion of groupings, and of all randomisations, under one promise.
+    """The least distortion of intervals or levels, and of all randomisations, under one promise.
 
     Attributes
     ----------
     deterministic : Generalisation
-        The best grouping into intervals, or the best levels, exactly.
+        The best intervals that satisfy the criteria each by itself, or the best minimal levels.
     randomised : Solution
         The optimum over all p(x̂ | x), proved.
     """
@@ -35,7 +35,11 @@ class PriceOfDeterminism:
 
     @property
     def gap(self) -> Enclosure:
-        """Distortion that determinism adds, enclosed as the optimum is."""
+        """Distortion that intervals or levels add, enclosed as the optimum is.
+
+        It is the cost of determinism and of their form together: some other grouping may do with
+        less.
+        """
         cost = self.deterministic.distortion
         assert cost is not None
         return Enclosure(cost - self.randomised.upper, cost - self.randomised.lower)
@@ -44,12 +48,13 @@ class PriceOfDeterminism:
         cost, best = self.deterministic.distortion, self.randomised
         assert cost is not None
         share = f" ({self.gap / cost:.1%} of it)" if cost else ""
+        kind = "intervals" if self.deterministic.levels is None else "levels"
         return "\n".join(
             [
                 "least distortion under " + ", ".join(map(repr, self.deterministic.criteria)),
-                f"  deterministic    {cost:.6g} (exact, {len(self.deterministic.outputs)} groups)",
-                f"  randomised       {best.value:.6g} ({best.status}, gap {best.gap:.1e})",
-                f"  determinism adds {self.gap:.6g}{share}",
+                f"  {'best ' + kind:<16} {cost:.6g} ({len(self.deterministic.outputs)} groups)",
+                f"  {'randomised':<16} {best.value:.6g} ({best.status}, gap {best.gap:.1e})",
+                f"  {kind + ' add':<16} {self.gap:.6g}{share}",
             ]
         )
 
@@ -63,10 +68,12 @@ def price_of_determinism(
     units: str = "bits",
     **solve: Any,
 ) -> PriceOfDeterminism:
-    """Compare the best deterministic release with the best randomisation under the same criteria.
+    """Compare the best intervals, or levels, with the best randomisation under the same criteria.
 
-    The claim of Rebollo-Monedero et al. 2010, that post-randomisation does what no partition can,
-    made measurable: both minimise E d(X, X̂) subject to the same criteria per released letter.
+    After the claim of Rebollo-Monedero et al. 2010, that post-randomisation does what no partition
+    can: both minimise E d(X, X̂) subject to the same criteria per released letter.  The partitions
+    searched are intervals, each satisfying the criteria by itself, or the minimal levels of
+    hierarchies; the difference is an upper bound of what determinism alone costs.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria import Criterion, criteria_listed
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
 from cvxprivacy.frames import cell
@@ -61,7 +61,8 @@ def full_domain(
     keep : {"W", "X"}
         What the best keeps most of: I(X̃; W), the utility of Bezzi 2010, §4, or I(X̃; X) = H(X̃).
     distortion : Distortion, optional
-        The best has the least E d(X, X̂) instead, each group released as its best letter.
+        The best has the least E d(X, X̂) instead, each group released as its best letter; each had
+        to satisfy the criteria by itself, before groups released as one letter become one.
     units : {"bits", "nats"}
 
     Returns
@@ -69,6 +70,7 @@ def full_domain(
     Generalisation
         With ``levels``, ``minimal``, ``evaluated`` and ``nodes``.
     """
+    criteria = criteria_listed(criteria)
     checked(source, criteria, units)
     if keep not in ("W", "X"):
         raise InputError("keep", f"{keep!r} is unknown", 'use "W" or "X"', value=keep)

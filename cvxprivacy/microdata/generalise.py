@@ -12,7 +12,9 @@ programming over cut points:
    \end{aligned}
 
 Both objectives are sums over groups, and the criteria speak of one group each (Bezzi 2010, §4,
-where the search was heuristic).
+where the search was heuristic).  Best means best among intervals, each of which satisfies the
+criteria by itself: other groupings, of letters that are no neighbours, are not searched, nor are
+intervals that satisfy them only together with others that are released as the same letter.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.bins import short
+from cvxprivacy.bins import Bins, short
 from cvxprivacy.checks import whole
-from cvxprivacy.criteria import Criterion, KAnonymity
+from cvxprivacy.criteria import Criterion, KAnonymity, criteria_listed
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
 from cvxprivacy.information import entropy, mutual_information
@@ -202,19 +204,24 @@ def optimal_intervals(
     distortion: Distortion | None = None,
     units: str = "bits",
 ) -> Generalisation:
-    """Cut an ordered attribute into the best intervals, exactly.
+    """Cut an ordered attribute into the best intervals.
+
+    They are the best, exactly, of all cuts into intervals each of which satisfies the criteria by
+    itself.  Groupings of letters that are no neighbours are not searched.
 
     Parameters
     ----------
     source : DiscreteSource
-        Its key letters are taken in their order: an attribute of numbers, or of ordered classes.
+        Its key letters are taken in their order: one attribute of numbers, bins, or ordered
+        classes, without a missing value.
     criteria : sequence of Criterion
         Per letter: ``TCloseness``, ``LDiversity``, ``KAnonymity``, ``DeltaDisclosure``.
     groups : int, optional
         Exactly this number of intervals; by default any.
     distortion : Distortion, optional
         Minimise E d(X, X̂), each group released as its best letter, instead of maximising
-        I(X̃; W).  Groups released as one letter are one group.
+        I(X̃; W).  Intervals released as one letter are one group in the end, but each had to
+        satisfy the criteria by itself.
     units : {"bits", "nats"}
 
     Returns
@@ -233,7 +240,9 @@ def optimal_intervals(
     >>> cpv.optimal_intervals(source, [cpv.KAnonymity(20)]).groups
     ['[0, 1]', '[0, 1]', '[2, 3]', '[2, 3]']
     """
+    criteria = criteria_listed(criteria)
     checked(source, criteria, units)
+    _one_axis(source)
     alive = np.flatnonzero(source.joint.sum(axis=0) > 0)
     n = len(alive)
     if n > MOST_LETTERS:
@@ -274,8 +283,8 @@ def optimal_intervals(
     ends.reverse()
 
     found: list[Any] = [None] * len(source.x)
-    for first, last in pairwise(ends):
-        label = _interval(source.x[alive[first]], source.x[alive[last - 1]])
+    labels = _intervals(source, [(alive[a], alive[b - 1]) for a, b in pairwise(ends)])
+    for label, (first, last) in zip(labels, pairwise(ends), strict=True):
         stop = len(source.x) if last == n else alive[last]
         for x in range(0 if first == 0 else alive[first], stop):  # letters without mass go along
             found[x] = label
@@ -318,6 +327,37 @@ def _gains(
     return gain
 
 
-def _interval(first: Any, last: Any) -> str:
-    low, high = (short(v) if isinstance(v, int | float) else str(v) for v in (first, last))
-    return low if first == last else f"[{low}, {high}]"
+def _one_axis(source: DiscreteSource) -> None:
+    """Refuse letters of several columns, and a missing one: they have no place on a line."""
+    several = source.coding is not None and len(source.coding.key) > 1
+    if several or None in source.x:
+        problem = "a missing value has no place in an order"
+        if several:
+            problem = f"{source.names[1]}: letters of several columns have no order"
+        remedy = "make the source of one key column, without missing values"
+        raise InputError("source", problem, remedy)
+
+
+def _intervals(source: DiscreteSource, ends: Sequence[tuple[int, int]]) -> list[Any]:
+    """Name intervals by their first and last letter, bins by their edges; a lone letter is itself.
+
+    All are text as soon as one is.
+    """
+    if all(first == last for first, last in ends):
+        return [source.x[first] for first, _ in ends]
+    coding = source.coding
+    bins = None if coding is None else coding.bins.get(coding.key[0])
+
+    def named(first: Any, last: Any) -> str:
+        if bins is not None:
+            at = [bins.labels.index(letter) for letter in (first, last)]
+            return Bins((bins.edges[at[0]], bins.edges[at[1] + 1])).labels[0]
+        low, high = (short(v) if isinstance(v, float) else str(v) for v in (first, last))
+        return low if first == last else f"[{low}, {high}]"
+
+    found = [named(source.x[first], source.x[last]) for first, last in ends]
+    twice = next((label for i, label in enumerate(found) if label in found[:i]), None)
+    if twice is not None:
+        remedy = "give the key letters names that differ as text"
+        raise InputError("source", f"two intervals would be called {twice!r}", remedy)
+    return found

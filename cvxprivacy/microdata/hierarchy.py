@@ -40,13 +40,21 @@ class Hierarchy:
     """
 
     def __init__(self, letters: Sequence[Hashable], levels: Sequence[Sequence[Hashable]]) -> None:
-        self.letters = labels(letters, None, "letters")
+        self.letters = _several(letters, "letters")
+        if not self.letters:
+            raise InputError("letters", "none", "pass at least one letter")
+        labels(self.letters, None, "letters")
         self.levels: list[list[Any]] = [self.letters]
-        for number, level in enumerate(levels, 1):
-            groups = list(level)
+        for number, level in enumerate(_several(levels, "levels"), 1):
+            groups = _several(level, "levels", number)
             if len(groups) != len(self.letters):
                 problem = f"{len(groups)} groups for {len(self.letters)} letters"
                 raise InputError("levels", problem, "name each letter's group", where=number)
+            try:
+                hash(tuple(groups))
+            except TypeError as error:
+                remedy = "use strings, numbers or tuples"
+                raise InputError("levels", f"{error}", remedy, where=number) from None
             above: dict[Any, tuple[Any, Any]] = {}
             for letter, below, group in zip(self.letters, self.levels[-1], groups, strict=True):
                 first = above.setdefault(below, (letter, group))
@@ -98,6 +106,7 @@ class Hierarchy:
         if not isinstance(paths, Mapping):
             remedy = "pass {letter: (parent, …, root)}"
             raise InputError("paths", f"a {type(paths).__name__}", remedy)
+        paths = {letter: _several(path, "paths", letter) for letter, path in paths.items()}
         heights = {len(path) for path in paths.values()}
         if len(heights) != 1:
             remedy = "give every letter one path to the root"
@@ -107,6 +116,7 @@ class Hierarchy:
     @classmethod
     def suppression(cls, letters: Sequence[Hashable], mark: Hashable = "*") -> Hierarchy:
         """Keep the letters, or put all of them into one group."""
+        letters = _several(letters, "letters")
         return cls(letters, [[mark] * len(letters)])
 
     def __repr__(self) -> str:
@@ -124,6 +134,17 @@ class Hierarchy:
             remedy = f"the levels are 0 to {len(self.levels) - 1}"
             raise InputError(name, f"{level}", remedy, value=level)
         return self.levels[level]
+
+
+def _several(given: Any, argument: str, where: Any = None) -> list[Any]:
+    """Return a list; what is none is refused, as is text for a level or a path: it is one name."""
+    try:
+        if isinstance(given, str) and argument != "letters":
+            raise TypeError
+        return list(given)
+    except TypeError:
+        problem, remedy = f"{given!r} is no list", "pass a list of names"
+        raise InputError(argument, problem, remedy, where=where, value=given) from None
 
 
 def numbered(groups: Sequence[Any]) -> np.ndarray:

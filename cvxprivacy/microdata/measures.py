@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cvxprivacy.checks import array, whole
 from cvxprivacy.criteria import Criterion, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
 from cvxprivacy.errors import InputError
-from cvxprivacy.one_symbol import i1, prior_of
+from cvxprivacy.one_symbol import SLACK, i1, laws
 
 __all__ = [
     "disclosure",
@@ -31,20 +31,11 @@ __all__ = [
 ]
 
 Letters = npt.NDArray[np.float64]
-SLACK = 1e-9  # relative, for rounding: a criterion met with equality is met
 
 
 def _counts(counts: npt.ArrayLike) -> np.ndarray:
     remedy = "pass finite nonnegative counts of shape (|W|, |X̃|)"
     return array(counts, "counts", remedy, axes=(2,), massive=True)
-
-
-def _laws(counts: npt.ArrayLike, reference: npt.ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return p(w | x̃), and p(w) as a column."""
-    table = _counts(counts)
-    prior = table.sum(axis=1) / table.sum() if reference is None else prior_of(table, reference)
-    mass = table.sum(axis=0)
-    return table / np.where(mass > 0, mass, math.nan), prior[:, None]
 
 
 # ---- identity ----------------------------------------------------------------------------
@@ -68,7 +59,7 @@ def distinct_diversity(counts: npt.ArrayLike) -> Letters:
 
 def entropy_diversity(counts: npt.ArrayLike) -> Letters:
     """Entropy ℓ = 2^H(W|x̃) (Machanavajjhala et al. 2006; Bezzi 2010, eq. 10)."""
-    p, _ = _laws(counts, None)
+    p, _ = laws(_counts(counts))
     found: Letters = np.exp(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=0))
     return found
 
@@ -103,10 +94,10 @@ def earth_mover(
     ----------
     ordered : bool
         Ground distance |i − j| / (|W| − 1) between the i-th and the j-th value, the rows being in
-        order: Σ_i |Σ_{j ≤ i} (p_j − q_j)| / (|W| − 1).  By default all values are equally far:
-        ½ Σ |p − q|.
+        order and |W| their number: Σ_i |Σ_{j ≤ i} (p_j − q_j)| / (|W| − 1).  By default all values
+        are equally far: ½ Σ |p − q|.
     """
-    p, prior = _laws(counts, reference)
+    p, prior = laws(_counts(counts), reference)
     if not ordered:
         return 0.5 * np.abs(p - prior).sum(axis=0)
     return np.abs(np.cumsum(p - prior, axis=0)).sum(axis=0) / max(len(p) - 1, 1)
@@ -117,6 +108,8 @@ def disclosure(
 ) -> Letters:
     """The δ of δ-disclosure privacy: max_w |ln p(w|x̃)/p(w)| (Brickell and Shmatikov 2008).
 
+    They ask it to be below δ; the criterion here, at most δ.
+
     A value of W that is missing from a letter discloses without bound: δ is infinite there.
 
     Parameters
@@ -125,7 +118,7 @@ def disclosure(
         Leave out the values that a letter misses, as pycanon does: that is no longer δ-disclosure
         privacy, but it compares letters of which none is complete.
     """
-    p, prior = _laws(counts, reference)
+    p, prior = laws(_counts(counts), reference)
     p, prior = p[prior[:, 0] > 0], prior[prior[:, 0] > 0]
     with np.errstate(divide="ignore"):
         distance = np.abs(np.log(p / prior))
@@ -146,7 +139,7 @@ def likeness(
         The least β of enhanced β-likeness, (p(w|x̃) − p(w)) / p(w) ≤ min(β, −ln p(w)) for every w:
         infinite where some gain exceeds −ln p(w), since no β mends that.
     """
-    p, prior = _laws(counts, reference)
+    p, prior = laws(_counts(counts), reference)
     p, prior = p[prior[:, 0] > 0], prior[prior[:, 0] > 0]
     gain = p / prior - 1.0
     if enhanced:
@@ -167,7 +160,7 @@ def standing(
 ) -> tuple[Letters, npt.NDArray[np.bool_]]:
     """Return each letter's measure and whether it satisfies a criterion per letter.
 
-    A letter without records satisfies each; equality does, to a relative rounding of 1e-9.
+    A letter without records satisfies each; equality does, to a rounding of 1e-9 max(1, bound).
 
     Parameters
     ----------
@@ -190,5 +183,5 @@ def standing(
         known = "TCloseness, LDiversity, KAnonymity and DeltaDisclosure"
         raise InputError("criteria", f"{criterion!r} is not one per letter", f"use {known}")
     if least is not None:
-        return values, ~(values < least * (1 - SLACK))
+        return values, ~(values < least - SLACK * max(1.0, least))
     return values, ~(values > most + SLACK * max(1.0, most))
