@@ -1327,7 +1327,7 @@ SOURCE = cpv.DiscreteSource(np.full((2, 3, 2), 1 / 12))
         ({"encoder": "xz"}, r"encoder: 'xz' is unknown; use \"x\" or \"wx\""),
         ({"units": "bit"}, r"units: 'bit' is no unit"),
         ({"criteria": [3]}, r"criteria\[0\]: 3 is no criterion; pass criteria"),
-        ({"criteria": 3}, r"criteria: 3; pass a list of criteria"),
+        ({"criteria": 3}, r"criteria: 3 is no list; pass a list of criteria"),
         ({"most_strategies": 0}, r"most_strategies: 0; pass a whole number of at least 1"),
         ({"most_strategies": 1.5}, r"most_strategies: 1.5; pass a whole number"),
         ({"criteria": [cpv.KeepProbability([0.1] * 3)], "side_information": "decoder"},
