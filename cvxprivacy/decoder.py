@@ -42,7 +42,11 @@ class Decoder:
         column: str = "U",
     ) -> None:
         self.side = labels(side, None, "side")
-        self.table = [list(rule) for rule in table]
+        try:
+            self.table = [list(rule) for rule in table]
+        except TypeError:
+            remedy = "pass one sequence of letters for each u"
+            raise InputError("table", f"{table!r}", remedy) from None
         for u, rule in enumerate(self.table):
             if len(rule) != len(self.side):
                 remedy = "pass one letter for each value of Z"
@@ -70,7 +74,7 @@ class Decoder:
             if not known:
                 remedy = "decode a table that the channel released"
                 raise UnknownValueError("u", f"{letter!r}", remedy, where=i, value=letter)
-            if side not in self._places:
+            if not isinstance(side, Hashable) or side not in self._places:
                 remedy = f"use values that the source had: {self.side[:5]!r} …"
                 raise UnknownValueError("z", f"{side!r}", remedy, where=i, value=side)
             found.append(self.table[int(letter)][self._places[side]])

@@ -25,6 +25,7 @@ def record(source: DiscreteSource, encoder: str) -> dict[str, Any] | None:
     return {
         **source.coding.to_dict(),
         "encoder": encoder,
+        "alive": source.atoms(encoder).alive.tolist(),
         "records": source.records,
         "letters": [[written(label, lenient=True) for label in axis] for axis in letters],
     }
@@ -79,6 +80,7 @@ def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
         for z, name in enumerate(source.z_names):
             expected[f"W|{name}"] = np.where(atoms.z_of == z, atoms.w_of, -1)
         labels = {name: views[name]["labels"] for name in views if name[:2] in ("W", "W|")}
+        same_letters = table["alive"] == atoms.alive.tolist()
     except InputError as error:
         return [str(error)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -90,7 +92,7 @@ def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
     known = all(name in expected for name in labels)
     if (
         atoms.law.shape != law.shape
-        or not known
+        or not (known and same_letters)
         or not all(np.array_equal(expected[name], values) for name, values in labels.items())
     ):
         found.append("the letters that occur are not those of the proof")

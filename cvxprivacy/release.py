@@ -82,6 +82,8 @@ class Channel:
         if encoder not in ("x", "wx", "xz", "wxz"):
             remedy = 'use "x", "wx", "xz" or "wxz"'
             raise InputError("encoder", f"{encoder!r} is unknown", remedy)
+        if not isinstance(decoder, Decoder | None):
+            raise InputError("decoder", f"{decoder!r}", "pass a Decoder")
         if decoder is not None and self.outputs != list(range(len(decoder.table))):
             problem, remedy = f"{len(decoder.table)} strategies", "pass one for each output 0, 1, …"
             raise InputError("decoder", problem, remedy)
@@ -157,6 +159,7 @@ class Channel:
             coding=self.coding,
             encoder=self.encoder,
             arbitrary=self.arbitrary,
+            decoder=other.decoder,
         )
 
     def estimate(self, released: Any, *, method: str = "moment", **options: Any) -> Estimate:
@@ -184,6 +187,11 @@ class Channel:
                 raise InputError("released", "a table whose records have weights", remedy)
             frame = narwhal(released).lazy()
             names = self.coding.key if self.decoder is None else (self.decoder.column,)
+            known = frame.collect_schema().names()
+            for name in names:
+                if name not in known:
+                    remedy = f"there are {', '.join(known)}"
+                    raise InputError("released", f"no column {name!r}", remedy, value=name)
             found = frame.group_by(*names).agg(nw.len().alias("records")).collect()
             keys = [cell(row) for row in zip(*(plain(found[n]) for n in names), strict=True)]
             released = dict(zip(keys, plain(found["records"]), strict=True))

@@ -200,7 +200,7 @@ class ChannelProof:
     def scale(self) -> float:
         """Return one unit of the objective: a nat of information plus the span of costs."""
         term = self.program["objective"]
-        information = sum(max(self.weights(term, view)) for view in term["weights"])
+        information = max((max(self.weights(term, view)) for view in term["weights"]), default=0.0)
         flat = [] if term["cost"] is None else list(_flatten(term["cost"]))
         span = max(flat) - min(flat) if flat else 0.0
         scale = float(arb(information) / self.units) + span or 1.0

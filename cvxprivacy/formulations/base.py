@@ -327,7 +327,7 @@ class ChannelProblem(Problem):
         cones = sum(view.size for view in program.views.values()) * program.m
         w, x = len(self.source.w), len(self.source.x)
         size = (
-            rf"|W| = {w},\; |X| = {x},\; |\hat X| = {program.m}; \quad "
+            rf"|W| = {w},\; |X| = {x},\; |\hat X| = {len(self.measure.outputs)}; \quad "
             rf"{program.n * program.m} \text{{ entries of mass, }} {cones} \text{{ cones}}"
         )
         return f"$$\n{self.latex}\n$$\n$${size}$$"
@@ -492,7 +492,8 @@ class ChannelProblem(Problem):
                         price += binding.sum()
             prices[name] = price + 0.0 if price.ndim else float(price) + 0.0
             if any(key in edges for key in parts):
-                up = any(isinstance(part, Row) and part.slope > 0 for part in parts.values())
+                rows = [part for part in parts.values() if isinstance(part, Row)]
+                up = any(row.slope > 0 or row.bound_slope < 0 for row in rows)
                 prices[name] = math.inf if up else -math.inf
         for name, term in self.typed().items():
             prices[name] = sum(certificate.terms[term]) / 2

@@ -285,10 +285,13 @@ def _bounds(given: Any, argument: str) -> dict[tuple[str, ...], float]:
         return {(): number(given, argument)}
     if not given:
         raise InputError(argument, "no bound", "pass a number, or one per attribute")
-    found = {}
+    found: dict[tuple[str, ...], float] = {}
     for key, value in given.items():
         said = map(str, key) if isinstance(key, tuple) else str(key).split(", ")
         names = tuple(dict.fromkeys(said))
+        if any(set(names) == set(other) for other in found):
+            remedy = "bound each set of attributes once"
+            raise InputError(argument, f"{', '.join(names)} twice", remedy, where=", ".join(names))
         found[names] = number(value, argument, where=", ".join(names))
     return found
 

@@ -471,12 +471,12 @@ class ChannelProgram:
     def scale(self) -> float:
         """One unit of the objective's scale: a nat of information, max C_0 − min C_0 of cost.
 
-        Gaps are judged relative to it.
+        Gaps are judged relative to it.  Views of one observer each count once, not one by one.
         """
         weights = [np.max(w, initial=0.0) for w in self.objective.columns(self.m).values()]
         cost = self.objective.cost
         span = 0.0 if cost is None else float(cost.max() - cost.min())
-        return float(sum(weights) * nat(self.units) + span) or 1.0
+        return float(max(weights, default=0.0) * nat(self.units) + span) or 1.0
 
     # ---- functions of a channel ----------------------------------------------------------
 
