@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cvxprivacy as cpv
@@ -147,12 +148,21 @@ def test_script_cholesterol(tmp_path, capsys):
     text = capsys.readouterr().out
     weight, cholesterol = results
     for result in results:
-        for solution in result.solutions.values():
-            referee.check(solution)
-        values = [s.value for s in result.solutions.values()]
-        assert values == sorted(values, reverse=True)
-        for share, solution in result.solutions.items():  # the optimum is below the chord
-            assert solution.lower <= result.upper_bound(share) + 1e-9
+        referee.check(result.chosen)
+        curve = result.curve
+        assert curve.complete
+        assert curve.band <= 1e-3
+        for point in curve.points[1:-1]:  # the ends are closed, not solved
+            referee.check(point.known)
+        shares = np.linspace(0, curve.points[-1].x / result.variance, 201)
+        inner, outer = (side(shares * result.variance) for side in (curve.inner, curve.outer))
+        assert (outer <= inner).all()
+        assert (inner <= outer + 1e-3).all()
+        assert (np.diff(inner) <= 0).all()
+        assert (inner <= result.upper_bound(shares) + 1e-9).all()  # the optimum is below the chord
+        known = curve.solution_at(module.SHARE * result.variance)
+        assert known.lower <= result.chosen.upper
+        assert result.chosen.lower <= known.upper <= result.chosen.upper + 1e-3
     # facts of the 442 patients, known beforehand
     assert weight.source.records == 442
     assert weight.source.information() == pytest.approx(0.134, abs=5e-4)
