@@ -10,8 +10,8 @@ the user estimates X from U and Z, and learns about W from them.
 
     R(D) = ½ log₂((1 − ρ²_XZ)/D),   L(D) = −½ log₂(1 − ρ²_WX + ρ²_WX D),   0 < D ≤ 1 − ρ²_XZ
 
-Drawn: these closed forms, the certified values of the covariance program, and, without Z, the
-certified optima over all channels of the discretised data, which know nothing of Gaussian codes.
+Drawn: these closed forms, the certified curves of the covariance program, and, without Z, the
+certified curves over all channels of the discretised data, which know nothing of Gaussian codes.
 
 Learn: side information lowers the rate and not the privacy, except that the leakage cannot fall
 below I(W; Z); a Gaussian code is best among all; and how fast a discretised program approaches
@@ -33,14 +33,15 @@ import cvxprivacy as cpv
 
 RHO_WX = (0.5, 0.8, 0.95)
 RHO_XZ = (0.0, 0.5, 0.8)  # 0: no side information
-SHARES = (0.05, 0.2, 0.45, 0.7, 1.0)  # of the greatest distortion
-BUDGETS = (0.05, 0.12, 0.3, 0.6, 0.85)  # of the discretised programs
-PLOTTED = (31, 4.0)  # points and span of their grid, in standard deviations
+SHARES = (0.05, 0.2, 0.45, 0.7, 1.0)  # of the greatest distortion, to compare both codes
+LEAST = 0.01  # D; below it the rate grows without bound
+TOL = 1e-2  # bits between what is achieved and what is proved, at every D
+PLOTTED = (31, 4.0)  # points and span of the grid that is drawn, in standard deviations
 SIZES = (11, 16, 21, 26, 31, 36)  # of the study of convergence
 TEST = 0.3  # its D
 COLORS = {0.0: "#000000", 0.5: "#0072B2", 0.8: "#D55E00"}  # of ρ_XZ; told apart in grey, too
 MARKERS = {0.0: "o", 0.5: "^", 0.8: "s"}
-DASHES = {0.5: ":", 0.8: "--", 0.95: "-"}  # of ρ_WX
+LIGHT, GREEN = "#CCCCCC", "#009E73"  # of closed forms and of sampled data
 
 
 def rate(budget: float, rho_xz: float = 0.0, variance: float = 1.0) -> float:
@@ -55,13 +56,13 @@ def leakage(budget: float, rho_wx: float, variance: float = 1.0) -> float:
 
 @dataclass
 class Gaussian:
-    """Both optima of the covariance program at one point."""
+    """Both curves of the covariance program."""
 
     rho_wx: float
     rho_xz: float
-    budget: float
-    rate: cpv.Solution
-    leakage: cpv.Solution
+    budgets: list[float]  # at which both are solved; the last is the greatest distortion
+    rate: cpv.Frontier
+    leakage: cpv.Frontier
 
 
 @dataclass
@@ -105,56 +106,64 @@ class Study:
     """Everything that is drawn, in bits."""
 
     gaussian: list[Gaussian]
-    sampled: list[Sampled]
+    grid: tuple[int, float]  # points and span of what is drawn
+    sampled: cpv.Sweep  # its curves, by kind and ρ_WX
     growing: dict[tuple[str, float], list[Sampled]]  # more points on a wider span
     fixed: list[Sampled]  # more points, span 3
 
 
-def gaussian(rho_wx: float, rho_xz: float, budget: float) -> Gaussian:
-    """Solve the covariance program for the least rate and for the least leakage."""
+def gaussian(rho_wx: float, rho_xz: float, tol: float) -> Gaussian:
+    """Enclose the least rate and the least leakage of the covariance program."""
     source = cpv.GaussianSource.scalar(rho_wx, rho_xz=rho_xz or None)
-    least = [
-        cpv.GaussianEquivocation(
-            source, budget, minimize=kind, side_information="both" if rho_xz else None
-        ).solve()
+    budgets = [share * (1 - rho_xz**2) for share in SHARES]
+    side = "both" if rho_xz else None
+    problems = {
+        kind: cpv.GaussianEquivocation(source, TEST, minimize=kind, side_information=side)
         for kind in ("rate", "leakage")
-    ]
-    return Gaussian(rho_wx, rho_xz, budget, *least)
+    }
+    curves = cpv.sweep(problems, between=(LEAST, None), tol=tol, points=budgets)
+    return Gaussian(rho_wx, rho_xz, budgets, curves["rate"], curves["leakage"])
+
+
+def program(kind: str, rho_wx: float, points: int, span: float) -> cpv.PrivacyDistortion:
+    """State the channel program on a grid."""
+    source = cpv.GaussianSource.scalar(rho_wx).discretise(points, span)
+    if kind == "rate":
+        source = cpv.DiscreteSource.identical(source.p_x, x=source.x)
+    return cpv.PrivacyDistortion(source, cpv.squared_error(source.x), budget=TEST)
 
 
 def sampled(
-    kind: str, rho_wx: float, points: int, span: float, budget: float, accuracy: str = "default"
+    kind: str, rho_wx: float, points: int, span: float, accuracy: str = "default"
 ) -> Sampled:
     """Solve the channel program on a grid."""
-    source = cpv.GaussianSource.scalar(rho_wx).discretise(points, span)
-    w, x = np.array(source.w), np.array(source.x)
+    problem = program(kind, rho_wx, points, span)
+    source = problem.source
+    x = np.array(source.x)
     variance = float(source.p_x @ x**2)
-    rho = float(w @ source.pmf @ x / np.sqrt(variance * (source.p_w @ w**2)))
-    if kind == "rate":
-        source = cpv.DiscreteSource.identical(source.p_x, x=source.x)
-    problem = cpv.PrivacyDistortion(source, cpv.squared_error(x.tolist()), budget=budget)
+    rho = 0.0
+    if kind == "leakage":
+        w = np.array(source.w)
+        rho = float(w @ source.pmf @ x / np.sqrt(variance * (source.p_w @ w**2)))
     solution = problem.solve(accuracy=accuracy)
-    return Sampled(kind, rho_wx, points, span, budget, variance, rho, solution)
+    return Sampled(kind, rho_wx, points, span, TEST, variance, rho, solution)
 
 
 def study(*, quick: bool = False) -> Study:
-    """Solve everything; ``quick`` takes fewer and smaller problems."""
+    """Solve everything; ``quick`` takes a wider band, fewer and smaller grids."""
     sizes = SIZES[:3] if quick else SIZES
-    budgets, grid = (BUDGETS[1:4:2], (21, 4.0)) if quick else (BUDGETS, PLOTTED)
+    tol, grid = (0.1, (21, 4.0)) if quick else (TOL, PLOTTED)
     lines = [("rate", 0.0), *(("leakage", rho) for rho in RHO_WX)]
     return Study(
-        gaussian=[
-            gaussian(rho_wx, rho_xz, share * (1 - rho_xz**2))
-            for rho_wx in RHO_WX
-            for rho_xz in RHO_XZ
-            for share in (SHARES[::2] if quick else SHARES)
-        ],
-        sampled=[sampled(*line, *grid, budget) for line in lines for budget in budgets],
+        gaussian=[gaussian(rho_wx, rho_xz, tol) for rho_wx in RHO_WX for rho_xz in RHO_XZ],
+        grid=grid,
+        sampled=cpv.sweep(
+            {line: program(*line, *grid) for line in lines}, between=(LEAST, None), tol=tol
+        ),
         growing={
-            line: [sampled(*line, n, 2 + (n - 1) / 10, TEST, "high") for n in sizes]
-            for line in lines
+            line: [sampled(*line, n, 2 + (n - 1) / 10, "high") for n in sizes] for line in lines
         },
-        fixed=[sampled("rate", 0.0, n, 3.0, TEST) for n in sizes],
+        fixed=[sampled("rate", 0.0, n, 3.0) for n in sizes],
     )
 
 
@@ -167,32 +176,40 @@ def orders(results: list[Sampled]) -> list[float]:
 
 def report(result: Study) -> str:
     """Compare with what the paper says."""
+    solved = [point for g in result.gaussian for c in (g.rate, g.leakage) for point in c.points]
     off = max(
-        abs(value - closed)
+        abs(point.upper - closed(point.x))
         for g in result.gaussian
-        for value, closed in (
-            (g.rate.value, rate(g.budget, g.rho_xz)),
-            (g.leakage.value, leakage(g.budget, g.rho_wx)),
+        for curve, closed in (
+            (g.rate, lambda d, g=g: rate(d, g.rho_xz)),
+            (g.leakage, lambda d, g=g: leakage(d, g.rho_wx)),
         )
+        for point in curve.points
     )
-    both = max(float(g.rate.leakage) - g.leakage.lower for g in result.gaussian)
-    ends = [g for g in result.gaussian if g.budget == 1 - g.rho_xz**2]
+    both = max(
+        float(g.rate.solution_at(budget).leakage) - g.leakage.solution_at(budget).lower
+        for g in result.gaussian
+        for budget in g.budgets
+    )
+    band = max(curve.band for g in result.gaussian for curve in (g.rate, g.leakage))
     lines = [
         "Fig. 5 of Sankar et al. 2013 (bits; variances 1; W is the paper's Y)",
         "",
         "paper: R does not depend on ρ_XY, nor L on ρ_XZ, where the minimal-rate code is used",
-        f"here:  {len(result.gaussian)} covariance programs with ρ_WX in {RHO_WX}, ρ_XZ in "
+        f"here:  {len(solved)} covariance programs with ρ_WX in {RHO_WX}, ρ_XZ in "
         f"{RHO_XZ} are within {off:.0e} of these",
-        f"       closed forms; the rate-optimal code leaks at most {both:.0e} more than the least "
-        "leakage",
+        f"       closed forms, and enclose every curve to {band:.1e}; the rate-optimal code leaks "
+        f"at most {both:.0e} more",
+        "       than the least leakage",
         "why:   the same.  The values of ρ in the paper's figure are lost in the text at hand: "
         "these are chosen here",
         "",
         "paper: without Z, L falls to 0 at the greatest distortion; with Z it does not, by the "
         "correlation of Y and Z",
         "here:  " + "; ".join(
-            f"ρ_WX {g.rho_wx:g}, ρ_XZ {g.rho_xz:g}: {g.leakage.value:.4f} at D = {g.budget:.2f}"
-            for g in ends if g.rho_wx == RHO_WX[1]
+            f"ρ_WX {g.rho_wx:g}, ρ_XZ {g.rho_xz:g}: "
+            f"{g.leakage.inner(g.budgets[-1]):.4f} at D = {g.budgets[-1]:.2f}"
+            for g in result.gaussian if g.rho_wx == RHO_WX[1]
         ),
         "why:   the same: these are I(W; Z)",
         "",
@@ -215,6 +232,8 @@ def report(result: Study) -> str:
             )
     last = result.fixed[-1]
     lines += [
+        f"       the curves drawn, on {result.grid[0]} points, are enclosed to "
+        f"{result.sampled.band:.1e}",
         f"       span fixed at ±3: {', '.join(f'{f.errors[1]:+.1e}' for f in result.fixed)}",
         "why:   most of the error is the variance that the cut tails take away, so it falls as "
         "the Gaussian tail does:",
@@ -231,42 +250,45 @@ def draw(result: Study, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(17, 5.4), layout="constrained")
+    fine = np.linspace(LEAST / 2, 1, 400)
     for rho_xz in RHO_XZ:
-        color, greatest = COLORS[rho_xz], 1 - rho_xz**2
-        fine = np.linspace(0.005, greatest, 400)
-        axes[0].plot(fine, [rate(d, rho_xz) for d in fine], color=color, lw=1.3)
-        shown = [g for g in result.gaussian if g.rho_xz == rho_xz]
-        label = f"covariance program, ρ_XZ = {rho_xz:g}" if rho_xz else "covariance program, no Z"
-        style = {"color": color, "ls": "", "ms": 7.5, "clip_on": False, "zorder": 4}
-        style["marker"] = MARKERS[rho_xz]
-        of = [g for g in shown if g.rho_wx == RHO_WX[0]]
-        axes[0].plot(
-            [g.budget for g in of], [g.rate.value for g in of], mfc="none", label=label, **style
-        )
-        inner = [g for g in shown if g.budget < greatest]
-        axes[1].plot(
-            [g.budget for g in inner], [g.leakage.value for g in inner], mfc="none", **style
-        )
-        ends = [g for g in shown if g.budget == greatest]
-        end = f"greatest D for ρ_XZ = {rho_xz:g}, where L = I(W; Z)"
-        axes[1].plot(
-            [g.budget for g in ends], [g.leakage.value for g in ends],
-            label=end if rho_xz else "greatest D without Z, where L = 0", **style,
-        )  # fmt: skip
-    fine = np.linspace(0, 1, 400)
-    for rho, dash in DASHES.items():
+        reach = fine[fine <= 1 - rho_xz**2]
+        axes[0].plot(reach, [rate(d, rho_xz) for d in reach], color=LIGHT, lw=5, zorder=1)
+    for rho in RHO_WX:
         values = [leakage(d, rho) for d in fine]
-        axes[1].plot(fine, values, dash, color="#444444", lw=1.3, zorder=1)
-        axes[1].text(0.03, values[0] + 0.025, f"ρ_WX = {rho:g}", fontsize=10, color="#444444")
-    for ax, kind in ((axes[0], "rate"), (axes[1], "leakage")):
-        of = [s for s in result.sampled if s.kind == kind]
-        label = f"channel program, no Z, {of[0].points} points on ±{of[0].span:g}"
-        ax.plot(
-            [s.budget for s in of], [s.solution.value for s in of], "x", color="#009E73", ms=7.5,
-            mew=1.8, zorder=3, label=label if kind == "rate" else None,
+        axes[1].plot(fine, values, color=LIGHT, lw=5, zorder=1)
+        axes[1].text(0.03, values[0] + 0.04, f"ρ_WX = {rho:g}", fontsize=10, color="#444444")
+    for g in result.gaussian:
+        style = {"color": COLORS[g.rho_xz], "marker": MARKERS[g.rho_xz], "ls": "", "ms": 7.5}
+        style |= {"clip_on": False, "zorder": 4}
+        greatest = g.budgets[-1]
+        if g.rho_wx == RHO_WX[0]:
+            label = f"covariance program, ρ_XZ = {g.rho_xz:g}"
+            g.rate.plot(
+                axes[0], color=style["color"],
+                label=label if g.rho_xz else "covariance program, no Z",
+            )  # fmt: skip
+        end = f"greatest D for ρ_XZ = {g.rho_xz:g}, where L = I(W; Z)"
+        end = end if g.rho_xz else "greatest D without Z, where L = 0"
+        g.leakage.plot(axes[1], color=style["color"])
+        axes[1].plot(
+            greatest, g.leakage.inner(greatest), label=end if g.rho_wx == RHO_WX[0] else None,
+            **style,
         )  # fmt: skip
+    points, span = result.grid
+    for (kind, _), curve in result.sampled.items():
+        ax, label = axes[1], None
+        if kind == "rate":
+            ax, label = axes[0], f"channel program, no Z, {points} points on ±{span:g}"
+        ax.plot(
+            *np.array([(point.x, point.upper) for point in curve.points]).T, "x", color=GREEN,
+            ms=7.5, mew=1.8, zorder=3, label=label,
+        )  # fmt: skip
+    for ax in axes[:2]:
         ax.set(xlim=(0, 1), xlabel="distortion D   [variance of X]")
-    axes[0].legend(fontsize=9.5, title="lines: closed form; marks: certified", title_fontsize=9.5)
+    axes[0].legend(
+        fontsize=9.5, title="grey: closed form; lines and crosses: certified", title_fontsize=9.5
+    )
     axes[1].legend(fontsize=9.5, title="filled marks", title_fontsize=9.5)
     axes[0].set(ylim=(0, 3), ylabel="least rate R   [bits per record]")
     axes[0].set_title("rate: one curve for all ρ_WX", fontsize=11)

@@ -36,11 +36,6 @@ def performance(source, channel):
     return (source.p_x[:, None] * channel * np.subtract.outer(x, x) ** 2).sum(), risk
 
 
-def proved(solutions, budget):
-    """Return what the solutions' prices prove of R at another budget: it is at least this."""
-    return max(s.lower + s.prices["budget"] * (budget - at) for at, s in solutions.items())
-
-
 def test_script_rebollo_fig6(tmp_path, capsys):
     module, result, text = ran("rebollo_fig6", tmp_path, capsys)
     assert "above its certified optimum" in text
@@ -50,26 +45,36 @@ def test_script_rebollo_fig6(tmp_path, capsys):
     assert (len(source.x), source.x[0], source.x[-1]) == (31, -3.0, 3.0)
     assert variance == pytest.approx(0.974496, abs=1e-6)
 
-    for budget, solution in result.covariance.items():
-        exact = -math.log(1 - (1 - budget) * rho**2) / 2
-        assert solution.status == "certified"
-        assert solution.lower - 1e-12 <= exact <= solution.upper + 1e-12
-        assert module.closed_form(budget) == pytest.approx(exact, abs=1e-14)
-        price = -1 / solution.prices["budget"]  # λ is minus the inverse of the slope
-        assert price == pytest.approx(module.price_at(budget), rel=1e-4)
+    for curve in (result.covariance, result.curve):
+        assert curve.complete
+        assert curve.band <= curve.tol <= 0.01
+    budgets = np.linspace(0, 1, 201)
+    exact = -np.log(1 - (1 - budgets) * rho**2) / 2
+    assert (result.covariance.outer(budgets) - 1e-12 <= exact).all()
+    assert (exact <= result.covariance.inner(budgets) + 1e-12).all()
+    for point in result.covariance.points[1:-1]:  # the ends are closed, not solved
+        assert point.known.status == "certified"
+        assert module.closed_form(point.x) == pytest.approx(
+            -math.log(1 - (1 - point.x) * rho**2) / 2, abs=1e-14
+        )
+        price = -1 / point.known.prices["budget"]  # λ is minus the inverse of the slope
+        assert price == pytest.approx(module.price_at(point.x), rel=1e-4)
     assert module.closed_form(0.0) == pytest.approx(result.gaussian.information(units="nats"))
     assert module.closed_form(1.0) == 0.0
 
-    for budget, solution in result.optima.items():
-        referee.check(solution)
-        assert solution.lower <= result.upper_bound(budget, before, variance)  # MIUB of the grid
-    values = [s.value for s in result.optima.values()]
-    assert values == sorted(values, reverse=True)
+    for point in result.curve.points[1:-1]:
+        referee.check(point.known)
+    budgets = np.linspace(0, result.curve.points[-1].x, 201)
+    inner, outer = result.curve.inner(budgets), result.curve.outer(budgets)
+    assert (outer <= inner).all()
+    assert (inner <= result.upper_bound(budgets, before, variance) + 1e-9).all()  # MIUB of the grid
+    assert (np.diff(inner) <= 0).all()
+    for share in module.SHARES:
+        assert result.curve.solution_at(share).gap < 1e-6  # solved, not mixed
     # enclosures proved elsewhere, at 0.25, 0.5 and 0.75 of the sampled variance
     for share, known in ((0.25, 0.5614509863), (0.5, 0.2985066976), (0.75, 0.1271793656)):
-        assert proved(result.optima, share * variance) <= known + 1e-8
-        chord = np.interp(share * variance, list(result.optima), values)
-        assert known - 1e-8 <= chord
+        assert result.curve.outer(share * variance) <= known + 1e-8
+        assert known - 1e-8 <= result.curve.inner(share * variance)
     referee.check(result.wide)
     assert result.wide.value == pytest.approx(module.closed_form(0.5), abs=1e-5)
 
@@ -84,7 +89,7 @@ def test_script_rebollo_fig6(tmp_path, capsys):
         again = projected_descent(source.pmf, error, each.price, start, iterations=each.iterations)
         assert each.end == again[:2]  # in pieces or in one go
         for risk, distortion in [*each.path.values(), *each.away.values()]:
-            assert risk >= proved(result.optima, distortion) - 1e-12
+            assert risk >= result.curve.outer(distortion) - 1e-12
             assert distortion + each.price * risk >= each.optimum.lower - 1e-12
         assert 0.02 < each.excess(each.end) < each.excess(each.path[0])
         # started at the certified optimum, the descent leaves it
@@ -129,19 +134,27 @@ def test_script_sankar_fig5(tmp_path, capsys):
     module, result, text = ran("sankar_fig5", tmp_path, capsys)
     assert "lost in the text" in text
     for g in result.gaussian:
-        closed = (
-            (g.rate, math.log2((1 - g.rho_xz**2) / g.budget) / 2),
-            (g.leakage, -math.log2(1 - g.rho_wx**2 * (1 - g.budget)) / 2),
-        )
-        for solution, exact in closed:
-            assert solution.status == "certified"
-            assert solution.lower - 1e-12 <= exact <= solution.upper + 1e-12
+        greatest = 1 - g.rho_xz**2
+        budgets = np.linspace(0.01, greatest, 101)
+        for curve, exact in (
+            (g.rate, np.log2(greatest / budgets) / 2),
+            (g.leakage, -np.log2(1 - g.rho_wx**2 * (1 - budgets)) / 2),
+        ):
+            assert curve.complete
+            assert all(point.status == "certified" for point in curve.points)
+            assert (curve.outer(budgets) - 1e-9 <= exact).all()
+            assert (exact <= curve.inner(budgets) + 1e-9).all()
+            assert (curve.inner(budgets) <= curve.outer(budgets) + 0.1).all()
         # one code does both, and Z alone leaks what is left at the greatest distortion
-        assert float(g.rate.leakage) == pytest.approx(g.leakage.value, abs=1e-6)
+        for budget in g.budgets:
+            least = g.leakage.solution_at(budget)
+            assert least.gap < 1e-6  # solved, not mixed
+            assert float(g.rate.solution_at(budget).leakage) == pytest.approx(least.value, abs=1e-6)
         held = -math.log2(1 - (g.rho_wx * g.rho_xz) ** 2) / 2
-        assert g.leakage.value >= held - 1e-12
-        if g.budget == 1 - g.rho_xz**2:
-            assert g.leakage.value == pytest.approx(held, abs=1e-6)
+        assert g.budgets[-1] == greatest
+        assert g.leakage.points[-1].x == pytest.approx(greatest)
+        assert g.leakage.inner(greatest) == pytest.approx(held, abs=1e-6)
+        assert min(point.upper for point in g.leakage.points) >= held - 1e-12
     for rho_xz in (0.5, 0.8):  # no rate loss: the encoder need not know Z
         source = cpv.GaussianSource.scalar(0.8, rho_xz=rho_xz)
         values = [
@@ -151,8 +164,7 @@ def test_script_sankar_fig5(tmp_path, capsys):
         assert values[0] == pytest.approx(values[1], abs=1e-9)
 
     growing = [s for results in result.growing.values() for s in results]
-    solved = [*result.sampled, *result.fixed, *growing]
-    for s in solved:
+    for s in [*result.fixed, *growing]:
         assert s.solution.gap < 1e-6
         referee.check(s.solution, status=s.solution.status)
         closed = module.rate(s.budget) if s.kind == "rate" else module.leakage(s.budget, s.rho_wx)
@@ -167,5 +179,13 @@ def test_script_sankar_fig5(tmp_path, capsys):
             assert all(s.errors[1] < 0 for s in results)
     assert [s.error for s in result.fixed] == sorted(s.error for s in result.fixed)
     assert result.fixed[-1].errors[1] < -1e-2
-    plotted = [s for s in result.sampled if s.kind == "leakage"]
-    assert max(abs(s.solution.value - s.gaussian) for s in plotted) < 1e-3  # agree in the picture
+    assert result.sampled.complete
+    assert result.sampled.band <= 0.1
+    for (kind, rho), curve in result.sampled.items():
+        for point in curve.points[:-1]:  # the last is closed, not solved
+            referee.check(point.known, status=point.status)
+        budgets = np.linspace(0.1, 0.9, 81)
+        exact = [module.rate(d) if kind == "rate" else module.leakage(d, rho) for d in budgets]
+        off = 1e-3 if kind == "leakage" else 1e-2  # agree in the picture
+        assert (curve.outer(budgets) - off <= exact).all()
+        assert (exact <= curve.inner(budgets) + off).all()
