@@ -19,6 +19,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.frontiers.family import digest
 
 __all__ = ["Search", "explore"]
 
@@ -135,6 +136,7 @@ class Checkpoint:
         self.path = os.fspath(path)
         try:
             self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            os.fchmod(self.handle, 0o600)  # it may have stood there, empty and open to all
         except OSError as error:
             problem = f"{self.path!r} cannot be opened ({error.strerror})"
             raise InputError("checkpoint", problem, "pass a file in a folder that exists") from None
@@ -153,11 +155,13 @@ class Checkpoint:
             try:
                 entry = json.loads(line)
                 if number:
+                    if entry["sha256"] != digest([entry["task"], entry["result"]]):
+                        raise ValueError("it was changed")
                     self.results[_key(*entry["task"])] = entry["result"]
                     continue
                 if entry["schema"] != SCHEMA:
                     raise ValueError(f"its schema is {entry['schema']!r}")
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 problem = f"line {number + 1} of {self.path!r} is no result ({error})"
                 raise InputError("checkpoint", problem, "pass another file") from None
             if entry != header:
@@ -176,7 +180,8 @@ class Checkpoint:
 
     def add(self, search: int, task: Task, result: Result) -> None:
         if self.handle is not None:
-            self._write({"task": [search, task], "result": result})
+            parts = json.loads(json.dumps([[search, task], result]))
+            self._write({"task": parts[0], "result": parts[1], "sha256": digest(parts)})
 
     def _write(self, entry: Any) -> None:
         assert self.handle is not None

@@ -62,7 +62,14 @@ class Family:
         self.parameter, self.accuracy = parameter, accuracy
         self.falling = False
         program = self.problem.program
+        if getattr(self.problem, "cut", False):
+            problem_ = f"only {self.problem.m:,} of its strategies are listed"
+            remedy = "raise most_strategies: a cut list proves nothing from below"
+            raise InputError("problem", problem_, remedy)
         row = program.rows.get(parameter)
+        if row is not None and row.bound_slope < 0:
+            remedy = "move max_leakage = H(W) − E instead"
+            raise InputError("parameter", f"{parameter!r} is a least value", remedy)
         auxiliary = getattr(program, "auxiliaries", {}).get(parameter)
         if row is not None and row.sense == "<=" and not row.per_output:
             self.kind = CONVEX

@@ -135,6 +135,8 @@ class Frontier:
         if not isinstance(self.curve, Convex):
             known = {p.x: p.price for p in self.points if p.price is not None}
             inner = [pair for pair in known.items() if math.isfinite(pair[1])]
+            if x not in known and not inner:
+                return Enclosure(-math.inf, 0.0)
             slope = known[x] if x in known else float(np.interp(x, *np.array(inner).T))
             return Enclosure(slope, slope)
         low, high = self.curve.slopes(x)
@@ -182,6 +184,7 @@ class Frontier:
         return self.solution_at(x).release
 
     def _achieved(self, x: float) -> tuple[Knot, Knot, Fraction]:
+        x = float(array(x, "x", "pass a finite number", axes=(0,), negative=True))
         found = self.curve.mixture(x)
         if found is None:
             problem = f"no release is known at {self.parameter} {x:g}"
