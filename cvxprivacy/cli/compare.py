@@ -62,7 +62,9 @@ PICTURES = (".pdf", ".png", ".svg")
 def compare(table: str, **options: Any) -> None:
     """Measure what masking methods leak and lose on TABLE, beside the certified optimum.
 
-    Nothing is released: the methods are applied, measured, and thrown away.
+    Nothing is released: the methods are applied, measured, and thrown away.  The optimum is proved
+    for releases that see X's cell alone; a method's risk is counted from one table, and may lie on
+    either side of it.
     """
     from cvxprivacy.cli.release import columns_named, writable
     from cvxprivacy.cli.tables import open_table

@@ -1,10 +1,10 @@
 """Masking methods beside the certified optimum: what each leaks, what it costs, how far it is.
 
 The key attributes are cut into cells, each of which stands for its mean, and the confidential
-ones into classes.  A masked table, cut likewise, amounts to a channel from cells to cells, whose
-leakage and distortion in the counted law are exact.  No channel with that distortion leaks less
-than the certified optimum, so that no method lies below the frontier, and its height above it is
-what it gives away.  (Rebollo-Monedero, Forné and Domingo-Ferrer, IEEE TKDE 22(11), 2010, compare
+ones into classes.  The frontier is the certified optimum of the counted law, proved for releases
+that see X's cell alone.  A method's mark is counted from one masked table, cut likewise: it lies
+beside the frontier, and may lie on either side of it, by sampling or because the method used more
+than the cell.  (Rebollo-Monedero, Forné and Domingo-Ferrer, IEEE TKDE 22(11), 2010, compare
 methods with the quadratic-Gaussian bound in §6.2; the frontier is the optimum of their eq. 3.)
 """
 
@@ -65,11 +65,11 @@ class Point:
     leakage : Leakage
         I(W; X̂) of the records by nearest neighbours, W and X̂ as they are.
     cut : float
-        Distortion of the channel of cells, that within the cells included.
+        The same of the table cut into cells: x̂ is the mean of its cell.
     risk : float
-        I(W; X̂) of the channel of cells, exact in the counted law.
+        I(W; X̂) of the table cut into cells, as counted, biased upwards in small samples.
     optimum : float
-        What every channel of this distortion leaks at least, as certified.
+        What releases of this cut distortion that see X's cell alone leak at least, as certified.
     linkage, interval, pil, il, score : float
         :func:`~cvxprivacy.microdata.risk.distance_linkage`, ``interval_disclosure``, the totals
         of ``probabilistic_loss`` and ``information_loss``, and ``score`` with PIL.
@@ -90,7 +90,7 @@ class Point:
 
     @property
     def excess(self) -> float:
-        """Risk above the certified optimum of the same distortion."""
+        """Risk above the certified optimum of the same cut distortion; may be negative."""
         return self.risk - self.optimum
 
 
@@ -109,9 +109,9 @@ class Comparison:
     within : float
         Distortion within the cells, which every release of cells has.
     gaussian : dict of float to GaussianSolution
-        By distortion, the QGLB: with ``entropy`` a bound for every release of the table as it
-        is, uncut, else the optimum of a Gaussian table with these moments.  Empty if W is no
-        number.
+        By distortion, the QGLB of the table as it is, uncut, from estimates of h(W) and the
+        moments; without ``entropy`` the optimum of a Gaussian table with these moments.  Empty
+        if W is no number.
     entropy : float or None
         h(W) as estimated by nearest neighbours, W in standard deviations; None if W has no
         density.
@@ -132,10 +132,13 @@ class Comparison:
         return self.source.information(units=self.units)
 
     def lower(self, cut: npt.ArrayLike) -> np.ndarray:
-        """Return what every channel of this distortion leaks at least, as certified."""
+        """Return what releases of this cut distortion that see X's cell alone leak at least.
+
+        Certified.  None of them has less than ``within``, where I(W; X) is returned.
+        """
         at = np.asarray(cut) - self.within
         lines = [s.lower - s.duals["budget"] * (at - _budget(s)) for s in self.frontier]
-        return np.maximum(np.max(lines, axis=0), 0.0)
+        return np.where(at < 0, self.information, np.clip(np.max(lines, axis=0), 0.0, None))
 
     def upper(self, cut: npt.ArrayLike) -> np.ndarray:
         """Return what mixtures of the certified optima leak."""
@@ -179,13 +182,16 @@ class Comparison:
     def __str__(self) -> str:
         table = self.to_frame().to_string(index=False, float_format="{:.4f}".format)
         notes = [
-            f"  risk: I(W; X̂) when the key is cut into {len(self.source.x)} cells and W into "
-            f"{len(self.source.w)} classes, exact in the counted law",
+            f"  risk: I(W; X̂) counted from the table, X̂ cut into {len(self.source.x)} cells and W "
+            f"into {len(self.source.w)} classes",
             f"  untouched, the cells leak {self.information:.4f} {self.units}, of which about "
-            f"{self.source.bias(units=self.units):.4f} is small-sample bias (Miller–Madow); "
+            f"{self.source.bias(units=self.units):.4f} is small-sample bias (Miller–Madow), as in "
+            "every risk; "
             f"{self.within:.1%} of the variance lies within cells",
-            "  optimum: no channel with this cut distortion leaks less (certified); excess: what "
-            "the method leaks beyond it",
+            "  optimum: no release that sees X's cell alone leaks less at this cut distortion "
+            "(certified)",
+            "  excess: risk less optimum; below zero by sampling, or as the method used more than "
+            "the cell",
             "  leakage: of the records as they are, by nearest neighbours",
         ]
         return "\n".join([repr(self), table, *notes])
@@ -193,8 +199,8 @@ class Comparison:
     def draw(self, ax: Axes | None = None) -> Axes:
         """Draw risk against distortion: bounds, frontier and every method's curve.
 
-        Filled marks are channels of cells, above the certified frontier; crosses are the records
-        as they are, above the QGLB but for errors of estimation.
+        Filled marks are tables cut into cells, beside the frontier of releases that see X's cell
+        alone; crosses are the records as they are, beside the QGLB, both of them estimates.
         """
         import matplotlib.pyplot as plt
 
@@ -203,12 +209,12 @@ class Comparison:
         ax.fill_between(fine, self.lower(fine), self.upper(fine), color="0.35", alpha=0.45)
         ends = [(self.within + _budget(s), s.value) for s in self.frontier]
         ax.plot(fine, self.upper(fine), color="0.1", lw=1.2)
-        label = "frontier of the cells, certified"
+        label = "frontier of releases of X's cell, certified"
         ax.plot(*zip(*ends, strict=True), ".-", color="0.1", ms=5, lw=1.2, label=label)
         ax.plot(fine, self.chord(fine), "k--", lw=1.0, label="MIUB: the cell, or the mean")
         if self.gaussian:
             label = (
-                "QGLB: no release is below (estimated h(W))"
+                "QGLB, from estimates of h(W) and Σ"
                 if self.entropy is not None
                 else "optimum, if Gaussian"
             )
@@ -314,10 +320,10 @@ def compare(
     def measured(method: str, setting: str, masked: Any) -> Point:
         before, after, _ = paired(chosen, masked)
         released = cell_of(after)
-        channel = np.zeros((len(points), len(points)))
-        np.add.at(channel, (x, released), 1 / np.bincount(x)[x])
-        cut = within + float(source.p_x @ (channel * error[:, :-1]).sum(axis=1))
-        joint, pil = source.pmf @ channel, probabilistic_loss(before, after).total
+        joint = np.zeros_like(counts)
+        np.add.at(joint, (w, released), 1 / len(w))
+        cut = float(((data - points[released]) ** 2 / variance).mean())
+        pil = probabilistic_loss(before, after).total
         linkage, interval = distance_linkage(before, after), interval_disclosure(before, after)
         return Point(
             method,
