@@ -187,6 +187,19 @@ def test_optimal_pram_is_given_the_classes():
     assert optimal.excess < plain.excess
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_cells_of_few_records_and_of_ties(whole):
+    for seed in range(8):
+        data = np.random.default_rng(seed).normal(size=(150, 2))
+        data = np.round(data * 20) if whole else np.exp(data)
+        x = _cells(data, 64)(data)
+        assert (np.bincount(x) > 0).all()
+        assert 20 <= x.max() + 1 <= 64
+    frame = people(150).round().astype({"a": int, "b": int}) if whole else people(150)
+    found = cpv.compare(frame, {"m": masking.MDAV(5)}, sensitive="pay", key=["a", "b"])
+    assert found.source.records == 150
+
+
 def test_other_flavours_of_frames():
     polars = pytest.importorskip("polars", reason="the extra `tables` is not installed")
     frame = people(200).drop(columns="name")

@@ -10,6 +10,7 @@ methods with the quadratic-Gaussian bound in §6.2; the frontier is the optimum 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -185,8 +186,8 @@ class Comparison:
             f"  risk: I(W; X̂) counted from the table, X̂ cut into {len(self.source.x)} cells and W "
             f"into {len(self.source.w)} classes",
             f"  untouched, the cells leak {self.information:.4f} {self.units}, of which about "
-            f"{self.source.bias(units=self.units):.4f} is small-sample bias (Miller–Madow), as in "
-            "every risk; "
+            f"{self.source.bias(units=self.units):.4f} is small-sample bias (Miller–Madow); every "
+            "risk has its own; "
             f"{self.within:.1%} of the variance lies within cells",
             "  optimum: no release that sees X's cell alone leaks less at this cut distortion "
             "(certified)",
@@ -386,7 +387,9 @@ def _cells(data: np.ndarray, most: int) -> Callable[[np.ndarray], npt.NDArray[np
     if len(centres) > most:
         labels = mdav(records, -(-len(records) // most))  # a start that needs no chance
         start = np.array([records[labels == i].mean(axis=0) for i in range(labels.max() + 1)])
-        centres = kmeans2(records, start, iter=50, minit="matrix", missing="raise")[0]
+        with warnings.catch_warnings():  # a cluster that lost its records is dropped below
+            warnings.filterwarnings("ignore", "One of the clusters is empty", UserWarning)
+            centres = kmeans2(records, np.unique(start, axis=0), iter=50, minit="matrix")[0]
     used = np.unique(np.asarray(cKDTree(centres).query(records)[1]))
     tree = cKDTree(centres[used])
     return lambda table: np.asarray(tree.query(table / scale)[1])
