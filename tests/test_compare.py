@@ -219,6 +219,19 @@ def test_repeatable(result):
     assert isinstance(again.points[0], Point)
 
 
+def test_estimators_are_copied_and_seeded():
+    frame = people(100)
+    methods = {
+        "state": masking.AdditiveNoise(0.5, random_state=np.random.default_rng(0)),
+        "none": masking.Rescaled(masking.AdditiveNoise(0.5)),
+    }
+    one, other = (
+        cpv.compare(frame, methods, sensitive="pay", key=["a", "b"], **FEW) for _ in range(2)
+    )
+    assert one.points == other.points
+    assert not hasattr(methods["none"], "method_")
+
+
 def test_text_and_picture(result, tmp_path):
     import matplotlib.pyplot as plt
 
@@ -261,6 +274,26 @@ def test_what_cannot_be_compared():
     refused(r"methods\[m\]: masked: 49 records", methods={"m": frame[["a"]][:49]})
     refused(r"methods\[m\]: masked: no column 'a'", methods={"m": frame[["b"]]})
     refused("cells: 1", cells=1)
+    for shares in ((), (-0.1,), (0.2, 1.5), (0.0,), "many"):
+        refused("shares", shares=shares)
+    refused("'optimal channel' is the frontier's own name", methods={"optimal channel": mdav["m"]})
+    refused(r"methods\[m\]: method: MDAV is a class", methods={"m": masking.MDAV})
+    for empty in ([], {}):
+        refused("an empty curve", methods={"m": empty})
+    refused("'pay' is named twice", sensitive=["pay", "pay"])
+    refused("'a' is named twice", key=["a", "a"])
+    refused("original: two columns of one name", table=pd.concat([frame, frame[["b"]]], axis=1))
+    refused(
+        r"sensitive\[3, name\]: a missing value",
+        table=frame.assign(name=frame["name"].where(frame.index != 3)),
+        sensitive="name",
+    )
+
+    class Broken:
+        def fit_transform(self, table, y):
+            raise RuntimeError("no ink")
+
+    refused(r"methods\[m\]: fit_transform: RuntimeError: no ink", methods={"m": Broken()})
     refused("classes: 0", classes=0)
 
 

@@ -177,7 +177,7 @@ def _methods(given: Sequence[str], seed: int) -> dict[str, dict[str, Any]]:
                 raise InputError("--method", problem, remedy, value=value) from None
             made = known[plain](number)
             curve[value.strip()] = made if plain == name else masking.Rescaled(made)
-        found[name] = curve
+        found.setdefault(name, {}).update(curve)  # named twice, one curve
     return found
 
 

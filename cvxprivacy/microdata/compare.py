@@ -10,6 +10,7 @@ methods with the quadratic-Gaussian bound in §6.2; the frontier is the optimum 
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import whole
+from cvxprivacy.checks import array, whole
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations import PrivacyDistortion, QuadraticGaussian
@@ -263,7 +264,7 @@ def compare(
         A masked table, with the key columns and record i in row i; or what has
         ``fit_transform``, such as the estimators of :mod:`cvxprivacy.microdata.masking`, which
         is given the key columns, and the classes of W as y.  A list, or a mapping of setting to
-        either, is a curve.
+        either, is a curve.  Estimators are copied; a random one without a state is given ``seed``.
     sensitive : column name, or several
         W.
     key : column name, or several
@@ -272,10 +273,10 @@ def compare(
         Cells of X and classes of W at most.  Cells are those of k-means, in standard deviations;
         a confidential column of numbers is cut at its quantiles, letters stay.
     shares : sequence of float
-        Distortions, as shares of the greatest, at which the optimum is certified.
+        Distortions, as shares > 0 and ≤ 1 of the greatest, at which the optimum is certified.
     units : {"bits", "nats"}
     seed : int
-        Of the draws of the optimal channels.
+        Of the draws of the optimal channels, and of methods without a state of their own.
 
     Returns
     -------
@@ -292,6 +293,12 @@ def compare(
         raise InputError("original", problem, "pass a frame with columns")
     if not isinstance(methods, Mapping) or not methods:
         raise InputError("methods", f"{methods!r}", "pass {name: masked table or estimator}")
+    if OPTIMUM in methods:
+        raise InputError("methods", f"{OPTIMUM!r} is the frontier's own name", "name it otherwise")
+    remedy = "pass numbers > 0 and ≤ 1"
+    parts = np.sort(array(list(np.atleast_1d(shares)), "shares", remedy, axes=(1,)))
+    if not (len(parts) and parts[0] > 0 and parts[-1] <= 1):
+        raise InputError("shares", f"{parts.tolist()}", remedy)
     names = listed(key, "key")
     frame = narwhal(original)
     assert isinstance(frame, nw.DataFrame)
@@ -301,6 +308,9 @@ def compare(
         if np.ptp(column) == 0:
             raise InputError("key", f"column {name!r} is constant", "leave it out", value=name)
     hidden = listed(sensitive, "sensitive")
+    twice = next((name for name in hidden if hidden.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("sensitive", f"{twice!r} is named twice", "name it once", value=twice)
     shared = next((name for name in names if name in hidden), None)
     if shared is not None:
         problem = f"column {shared!r} is confidential, too"
@@ -315,7 +325,7 @@ def compare(
     source = DiscreteSource.from_counts(counts, names=("W", "X"))
     letters = np.vstack([points, data.mean(axis=0)])
     error = ((points[:, None] - letters) ** 2 / variance).mean(axis=2)
-    frontier = _frontier(source, error, shares, units)
+    frontier = _frontier(source, error, parts, units)
     bare = Comparison([], source, frontier, within, {}, None, units)
 
     def measured(method: str, setting: str, masked: Any) -> Point:
@@ -346,12 +356,11 @@ def compare(
     for method, given in methods.items():
         for setting, each in _curve(given):
             try:
-                masked = each.fit_transform(chosen, w) if hasattr(each, "fit_transform") else each
-                found.append(measured(str(method), setting, masked))
+                found.append(measured(str(method), setting, _masked(each, chosen, w, seed)))
             except InputError as problem:
                 said = f"{problem.argument}: {problem.problem}"
                 raise InputError("methods", said, problem.remedy, where=method) from None
-    for share, solution in zip(sorted(shares), frontier, strict=True):
+    for share, solution in zip(parts, frontier, strict=True):
         drawn = solution.release.apply(x, seed=seed)
         found.append(measured(OPTIMUM, f"D = {share:g} of most", letters[drawn]))
     gaussian, entropy = _gaussian(original, hidden, names, units)
@@ -366,6 +375,9 @@ def _classes(frame: nw.DataFrame[Any], names: Sequence[str], most: int) -> npt.N
             said = ", ".join(frame.columns)
             raise InputError("sensitive", f"no column {name!r}", f"there are {said}", value=name)
         column = plain(frame[name])
+        if None in column:
+            where = (column.index(None), name)
+            raise InputError("sensitive", "a missing value", "fill or drop it", where=where)
         if len(set(column)) > parts and is_numeric(frame[name]):
             given = numbers(frame, "original", [name])[0][:, 0]
             ends = np.quantile(given, np.arange(1, parts) / parts, method="inverted_cdf")
@@ -421,19 +433,41 @@ def _budget(solution: Solution) -> float:
 
 
 def _frontier(
-    source: DiscreteSource, error: np.ndarray, shares: Sequence[float], units: str
+    source: DiscreteSource, error: np.ndarray, shares: np.ndarray, units: str
 ) -> list[Solution]:
     """Return certified optima, from the least distortion to the greatest."""
     greatest = float((source.p_x @ error).min())
     measure = Distortion(error, outputs=range(error.shape[1]), name="squared error")
     return [
-        PrivacyDistortion(source, measure, budget=share * greatest, units=units).solve()
-        for share in sorted(shares)
+        PrivacyDistortion(source, measure, budget=float(share) * greatest, units=units).solve()
+        for share in shares
     ]
+
+
+def _masked(method: Any, table: Any, classes: np.ndarray, seed: int) -> Any:
+    """Return a masked table as it is, or what a copy of an estimator makes of the table."""
+    if isinstance(method, type):
+        problem, remedy = f"{method.__name__} is a class", f"pass {method.__name__}(…)"
+        raise InputError("method", problem, remedy)
+    if not hasattr(method, "fit_transform"):
+        return method
+    own = copy.deepcopy(method)
+    if hasattr(own, "get_params"):
+        states = {k: v for k, v in own.get_params().items() if k.endswith("random_state")}
+        own.set_params(**{name: seed for name, state in states.items() if state is None})
+    try:
+        return own.fit_transform(table, classes)
+    except InputError:
+        raise
+    except Exception as error:  # each estimator has its own
+        said = f"{type(error).__name__}: {error}"
+        raise InputError("fit_transform", said, "mend the estimator") from error
 
 
 def _curve(given: Any) -> list[tuple[str, Any]]:
     """Return the settings of a method, and what is measured at each."""
+    if isinstance(given, Mapping | list | tuple) and not given:
+        raise InputError("methods", "an empty curve", "pass at least one setting")
     if isinstance(given, Mapping):
         return [(str(setting), each) for setting, each in given.items()]
     several = list(given) if isinstance(given, list | tuple) else [given]
@@ -442,7 +476,7 @@ def _curve(given: Any) -> list[tuple[str, Any]]:
 
 def _setting(method: Any) -> str:
     """Return the numbers that an estimator was given, but for its random state."""
-    if not hasattr(method, "get_params"):
+    if isinstance(method, type) or not hasattr(method, "get_params"):
         return ""
     found = {
         name.rpartition("__")[2]: value
