@@ -273,6 +273,7 @@ def test_what_cannot_be_compared():
     refused(r"methods\[m\]: k: groups of 99 from 50 samples", methods={"m": masking.MDAV(99)})
     refused(r"methods\[m\]: masked: 49 records", methods={"m": frame[["a"]][:49]})
     refused(r"methods\[m\]: masked: no column 'a'", methods={"m": frame[["b"]]})
+    refused(r"methods\[m\]: scale", methods={"m": masking.AdditiveNoise(1e200)})
     refused("cells: 1", cells=1)
     for shares in ((), (-0.1,), (0.2, 1.5), (0.0,), "many"):
         refused("shares", shares=shares)
@@ -334,6 +335,12 @@ def test_the_command(table, tmp_path):
     ).points[0]
     assert float(rows[1]["excess"]) == pytest.approx(expected.excess)
     assert "<svg" in picture.read_text(encoding="utf-8")[:2000]
+
+
+def test_a_method_named_twice_is_one_curve(table):
+    done = run(table, *SMALL, "--method", "mdav=3", "--method", "mdav=20", "--json")
+    points = json.loads(done.output)["points"]
+    assert [p["setting"] for p in points[:2]] == ["3", "20"]
 
 
 def test_the_command_as_json(table):
