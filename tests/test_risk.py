@@ -258,3 +258,18 @@ def test_units_and_what_cannot_be_measured():
     for measure in (distance_linkage, interval_disclosure):
         with pytest.raises(cpv.InputError, match="2 records beside 3"):
             measure(np.zeros((3, 1)), np.zeros((2, 1)))
+
+
+def test_a_constant_column_of_any_size_changes_no_link():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(100, 2))
+    y = x + rng.normal(size=x.shape) * 0.01
+    wide = [np.column_stack([data, np.full(100, 1e12)]) for data in (x, y)]
+    assert distance_linkage(*wide) == pytest.approx(distance_linkage(x, y))
+
+
+def test_missing_letters_are_refused():
+    letters = np.array(["a", None, "b", "a"], dtype=object)
+    for table in (letters, pd.DataFrame({"w": letters})):
+        with pytest.raises(cpv.InputError, match="a missing value"):
+            leakage(table, [1.0, 2.0, 3.0, 4.0])

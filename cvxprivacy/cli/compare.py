@@ -62,7 +62,9 @@ PICTURES = (".pdf", ".png", ".svg")
 def compare(table: str, **options: Any) -> None:
     """Measure what masking methods leak and lose on TABLE, beside the certified optimum.
 
-    Nothing is released: the methods are applied, measured, and thrown away.
+    Nothing is released: the methods are applied, measured, and thrown away.  The optimum is proved
+    for releases that see X's cell alone; a method's risk is counted from one table, and may lie on
+    either side of it.
     """
     from cvxprivacy.cli.release import columns_named, writable
     from cvxprivacy.cli.tables import open_table
@@ -175,7 +177,7 @@ def _methods(given: Sequence[str], seed: int) -> dict[str, dict[str, Any]]:
                 raise InputError("--method", problem, remedy, value=value) from None
             made = known[plain](number)
             curve[value.strip()] = made if plain == name else masking.Rescaled(made)
-        found[name] = curve
+        found.setdefault(name, {}).update(curve)  # named twice, one curve
     return found
 
 

@@ -1,7 +1,7 @@
 """Tables: masking and coarsening them, what a release has lost, and what it still reveals."""
 
 from cvxprivacy.microdata.audit import Audit, audit
-from cvxprivacy.microdata.compare import Comparison, compare
+from cvxprivacy.microdata.compare import Comparison, Point, compare
 from cvxprivacy.microdata.determinism import PriceOfDeterminism, price_of_determinism
 from cvxprivacy.microdata.full_domain import full_domain
 from cvxprivacy.microdata.generalise import Generalisation, optimal_intervals
@@ -14,6 +14,7 @@ __all__ = [
     "Generalisation",
     "Hierarchy",
     "Leak",
+    "Point",
     "PriceOfDeterminism",
     "audit",
     "compare",

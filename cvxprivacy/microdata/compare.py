@@ -1,15 +1,17 @@
 """Masking methods beside the certified optimum: what each leaks, what it costs, how far it is.
 
 The key attributes are cut into cells, each of which stands for its mean, and the confidential
-ones into classes.  A masked table, cut likewise, amounts to a channel from cells to cells, whose
-leakage and distortion in the counted law are exact.  No channel with that distortion leaks less
-than the certified optimum, so that no method lies below the frontier, and its height above it is
-what it gives away.  (Rebollo-Monedero, Forné and Domingo-Ferrer, IEEE TKDE 22(11), 2010, compare
+ones into classes.  The frontier is the certified optimum of the counted law, proved for releases
+that see X's cell alone.  A method's mark is counted from one masked table, cut likewise: it lies
+beside the frontier, and may lie on either side of it, by sampling or because the method used more
+than the cell.  (Rebollo-Monedero, Forné and Domingo-Ferrer, IEEE TKDE 22(11), 2010, compare
 methods with the quadratic-Gaussian bound in §6.2; the frontier is the optimum of their eq. 3.)
 """
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import whole
+from cvxprivacy.checks import array, whole
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations import PrivacyDistortion, QuadraticGaussian
@@ -65,11 +67,11 @@ class Point:
     leakage : Leakage
         I(W; X̂) of the records by nearest neighbours, W and X̂ as they are.
     cut : float
-        Distortion of the channel of cells, that within the cells included.
+        The same of the table cut into cells: x̂ is the mean of its cell.
     risk : float
-        I(W; X̂) of the channel of cells, exact in the counted law.
+        I(W; X̂) of the table cut into cells, as counted, biased upwards in small samples.
     optimum : float
-        What every channel of this distortion leaks at least, as certified.
+        What releases of this cut distortion that see X's cell alone leak at least, as certified.
     linkage, interval, pil, il, score : float
         :func:`~cvxprivacy.microdata.risk.distance_linkage`, ``interval_disclosure``, the totals
         of ``probabilistic_loss`` and ``information_loss``, and ``score`` with PIL.
@@ -90,7 +92,7 @@ class Point:
 
     @property
     def excess(self) -> float:
-        """Risk above the certified optimum of the same distortion."""
+        """Risk above the certified optimum of the same cut distortion; may be negative."""
         return self.risk - self.optimum
 
 
@@ -109,9 +111,9 @@ class Comparison:
     within : float
         Distortion within the cells, which every release of cells has.
     gaussian : dict of float to GaussianSolution
-        By distortion, the QGLB: with ``entropy`` a bound for every release of the table as it
-        is, uncut, else the optimum of a Gaussian table with these moments.  Empty if W is no
-        number.
+        By distortion, the QGLB of the table as it is, uncut, from estimates of h(W) and the
+        moments; without ``entropy`` the optimum of a Gaussian table with these moments.  Empty
+        if W is no number.
     entropy : float or None
         h(W) as estimated by nearest neighbours, W in standard deviations; None if W has no
         density.
@@ -132,10 +134,13 @@ class Comparison:
         return self.source.information(units=self.units)
 
     def lower(self, cut: npt.ArrayLike) -> np.ndarray:
-        """Return what every channel of this distortion leaks at least, as certified."""
+        """Return what releases of this cut distortion that see X's cell alone leak at least.
+
+        Certified.  None of them has less than ``within``, where I(W; X) is returned.
+        """
         at = np.asarray(cut) - self.within
         lines = [s.lower - s.duals["budget"] * (at - _budget(s)) for s in self.frontier]
-        return np.maximum(np.max(lines, axis=0), 0.0)
+        return np.where(at < 0, self.information, np.clip(np.max(lines, axis=0), 0.0, None))
 
     def upper(self, cut: npt.ArrayLike) -> np.ndarray:
         """Return what mixtures of the certified optima leak."""
@@ -179,13 +184,16 @@ class Comparison:
     def __str__(self) -> str:
         table = self.to_frame().to_string(index=False, float_format="{:.4f}".format)
         notes = [
-            f"  risk: I(W; X̂) when the key is cut into {len(self.source.x)} cells and W into "
-            f"{len(self.source.w)} classes, exact in the counted law",
+            f"  risk: I(W; X̂) counted from the table, X̂ cut into {len(self.source.x)} cells and W "
+            f"into {len(self.source.w)} classes",
             f"  untouched, the cells leak {self.information:.4f} {self.units}, of which about "
-            f"{self.source.bias(units=self.units):.4f} is small-sample bias (Miller–Madow); "
+            f"{self.source.bias(units=self.units):.4f} is small-sample bias (Miller–Madow); every "
+            "risk has its own; "
             f"{self.within:.1%} of the variance lies within cells",
-            "  optimum: no channel with this cut distortion leaks less (certified); excess: what "
-            "the method leaks beyond it",
+            "  optimum: no release that sees X's cell alone leaks less at this cut distortion "
+            "(certified)",
+            "  excess: risk less optimum; below zero by sampling, or as the method used more than "
+            "the cell",
             "  leakage: of the records as they are, by nearest neighbours",
         ]
         return "\n".join([repr(self), table, *notes])
@@ -193,8 +201,8 @@ class Comparison:
     def draw(self, ax: Axes | None = None) -> Axes:
         """Draw risk against distortion: bounds, frontier and every method's curve.
 
-        Filled marks are channels of cells, above the certified frontier; crosses are the records
-        as they are, above the QGLB but for errors of estimation.
+        Filled marks are tables cut into cells, beside the frontier of releases that see X's cell
+        alone; crosses are the records as they are, beside the QGLB, both of them estimates.
         """
         import matplotlib.pyplot as plt
 
@@ -203,12 +211,12 @@ class Comparison:
         ax.fill_between(fine, self.lower(fine), self.upper(fine), color="0.35", alpha=0.45)
         ends = [(self.within + _budget(s), s.value) for s in self.frontier]
         ax.plot(fine, self.upper(fine), color="0.1", lw=1.2)
-        label = "frontier of the cells, certified"
+        label = "frontier of releases of X's cell, certified"
         ax.plot(*zip(*ends, strict=True), ".-", color="0.1", ms=5, lw=1.2, label=label)
         ax.plot(fine, self.chord(fine), "k--", lw=1.0, label="MIUB: the cell, or the mean")
         if self.gaussian:
             label = (
-                "QGLB: no release is below (estimated h(W))"
+                "QGLB, from estimates of h(W) and Σ"
                 if self.entropy is not None
                 else "optimum, if Gaussian"
             )
@@ -256,7 +264,7 @@ def compare(
         A masked table, with the key columns and record i in row i; or what has
         ``fit_transform``, such as the estimators of :mod:`cvxprivacy.microdata.masking`, which
         is given the key columns, and the classes of W as y.  A list, or a mapping of setting to
-        either, is a curve.
+        either, is a curve.  Estimators are copied; a random one without a state is given ``seed``.
     sensitive : column name, or several
         W.
     key : column name, or several
@@ -265,10 +273,10 @@ def compare(
         Cells of X and classes of W at most.  Cells are those of k-means, in standard deviations;
         a confidential column of numbers is cut at its quantiles, letters stay.
     shares : sequence of float
-        Distortions, as shares of the greatest, at which the optimum is certified.
+        Distortions, as shares > 0 and ≤ 1 of the greatest, at which the optimum is certified.
     units : {"bits", "nats"}
     seed : int
-        Of the draws of the optimal channels.
+        Of the draws of the optimal channels, and of methods without a state of their own.
 
     Returns
     -------
@@ -285,6 +293,12 @@ def compare(
         raise InputError("original", problem, "pass a frame with columns")
     if not isinstance(methods, Mapping) or not methods:
         raise InputError("methods", f"{methods!r}", "pass {name: masked table or estimator}")
+    if OPTIMUM in methods:
+        raise InputError("methods", f"{OPTIMUM!r} is the frontier's own name", "name it otherwise")
+    remedy = "pass numbers > 0 and ≤ 1"
+    parts = np.sort(array(list(np.atleast_1d(shares)), "shares", remedy, axes=(1,)))
+    if not (len(parts) and parts[0] > 0 and parts[-1] <= 1):
+        raise InputError("shares", f"{parts.tolist()}", remedy)
     names = listed(key, "key")
     frame = narwhal(original)
     assert isinstance(frame, nw.DataFrame)
@@ -294,6 +308,9 @@ def compare(
         if np.ptp(column) == 0:
             raise InputError("key", f"column {name!r} is constant", "leave it out", value=name)
     hidden = listed(sensitive, "sensitive")
+    twice = next((name for name in hidden if hidden.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("sensitive", f"{twice!r} is named twice", "name it once", value=twice)
     shared = next((name for name in names if name in hidden), None)
     if shared is not None:
         problem = f"column {shared!r} is confidential, too"
@@ -308,16 +325,16 @@ def compare(
     source = DiscreteSource.from_counts(counts, names=("W", "X"))
     letters = np.vstack([points, data.mean(axis=0)])
     error = ((points[:, None] - letters) ** 2 / variance).mean(axis=2)
-    frontier = _frontier(source, error, shares, units)
+    frontier = _frontier(source, error, parts, units)
     bare = Comparison([], source, frontier, within, {}, None, units)
 
     def measured(method: str, setting: str, masked: Any) -> Point:
         before, after, _ = paired(chosen, masked)
         released = cell_of(after)
-        channel = np.zeros((len(points), len(points)))
-        np.add.at(channel, (x, released), 1 / np.bincount(x)[x])
-        cut = within + float(source.p_x @ (channel * error[:, :-1]).sum(axis=1))
-        joint, pil = source.pmf @ channel, probabilistic_loss(before, after).total
+        joint = np.zeros_like(counts)
+        np.add.at(joint, (w, released), 1 / len(w))
+        cut = float(((data - points[released]) ** 2 / variance).mean())
+        pil = probabilistic_loss(before, after).total
         linkage, interval = distance_linkage(before, after), interval_disclosure(before, after)
         return Point(
             method,
@@ -339,12 +356,11 @@ def compare(
     for method, given in methods.items():
         for setting, each in _curve(given):
             try:
-                masked = each.fit_transform(chosen, w) if hasattr(each, "fit_transform") else each
-                found.append(measured(str(method), setting, masked))
+                found.append(measured(str(method), setting, _masked(each, chosen, w, seed)))
             except InputError as problem:
                 said = f"{problem.argument}: {problem.problem}"
                 raise InputError("methods", said, problem.remedy, where=method) from None
-    for share, solution in zip(sorted(shares), frontier, strict=True):
+    for share, solution in zip(parts, frontier, strict=True):
         drawn = solution.release.apply(x, seed=seed)
         found.append(measured(OPTIMUM, f"D = {share:g} of most", letters[drawn]))
     gaussian, entropy = _gaussian(original, hidden, names, units)
@@ -359,6 +375,9 @@ def _classes(frame: nw.DataFrame[Any], names: Sequence[str], most: int) -> npt.N
             said = ", ".join(frame.columns)
             raise InputError("sensitive", f"no column {name!r}", f"there are {said}", value=name)
         column = plain(frame[name])
+        if None in column:
+            where = (column.index(None), name)
+            raise InputError("sensitive", "a missing value", "fill or drop it", where=where)
         if len(set(column)) > parts and is_numeric(frame[name]):
             given = numbers(frame, "original", [name])[0][:, 0]
             ends = np.quantile(given, np.arange(1, parts) / parts, method="inverted_cdf")
@@ -380,7 +399,9 @@ def _cells(data: np.ndarray, most: int) -> Callable[[np.ndarray], npt.NDArray[np
     if len(centres) > most:
         labels = mdav(records, -(-len(records) // most))  # a start that needs no chance
         start = np.array([records[labels == i].mean(axis=0) for i in range(labels.max() + 1)])
-        centres = kmeans2(records, start, iter=50, minit="matrix", missing="raise")[0]
+        with warnings.catch_warnings():  # a cluster that lost its records is dropped below
+            warnings.filterwarnings("ignore", "One of the clusters is empty", UserWarning)
+            centres = kmeans2(records, np.unique(start, axis=0), iter=50, minit="matrix")[0]
     used = np.unique(np.asarray(cKDTree(centres).query(records)[1]))
     tree = cKDTree(centres[used])
     return lambda table: np.asarray(tree.query(table / scale)[1])
@@ -412,19 +433,41 @@ def _budget(solution: Solution) -> float:
 
 
 def _frontier(
-    source: DiscreteSource, error: np.ndarray, shares: Sequence[float], units: str
+    source: DiscreteSource, error: np.ndarray, shares: np.ndarray, units: str
 ) -> list[Solution]:
     """Return certified optima, from the least distortion to the greatest."""
     greatest = float((source.p_x @ error).min())
     measure = Distortion(error, outputs=range(error.shape[1]), name="squared error")
     return [
-        PrivacyDistortion(source, measure, budget=share * greatest, units=units).solve()
-        for share in sorted(shares)
+        PrivacyDistortion(source, measure, budget=float(share) * greatest, units=units).solve()
+        for share in shares
     ]
+
+
+def _masked(method: Any, table: Any, classes: np.ndarray, seed: int) -> Any:
+    """Return a masked table as it is, or what a copy of an estimator makes of the table."""
+    if isinstance(method, type):
+        problem, remedy = f"{method.__name__} is a class", f"pass {method.__name__}(…)"
+        raise InputError("method", problem, remedy)
+    if not hasattr(method, "fit_transform"):
+        return method
+    own = copy.deepcopy(method)
+    if hasattr(own, "get_params"):
+        states = {k: v for k, v in own.get_params().items() if k.endswith("random_state")}
+        own.set_params(**{name: seed for name, state in states.items() if state is None})
+    try:
+        return own.fit_transform(table, classes)
+    except InputError:
+        raise
+    except Exception as error:  # each estimator has its own
+        said = f"{type(error).__name__}: {error}"
+        raise InputError("fit_transform", said, "mend the estimator") from error
 
 
 def _curve(given: Any) -> list[tuple[str, Any]]:
     """Return the settings of a method, and what is measured at each."""
+    if isinstance(given, Mapping | list | tuple) and not given:
+        raise InputError("methods", "an empty curve", "pass at least one setting")
     if isinstance(given, Mapping):
         return [(str(setting), each) for setting, each in given.items()]
     several = list(given) if isinstance(given, list | tuple) else [given]
@@ -433,7 +476,7 @@ def _curve(given: Any) -> list[tuple[str, Any]]:
 
 def _setting(method: Any) -> str:
     """Return the numbers that an estimator was given, but for its random state."""
-    if not hasattr(method, "get_params"):
+    if isinstance(method, type) or not hasattr(method, "get_params"):
         return ""
     found = {
         name.rpartition("__")[2]: value

@@ -25,15 +25,15 @@ __all__ = ["hansen_mukherjee", "mdav", "mu_approx", "within"]
 Labels = npt.NDArray[np.int64]
 
 
-def _records(data: npt.ArrayLike, k: int) -> np.ndarray:
-    """Return the records, shape (n, d), if there are k of them."""
+def _records(data: npt.ArrayLike, k: int) -> tuple[np.ndarray, int]:
+    """Return the records, shape (n, d), and k as a whole number, if there are k of them."""
     remedy = "pass finite records of shape (n,) or (n, d)"
     found = array(data, "data", remedy, axes=(1, 2), negative=True)
     size = whole(k, "k", least=1)
     if size > len(found):
         problem = f"groups of {size} from {len(found)} samples"
         raise InputError("k", problem, f"pass at most {len(found)}", value=k)
-    return found[:, None] if found.ndim == 1 else found
+    return (found[:, None] if found.ndim == 1 else found), size
 
 
 def within(data: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -81,7 +81,7 @@ def mdav(data: npt.ArrayLike, k: int) -> Labels:
     O(n² d / k) time and O(n d) memory; O(n log n) time for one attribute, where the records left
     are always an interval.
     """
-    records = _records(data, k)
+    records, k = _records(data, k)
     return _mdav_line(records[:, 0], k) if records.shape[1] == 1 else _mdav(records, k)
 
 
@@ -166,7 +166,7 @@ def mu_approx(data: npt.ArrayLike, k: int) -> Labels:
     -----
     Neighbours come from a k-d tree, in batches of bounded size: O(n) memory.
     """
-    records = _records(data, k)
+    records, k = _records(data, k)
     return _cut(records, _forest(records, k), k)
 
 
@@ -314,7 +314,7 @@ def hansen_mukherjee(values: npt.ArrayLike, k: int) -> Labels:
     -----
     O(nk) time, O(n) memory.
     """
-    records = _records(values, k)
+    records, k = _records(values, k)
     if records.shape[1] != 1:
         raise InputError("values", f"shape {records.shape}", "pass one attribute, shape (n,)")
     size, order = len(records), np.argsort(records[:, 0], kind="stable")

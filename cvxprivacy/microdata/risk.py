@@ -64,7 +64,8 @@ def distance_linkage(
     before, after, _ = paired(original, masked, columns)
     spread = deviations(before)
     scale = np.where(standardise & (spread > 0), spread, 1.0)
-    before, after = before / scale, after / scale
+    origin = before[0]  # a constant column is 0, whatever its size
+    before, after = (before - origin) / scale, (after - origin) / scale
     tree = cKDTree(before)
     nearest = np.asarray(tree.query(after)[0]) * (1 + 1e-9)
     nearest += 1e-12 * np.abs(before).max(initial=1.0)
@@ -351,6 +352,10 @@ def _columns(table: Any, argument: str) -> list[np.ndarray]:
         if items.dtype.kind in "biuf":
             return list(numbers(items, argument)[0].T)
         items = items[:, None] if items.ndim == 1 else items
+        gone = np.array([[v is None or v != v for v in row] for row in items.tolist()], dtype=bool)
+        if gone.any():
+            where = tuple(int(i) for i in np.argwhere(gone)[0])
+            raise InputError(argument, "a missing value", "fill or drop it", where=where)
         return [np.unique(column.astype(str), return_inverse=True)[1] for column in items.T]
     frame = narwhal(table)
     assert isinstance(frame, nw.DataFrame)
@@ -359,8 +364,11 @@ def _columns(table: Any, argument: str) -> list[np.ndarray]:
         if is_numeric(frame[name]):
             found.append(numbers(table, argument, [name])[0][:, 0])
         else:
-            place: dict[Any, int] = {}
-            codes = [place.setdefault(value, len(place)) for value in plain(frame[name])]
+            values, place = plain(frame[name]), dict[Any, int]()
+            if None in values:
+                row = (values.index(None), name)
+                raise InputError(argument, "a missing value", "fill or drop it", where=row)
+            codes = [place.setdefault(value, len(place)) for value in values]
             found.append(np.array(codes, dtype=np.int64))
     if not found or not len(found[0]):
         raise InputError(argument, "no records or no columns", "pass at least one")

@@ -17,7 +17,11 @@ __all__ = ["deviations", "framed", "is_numeric", "like", "numbers", "paired"]
 
 def framed(table: Any, argument: str) -> bool:
     """Tell a frame from an array; a frame that is not in memory is refused."""
-    seen = nw.from_native(table, pass_through=True)
+    try:
+        seen = nw.from_native(table, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        problem, remedy = "two columns of one name", "give each column its own name"
+        raise InputError(argument, problem, remedy) from None
     if isinstance(seen, nw.LazyFrame):
         raise InputError(argument, f"a lazy {type(table).__name__}", "collect it first")
     return isinstance(seen, nw.DataFrame)
@@ -70,6 +74,9 @@ def numbers(
     frame = narwhal(table)
     assert isinstance(frame, nw.DataFrame)
     names = list(frame.columns) if columns is None else list(map(str, columns))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(argument, f"column {twice!r} is named twice", "name it once", value=twice)
     if not names:
         raise InputError(argument, "no columns", "pass a table with at least one")
     if not len(frame):

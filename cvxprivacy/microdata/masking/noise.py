@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.checks import number
+from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.masking.base import Masking, check_is_fitted, clone, generator
 from cvxprivacy.microdata.tables import deviations, like, paired
 
@@ -58,8 +59,14 @@ class AdditiveNoise(Masking):
         """
         data, size = self._numbers(X), number(self.scale, "scale")
         centred = (data - data.mean(axis=0)) * (deviations(data) > 0)
-        law = centred.T @ centred / len(data)
-        self.covariance_ = size**2 * (law if self.correlated else np.diag(law.diagonal()))
+        scaled = size * centred
+        with np.errstate(over="ignore", invalid="ignore"):
+            law = scaled.T @ scaled / len(data)
+        if not np.isfinite(law).all():
+            raise InputError(
+                "scale", f"noise of {size:g} deviations overflows", "pass a smaller one"
+            )
+        self.covariance_ = law if self.correlated else np.diag(law.diagonal())
         return self
 
     def transform(self, X: Any) -> Any:
