@@ -6,7 +6,7 @@ Every message names the argument, the place, the value and the remedy.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 
-__all__ = ["array", "generator", "labels", "number", "whole"]
+__all__ = ["array", "generator", "labels", "number", "present", "whole"]
 
 
 def array(
@@ -109,3 +109,11 @@ def labels(given: Sequence[Hashable] | None, size: int | None, argument: str) ->
             problem = f"{label!r} labels letters {first} and {i}"
             raise InputError(argument, problem, "make labels distinct", where=i, value=label)
     return found
+
+
+def present(name: Hashable, known: Iterable[str], argument: str) -> None:
+    """Refuse a column that a table with columns ``known`` lacks."""
+    columns = list(known)
+    if str(name) not in columns:
+        remedy = f"there are {', '.join(columns)}"
+        raise InputError(argument, f"no column {name!r}", remedy, value=name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from cvxprivacy.checks import labels
+from cvxprivacy.checks import labels, present
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.frames import Coding, narwhal, palette, plain
 from cvxprivacy.labels import read, written
@@ -109,9 +109,7 @@ class Decoder:
             remedy = "pass sequences of u and of z"
             raise InputError("values", "the decoder knows no columns", remedy)
         for name in (self.column, *self.coding.side):
-            if name not in frame.columns:
-                said = ", ".join(frame.columns)
-                raise InputError("values", f"no column {name!r}", f"there are {said}", value=name)
+            present(name, frame.columns, "values")
         z = self.coding.letters(frame, self.coding.side)
         found = self._read(plain(frame[self.column]), z)
         key = self.coding.key

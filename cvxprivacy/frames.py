@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.bins import Bins, bins_of, short
+from cvxprivacy.checks import present
 from cvxprivacy.errors import InputError
 
 __all__ = [
@@ -301,9 +302,7 @@ class Coding:
         """Refuse a table that lacks a column, or has text where numbers are needed."""
         schema = lazy.collect_schema()
         for name in names:
-            if name not in schema.names():
-                said = ", ".join(schema.names())
-                raise InputError("frame", f"no column {name!r}", f"there are {said}", value=name)
+            present(name, schema.names(), "frame")
             if (name in self.bins or name == self.weights) and not schema[name].is_numeric():
                 argument = "weights" if name == self.weights else "bins"
                 problem = f"column {name!r} is {schema[name]}, not numbers"

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, labels
+from cvxprivacy.checks import array, labels, present
 from cvxprivacy.decoder import Decoder
 from cvxprivacy.draws import Draws
 from cvxprivacy.errors import InputError, UnknownValueError
@@ -189,9 +189,7 @@ class Channel:
             names = self.coding.key if self.decoder is None else (self.decoder.column,)
             known = frame.collect_schema().names()
             for name in names:
-                if name not in known:
-                    remedy = f"there are {', '.join(known)}"
-                    raise InputError("released", f"no column {name!r}", remedy, value=name)
+                present(name, known, "released")
             found = frame.group_by(*names).agg(nw.len().alias("records")).collect()
             keys = [cell(row) for row in zip(*(plain(found[n]) for n in names), strict=True)]
             released = dict(zip(keys, plain(found["records"]), strict=True))
@@ -345,9 +343,7 @@ class Channel:
             return [list(known)], list(known)
         groups = columns_of(self.coding, self.encoder)
         for name in (name for group in groups for name in group):
-            if name not in known:
-                said = ", ".join(map(str, known))
-                raise InputError("values", f"no column {name!r}", f"there are {said}", value=name)
+            present(name, known, "values")
         if self.decoder is None:
             return groups, list(self.coding.key)
         if self.decoder.column in known:
@@ -369,9 +365,7 @@ class Channel:
         ]
 
     def _id(self, row_id: Any, known: Sequence[str]) -> str:
-        if str(row_id) not in known:
-            said = ", ".join(known)
-            raise InputError("row_id", f"no column {row_id!r}", f"there are {said}", value=row_id)
+        present(row_id, known, "row_id")
         return str(row_id)
 
     @cached_property

@@ -183,10 +183,10 @@ def _methods(given: Sequence[str], seed: int) -> dict[str, dict[str, Any]]:
 
 def _frame(opened: Any, names: Sequence[str]) -> Any:
     """Return columns of an opened table as a pandas frame."""
+    from cvxprivacy.checks import present
+
     for name in names:
-        if name not in opened.header:
-            remedy = f"there are {', '.join(opened.header)}"
-            raise InputError(opened.path.name, f"no column {name!r}", remedy, value=name)
+        present(name, opened.header, opened.path.name)
     frame = opened.frame(names)
     return frame if hasattr(frame, "set_axis") else frame.select(*names).df()
 

@@ -350,8 +350,8 @@ class ChannelProblem(Problem):
             r"\le": "≤",
             r"\ge": "≥",
             r"\mid": "|",
+            r"\hat x": "x̂",
         }
-        plain[r"\hat x"] = "x̂"
         text = f"min {self.objective().latex}"
         said = [*self._stated("{:.6g}".format), *map(repr, self.criteria)]
         if said:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from cvxprivacy.checks import number
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.gaussian_base import CovarianceProblem
+from cvxprivacy.formulations.side import who
 from cvxprivacy.gaussian import GaussianSource
 from cvxprivacy.information import nat
 from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
@@ -187,9 +188,7 @@ class GaussianEquivocation(CovarianceProblem):
             raise InputError("minimize", f"{minimize!r}", 'use "rate" or "leakage"')
         if encoder not in ("x", "wx"):
             raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
-        if side_information not in (None, "decoder", "both"):
-            remedy = 'use None, "decoder" or "both"'
-            raise InputError("side_information", f"{side_information!r}", remedy)
+        who(side_information)
         super().__init__(source, given=side_information is not None, encoder=encoder, units=units)
         if self.given and not source.z:
             raise InputError("source", "no side information", "make it with side=")

@@ -14,7 +14,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.sources import Atoms, DiscreteSource
 
-__all__ = ["Observer", "all_strategies", "checked", "observers"]
+__all__ = ["Observer", "all_strategies", "checked", "observers", "who"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +43,16 @@ class Observer:
         return kind if self.z is None else f"{kind}|{self.name}"
 
 
-def checked(source: DiscreteSource, side_information: str | None) -> None:
-    """Refuse side information that is no such thing, or that the source lacks."""
+def who(side_information: str | None) -> None:
+    """Refuse what does not say who knows Z."""
     if side_information not in (None, "decoder", "both"):
         remedy = 'use None, "decoder" or "both"'
         raise InputError("side_information", f"{side_information!r}", remedy)
+
+
+def checked(source: DiscreteSource, side_information: str | None) -> None:
+    """Refuse side information that is no such thing, or that the source lacks."""
+    who(side_information)
     if side_information is not None and source.z is None:
         remedy = "make it of a law with three axes, or from a table with side="
         raise InputError("source", "no side information Z", remedy)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.bins import bins_of
-from cvxprivacy.checks import generator, labels, whole
+from cvxprivacy.checks import generator, labels, present, whole
 from cvxprivacy.criteria import Criterion, LDiversity, TCloseness, criteria_listed
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
@@ -659,9 +659,7 @@ def _own(
     """Return how both tables are counted, and which columns are suppressed in the released one."""
     schema = narwhal(released).lazy().collect_schema()
     for name in listed(coding.sensitive, "sensitive"):
-        if name not in schema.names():
-            said = ", ".join(schema.names())
-            raise InputError("released", f"no column {name!r}", f"there are {said}", value=name)
+        present(name, schema.names(), "released")
     kept = tuple(name for name in coding.key if name in schema.names())
     gone = [name for name in coding.key if name not in kept]
     if not kept:

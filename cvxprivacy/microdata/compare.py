@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, whole
+from cvxprivacy.checks import array, present, whole
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations import PrivacyDistortion, QuadraticGaussian
@@ -371,9 +371,7 @@ def _classes(frame: nw.DataFrame[Any], names: Sequence[str], most: int) -> npt.N
     """Return each record's class of W: numbers cut at quantiles, letters as they are."""
     columns, parts = [], max(2, int(most ** (1 / len(names)) + 1e-9))
     for name in names:
-        if name not in frame.columns:
-            said = ", ".join(frame.columns)
-            raise InputError("sensitive", f"no column {name!r}", f"there are {said}", value=name)
+        present(name, frame.columns, "sensitive")
         column = plain(frame[name])
         if None in column:
             where = (column.index(None), name)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxprivacy.checks import present
 from cvxprivacy.errors import InputError
 from cvxprivacy.frames import narwhal, plain
 from cvxprivacy.information import entropy
@@ -427,9 +428,7 @@ def categorical_loss(
     names = list(before.columns) if columns is None else list(map(str, columns))
     for argument, frame in (("original", before), ("masked", after)):
         for name in names:
-            if name not in frame.columns:
-                said = ", ".join(frame.columns)
-                raise InputError(argument, f"no column {name!r}", f"there are {said}", value=name)
+            present(name, frame.columns, argument)
     pairs = [(plain(before[name]), plain(after[name])) for name in names]
     size = len(pairs[0][0]) if pairs else 0
     if not size:

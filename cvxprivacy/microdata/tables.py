@@ -8,7 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from cvxprivacy.checks import array
+from cvxprivacy.checks import array, present
 from cvxprivacy.errors import InputError
 from cvxprivacy.frames import narwhal, plain, replaced
 
@@ -83,9 +83,7 @@ def numbers(
         raise InputError(argument, "no records", "pass at least one")
     found = []
     for name in names:
-        if name not in frame.columns:
-            said = ", ".join(frame.columns)
-            raise InputError(argument, f"no column {name!r}", f"there are {said}", value=name)
+        present(name, frame.columns, argument)
         series = frame[name]
         if series.dtype.is_numeric() and not series.is_null().any():
             column = np.asarray(series.to_numpy(), dtype=float)

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from cvxprivacy.bins import Bins
+from cvxprivacy.checks import present
 from cvxprivacy.errors import InputError
 from cvxprivacy.frames import Coding, absent, collected, narwhal, plain
 from cvxprivacy.sources import DiscreteSource
@@ -84,9 +85,7 @@ def untouched(
     found = []
     coding.known(lazy, coding.sensitive)
     for name in left if columns is None else columns:
-        if name not in schema.names():
-            said = ", ".join(schema.names())
-            raise InputError("columns", f"no column {name!r}", f"there are {said}", value=name)
+        present(name, schema.names(), "columns")
         found.append(_leak(frame, lazy, schema[name], coding, name, units))
         if progress is not None:
             progress(1)

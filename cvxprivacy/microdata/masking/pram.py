@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from cvxprivacy.checks import number
+from cvxprivacy.checks import number, present
 from cvxprivacy.criteria import Criterion, PreserveMarginal
 from cvxprivacy.distortion import Distortion, per_attribute
 from cvxprivacy.errors import InputError
@@ -140,9 +140,7 @@ class PRAM(Letters):
         import pandas as pd
 
         for name in key:
-            if name not in columns:
-                said = ", ".join(columns)
-                raise InputError("channel", f"no column {name!r}", f"there are {said}", value=name)
+            present(name, columns, "channel")
         coding = Coding(key=key)
         if isinstance(given, Channel):
             if given.encoder != "x":
