@@ -50,7 +50,7 @@ def solve(problem: str, as_json: bool) -> None:
                 written.write(file)
                 file.flush()
                 if isinstance(written, Relaxed):  # its lower end is another program's
-                    beside = Path(path).with_suffix(".lower.json")
+                    beside = written.beside(path)
                     file = files.enter_context(whole_file(beside, private=True))
                     written.relaxation.write(file)
                     file.flush()
@@ -77,7 +77,7 @@ def solve(problem: str, as_json: bool) -> None:
     for name, path in targets.items():
         click.echo(f"{path}: the {name}; it holds the law of the source, so only you can read it")
         if name == "certificate" and isinstance(solution.certificate, Relaxed):
-            beside = Path(str(path)).with_suffix(".lower.json")
+            beside = solution.certificate.beside(str(path))
             click.echo(f"{beside}: the proof of the lower end; the other proves the upper one")
 
 

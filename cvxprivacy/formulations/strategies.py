@@ -80,8 +80,13 @@ class Relaxed(Certificate):
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write two proofs: of the upper end, and beside it, as ``….lower.json``, of the lower."""
-        self.relaxation.to_json(Path(path).with_suffix(".lower.json"))
+        self.relaxation.to_json(self.beside(path))
         return super().to_json(path)
+
+    @staticmethod
+    def beside(path: str | os.PathLike[str]) -> Path:
+        """Return where the proof of the lower end goes, beside that of the upper one."""
+        return Path(path).with_suffix(".lower.json")
 
     def verify(self) -> bool:
         return super().verify() and self.relaxation.verify()
