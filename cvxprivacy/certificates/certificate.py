@@ -15,10 +15,11 @@ from typing import IO, Any
 import numpy as np
 
 from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import ceil, floor
 from cvxprivacy.certificates.repair import ExactChannel, repair
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.files import whole_file
 from cvxprivacy.programs import ChannelProgram, Dual
-from cvxprivacy.programs.channel import FloatArray
 
 __all__ = ["Certificate", "Ends", "Prover"]
 
@@ -32,12 +33,16 @@ class Ends:
     def __init__(self, program: Any, accuracy: str = "default") -> None:
         self.program, self.accuracy = program, accuracy
         self.proof = verify.proof_of(program.to_dict())
-        self.tolerance = verify.TOLERANCE[accuracy] * self.proof.scale()
         self.lower, self.upper = -math.inf, math.inf
         self.dual: Any = None
         self.primal: Any = None
         self.terms: dict[str, tuple[float, float]] = {}
         self.raw = {"primal": 0.0, "dual": 0.0}
+
+    @property
+    def tolerance(self) -> float:
+        """The gap that certifies, by the best upper end so far."""
+        return verify.TOLERANCE[self.accuracy] * self.proof.unit(self.upper)
 
     @property
     def status(self) -> str:
@@ -47,7 +52,7 @@ class Ends:
 
     def take_dual(self, dual: Any, violation: float = 0.0) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
-        bound = verify.floor(self.proof.lower(dual.to_dict()))
+        bound = floor(self.proof.lower(dual.to_dict()))
         if not dual.objective:
             if bound > 0:
                 self.lower, self.upper, self.primal = math.inf, math.inf, None
@@ -61,12 +66,12 @@ class Ends:
 
     def take_primal(self, primal: Any, evaluation: Any, violation: float = 0.0) -> bool:
         """Keep a feasible point whose evaluation proves the least upper end so far."""
-        upper = verify.ceil(evaluation.objective)
+        upper = ceil(evaluation.objective)
         if not upper < self.upper:
             return False
         self.upper, self.primal = upper, primal
         self.raw["primal"] = violation
-        self.terms = {k: (verify.floor(v), verify.ceil(v)) for k, v in evaluation.terms.items()}
+        self.terms = {k: (floor(v), ceil(v)) for k, v in evaluation.terms.items()}
         return True
 
     def _pruned(self, dual: Any) -> Any:
@@ -74,7 +79,7 @@ class Ends:
         for name in sorted(dual.multipliers, key=lambda k: np.abs(dual.multipliers[k]).max()):
             fewer = {**dual.multipliers, name: np.zeros_like(dual.multipliers[name])}
             shorter = replace(dual, multipliers=fewer)
-            if verify.floor(self.proof.lower(shorter.to_dict())) > 0:
+            if floor(self.proof.lower(shorter.to_dict())) > 0:
                 dual = shorter
         return dual
 

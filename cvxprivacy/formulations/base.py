@@ -124,7 +124,7 @@ class ChannelProblem(Problem):
         """Return the constraints besides the criteria, by name."""
         return {}
 
-    def typed(self) -> Mapping[str, str]:
+    def priced(self) -> Mapping[str, str]:
         """Return numbers typed into the objective: name → term that is d value / d number."""
         return {}
 
@@ -391,10 +391,11 @@ class ChannelProblem(Problem):
         for (atom, s), mass in np.ndenumerate(program.law):
             total += Fraction(float(mass))
             for y in np.flatnonzero(channel[s]):
-                price = Fraction(float(layers[atom, s, y])) * Fraction(float(channel[s, y]))
+                price = Fraction(layers[atom, s, y]) * Fraction(float(channel[s, y]))
                 value += Fraction(float(mass)) * price
-        exact = value / total + Fraction(term.constant)
-        return float(exact) if Fraction(float(exact)) >= exact else math.nextafter(exact, math.inf)
+        least = value / total + term.constant
+        near = float(least)
+        return near if near >= least else math.nextafter(near, math.inf)
 
     @cached_property
     def greatest_distortion(self) -> float:
@@ -495,7 +496,7 @@ class ChannelProblem(Problem):
                 rows = [part for part in parts.values() if isinstance(part, Row)]
                 up = any(row.slope > 0 or row.bound_slope < 0 for row in rows)
                 prices[name] = math.inf if up else -math.inf
-        for name, term in self.typed().items():
+        for name, term in self.priced().items():
             prices[name] = sum(certificate.terms[term]) / 2
         return prices
 

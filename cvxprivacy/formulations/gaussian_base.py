@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.certificates import Certificate
-from cvxprivacy.certificates.verify import UnprovableError
+from cvxprivacy.certificates.balls import UnprovableError
 from cvxprivacy.checks import array
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.problem import Problem

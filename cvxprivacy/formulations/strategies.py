@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy.certificates import Certificate
-from cvxprivacy.certificates.verify import TOLERANCE, status
+from cvxprivacy.certificates.verify import TOLERANCE, proof_of, status
 from cvxprivacy.information import nat
 from cvxprivacy.solvers import Outcome
 
@@ -45,7 +45,9 @@ class Relaxed(Certificate):
 
     def __init__(self, listed: Certificate, relaxation: Certificate) -> None:
         ends = relaxation.lower, listed.upper
-        found = status(*ends, TOLERANCE[listed.accuracy] * listed.program.scale)
+        found = status(
+            *ends, TOLERANCE[listed.accuracy] * proof_of(listed.program.to_dict()).unit(ends[1])
+        )
         if relaxation.status == "infeasible":
             found = "infeasible"
         super().__init__(

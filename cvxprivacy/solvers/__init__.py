@@ -15,8 +15,8 @@ import numpy as np
 from cvxprivacy.certificates import Certificate, Prover
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import ChannelProgram, CovarianceProgram, Term
-from cvxprivacy.programs.channel import FloatArray
 from cvxprivacy.solvers import closed, interior
 
 if TYPE_CHECKING:
