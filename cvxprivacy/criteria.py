@@ -39,6 +39,7 @@ from cvxprivacy import exact
 from cvxprivacy.certificates.balls import PRECISION
 from cvxprivacy.checks import table, typed
 from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.information import nat
 from cvxprivacy.programs import Auxiliary, EntryBounds, Part, Row, Term
 
@@ -62,7 +63,7 @@ __all__ = [
 ]
 
 
-class Criterion:
+class Criterion(Frozen):
     """Something that the release must satisfy; subclasses yield ``parts``.
 
     Attributes
@@ -82,6 +83,9 @@ class Criterion:
     value: Any = None
     loosest: float | None = None
     latex = ""
+
+    def _remedy(self, name: str) -> str:
+        return "make another criterion, or use problem.at(…)"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         """Return what states it; the key "" stands for the criterion's own name."""
@@ -417,7 +421,7 @@ class ForbiddenMoves(Criterion):
     latex = r"p(\hat x \mid x) = 0 \text{ for forbidden moves}"
 
     def __init__(self, mask: npt.ArrayLike | Callable[[Any, Any], bool]) -> None:
-        self.mask = mask if callable(mask) else np.asarray(mask)
+        self.mask = mask if callable(mask) else frozen(np.array(mask))
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         inputs, outputs, mask = problem.source.x, problem.measure.outputs, self.mask
@@ -475,7 +479,7 @@ class PreserveMean(Criterion):
     latex = r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"
 
     def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
-        self.values = values
+        self.values = frozen(values)
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         inputs, outputs = problem.source.x, problem.measure.outputs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,12 +24,14 @@ __all__ = [
     "floor",
     "number",
     "total",
+    "whole",
 ]
 
 PRECISION = 128
-MOST = 4_000_000  # entries of all tables that a program makes: a short file must not ask for more
+MOST = 2_000_000  # entries of all tables that a program makes: a short file must not ask for more
+BITS = 20_000  # of a common denominator: sums of fractions without one take for ever
 
-_NUMBER = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
+_NUMBER = re.compile(r"-?\d{1,2000}(/0*[1-9]\d{0,1999})?")
 
 Matrix = list[list[Any]]
 
@@ -40,7 +43,7 @@ class UnprovableError(ValueError):
 def number(value: Any) -> Fraction:
     """Return a number of a document: a finite float, a whole number, or a fraction as text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise UnprovableError(f"{str(value)[:80]!r} is no number")
+        raise UnprovableError(f"{reprlib.repr(value)} is no number")
     if isinstance(value, float) and not math.isfinite(value):
         raise UnprovableError(f"{value!r} is not finite")
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
@@ -52,6 +55,18 @@ def exactly(value: Any) -> fmpq:
     """Return a number of a document, or a rational, as FLINT has it."""
     found = value if isinstance(value, Fraction) else number(value)
     return fmpq(*found.as_integer_ratio())
+
+
+def whole(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
+    """Return numbers of a document as whole numbers over one common denominator."""
+    known = {value: number(value) for row in table for value in row}
+    common = 1
+    for denominator in {value.denominator for value in known.values()}:
+        common = math.lcm(common, denominator)
+        if common.bit_length() > BITS:
+            raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
+    scaled = {k: v.numerator * (common // v.denominator) for k, v in known.items()}
+    return [[scaled[value] for value in row] for row in table], common
 
 
 def ball(pair: Sequence[Any]) -> arb:
@@ -102,4 +117,4 @@ def decode(end: Any) -> float:
     """Return an end of a claim exactly, or raise ``UnprovableError``."""
     if end in ("inf", "-inf") or (isinstance(end, float) and math.isfinite(end)):
         return float(end)
-    raise UnprovableError(f"{str(end)[:80]!r} is no end of an enclosure")
+    raise UnprovableError(f"{reprlib.repr(end)} is no end of an enclosure")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from cvxprivacy.certificates.balls import ceil, floor
 from cvxprivacy.certificates.repair import ExactChannel, repair
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.files import whole_file
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.programs import ChannelProgram, Dual
 
 __all__ = ["Certificate", "Ends", "Prover"]
@@ -134,7 +135,7 @@ class Prover(Ends):
         return self.status == "certified"
 
 
-class Certificate:
+class Certificate(Frozen):
     """A proved enclosure of a program's minimum, with all that is needed to prove it again.
 
     Attributes
@@ -164,9 +165,13 @@ class Certificate:
     ) -> None:
         self.program, self.accuracy, self.status = program, accuracy, status
         self.lower, self.upper = lower, upper
-        self.primal, self.dual, self.terms = primal, dual, dict(terms)
-        self.raw = dict(raw)
-        self.table: dict[str, Any] | None = None
+        self.primal, self.dual, self.terms = primal, dual, frozen(terms)
+        self.raw = frozen(raw)
+        self.table: Mapping[str, Any] | None = None
+
+    def recorded(self, table: Mapping[str, Any] | None) -> Self:
+        """Return the same certificate with a record of how its law was counted."""
+        return self._with(table=frozen(table))
 
     def __repr__(self) -> str:
         ends = f"[{self.lower!r}, {self.upper!r}]"

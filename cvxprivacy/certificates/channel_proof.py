@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import flint
-from flint import arb, arb_mat, fmpq, fmpq_mat, fmpz_mat
+from flint import arb, arb_mat, fmpq, fmpz_mat
 
 from cvxprivacy.certificates.balls import (
     PRECISION,
@@ -30,13 +29,14 @@ from cvxprivacy.certificates.balls import (
     ball,
     exactly,
     number,
+    whole,
 )
 from cvxprivacy.certificates.balls import total as _sum
 
 __all__ = ["ChannelProof", "Evaluation"]
 
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
-_BITS = 20_000  # of a common denominator, beyond which equality is not decided
+_PRODUCTS = 200_000_000  # |V| n m of a view
 
 
 class ChannelProof:
@@ -56,13 +56,18 @@ class ChannelProof:
         plain = all(isinstance(a, int | float) for row in self.atoms for a in row)
         if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
             raise UnprovableError("the law has a negative or infinite atom")
+        self.whole, _ = whole(self.atoms)  # the same law in whole numbers
+        self.boxes = {k: program[k] and whole(program[k]) for k in ("lower", "upper")}
+        for table, _ in filter(None, self.boxes.values()):
+            if len(table) != self.n or any(len(row) != self.m for row in table):
+                raise UnprovableError("entry bounds of another shape")
         self.mass = [_sum(map(arb, column)) for column in zip(*self.atoms, strict=True)]
         self.total = _sum(self.mass)
         if not all(p > 0 for p in self.mass):
             raise UnprovableError("a letter without mass")
         self.views: dict[str, tuple[arb_mat, list[arb]]] = {}
         for name in program["views"]:
-            seen, masses = self.view(name, arb)
+            seen, masses = self.view(name, [[arb(a) for a in row] for row in self.atoms])
             self.views[name] = arb_mat(seen), [mass / _sum(masses) for mass in masses]
         self._costs: dict[tuple[int, Any], arb_mat | None] = {}
         rows = [("objective", "<=", program["objective"])]
@@ -93,26 +98,29 @@ class ChannelProof:
             if type(last) is not int or not 0 <= last < most:
                 raise UnprovableError("a view has more labels than there are atoms")
             sizes += (1 + last) * letters
+            if (1 + last) * self.n * self.m > _PRODUCTS:
+                raise UnprovableError("a view of more letters than can be multiplied")
         many = len(program["rows"]) + len(program["terms"]) + len(views)
         dense = 1 + 2 * len(program["auxiliaries"])
         return sizes + self.n * self.m * dense + many * (self.m + len(views)) + len(rows)
 
-    def view(self, name: str, kind: Any) -> tuple[Matrix, list[Any]]:
-        """Return p(v, s)·total and the reference masses of a view."""
+    def view(self, name: str, law: Matrix) -> tuple[Matrix, list[Any]]:
+        """Return p(v, s)·total and the reference masses of a view, for the law in some numbers."""
         view = self.program["views"][name]
         labels = view["labels"]
         tables = [labels, view["reference"] or labels]
         if any(type(v) is not int or v < -1 for table in tables for row in table for v in row):
             raise UnprovableError(f"view {name} has a label that is no whole number ≥ −1")
         size = 1 + max(label for table in tables for row in table for label in row)
-        seen = [[kind(0)] * self.n for _ in range(size)]
-        masses = [kind(0)] * size
-        for rows in zip(*tables, self.atoms, strict=True):
+        none = law[0][0] * 0
+        seen = [[none] * self.n for _ in range(size)]
+        masses = [none] * size
+        for rows in zip(*tables, law, strict=True):
             for s, (v, r, atom) in enumerate(zip(*rows, strict=True)):
-                if atom and v >= 0:
-                    seen[v][s] += kind(atom)
-                if atom and r >= 0:
-                    masses[r] += kind(atom)
+                if v >= 0:
+                    seen[v][s] += atom
+                if r >= 0:
+                    masses[r] += atom
         if not all(mass > 0 for mass in masses):
             raise UnprovableError(f"view {name} has a label of reference mass 0")
         return seen, masses
@@ -127,15 +135,14 @@ class ChannelProof:
             raise UnprovableError(f"weights of {view}")
         return [arb(exactly(w)) for w in weights]
 
-    def weighted(self, cost: Any, kind: Any) -> Matrix:
-        """Return Σ_l law[l, s] C(l, s, y), which multiplies K(s, y)."""
-        layers = cost if isinstance(cost[0][0], list) else [cost]
-        atoms = [[kind(a) for a in row] for row in self.atoms]
+    def weighted(self, cost: Any, law: Matrix, kind: Callable[[Any], Any]) -> Matrix:
+        """Return Σ_l law[l, s] C(l, s, y), which multiplies K(s, y); ``kind`` reads a cost."""
+        layers = _layers(cost)
         if len(layers) == 1:
-            atoms = [[sum(column, kind(0)) for column in zip(*atoms, strict=True)]]
-        numbers = {c: kind(exactly(c)) for layer in layers for row in layer for c in row}
-        table = [[kind(0)] * self.m] * self.n
-        for masses, layer in zip(atoms, layers, strict=True):
+            law = [[sum(column, law[0][0] * 0) for column in zip(*law, strict=True)]]
+        numbers = {c: kind(c) for layer in layers for row in layer for c in row}
+        table = [[law[0][0] * 0] * self.m] * self.n
+        for masses, layer in zip(law, layers, strict=True):
             spread = [[p] * self.m for p in masses]
             table = _map(lambda t, p, c: t + p * numbers[c], table, spread, layer)
         return table
@@ -144,7 +151,10 @@ class ChannelProof:
         """Return the weighted cost with its radius, or None if there is none."""
         key = id(term["cost"]), term["cost_radius"]
         if key not in self._costs:
-            table = None if term["cost"] is None else self.weighted(term["cost"], arb)
+            table = None
+            if term["cost"] is not None:
+                law = [[arb(a) for a in row] for row in self.atoms]
+                table = self.weighted(term["cost"], law, lambda c: arb(exactly(c)))
             if table is not None and number(term["cost_radius"]):
                 off = ball([0, term["cost_radius"]])
                 table = _map(lambda t, p: t + p * off, table, [[p] * self.m for p in self.mass])
@@ -264,24 +274,27 @@ class ChannelProof:
 
     def _least(self, table: Matrix) -> arb:
         """Return Σ_s min ⟨table[s], K[s]⟩ over rows of sum 1 within the entry bounds."""
-        low, high = self.program["lower"], self.program["upper"]
-        if low is None and high is None:
+        if self.boxes["lower"] is None and self.boxes["upper"] is None:
             return _sum(_min(row) for row in table)
+        none = [[0] * self.m] * self.n
+        low, below = self.boxes["lower"] or (none, 1)
+        high, above = self.boxes["upper"] or ([[1] * self.m] * self.n, 1)
         value = arb(0)
-        for s, g in enumerate(table):
-            a = [number(x) for x in low[s]] if low else [Fraction(0)] * self.m
-            b = [number(x) for x in high[s]] if high else [Fraction(1)] * self.m
-            if sum(a) > 1 or sum(b) < 1:
+        for g, a, b in zip(table, low, high, strict=True):
+            if sum(a) > below or sum(b) < above:
                 return arb.pos_inf()  # no row at all
-            level, left = 0.0, 1 - sum(a)
-            for x, lo, hi in sorted(zip(map(float, g), a, b, strict=True), key=lambda t: t[0]):
-                level, left = x, left - (hi - lo)
+            ends = [(fmpq(x, below), fmpq(y, above)) for x, y in zip(a, b, strict=True)]
+            level, left = 0.0, 1 - sum(a) / below
+            for x, room in sorted(
+                (float(x), float(y - z)) for x, (z, y) in zip(g, ends, strict=True)
+            ):
+                level, left = x, left - room
                 if left <= 0:
                     break
             nu = arb(_finite(level))  # any level is sound; this one is the best
             value += nu
-            for x, lo, hi in zip(g, a, b, strict=True):
-                value += ((x - nu) * exactly(lo)).min((x - nu) * exactly(hi))
+            for x, (lo, hi) in zip(g, ends, strict=True):
+                value += ((x - nu) * lo).min((x - nu) * hi)
         return value
 
 
@@ -322,14 +335,14 @@ class Evaluation:
 
     def _simple(self) -> list[str]:
         """Rows of sum 1 and entries within their bounds, in integers."""
-        den, program, broken = self._den, self.proof.program, []
+        den, broken = self._den, []
         if den <= 0 or any(sum(row) != den or min(row) < 0 for row in self._k):
             broken.append("channel")
         for name, sign in (("lower", 1), ("upper", -1)):
-            for row, bound in zip(self._k, program[name] or [], strict=bool(program[name])):
-                if any(sign * (number(b) * den - k) > 0 for k, b in zip(row, bound, strict=True)):
+            for table, common in filter(None, [self.proof.boxes[name]]):
+                pairs = (zip(k, b, strict=True) for k, b in zip(self._k, table, strict=True))
+                if any(sign * (b * den - k * common) > 0 for row in pairs for k, b in row):
                     broken.append(name)
-                    break
         return broken
 
     def phi(self, view: str) -> list[arb]:
@@ -345,12 +358,13 @@ class Evaluation:
         return self._phi[view]
 
     def _independent(self, view: str) -> bool:
-        """Decide J = π q in rationals: a ball cannot tell no information from very little."""
-        seen, reference = self.proof.view(view, exactly)
-        whole = sum(reference, fmpq(0))
-        for column in zip(*(fmpq_mat(seen) * fmpq_mat(fmpz_mat(self._k))).tolist(), strict=True):
-            q = sum(column, fmpq(0))
-            if any(j * whole != r * q for j, r in zip(column, reference, strict=True)):
+        """Decide J = π q exactly: a ball cannot tell no information from very little."""
+        seen, reference = self.proof.view(view, self.proof.whole)
+        mass = sum(reference)
+        joint = (fmpz_mat(seen) * fmpz_mat(self._k)).tolist()
+        for column in zip(*joint, strict=True):
+            q = sum(column)
+            if any(j * mass != r * q for j, r in zip(column, reference, strict=True)):
                 return False
         return True
 
@@ -379,11 +393,16 @@ class Evaluation:
         """Decide a linear row in rationals, where a ball cannot tell equality."""
         term, proof = row["term"], self.proof
         inexact = any(map(number, (row["radius"], term["cost_radius"], term["constant"][1])))
-        if term["weights"] or inexact or term["cost"] is None or not _common(term["cost"]):
+        if term["weights"] or inexact or term["cost"] is None:
             return False
-        products = _map(operator.mul, proof.weighted(term["cost"], exactly), self._k)
-        value = [sum(column, fmpq(0)) for column in zip(*products, strict=True)]
-        total = sum((exactly(a) for atoms in proof.atoms for a in atoms), fmpq(0)) * self._den
+        try:
+            _, common = whole([row for layer in _layers(term["cost"]) for row in layer])
+        except UnprovableError:  # no common denominator
+            return False
+        cost = proof.weighted(term["cost"], proof.whole, lambda c: int(number(c) * common))
+        products = _map(operator.mul, cost, self._k)
+        value = [fmpq(sum(column)) for column in zip(*products, strict=True)]
+        total = fmpq(sum(map(sum, proof.whole)) * self._den * common)
         if not row["per_output"]:
             value = [sum(value, fmpq(0)) + exactly(term["constant"][0]) * total]
         pairs = zip(value, (b * total for b in proof.bounds(row)), strict=True)
@@ -455,16 +474,6 @@ def _min(values: Sequence[arb]) -> arb:
     return least
 
 
-def _flatten(table: Any) -> Iterator[Any]:
-    for row in table:
-        yield from _flatten(row) if isinstance(row, list) else (row,)
-
-
-def _common(table: Any) -> bool:
-    """Tell whether all numbers of a table have a common denominator that is no burden."""
-    common = 1
-    for value in set(_flatten(table)):
-        common = math.lcm(common, number(value).denominator)
-        if common.bit_length() > _BITS:
-            return False
-    return True
+def _layers(cost: Any) -> Any:
+    """Return a cost as one table for each layer of atoms, or one for all."""
+    return cost if isinstance(cost[0][0], list) else [cost]

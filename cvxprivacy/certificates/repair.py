@@ -22,6 +22,7 @@ from scipy.linalg import qr
 from cvxprivacy import exact
 from cvxprivacy.certificates.channel_proof import ChannelProof, Evaluation
 from cvxprivacy.exact import Exact, FloatArray
+from cvxprivacy.frozen import frozen
 from cvxprivacy.programs import ChannelProgram
 from cvxprivacy.programs.channel import silent
 
@@ -37,13 +38,19 @@ class ExactChannel:
     numerators: np.ndarray
     denominator: int = DENOMINATOR
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numerators", frozen(self.numerators))
+
     @cached_property
     def matrix(self) -> FloatArray:
         """The channel in floats: exact over 2⁵², to half an ulp otherwise."""
         if self.denominator == DENOMINATOR:
-            return self.numerators.astype(float) / DENOMINATOR
-        exact = [[int(k) / self.denominator for k in row] for row in self.numerators]
-        return np.array(exact, dtype=float)
+            found = self.numerators.astype(float) / DENOMINATOR
+        else:
+            rows = [[int(k) / self.denominator for k in row] for row in self.numerators]
+            found = np.array(rows, dtype=float)
+        found.flags.writeable = False
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         rows = [[int(k) for k in row] for row in self.numerators]

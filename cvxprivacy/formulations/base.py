@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy import exact
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.criteria import Criterion, criteria_listed, named
 from cvxprivacy.decoder import Decoder
@@ -25,6 +26,7 @@ from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations import side
 from cvxprivacy.formulations.conflict import explained
 from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.frozen import frozen
 from cvxprivacy.information import nat
 from cvxprivacy.programs import (
     Auxiliary,
@@ -92,8 +94,8 @@ class ChannelProblem(Problem):
         self.alive, self.x_of, self.z_of = atoms.alive, atoms.x_of, atoms.z_of
         self.observers = side.observers(source, atoms, side_information)
         self.strategies: np.ndarray | None = None
-        self.strategies = self._strategies()
-        self.parts = self._named_parts()
+        self.strategies = frozen(self._strategies())
+        self.parts = frozen(self._named_parts())
 
     def _strategies(self) -> np.ndarray | None:
         """Return what an output means for each z, shape (m, |Z|): none if it is a letter x̂."""
@@ -393,7 +395,7 @@ class ChannelProblem(Problem):
             for y in np.flatnonzero(channel[s]):
                 price = Fraction(layers[atom, s, y]) * Fraction(float(channel[s, y]))
                 value += Fraction(float(mass)) * price
-        least = value / total + term.constant
+        least = value / total + exact.rational(term.constant)
         near = float(least)
         return near if near >= least else math.nextafter(near, math.inf)
 
@@ -409,15 +411,14 @@ class ChannelProblem(Problem):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
-        return solve(self.program, model=lambda: self.model, **options)
+    def _outcome(self, options: Mapping[str, Any], model: ConicModel | None = None) -> Outcome:
+        return solve(self.program, model=None if model is None else lambda: model, **options)
 
     def _explained(self, certificate: Certificate) -> InfeasibleError:
         return explained(self, certificate)
 
     def _solution(self, outcome: Outcome) -> Solution:
-        certificate = outcome.certificate
-        certificate.table = record(self.source, self.seen)
+        certificate = outcome.certificate.recorded(record(self.source, self.seen))
         duals, posteriors = self._duals(certificate)
         return Solution(
             certificate,

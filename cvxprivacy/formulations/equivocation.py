@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,13 @@ from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations import side, strategies
 from cvxprivacy.formulations.base import ChannelProblem
+from cvxprivacy.frozen import frozen
 from cvxprivacy.programs import Minimize, Row, Term, View
 from cvxprivacy.solvers import Outcome
 from cvxprivacy.sources import DiscreteSource
+
+if TYPE_CHECKING:
+    from cvxprivacy.solvers.conic import ConicModel
 
 __all__ = ["RateDistortionEquivocation"]
 
@@ -160,20 +164,23 @@ class RateDistortionEquivocation(ChannelProblem):
     # ---- strategies ----------------------------------------------------------------------
 
     def _strategies(self) -> np.ndarray | None:
-        self.cut = False
         if self.side_information != "decoder":
             return None
         letters, size = len(self.measure.outputs), len(self.source.z or ())
         found = side.all_strategies(letters, self.observers, size, self.most)
-        self.cut = found is None
         return strategies.first(self) if found is None else found
 
-    def listed(self, rules: np.ndarray) -> None:
-        """Take other strategies, shape (m, |Z|), in place of those listed."""
-        for cached in ("program", "model", "distortion"):
-            self.__dict__.pop(cached, None)
-        self.strategies = rules
-        self.parts = self._named_parts()
+    @property
+    def cut(self) -> bool:
+        """Whether there are too many strategies for all of them to be listed."""
+        letters = len(self.measure.outputs)
+        decoded = self.side_information == "decoder"
+        return decoded and not side.few(letters, self.observers, self.most)
+
+    def listed(self, rules: np.ndarray) -> Self:
+        """Return the problem with other strategies, shape (m, |Z|), in place of those listed."""
+        found = self._with(strategies=frozen(rules))
+        return found._with(parts=frozen(found._named_parts()))
 
     @property
     def informed(self) -> RateDistortionEquivocation:
@@ -184,12 +191,8 @@ class RateDistortionEquivocation(ChannelProblem):
         kept = [c for c in self.criteria if not isinstance(c, LocalPrivacy | MaximalLeakage)]
         return self._remade({**self._typed(), "side_information": "both", "criteria": kept})
 
-    def solve_listed(self, options: Mapping[str, Any]) -> Outcome:
-        """Solve the program of the strategies that are listed."""
-        return super()._outcome(options)
-
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
-        return strategies.generated(self, options) if self.cut else self.solve_listed(options)
+    def _outcome(self, options: Mapping[str, Any], model: ConicModel | None = None) -> Outcome:
+        return strategies.generated(self, options) if self.cut else super()._outcome(options, model)
 
     def _explained(self, certificate: Certificate) -> InfeasibleError:
         if isinstance(certificate, strategies.Relaxed):

@@ -70,14 +70,19 @@ def _exactly(value: Any, argument: str) -> Fraction:
         raise InputError(argument, problem, "pass a finite number", value=value) from None
 
 
-def _exact_array(values: Any, argument: str) -> Exact:
+def _plainly(value: Any, argument: str) -> float | Fraction:
+    """Return a number of a program: as a float if it is one, else as the rational that it is."""
+    return exact.plain(_exactly(value, argument))
+
+
+def _exact_array(values: Any, argument: str, remedy: str = "pass finite numbers") -> Exact:
     """Return numbers of a program exactly, in an array that cannot be written to."""
     try:
         found = exact.array(values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(argument, f"not finite numbers ({error})", "pass finite numbers") from None
+        raise InputError(argument, f"not finite numbers ({error})", remedy) from None
     if found.dtype != object and not np.isfinite(found).all():
-        raise InputError(argument, "a number that is not finite", "pass finite numbers")
+        raise InputError(argument, f"an infinite {argument}", remedy)
     return found
 
 
@@ -145,12 +150,12 @@ class Term:
         weights: dict[str, Any] = {}
         for view, weight in self.weights.items():
             many = np.ndim(weight) > 0
-            weights[view] = _exact_array(weight, view) if many else _exactly(weight, view)
+            weights[view] = _exact_array(weight, view) if many else _plainly(weight, view)
         kept("weights", FrozenDict(weights))
         if self.cost is not None:
-            kept("cost", _exact_array(self.cost, self.name or "cost"))
+            kept("cost", _exact_array(self.cost, "cost", "forbid the move with upper = 0"))
         for name in ("cost_radius", "constant", "constant_radius"):
-            kept(name, _exactly(getattr(self, name), name))
+            kept(name, _plainly(getattr(self, name), name))
 
     def __add__(self, other: Term) -> Term:
         if not isinstance(other, Term):
@@ -166,25 +171,26 @@ class Term:
             name=" + ".join(filter(None, (self.name, other.name))),
             weights=weights,
             cost=cost,
-            cost_radius=self.cost_radius + other.cost_radius,
-            constant=self.constant + other.constant,
-            constant_radius=self.constant_radius + other.constant_radius,
+            cost_radius=_sum(self.cost_radius, other.cost_radius),
+            constant=_sum(self.constant, other.constant),
+            constant_radius=_sum(self.constant_radius, other.constant_radius),
             latex=" + ".join(filter(None, (self.latex, other.latex))),
         )
 
     def __mul__(self, factor: Number) -> Term:
         by = _exactly(factor, "factor")
+
+        def times(value: Any, by: Fraction) -> Any:
+            return exact.times(value, by) if np.ndim(value) else exact.rational(value) * by
+
         return replace(
             self,
             name=f"{float(by):g} {self.name}",
-            weights={
-                view: exact.times(weight, by) if np.ndim(weight) else weight * by
-                for view, weight in self.weights.items()
-            },
+            weights={view: times(weight, by) for view, weight in self.weights.items()},
             cost=None if self.cost is None else exact.times(self.cost, by),
-            cost_radius=self.cost_radius * abs(by),
-            constant=self.constant * by,
-            constant_radius=self.constant_radius * abs(by),
+            cost_radius=times(self.cost_radius, abs(by)),
+            constant=times(self.constant, by),
+            constant_radius=times(self.constant_radius, abs(by)),
             latex=f"{tex(float(by))}\\, {self.latex}",
         )
 
@@ -224,9 +230,9 @@ class Term:
 
 
 def _sum(a: Any, b: Any) -> Any:
-    """Return the sum of two weights, each a number or one for each output."""
+    """Return the sum of two numbers, or of weights for each output."""
     if not (np.ndim(a) or np.ndim(b)):
-        return a + b
+        return exact.rational(a) + exact.rational(b)
     return exact.plus(*(x if np.ndim(x) else exact.array([x]) for x in (a, b)))
 
 
@@ -303,7 +309,7 @@ class Row:
         many = isinstance(bound, Iterable)
         found = tuple(_exactly(b, "bound") for b in bound) if many else _exactly(bound, "bound")
         object.__setattr__(self, "bound", found)
-        object.__setattr__(self, "radius", _exactly(self.radius, "radius"))
+        object.__setattr__(self, "radius", _plainly(self.radius, "radius"))
 
     def __bool__(self) -> bool:
         raise TypeError("a constraint has no truth value: name it in a dict of constraints")
@@ -402,6 +408,10 @@ class Dual:
     multipliers: Mapping[str, npt.ArrayLike]
     auxiliaries: Mapping[str, Sequence[FloatArray]] = field(default_factory=dict)
     objective: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("scores", "multipliers", "auxiliaries"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def cleaned(self, program: ChannelProgram) -> Dual:
         """Return multipliers a proof can use: finite, of the right shape and sign."""
