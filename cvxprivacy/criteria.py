@@ -35,10 +35,11 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb, ctx, fmpq
 
-from cvxprivacy import exact
 from cvxprivacy.certificates.balls import PRECISION
 from cvxprivacy.checks import table, typed
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import array as exact_array
+from cvxprivacy.exact import plain, rational
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.information import nat
 from cvxprivacy.programs import Auxiliary, EntryBounds, Part, Row, Term
@@ -373,7 +374,7 @@ class KeepProbability(Criterion):
             where = int(np.argmax(floors > 1)) if floors.ndim else None
             worst = float(floors.max())
             raise InputError("p", f"{worst!r} is above 1", "pass probabilities", where=where)
-        self.p: Any = floors if floors.ndim else exact.plain(exact.rational(floors))
+        self.p: Any = floors if floors.ndim else plain(rational(floors))
         self.value = self.p
         self.loosest = None if floors.ndim else 0.0
         said = "p_x" if floors.ndim else f"{float(self.p):g}"
@@ -499,7 +500,7 @@ class PreserveMean(Criterion):
         masses = problem.masses_of_x()
         pairs = zip(masses, inputs, strict=True)
         mean = sum((m * Fraction(known[x]) for m, x in pairs), Fraction(0))
-        row = exact.array([known[y] for y in outputs])
+        row = exact_array([known[y] for y in outputs])
         cost = problem.per_letter(np.tile(row, (len(inputs), 1)))
         return {"": Row(Term("mean", cost=cost), "==", mean / sum(masses, Fraction(0)))}
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy import exact
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.criteria import Criterion, criteria_listed, named
 from cvxprivacy.decoder import Decoder
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.exact import rational
 from cvxprivacy.formulations import side
 from cvxprivacy.formulations.conflict import explained
 from cvxprivacy.formulations.problem import Problem
@@ -52,7 +52,7 @@ __all__ = ["ChannelProblem"]
 _SENSE = {"<=": r"\le", "==": "="}
 
 
-class ChannelProblem(Problem):
+class ChannelProblem(Problem[Solution]):
     """A formulation over discrete channels; subclasses state one program each.
 
     Attributes
@@ -395,7 +395,7 @@ class ChannelProblem(Problem):
             for y in np.flatnonzero(channel[s]):
                 price = Fraction(layers[atom, s, y]) * Fraction(float(channel[s, y]))
                 value += Fraction(float(mass)) * price
-        least = value / total + exact.rational(term.constant)
+        least = value / total + rational(term.constant)
         near = float(least)
         return near if near >= least else math.nextafter(near, math.inf)
 

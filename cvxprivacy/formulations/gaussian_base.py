@@ -21,7 +21,7 @@ from cvxprivacy.information import nat
 from cvxprivacy.programs import CovarianceProgram, GaussianView, Row, Term
 from cvxprivacy.programs.channel import tex
 from cvxprivacy.release import GaussianRelease
-from cvxprivacy.solution import GaussianSolution, Solution
+from cvxprivacy.solution import GaussianSolution
 from cvxprivacy.solvers import Outcome, solve_gaussian
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["CovarianceProblem"]
 
 
-class CovarianceProblem(Problem):
+class CovarianceProblem(Problem[GaussianSolution]):
     """A formulation over error covariances; subclasses state one program each.
 
     Attributes
@@ -255,7 +255,7 @@ class CovarianceProblem(Problem):
         message += f"; with the rest as it is, {' or '.join(said)}" if said else ""
         return InfeasibleError(message, certificate, conflict=conflict, extremes=extremes)
 
-    def _solution(self, outcome: Outcome) -> Solution:
+    def _solution(self, outcome: Outcome) -> GaussianSolution:
         certificate = outcome.certificate
         duals: dict[str, Any] = {}
         prices: dict[str, float] = {}

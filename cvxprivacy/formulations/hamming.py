@@ -53,7 +53,7 @@ FloatArray = npt.NDArray[np.float64]
 MOST_COUNT = 2.0**53  # beyond it a float need not be the whole number that was meant
 
 
-class HammingWaterFilling(Problem):
+class HammingWaterFilling(Problem[Solution]):
     """min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D over p(x̂ | x), in closed form and proved.
 
     Parameters
