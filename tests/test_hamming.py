@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
-from cvxprivacy.certificates.hamming import Masses
+from cvxprivacy.certificates.hamming import Masses, _wider
 from cvxprivacy.certificates.hamming_proof import Filling, HammingProof, nonnegative
 from cvxprivacy.certificates.sums import exact_sum, rounded_down, sum_of_v_log_v
 from cvxprivacy.information import entropy, mutual_information
@@ -917,6 +917,32 @@ def test_huge_masses_are_exact_too():
     level = {"level": 0}
     assert verify.floor(proof.lower(level)) <= 2.0 <= verify.ceil(proof.upper(level).objective)
     assert proof.lower({"level": 0, "objective": 0}) == 0  # which contradicts nothing
+
+
+def test_both_ends_are_sharp_where_nearly_everything_cancels():
+    """R(D) next to 1 − max p: with 160 bits nothing would be left of it."""
+    for law in ([0.5, 0.3, 0.2], [0.4, 0.4, 0.2], [1.0, 1e-30, 1e-50]):
+        budget = (1 - rationals(law)[0]) * (1 - Fraction(1, 10**60))
+        program = {"kind": "hamming", "units": "nats", "law": law, "budget": str(budget)}
+        level = {"level": str(level_of(law, budget))}
+        proof = HammingProof(program)
+        ends = proof.lower(level), proof.upper(level).objective
+        for end in ends:
+            assert end > 0
+            assert end.rad() <= end.mid() * arb(2) ** -99
+        with ctx.workprec(2000):
+            exact = truth(law, budget)
+            assert all(end.overlaps(exact) for end in ends)  # both ends meet at it
+
+
+def test_a_claim_is_wider_than_the_proof_is_unsure_of():
+    for value, radius in ((1.0, 2.0**-50), (1e-30, 0.0), (3.0, 2.0**-200), (0.0, 1e-300)):
+        with ctx.workprec(200):
+            found = arb(value, radius) * arb(1, arb(2) ** -150)
+            unsure = max(found.mid() * arb(2) ** -100, arb(2) ** -1100)
+            for edge in (found.lower() - unsure, found.upper() + unsure):
+                assert _wider(found).contains(edge + arb(0, unsure))
+            assert _wider(arb(value)).is_exact()
 
 
 def test_nothing_below_zero_is_left_of_a_nonnegative_ball():
