@@ -334,6 +334,13 @@ def test_the_corrected_estimate_is_the_middle_of_its_interval():
         assert found.lower <= found.corrected <= found.upper
 
 
+def test_a_negative_bias_is_corrected_upwards_and_says_so():
+    found = estimated(np.diag([30, 40, 50]))
+    assert found.bias < 0 < found.plugin < found.corrected
+    assert "corrected upwards as fewer cells occur than values of both less one" in str(found)
+    assert "upwards" not in str(estimated([[30, 10], [10, 30]]))
+
+
 def test_the_naive_intervals_would_not_have_covered():
     """Percentiles of redrawn plug-in values are biased twice, which is why they are not used."""
     rng = np.random.default_rng(9)

@@ -137,6 +137,23 @@ def released(tmp_path_factory):
     return folder, words, command(*words, cwd=folder)
 
 
+def test_a_negative_bias_is_no_negative_share(here):
+    """ill, key and twin tell the same: 2 cells for 2 + 2 values, so the formula is negative."""
+    lines = [f"{i % 2},{i % 2},{'ab'[i % 2]}" for i in range(200)]
+    write("same.csv", "\n".join(["ill,key,twin", *lines]) + "\n")
+    said = say("release", "same.csv", "--sensitive", "ill", "--key", "key", "--budget", 0.1).out
+    short = "as fewer cells occur than values of both less one"
+    assert f"risk before      1 bits, too low by about 0.0036 (Miller–Madow), {short}" in said
+    assert f"twin                 1.0000 bits (too low by about 0.0036, {short}; 2 values)" in said
+    assert "-0.00" not in said
+
+
+def test_the_notes_of_a_report_are_in_its_units(here):
+    few = ["release", write("few.csv", "ill,key\na,1\na,1\na,1\nb,2\nb,1\n"), "--sensitive", "ill"]
+    notes = report(*few, "--key", "key", "--budget", 0.1, "--units", "nats")["notes"]
+    assert [note for note in notes if "plug-in risk" in note and " nats " in note]
+
+
 def test_the_report_says_what_the_user_must_know(released):
     folder, words, done = released
     assert (done.returncode, done.stderr) == (0, "")

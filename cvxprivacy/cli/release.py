@@ -488,7 +488,7 @@ def _report(
             for leak in leaks
         ],
         "files": {name: path for name, path in targets.items() if path},
-        "notes": list(source.notes),
+        "notes": source.noted(units=units),
     }  # fmt: skip
     after = float(solution.terms["risk"])
     if report["risk_before"] == 0:
@@ -515,6 +515,8 @@ def _report(
 
 
 def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) -> str:
+    from cvxprivacy.information import FEW_CELLS, bias_in_words
+
     units, before, bias = report["units"], report["risk_before"], report["risk_before_bias"]
     after = float(solution.terms["risk"])
     share = f" = {after / before:.0%} of it" if before > 0 else ""
@@ -522,7 +524,7 @@ def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) ->
         f"{report['table']}: {source.records:,} records, {source.names[0]} in {len(source.w)} "
         f"values, {source.names[1]} in {len(source.x)} observed cells",
         str(solution),
-        f"  risk before      {before:.6g} {units}, of which about {bias:.2g} is small-sample bias",
+        f"  risk before      {before:.6g} {units}, {bias_in_words(bias)}",
         f"  risk after       {after:.6g} {units}{share}",
     ]
     if report["untouched"]:
@@ -533,9 +535,11 @@ def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) ->
                 continue
             size = f"{leak['values']:,} values" + (" in 20 intervals" if leak["binned"] else "")
             least = "at least " if leak["binned"] else ""
+            off = f"bias {leak['bias']:.4f}"
+            if leak["bias"] < 0:
+                off = f"too low by about {-leak['bias']:.4f}, as {FEW_CELLS}"
             lines.append(
-                f"  {leak['column']:<20} {least}{leak['information']:.4f} {units} (bias "
-                f"{leak['bias']:.4f}; {size})"
+                f"  {leak['column']:<20} {least}{leak['information']:.4f} {units} ({off}; {size})"
             )
         lines.append(f"  {source.names[0]} itself is copied as it is")
     lines += [f"note: {note}" for note in report["notes"]]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cvxprivacy.checks import array, generator, number, whole
 from cvxprivacy.errors import InputError
-from cvxprivacy.information import miller_madow, mutual_information, nat
+from cvxprivacy.information import FEW_CELLS, miller_madow, mutual_information, nat
 
 __all__ = ["Information", "draws_of", "estimated"]
 
@@ -64,6 +64,8 @@ class Information:
         said = f"{self.plugin:.4f} {self.units}, corrected {self.corrected:.4f}"
         if self.lower is not None:
             said += f" [{self.lower:.4f}, {self.upper:.4f}] at {self.level:.0%}"
+        if self.bias < 0 and self.corrected > self.plugin:
+            said += f", corrected upwards as {FEW_CELLS}"
         return said
 
 
