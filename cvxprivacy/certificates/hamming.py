@@ -169,6 +169,10 @@ class HammingCertificate(Certificate):
             }
 
     @property
+    def value_units(self) -> str:
+        return str(self.program.units)  # the rate is minimised
+
+    @property
     def residuals(self) -> dict[str, float]:  # type: ignore[override]
         """The optimality conditions at the exact level; the gap is rounding alone."""
         slack = float(self.program.budget - self.primal.distortion)
