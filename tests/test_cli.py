@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import random
 import re
@@ -695,6 +696,49 @@ def test_a_problem_file_is_what_release_does(here):
     say("verify", "s.json", "--table", "t.csv")
     say("apply", "s.c", "t.csv", "--seed", 1, "--out", "n.csv")
     assert Path("n.csv").read_bytes() == Path("o.csv").read_bytes()
+
+
+STOPPED = 'criteria = [{ kind = "TCloseness", t = 0.01 }]\n[solve]\nmethod = "conic"\n'
+STOPPED += "solver_options = { max_iter = 1 }\n"
+
+
+def test_a_loose_optimum_has_an_exit_code_of_its_own(here, monkeypatch):
+    text = PROBLEM.replace('"PrivacyDistortion"', '"MinimumDistortion"')
+    text = re.sub("budget = .*\n", STOPPED.split("[solve]")[0], text)
+    write("p.toml", text + "[solve]" + STOPPED.split("[solve]")[1])
+    said = report("solve", "p.toml", code=5)
+    assert (said["status"], said["value_units"], said["units"]) == ("loose", None, "bits")
+    assert said["lower"] < said["upper"] < math.inf
+    assert "MinimumDistortion: loose" in say("solve", "p.toml", code=5).out
+    assert loaded("s.json")["claim"]["status"] == "loose"
+    assert Path("s.c").is_file()
+
+    solve = cpv.MinimumDistortion.solve
+
+    def stopped(self, **_):
+        return solve(self, method="conic", solver_options={"max_iter": 1})
+
+    monkeypatch.setattr(cpv.MinimumDistortion, "solve", stopped)
+    how = ("release", "t.csv", *BOTH[:-2], "--criterion", "TCloseness=0.01", *OUTPUTS, "--seed", 1)
+    assert report(*how, code=5)["status"] == "loose"
+    assert "MinimumDistortion: loose" in say(*how, code=5).out
+    assert all(Path(name).is_file() for name in OUTPUTS[1::2])
+    monkeypatch.setattr(cpv.MinimumDistortion, "solve", solve)
+    assert report(*how)["status"] == "certified"
+
+
+def test_what_is_not_proved_ends_so_even_where_it_only_warns(here):
+    """Those who ask for no error in [solve] still see the status in the exit code."""
+    write("p.toml", PROBLEM.split("[output]")[0].replace("0.1", "0.1\ncriteria = [{ kind = "
+          '"LeakageCap", b = 0.0 }]') + "[solve]\ncertify = false\n")  # fmt: skip
+    assert report("solve", "p.toml", code=3)["status"] == "infeasible"
+
+
+def test_the_help_lists_the_exit_code_of_a_loose_optimum():
+    said = say("-h").out.split()
+    assert re.search(
+        r"; 5 the release is made, but proved to be optimal only loosely;", " ".join(said)
+    )
 
 
 @pytest.mark.parametrize(("old", "new", "line", "pieces"), [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cvxprivacy.cli.common import reading_of, say_json, table_options, told
+from cvxprivacy.cli.common import CODES, reading_of, say_json, table_options, told
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
 
@@ -204,6 +204,7 @@ def release(table: str, **options: Any) -> None:
         say_json(report)
     else:
         click.echo(_said(report, source, solution))
+    sys.exit(CODES[solution.status])
 
 
 @click.command()
@@ -474,6 +475,7 @@ def _report(
         "records": source.records,
         "dropped": source.dropped,
         "units": units,
+        "value_units": solution.value_units,
         "status": solution.status,
         "lower": solution.lower,
         "upper": solution.upper,
