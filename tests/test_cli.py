@@ -458,6 +458,29 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
         refused("apply", "c.json", "n.csv", "--out", "x.csv", pieces=["'ill'"])
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_values_without_mass_are_said_in_one_line(ending, here):
+    """A record of weight 0 is released, but its sex has no mass in the law that is proved."""
+    frame = pandas.read_csv("t.csv").assign(weight=1.0)
+    frame.loc[len(frame)] = [300, 30, "X", "no", "n", 0.0]
+    write_frame = frame.to_csv if ending == "csv" else frame.to_parquet
+    write_frame(f"w.{ending}", index=False)
+    outputs = [f"o.{ending}" if part == "o.csv" else part for part in OUTPUTS]
+    how = ("release", f"w.{ending}", *SEX, "--weights", "weight", *outputs, "--seed", 1)
+    note = "1 record has a value without mass in the source, such as 'X': the proof does not cover"
+    said = say(*how)
+    assert said.err == ""
+    assert [line for line in said.out.splitlines() if line.startswith(f"note: {note}")]
+    assert [n for n in report(*how)["notes"] if n.startswith(note)]
+    next_month = ("apply", "c.json", f"w.{ending}", "--seed", 1, "--out", f"n.{ending}")
+    said = say(*next_month)
+    assert said.err == ""
+    assert said.out.splitlines()[1].startswith(f"note: {note}")
+    assert report(*next_month)["notes"][0].startswith(note)
+    frame.iloc[:-1].to_csv("t2.csv", index=False)
+    assert "without mass" not in say("apply", "c.json", "t2.csv", "--out", "n2.csv").out
+
+
 def test_a_record_that_stays_meets_the_same_draw_next_month(here):
     say("release", "t.csv", *BOTH, *OUTPUTS, "--seed", 5, "--row-id", "id")
     header, *lines = people().splitlines()

@@ -181,7 +181,7 @@ def release(table: str, **options: Any) -> None:
     leaks: list[Leak] = []
     if options["untouched"]:
         leaks = _leaks(frame, source, options, as_json)
-    done: dict[str, int] = {}
+    done: dict[str, Any] = {}
     with ExitStack() as files:  # all of them take their names, or none
         if out is not None:
             file = files.enter_context(whole_file(out, binary=True))
@@ -253,7 +253,7 @@ def apply(channel: str, table: str, **options: Any) -> None:
     if as_json:
         say_json({"table": table, "channel": channel, "out": out, **done})
     else:
-        click.echo(f"{out}: {_drawn(done)}")
+        click.echo("\n".join([f"{out}: {_drawn(done)}", *(f"note: {n}" for n in done["notes"])]))
 
 
 def source_of(
@@ -465,7 +465,7 @@ def _report(
     source: DiscreteSource,
     solution: Solution,
     leaks: list[Leak],
-    done: dict[str, int],
+    done: dict[str, Any],
     targets: dict[str, str | None],
 ) -> dict[str, Any]:
     units = solution.units
@@ -483,14 +483,14 @@ def _report(
         "risk_before_bias": source.bias(units=units),
         "terms": terms,
         "prices": solution.prices,
-        "released": done,
+        "released": {name: count for name, count in done.items() if name != "notes"},
         "untouched": [
             {"column": leak.column, "information": leak.information, "bias": leak.bias,
              "values": leak.values, "binned": leak.binned}
             for leak in leaks
         ],
         "files": {name: path for name, path in targets.items() if path},
-        "notes": source.noted(units=units),
+        "notes": [*source.noted(units=units), *done.get("notes", ())],
     }  # fmt: skip
     after = float(solution.terms["risk"])
     if report["risk_before"] == 0:
@@ -561,7 +561,7 @@ def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) ->
     return "\n".join(lines)
 
 
-def _drawn(done: dict[str, int]) -> str:
+def _drawn(done: dict[str, Any]) -> str:
     said = f"{done['records']:,} records"
     if "changed" in done:
         said += f", {done['changed']:,} of them changed"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import narwhals as nw
 
 from cvxprivacy.delimited import DelimitedTable, as_numbers
-from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.frames import cell, plain
 
 if TYPE_CHECKING:
@@ -121,7 +123,7 @@ class TextTable:
         row_id: str | None,
         used: Sequence[str],
         progress: Progress | None = None,
-    ) -> dict[str, int]:
+    ) -> dict[str, Any]:
         """Write the released table into an open file; return what was done."""
         coding = channel.coding
         assert coding is not None
@@ -131,7 +133,8 @@ class TextTable:
         frame = self.frame(names, binned=list(coding.bins))
         kept = frame.dropna(subset=list(used)) if coding.missing == "drop" else frame
         try:
-            released = channel.apply(kept, seed=seed, row_id=row_id)
+            with _noted() as notes:
+                released = channel.apply(kept, seed=seed, row_id=row_id)
         except UnknownValueError as error:
             raise _unknown(self.path, error, int(kept.index[error.where])) from None
         before = coding.letters(nw.from_native(kept), coding.key)
@@ -151,7 +154,8 @@ class TextTable:
             file.write(chunk)
             if progress is not None:
                 progress(len(chunk))
-        return {"records": len(kept), "dropped": len(frame) - len(kept), "changed": changed}
+        dropped = len(frame) - len(kept)
+        return {"records": len(kept), "dropped": dropped, "changed": changed, "notes": notes}
 
 
 class ParquetTable:
@@ -204,7 +208,7 @@ class ParquetTable:
         row_id: str | None,
         used: Sequence[str],
         progress: Progress | None = None,
-    ) -> dict[str, int]:
+    ) -> dict[str, Any]:
         """Write the released table into an open file; return what was done."""
         import pyarrow.parquet as pq
 
@@ -223,8 +227,10 @@ class ParquetTable:
                 relation = relation.filter(
                     rule + (f" AND NOT isnan({quoted})" if name in floats else "")
                 )
+        kept = 0
         try:
-            reader, kept = channel.apply(relation, seed=seed, row_id=row_id), 0
+            with _noted() as notes:
+                reader = channel.apply(relation, seed=seed, row_id=row_id)
         except UnknownValueError as error:
             raise _unknown(self.path, error, int(error.where)) from None
         with pq.ParquetWriter(file, reader.schema) as writer:
@@ -233,7 +239,7 @@ class ParquetTable:
                 kept += len(batch)
                 if progress is not None:
                     progress(self.size * len(batch) // max(records, 1))
-        return {"records": kept, "dropped": records - kept}
+        return {"records": kept, "dropped": records - kept, "notes": notes}
 
 
 def _parquet(connection: Any, pattern: str) -> Any:
@@ -246,6 +252,20 @@ def _parquet(connection: Any, pattern: str) -> Any:
         )
     except duckdb.BinderException:  # an older one, which does not trust the statistics
         return connection.read_parquet(pattern)
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Collect what is to be said of values that the channel's source never had."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnseenValueWarning)
+        yield notes
+    for warning in caught:
+        if isinstance(warning.message, UnseenValueWarning):
+            notes.append(str(warning.message))
+        else:
+            warnings.warn(warning.message, stacklevel=2)
 
 
 def _unknown(path: Path, error: UnknownValueError, row: int) -> UnknownValueError:
