@@ -12,16 +12,18 @@ from typing import IO, TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from cvxprivacy.delimited import DelimitedTable, as_numbers
+from cvxprivacy.delimited import DelimitedTable, as_numbers, marked
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.frames import cell, plain
 
 if TYPE_CHECKING:
     from cvxprivacy.release import Channel
 
-__all__ = ["ParquetTable", "TextTable", "open_table"]
+__all__ = ["ParquetTable", "TextTable", "alike", "open_table"]
 
 Progress = Callable[[int], object]
+
+PARQUET, TABS = (".parquet", ".pq"), (".tsv", ".tab")
 
 
 def open_table(
@@ -36,9 +38,51 @@ def open_table(
         them or as the user gives them; None stands for the usual.
     """
     given = {k: v for k, v in (reading or {}).items() if v is not None}
-    if Path(path).suffix.lower() in (".parquet", ".pq"):
+    if Path(path).suffix.lower() in PARQUET:
         return ParquetTable(path)
     return TextTable(path, **{k: v for k, v in given.items() if k != "format"})
+
+
+def alike(
+    path: str | os.PathLike[str],
+    recorded: Mapping[str, Any],
+    given: Mapping[str, Any],
+    names: Sequence[str],
+) -> Iterator[TextTable | ParquetTable]:
+    """Open a file in every way in which it may hold the columns of a table read before.
+
+    A copy may have another delimiter or encoding.  The first way is that of the file's ending or
+    mark, or else that of the recorded table; where none has the columns, it alone is tried.
+
+    Parameters
+    ----------
+    recorded : mapping
+        How the table was read.
+    given : mapping
+        What the user says of this file, which is not guessed; None stands for nothing said.
+    """
+    told = {k: v for k, v in given.items() if v is not None}
+    kinds = {"delimiter": str, "encoding": str, "na": list, "numbers": list}
+    known = {k: v for k, v in recorded.items() if k in kinds and isinstance(v, kinds[k])} | told
+    suffix = Path(path).suffix.lower()
+    delimiters = [*(["\t"] if suffix in TABS else []), known.get("delimiter", ","), *",\t;|"]
+    encodings = [*filter(None, [marked(path)]), known.get("encoding", "utf-8"), "utf-8"]
+    ways = [
+        {**known, "encoding": encoding, "delimiter": delimiter}
+        for encoding in dict.fromkeys([told["encoding"]] if "encoding" in told else encodings)
+        for delimiter in dict.fromkeys([told["delimiter"]] if "delimiter" in told else delimiters)
+    ]
+    found = False
+    for way in [] if suffix in PARQUET else ways:
+        try:
+            table = open_table(path, way)
+        except InputError:  # no text of this encoding, or no header; said below if there is none
+            continue
+        if set(names) <= set(table.header):
+            found = True
+            yield table
+    if not found:
+        yield open_table(path, ways[0])
 
 
 class TextTable:
@@ -60,7 +104,7 @@ class TextTable:
         numbers: Sequence[str] | None = None,
     ) -> None:
         if delimiter is None:
-            delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
+            delimiter = "\t" if Path(path).suffix.lower() in TABS else ","
         self.path = Path(path)
         self.text = DelimitedTable(path, delimiter=delimiter, encoding=encoding, na=na)
         self.numbers = numbers
