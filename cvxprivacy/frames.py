@@ -356,8 +356,8 @@ class Coding:
             columns.append(values)
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
-    def cells(self, frame: Any, groups: Sequence[Sequence[str]]) -> list[Any]:
-        """Return the distinct letters of groups of columns, found in the frame's engine."""
+    def cells(self, frame: Any, groups: Sequence[Sequence[str]]) -> dict[Any, int]:
+        """Return the distinct letters of groups of columns and their records, by the engine."""
         lazy = narwhal(frame).lazy()
         names = [name for group in groups for name in group]
         self.known(lazy, names)
@@ -371,7 +371,10 @@ class Coding:
             [cell([columns[name][i] for name in group]) for group in groups]
             for i in range(len(table))
         ]
-        return [cell(part) for part in parts]
+        found: dict[Any, int] = {}
+        for part, records in zip(parts, plain(table["records"]), strict=True):
+            found[cell(part)] = found.get(cell(part), 0) + int(records)
+        return found
 
     def only(self, frame: Any, letters: Sequence[Any]) -> Any:
         """Return the records of a frame whose key is one of some letters, in its own flavour.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Hashable, Iterable, Sequence
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from cvxprivacy.checks import array, labels, present
 from cvxprivacy.decoder import Decoder
 from cvxprivacy.draws import Draws
-from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.files import whole_file
 from cvxprivacy.frames import Coding, cell, narwhal, palette, plain, replaced
 from cvxprivacy.labels import read, written
@@ -50,7 +51,9 @@ class Channel:
         the side information after it.
     arbitrary : array_like of bool, shape (|X|,), optional
         Rows of inputs that had probability zero: the released marginal stands there (or the
-        input itself, under floors and forbidden moves); the optimum says nothing about them.
+        input itself, under floors and forbidden moves, or what these allow); the optimum says
+        nothing about them, and :meth:`apply` warns of records that need them.  An input without
+        any allowed row is none of the channel's.
     decoder : Decoder, optional
         What an output u = 0, 1, … means to a user who knows z; a released table has a column of
         u in place of the key columns, and ``decoder.apply`` reads it.
@@ -242,6 +245,11 @@ class Channel:
         ------
         UnknownValueError
             For a value that is no input; nothing is drawn.
+
+        Warns
+        -----
+        UnseenValueWarning
+            For values whose rows are ``arbitrary``; of a lazy frame as soon as it is asked for.
         """
         draws = Draws(seed, keyed=row_id is not None)
         if hasattr(type(values), "columns") or hasattr(type(values), "column_names"):
@@ -250,11 +258,15 @@ class Channel:
                 from cvxprivacy.streaming import streamed
 
                 return streamed(self, values, frame, draws, row_id)
-            return self.released(frame, values, draws, row_id)
+            rows = self.rows(self._letters(frame, self.columns_of(frame.columns)[0]))
+            self.warn_of_unseen(self._unseen(rows))
+            return self.released(frame, values, draws, row_id, rows=rows)
         series = nw.from_native(values, series_only=True, pass_through=True)
         named = isinstance(series, nw.Series)
         items = _tuples(plain(series)) if isinstance(series, nw.Series) else _items(values)
-        drawn = self.drawn(self.rows(items), draws, None if row_id is None else _items(row_id))
+        rows = self.rows(items)
+        self.warn_of_unseen(self._unseen(rows))
+        drawn = self.drawn(rows, draws, None if row_id is None else _items(row_id))
         if not named:
             return self._outputs[drawn]
         chosen = nw.to_native(palette(self.outputs, series)[drawn])
@@ -278,6 +290,17 @@ class Channel:
                 ) from None
         return found
 
+    def _unseen(self, rows: npt.NDArray[np.int64]) -> dict[Any, int]:
+        """Return how many records have each input that the source never had."""
+        found, counts = np.unique(rows[self.arbitrary[rows]], return_counts=True)
+        return {self.inputs[i]: n for i, n in zip(found, counts.tolist(), strict=True)}
+
+    def warn_of_unseen(self, counts: Mapping[Any, int], *, stacklevel: int = 3) -> None:
+        """Warn of the inputs that the source never had, among records counted by input."""
+        unseen = {x: n for x, n in counts.items() if self.arbitrary[self._places[x]]}
+        if unseen:
+            warnings.warn(UnseenValueWarning(unseen), stacklevel=stacklevel)
+
     def drawn(
         self, rows: npt.NDArray[np.int64], draws: Draws, names: Sequence[Any] | None, first: int = 0
     ) -> npt.NDArray[np.int64]:
@@ -299,12 +322,13 @@ class Channel:
         row_id: Any,
         *,
         first: int = 0,
+        rows: npt.NDArray[np.int64] | None = None,
     ) -> Any:
-        """Return a frame in memory with its key columns replaced."""
+        """Return a frame in memory with its key columns replaced; ``rows`` if they are known."""
         known = list(frame.columns)
         groups, outputs = self.columns_of(known)
         drawn = self.drawn(
-            self.rows(self._letters(frame, groups), first),
+            self.rows(self._letters(frame, groups), first) if rows is None else rows,
             draws,
             None if row_id is None else plain(frame[self._id(row_id, frame.columns)]),
             first,

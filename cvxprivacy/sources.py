@@ -13,7 +13,13 @@ import numpy.typing as npt
 from cvxprivacy.checks import array, labels, number, whole
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.frames import MOST_CELLS, MOST_LEVELS, Coding
-from cvxprivacy.information import entropy, miller_madow, mutual_information
+from cvxprivacy.information import (
+    FEW_CELLS,
+    bias_in_words,
+    entropy,
+    miller_madow,
+    mutual_information,
+)
 
 __all__ = ["DiscreteSource"]
 
@@ -299,7 +305,7 @@ class DiscreteSource:
         ]
         bias = self.bias()
         if bias is not None:
-            lines[1] += f", of which about {bias:.4f} is small-sample bias (Miller–Madow)"
+            lines[1] += f", {bias_in_words(bias)}"
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     @property
@@ -327,14 +333,16 @@ class DiscreteSource:
             cells = np.count_nonzero(self.joint)
             each = self.effective / cells
             if each < 5:
+                told = f"which Miller and Madow's formula understates with so few ({bias:.2g})"
+                if bias < 0:
+                    told = f"of which Miller and Madow's formula tells nothing, as {FEW_CELLS}"
                 found.append(
                     f"{cells:,} observed cells have {each:.1f} records each: the plug-in risk of "
-                    f"{risk:.4f} {units} is mostly bias, more than the {max(bias, 0.0):.4f} that "
-                    "Miller and Madow's formula tells with so few: coarsen"
+                    f"{risk:.4f} {units} may be mostly bias, {told}: coarsen"
                 )
             else:
                 found.append(
-                    f"of the plug-in risk of {risk:.4f} {units} about {bias:.4f} is bias: no "
+                    f"of the plug-in risk of {risk:.4f} {units} about {bias:.2g} is bias: no "
                     "dependence beyond chance is visible"
                 )
         if self.dropped:

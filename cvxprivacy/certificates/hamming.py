@@ -76,6 +76,10 @@ class HammingCertificate(Certificate):
         self._slack = float(budget - filling.distortion)
 
     @property
+    def value_units(self) -> str:
+        return str(self.program.units)  # the rate is minimised
+
+    @property
     def residuals(self) -> dict[str, float]:  # type: ignore[override]
         """The optimality conditions at the exact level; the gap is rounding alone."""
         complementarity = self.slope * self._slack if self._slack else 0.0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from cvxprivacy.certificates.verify import disagreements, read_document
-from cvxprivacy.cli.common import say_json, told
+from cvxprivacy.cli.common import reading_of, say_json, table_options, told
 from cvxprivacy.errors import InputError
 
 __all__ = ["verify"]
@@ -21,12 +20,15 @@ __all__ = ["verify"]
               "counted again, with the recorded columns and bins, and compared with the proof's "
               "law.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@table_options
 @told
-def verify(proofs: tuple[str, ...], table: str | None, as_json: bool) -> None:
+def verify(proofs: tuple[str, ...], table: str | None, as_json: bool, **options: Any) -> None:
     """Prove every claim of PROOF again, trusting none; exit 1 if one is not proved.
 
-    Needs neither CVXPY nor a solver.
+    Needs neither CVXPY nor a solver.  A copy of the table with another delimiter, encoding or
+    quoting is the same table: its cells decide.
     """
+    reading = reading_of(options)
     results: dict[str, Any] = {}
     for path in proofs:
         try:
@@ -36,7 +38,7 @@ def verify(proofs: tuple[str, ...], table: str | None, as_json: bool) -> None:
             raise InputError(path, problem, remedy) from None
         problems = disagreements(document)
         if not problems and table is not None:
-            problems = [f"{table}: {problem}" for problem in _recounted(document, table)]
+            problems = [f"{table}: {problem}" for problem in _differences(document, table, reading)]
         claim: dict[str, Any] = document["claim"] if not problems else {}
         results[path] = {"verified": not problems, "problems": problems, "claim": claim}
         if as_json:
@@ -48,23 +50,31 @@ def verify(proofs: tuple[str, ...], table: str | None, as_json: bool) -> None:
             ends = f"[{claim['lower']}, {claim['upper']}]"
             click.echo(f"{path}: verified, {claim['status']}, value in {ends} ({units})")
             if table is not None:
-                records = document["table"]["records"]
-                click.echo(f"{table}: {records:,} records, counted again: the proof's counts")
+                from cvxprivacy.readback import recounted
+
+                click.echo(f"{table}: {recounted(document)}")
     if as_json:
         say_json(results)
     if not all(result["verified"] for result in results.values()):
         sys.exit(1)
 
 
-def _recounted(document: dict[str, Any], table: str) -> list[str]:
-    from cvxprivacy.cli.tables import open_table
+def _differences(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
+    """Return how a file differs from the proof's table, however it is written."""
+    from cvxprivacy.cli.tables import alike
     from cvxprivacy.readback import coding_of, recount
 
     coding = coding_of(document)
-    opened = open_table(Path(table), coding.reading)
     names = [*coding.columns, *([coding.weights] if coding.weights else [])]
-    try:
-        frame = opened.frame(names, binned=list(coding.bins))
-    except InputError as error:
-        return [error.problem]
-    return recount(document, frame)
+    found: list[str] = []
+    for opened in alike(table, coding.reading, reading, names):
+        try:
+            frame = opened.frame(names, binned=list(coding.bins))
+        except InputError as error:
+            problems = [error.problem]
+        else:
+            problems = recount(document, frame)
+        if not problems:
+            return []
+        found = found or problems
+    return found

@@ -162,7 +162,8 @@ class Problem(Frozen, Generic[Answer]):
         elif certificate.status == "uncertified":
             message = (
                 f"nothing finite is proved: the value is in [{certificate.lower!r}, "
-                f"{certificate.upper!r}] {self.units}; the solver said: {'; '.join(outcome.log)}"
+                f"{certificate.upper!r}] {certificate.value_units or 'units of distortion'}; "
+                f"the solver said: {'; '.join(outcome.log)}"
             )
             if certify is True:
                 raise CertificationError(message, certificate)

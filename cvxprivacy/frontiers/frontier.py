@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.certificates.certificate import Ends
+from cvxprivacy.certificates.certificate import Ends, value_units
 from cvxprivacy.checks import array
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.problem import Problem
@@ -94,7 +94,7 @@ class Frontier:
             "title": type(problem).__name__,
             "abscissa": "" if row is None else row.term.latex,
             "ordinate": problem.objective().latex,
-            "information": bool(problem.program.objective.weights),
+            "information": value_units(problem.program) is not None,
             "tol": search.tol,
             "complete": search.complete,
             "solves": search.solves,
