@@ -18,6 +18,7 @@ import numpy.typing as npt
 from cvxprivacy.checks import labels, table, typed
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, plus, squares, times
+from cvxprivacy.frozen import Frozen
 from cvxprivacy.sources import DiscreteSource
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-class Distortion:
+class Distortion(Frozen):
     """A distortion measure on finite alphabets.
 
     Parameters
@@ -81,8 +82,7 @@ class Distortion:
     def __mul__(self, factor: float) -> Distortion:
         scaled = times(self.matrix, typed(factor, "factor"))
         found = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
-        found.parts = self.parts
-        return found
+        return found._with(parts=self.parts)
 
     __rmul__ = __mul__
 
@@ -114,8 +114,7 @@ class Distortion:
         if outputs is None and matrix.shape[-1] == len(x):
             outputs = list(x)
         found = Distortion(matrix[..., order, :], outputs=outputs, inputs=x, name=self.name)
-        found.parts = {name: part[order] for name, part in self.parts.items()}
-        return found
+        return found._with(parts={name: part[order] for name, part in self.parts.items()})
 
 
 def _numbers(values: npt.ArrayLike, argument: str) -> Exact:
@@ -141,7 +140,7 @@ def _stands_for(values: npt.ArrayLike, d: np.ndarray, outputs: list[Any], name: 
     found = Distortion(d, outputs=outputs, name=name)
     items = np.asarray(values)
     if items.ndim == 1 and len(set(items.tolist())) == len(items):
-        found._values = items.tolist()
+        found = found._with(_values=items.tolist())
     return found
 
 
@@ -289,8 +288,7 @@ def per_attribute(
     total = reduce(plus, (times(part, factors[k]) for k, part in parts.items()))
     names = list(cells) if labels is None else labels
     found = Distortion(total, outputs=names, inputs=names, name="per attribute")
-    found.parts = parts
-    return found
+    return found._with(parts=parts)
 
 
 def _of_columns(

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from cvxprivacy.bins import Bins, bins_of, short
 from cvxprivacy.checks import present
 from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import frozen
 
 __all__ = [
     "Coding",
@@ -111,6 +112,8 @@ class Coding:
     reading: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name in ("key", "sensitive", "side", "bins", "reading"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
         if self.missing not in _MISSING:
             remedy = f"use one of {', '.join(map(repr, _MISSING))}"
             raise InputError("missing", f"{self.missing!r} is unknown", remedy, value=self.missing)

@@ -21,6 +21,7 @@ from cvxprivacy.draws import Draws
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.files import whole_file
 from cvxprivacy.frames import Coding, cell, narwhal, palette, plain, replaced
+from cvxprivacy.frozen import Frozen
 from cvxprivacy.labels import read, written
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ __all__ = ["Channel", "GaussianRelease"]
 SCHEMA = "cvxprivacy channel 1"
 
 
-class Channel:
+class Channel(Frozen):
     """A randomised rule p(x̂ | x), the PRAM matrix of a release.
 
     Parameters
@@ -139,6 +140,13 @@ class Channel:
         if self.p_input is None:
             raise InputError("p_input", "unknown", "make the channel with the law of its inputs")
         return self.p_input
+
+    def named(self, column: str) -> Channel:
+        """Return the same channel, whose released letters u stand in a column of another name."""
+        if self.decoder is None:
+            problem, remedy = "it releases key letters", "rename the columns of the table"
+            raise InputError("column", problem, remedy)
+        return self._with(decoder=self.decoder._with(column=str(column)))
 
     def then(self, other: Channel) -> Channel:
         """Return the channel that applies this one, and ``other`` to what it releases.
@@ -372,7 +380,9 @@ class Channel:
             return groups, list(self.coding.key)
         if self.decoder.column in known:
             problem = f"a column {self.decoder.column!r} is there already"
-            remedy = "rename it, or set the channel's decoder.column to another name"
+            remedy = (
+                "rename it, or use channel.named(…), which releases u in a column of another name"
+            )
             raise InputError("values", problem, remedy)
         return groups, [self.decoder.column]
 
@@ -517,7 +527,7 @@ class Channel:
         return Path(path)
 
 
-class GaussianRelease:
+class GaussianRelease(Frozen):
     """X̂ = E[X|Z] + (I − A)(X − E[X|Z]) + N', N' Gaussian, with Cov(X − X̂) = Σ.
 
     A = Σ Σ_X⁻¹ and Cov(N') = Σ − Σ Σ_X⁻¹ Σ (given Z, where Z is known to the encoder), so that

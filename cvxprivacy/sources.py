@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cvxprivacy.checks import array, labels, number, whole
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.frames import MOST_CELLS, MOST_LEVELS, Coding
+from cvxprivacy.frozen import Frozen
 from cvxprivacy.information import (
     FEW_CELLS,
     bias_in_words,
@@ -57,7 +58,7 @@ class Atoms:
     shape: tuple[int, int, int]
 
 
-class DiscreteSource:
+class DiscreteSource(Frozen):
     """The joint law of a confidential attribute W and a key attribute X, both finite.
 
     Parameters
@@ -155,7 +156,7 @@ class DiscreteSource:
         given = {**known, **options}
         source = cls.__new__(cls)
         source._set(law, given["w"], given["x"], given["z"], given["names"], int(law.sum()))
-        return source
+        return source._seal()
 
     @classmethod
     def from_table(
@@ -259,7 +260,12 @@ class DiscreteSource:
         source._set(_masses(law, "frame"), levels[0], levels[1], z, names, counts.records)
         source.coding, source.levels, source.dropped = coding, counts.levels, counts.dropped
         source.effective = counts.effective
-        return source
+        return source._seal()
+
+    def read_as(self, reading: Mapping[str, Any]) -> DiscreteSource:
+        """Return the same source with a note of how its table's file was read."""
+        assert self.coding is not None
+        return self._with(coding=replace(self.coding, reading=reading))
 
     @classmethod
     def gaussian(cls, rho: float, *, points: int = 31, span: float = 3.0) -> DiscreteSource:

@@ -8,7 +8,6 @@ import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -281,8 +280,7 @@ def source_of(
     )
     source = DiscreteSource.from_table(frame, **how)
     assert source.coding is not None
-    source.coding = replace(source.coding, reading=opened.reading(names, frame))
-    return frame, source
+    return frame, source.read_as(opened.reading(names, frame))
 
 
 def _seed(given: int | None, row_id: str | None) -> int:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy.criteria import ForbiddenMoves, KeepProbability, PreserveMarginal
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import EntryBounds
-from cvxprivacy.programs.channel import FloatArray
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.base import ChannelProblem
