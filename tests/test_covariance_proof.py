@@ -142,7 +142,7 @@ def check(solution: Any, *, status: str | None = "certified") -> None:
     """Raise AssertionError unless a Gaussian solution (or certificate) is what it says it is."""
     certificate = getattr(solution, "certificate", solution)
     program, judge = certificate.program, Referee(certificate.program)
-    scale, per = verify.proof_of(program.to_dict()).scale(), unit(program)
+    scale, per = verify.proof_of(program.to_dict()).unit(certificate.upper), unit(program)
     tolerance = {"default": 1e-6, "high": 1e-9}[certificate.accuracy] * scale
     if status is not None:
         assert certificate.status == status, certificate
@@ -320,7 +320,7 @@ class Case:
 
     @property
     def slack(self) -> float:
-        return 1e-11 * max(1.0, self.proof.scale())
+        return 1e-11 * max(1.0, self.proof.unit(self.upper))
 
 
 def plainly(program: CovarianceProgram) -> float:
@@ -860,7 +860,7 @@ def test_an_asymmetric_cap_proves_nothing_false() -> None:
 # ---- documents ---------------------------------------------------------------------------
 
 INDECENT: dict[str, Callable[[Document], None]] = {
-    "schema": put("schema", value="cvxprivacy/certificate/2"),
+    "schema": put("schema", value="cvxprivacy/certificate/3"),
     "unknown field": put("note", value="trust me"),
     "no primal": lambda d: d.pop("primal"),
     "no dual": lambda d: d.pop("dual"),
