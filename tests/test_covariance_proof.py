@@ -160,11 +160,12 @@ def check(solution: Any, *, status: str | None = "certified") -> None:
     value = judge.value(program.objective, m)
     noise = 1e-12 * scale + 10 * judge.room * max(1.0, abs(float(value)))
     assert math.isclose(value, certificate.upper, rel_tol=1e-11, abs_tol=noise)
+    near = 1e-18 / max(float(np.linalg.eigvalsh(m.astype(float))[0]), 1e-18)
     for name, term in program.terms.items():
         low, high = certificate.terms[name]
         size = 1 + float(np.abs(judge.cost(term)).max())
         own = judge.value(term, m)
-        room = noise * size + 3e-11 * abs(float(own))  # of Σ in floats, where it is near singular
+        room = noise * size + 3e-11 * abs(float(own)) + near  # of Σ where it is near singular
         assert low - room <= own <= high + room, name
 
     # dual feasibility: λ ≥ 0, N ≽ 0, Z = G + P ≽ 0; stationarity is ⟨Z, Σ⟩ = 0 and Y = Cov⁻¹
