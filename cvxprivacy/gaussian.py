@@ -440,10 +440,12 @@ def _lacking(matrix: fmpq_mat) -> tuple[float, float | None]:
     norm = np.sqrt(np.where(near.diagonal() > 0, near.diagonal(), 1.0))
     least = float(np.linalg.eigvalsh(near / norm[:, None] / norm)[0])
     if least > -1e-12:
-        share = Fraction(1, 2**80)
-        while not semidefinite(_lifted(matrix, share)):
-            share *= 2
-        least = -float(share)
+        low, high = -1074, -39  # 2^low is too little, 2^high enough
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = semidefinite(_lifted(matrix, Fraction(2) ** middle))
+            low, high = (low, middle) if enough else (middle, high)
+        least = -(2.0**high)
     return least, 1 + max(-2 * least, 2.0**-50)
 
 

@@ -600,7 +600,8 @@ def test_the_release_given_z() -> None:
     error = data[:, source.x] - out  # nor has it to do with Z
     across = (error - error.mean(axis=0)).T @ (z - z.mean(axis=0)) / N
     size = np.sqrt(source.covariance.diagonal())
-    assert (np.abs(across) <= 6 / math.sqrt(N) * np.outer(size[list(source.x)], size[list(source.z)])).all()
+    both = np.outer(size[list(source.x)], size[list(source.z)])
+    assert (np.abs(across) <= 6 / math.sqrt(N) * both).all()
     noise = 1e-6 * np.random.default_rng(4).standard_normal(out.shape)
     held = np.hstack([out + noise, z])
     assert abs(told(data[:, source.w], held) - solution.value) <= 0.01
