@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from flint import arb_mat
 
 from cvxprivacy.checks import array, labels, present
 from cvxprivacy.decoder import Decoder
@@ -21,8 +22,9 @@ from cvxprivacy.draws import Draws
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.files import whole_file
 from cvxprivacy.frames import Coding, cell, narwhal, palette, plain, replaced
-from cvxprivacy.frozen import Frozen
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.labels import read, written
+from cvxprivacy.matrices import block, identity, rationals, rounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -540,39 +542,48 @@ class GaussianRelease(Frozen):
         I − A, of the independent encoded variables.
     noise : ndarray
         Cov(N').
-    inputs, outputs : list of str
+    inputs, outputs : tuple of str
         Variables that are read, and that are released.
     """
 
     def __init__(
         self,
-        sigma: np.ndarray,
+        sigma: Any,
         *,
-        covariance: np.ndarray,
+        covariance: Any,
         mean: np.ndarray,
         mean_out: np.ndarray,
         given: int,
-        expansion: np.ndarray,
+        expansion: Any,
         inputs: Sequence[str],
         outputs: Sequence[str],
         scale: np.ndarray | None = None,
         scale_out: np.ndarray | None = None,
     ) -> None:
-        size = len(sigma)
-        self.scale = np.ones(len(inputs)) if scale is None else scale
-        self.scale_out = np.ones(len(outputs)) if scale_out is None else scale_out
-        self.inputs, self.outputs = list(inputs), list(outputs)
-        own, cross = covariance[:size, :size], covariance[:size, size:]
-        if given:
-            self.regression = np.linalg.solve(covariance[size:, size:], cross.T).T
-            own = own - self.regression @ cross.T
-        else:
-            self.regression = np.zeros((size, 0))
-        a = np.linalg.solve((own + own.T) / 2, sigma).T
-        self.gain = np.eye(size) - a
-        noise = sigma - a @ sigma
-        self.noise = (noise + noise.T) / 2
-        self.mean, self.mean_out, self.expansion = mean, mean_out, expansion
+        own = rationals(sigma)
+        size = own.nrows()
+        law, x, z = rationals(covariance), range(size), range(size, size + given)
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        self.scale = frozen(np.ones(len(inputs)) if scale is None else scale)
+        self.scale_out = frozen(np.ones(len(outputs)) if scale_out is None else scale_out)
+        self.mean, self.mean_out = frozen(mean), frozen(mean_out)
+        self.expansion = frozen(np.asarray(expansion, dtype=float))
+
+        def regression() -> Any:
+            return arb_mat(block(law, z, z)).solve(arb_mat(block(law, z, x))).transpose()
+
+        def kept() -> Any:
+            """Return Σ_X⁻¹ Σ (given Z)."""
+            whole = arb_mat(block(law, x, x))
+            if given:
+                whole = whole - regression() * arb_mat(block(law, z, x))
+            return whole.solve(arb_mat(own))
+
+        least = min(float(own[i, i]) for i in x)
+        self.regression = frozen(rounded(regression) if given else np.zeros((size, 0)))
+        self.gain = frozen(rounded(lambda: arb_mat(identity(size)) - kept().transpose(), 1.0))
+        noise = rounded(lambda: arb_mat(own) - arb_mat(own) * kept(), least)
+        self.noise = frozen((noise + noise.T) / 2)
 
     def __repr__(self) -> str:
         return f"GaussianRelease({len(self.inputs)} variables → {len(self.outputs)})"

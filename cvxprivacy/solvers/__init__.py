@@ -18,6 +18,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import ChannelProgram, CovarianceProgram, Term
 from cvxprivacy.solvers import closed, interior
+from cvxprivacy.solvers.threads import one_thread
 
 if TYPE_CHECKING:
     from cvxprivacy.solvers.conic import ConicModel
@@ -100,6 +101,7 @@ def checked(
     }
 
 
+@one_thread()
 def solve(
     program: ChannelProgram,
     *,
@@ -307,6 +309,7 @@ def _anchor(
                 return
 
 
+@one_thread()
 def solve_gaussian(
     program: CovarianceProgram,
     *,
