@@ -408,8 +408,8 @@ class ChannelProblem(Problem):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
-        return solve(self.program, model=lambda: self.model, **options)
+    def _outcome(self, options: Mapping[str, Any], model: ConicModel | None = None) -> Outcome:
+        return solve(self.program, model=lambda: model or self.model, **options)
 
     def _explained(self, certificate: Certificate) -> InfeasibleError:
         return explained(self, certificate)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,9 @@ from cvxprivacy.formulations.base import ChannelProblem
 from cvxprivacy.programs import Minimize, Row, Term, View
 from cvxprivacy.solvers import Outcome
 from cvxprivacy.sources import DiscreteSource
+
+if TYPE_CHECKING:
+    from cvxprivacy.solvers.conic import ConicModel
 
 __all__ = ["RateDistortionEquivocation"]
 
@@ -182,12 +185,14 @@ class RateDistortionEquivocation(ChannelProblem):
         kept = [c for c in self.criteria if not isinstance(c, LocalPrivacy | MaximalLeakage)]
         return self._remade({**self._typed(), "side_information": "both", "criteria": kept})
 
-    def solve_listed(self, options: Mapping[str, Any]) -> Outcome:
+    def solve_listed(self, options: Mapping[str, Any], model: ConicModel | None = None) -> Outcome:
         """Solve the program of the strategies that are listed."""
-        return super()._outcome(options)
+        return super()._outcome(options, model=model)
 
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
-        return strategies.generated(self, options) if self.cut else self.solve_listed(options)
+    def _outcome(self, options: Mapping[str, Any], model: ConicModel | None = None) -> Outcome:
+        if self.cut:
+            return strategies.generated(self, options)
+        return self.solve_listed(options, model)
 
     def _explained(self, certificate: Certificate) -> InfeasibleError:
         if isinstance(certificate, strategies.Relaxed):

@@ -224,7 +224,7 @@ class CovarianceProblem(Problem):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
+    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
         source = self.source
         if self.given:
             free, _ = independent([[source.exact[i][j] for j in source.z] for i in source.z])

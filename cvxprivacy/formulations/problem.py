@@ -153,8 +153,8 @@ class Problem:
             warnings.warn(message, stacklevel=2)
         return self._solution(outcome)
 
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
-        """Run the solvers and the prover."""
+    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
+        """Run the solvers and the prover; ``model``: of this program, if one is kept."""
         raise NotImplementedError
 
     def _explained(self, certificate: Certificate) -> InfeasibleError:

@@ -128,9 +128,9 @@ class Family:
         offer(ends, primal, dual)
         if ends.status == "certified":
             return Outcome(ends.certificate())
-        if self.kind == CONVEX and isinstance(problem, ChannelProblem):
-            problem.model = self._model(problem)
-        outcome: Outcome = problem._outcome({**self.options, "verbose": False})
+        kept = self.kind == CONVEX and isinstance(problem, ChannelProblem)
+        model = self._model(problem) if kept else None
+        outcome: Outcome = problem._outcome({**self.options, "verbose": False}, model=model)
         found = outcome.certificate
         if primal is None or found.status in ("certified", "infeasible"):
             return outcome
@@ -189,7 +189,10 @@ def axes(kind: str, units: str) -> tuple[Callable[[float], Interval], Callable[[
         return (lambda x: (Fraction(x), Fraction(x))), float
 
     def exponential(x: float) -> Interval:
-        return _interval((arb(x) * (arb(2).log() if units == "bits" else 1)).exp())
+        ball = (arb(x) * (arb(2).log() if units == "bits" else 1)).exp()
+        if verify.ceil(ball) == math.inf:
+            raise InputError("x", f"{x!r} is out of range", "pass a number < 700", value=x)
+        return _interval(ball)
 
     return exponential, lambda u: math.log(u) * nat(units)
 
