@@ -70,7 +70,11 @@ class CovarianceProver(Ends):
         objective: int = 1,
     ) -> bool:
         """Prove the bound of multipliers, the posteriors being those of M."""
-        return self.offer_dual(self.white.dual(middle, multipliers, parts, objective))
+        try:
+            dual = self.white.dual(middle, multipliers, parts, objective)
+        except np.linalg.LinAlgError:  # where a view is determined, there are no posteriors
+            return False
+        return self.offer_dual(dual)
 
     def offer_dual(self, dual: CovarianceDual) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
@@ -126,7 +130,8 @@ def solve_covariance(
             return prover, log
         anchored = True
         try:
-            middle, multipliers = central_path(white, prover.anchor, prover.tolerance / 20)
+            with np.errstate(all="ignore"):  # what overflows is no step
+                middle, multipliers = central_path(white, prover.anchor, prover.tolerance / 20)
             prover.offer_middle(middle)
             prover.offer_multipliers(middle, multipliers)
             log.append(f"central path: gap {prover.upper - prover.lower:.1e}")
