@@ -100,6 +100,14 @@ def _enclosed(ball: arb) -> tuple[float, float]:
     return value, math.nextafter(float(off), math.inf) if not off.is_zero() else 0.0
 
 
+def _exponential(exponent: arb) -> tuple[float, float]:
+    """Return e^x, x ≥ 0, as a float and a radius; its least is not below 1, as a constant's is."""
+    value, radius = _enclosed(exponent.exp())
+    if Fraction(value) - Fraction(radius) < 1:  # where floats cannot tell it from 1
+        return 1 + 2.0**-52, 2.0**-52
+    return value, radius
+
+
 def _log(x: arb, units: str) -> arb:
     return x.log() / arb(2).log() if units == "bits" else x.log()
 
@@ -302,7 +310,7 @@ class LocalPrivacy(Criterion):
         self.latex = rf"p(\hat x \mid s) \le e^{{{self.epsilon:g}}} p(\hat x \mid s')"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
-        bound, radius = _enclosed(arb(self.epsilon).exp())
+        bound, radius = _exponential(arb(self.epsilon))
         return {"": Auxiliary("ratio", bound, radius, slope=bound)}
 
 
@@ -318,7 +326,7 @@ class MaximalLeakage(Criterion):
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         exponent = arb(self.b) * (arb(2).log() if problem.units == "bits" else 1)
-        bound, radius = _enclosed(exponent.exp())
+        bound, radius = _exponential(exponent)
         return {"": Auxiliary("maximum", bound, radius, slope=bound / nat(problem.units))}
 
 

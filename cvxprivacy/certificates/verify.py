@@ -127,8 +127,8 @@ class ChannelProof:
             if row["per_output"] and any(row["term"]["constant"]):
                 raise UnprovableError(f"{name} has a constant for every output")
         for aux in program["auxiliaries"].values():
-            if aux["kind"] not in ("ratio", "maximum"):
-                raise UnprovableError(f"no auxiliary of kind {aux['kind']!r} is known")
+            if aux["kind"] not in ("ratio", "maximum") or not _ball(*aux["bound"]) > 0:
+                raise UnprovableError(f"no auxiliary {aux!r} is known")
 
     # ---- the program, in balls or in rationals -------------------------------------------
 
@@ -318,8 +318,7 @@ class Evaluation:
             self.broken += [] if proved else [name]
         for name, aux in program["auxiliaries"].items():
             gaps = self.violation[name] = self._auxiliary(aux)
-            if not all(v <= 0 for v in gaps):
-                self.broken.append(name)
+            self.broken += [] if all(v <= 0 for v in gaps) else [name]
         self.feasible = not self.broken
 
     @cached_property
@@ -400,10 +399,11 @@ class Evaluation:
         return all(v == b if row["sense"] == "==" else v <= b for v, b in pairs)
 
     def _auxiliary(self, aux: Mapping[str, Any]) -> list[arb]:
-        bound, columns = _ball(*aux["bound"]), list(zip(*self._k, strict=True))
-        if aux["kind"] == "ratio":  # a_y = min_s K
-            return [(arb(max(c)) - bound * min(c)) / self._den for c in columns]
-        return [arb(sum(max(c) for c in columns)) / self._den - bound]  # u_y = max_s K
+        bound = operator.sub(*map(_rational, aux["bound"]))  # the least that is meant
+        ends = [(max(column), min(column)) for column in zip(*self._k, strict=True)]
+        if aux["kind"] == "maximum":  # u_y = max_s K; of a ratio a_y = min_s K
+            ends = [(sum(high for high, _ in ends), self._den)]
+        return [arb(high - bound * low) / self._den for high, low in ends]
 
 
 def _divergence(joint: Sequence[arb], reference: Sequence[arb]) -> arb:
