@@ -83,7 +83,7 @@ class Refinement:
         found = [gap for gap in curve.gaps() if gap.band > self.tol and gap.middle is not None]
         edge = self.edge
         if edge is not None and self.worker.kind != CONVEX:
-            middle = (edge[0] + edge[1]) / 2
+            middle = edge[0] + (edge[1] - edge[0]) / 2
             wide = edge[1] - edge[0] > EDGE * (curve.places[-1] - curve.places[0])
             if wide and edge[0] < middle < edge[1]:
                 found.append(Gap(*edge, math.inf, middle))
