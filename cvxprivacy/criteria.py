@@ -119,6 +119,14 @@ def _enclosed(ball: arb) -> tuple[float, float]:
     return value, math.nextafter(float(off), math.inf) if not off.is_zero() else 0.0
 
 
+def _exponential(exponent: arb) -> tuple[float, float]:
+    """Return e^x, x ≥ 0, as a float and a radius; its least is not below 1, as a constant's is."""
+    value, radius = _enclosed(exponent.exp())
+    if Fraction(value) - Fraction(radius) < 1:  # where floats cannot tell it from 1
+        return 1 + 2.0**-52, 2.0**-52
+    return value, radius
+
+
 def _ball(value: float | Fraction) -> arb:
     """Return a typed number as a ball."""
     return arb(value) if isinstance(value, float) else arb(fmpq(*value.as_integer_ratio()))
@@ -333,7 +341,7 @@ class LocalPrivacy(Criterion):
 
     @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
-        bound, radius = _enclosed(_ball(self.epsilon).exp())
+        bound, radius = _exponential(_ball(self.epsilon))
         return {"": Auxiliary("ratio", bound, radius, slope=bound)}
 
 
@@ -350,7 +358,7 @@ class MaximalLeakage(Criterion):
     @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         exponent = _ball(self.b) * (arb(2).log() if problem.units == "bits" else 1)
-        bound, radius = _enclosed(exponent.exp())
+        bound, radius = _exponential(exponent)
         return {"": Auxiliary("maximum", bound, radius, slope=bound / nat(problem.units))}
 
 
