@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.certificates import verify
+from tests.tally import Tally
 
 Document = dict[str, Any]
 
@@ -545,3 +546,23 @@ def offered(rng: np.random.Generator, name: str, size: int) -> Seen:
 def sizes(rng: np.random.Generator) -> int:
     """Return a size: mostly small ones, so that thousands take minutes."""
     return int(MOST * 0.95 if rng.random() < 0.05 else 10 ** rng.uniform(1, 6))
+
+
+def campaign(count: int, seed: int = 0, first: int = 0) -> Tally:
+    """Offer so many files, each kind in turn, numbers ``first`` on."""
+    tally, names = Tally(), list(KINDS)
+    for index in range(first, first + count):
+        rng = np.random.default_rng([seed, index])
+        found = offered(rng, names[index % len(names)], sizes(rng))
+        tally.tried += 1
+        tally.verified += found.code == 0
+        tally.slowest = max(tally.slowest, (found.seconds, found.kind))
+        tally.largest = max(tally.largest, (found.bytes, found.kind))
+        if found.starved:
+            said = f"{found.seconds:.1f} s, {found.bytes / 2**20:.0f} MiB"
+            tally.false.append(
+                f"trial {index} ({found.kind}, {found.size} bytes): {found.starved}, {said}"
+            )
+        else:
+            tally.refusals[f"exit {found.code}"] += 1
+    return tally

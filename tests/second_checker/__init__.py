@@ -38,6 +38,14 @@ def tolerance(program: Any, accuracy: str, upper: Any) -> Fraction:
     return ACCURACY[accuracy] * program.unit(upper)
 
 
+def bounded(program: Any, dual: Any) -> Any:
+    """Return what multipliers prove; nothing if there is a 0 where none may be."""
+    try:
+        return program.lower(dual)
+    except ZeroDivisionError:
+        return -math.inf
+
+
 def check(document: Any) -> tuple[Any, Any, str]:
     """Return rationals (or infinities) around the minimum of the program, and the status.
 
@@ -50,7 +58,7 @@ def check(document: Any) -> tuple[Any, Any, str]:
     try:
         dual, primal = document["dual"], document["primal"]
         accuracy = ACCURACY[document["accuracy"]]
-        bound = -math.inf if dual is None else program.lower(dual)
+        bound = -math.inf if dual is None else bounded(program, dual)
         if dual is not None and not dual.get("objective", 1):
             found = bound > 0
             return (
@@ -59,7 +67,7 @@ def check(document: Any) -> tuple[Any, Any, str]:
                 ("uncertified", "infeasible")[found],
             )
         upper = math.inf if primal is None else program.upper(primal)[0][1]
-        if not (math.isfinite(bound) and math.isfinite(upper) and bound <= upper):
+        if not -math.inf < bound <= upper < math.inf:
             return bound, upper, "uncertified"
         certified = upper - bound <= accuracy * program.unit(upper)
         return bound, upper, "certified" if certified else "loose"

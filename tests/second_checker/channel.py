@@ -48,15 +48,18 @@ class Channel:
         self.low = self.bounds(program["lower"], ZERO)
         self.high = self.bounds(program["upper"], ONE)
         self.objective = self.term(program["objective"], convex=True)
-        self.terms = {name: self.term(t) for name, t in program["terms"].items()}
+        self.reported = program["terms"]
         self.rows: dict[str, Any] = {}
         for name, row in program["rows"].items():
             term, many = self.term(row["term"], convex=True), row["per_output"]
             need(type(many) is bool, "per_output")
             need(row["sense"] == "<=" or (row["sense"] == "==" and not term[0]), "not convex")
             need(not many or term[2] == (0, 0), "a constant for every output")
-            bound = row["bound"] if many and isinstance(row["bound"], list) else [row["bound"]]
-            bound = bound if isinstance(row["bound"], list) or not many else bound * self.m
+            bound = (
+                row["bound"]
+                if isinstance(row["bound"], list)
+                else [row["bound"]] * (self.m if many else 1)
+            )
             need(len(bound) == (self.m if many else 1), "bounds")
             self.rows[name] = term, row["sense"], many, [spread([b, row["radius"]]) for b in bound]
         self.auxiliaries = {k: (a["kind"], spread(a["bound"])) for k, a in
@@ -95,11 +98,11 @@ class Channel:
             given = [exact(x) for x in w] if isinstance(w, list) else [exact(w)] * self.m
             need(len(given) == self.m and not (convex and min(given) < 0), "weights")
             weights[view] = given
-        radius, cost = exact(term["cost_radius"]), term["cost"]
-        need(radius >= 0, "a negative radius")
+        cost, zero = term["cost"], [[ZERO] * self.m] * self.n
         if cost is None:
-            zero = [[ZERO] * self.m] * self.n
             return weights, zero, spread(term["constant"]), ZERO, None
+        radius = exact(term["cost_radius"])
+        need(radius >= 0, "a negative radius")
         layers = cost if isinstance(cost[0][0], list) else [cost]
         layers = [table(layer, self.n, self.m) for layer in layers]
         need(len(layers) in (1, len(self.law)), "layers of cost")
@@ -117,8 +120,8 @@ class Channel:
         channel = table(primal["numerators"], self.n, self.m)
         channel = [[k / primal["denominator"] for k in row] for row in channel]
         self.feasible(channel)
-        return self.value(self.objective, channel), {k: self.value(t, channel) for k, t in
-                                                     self.terms.items()}  # fmt: skip
+        terms = {k: self.value(self.term(t), channel) for k, t in self.reported.items()}
+        return self.value(self.objective, channel), terms
 
     def feasible(self, channel: Matrix) -> None:
         for k, low, high in zip(channel, self.low, self.high, strict=True):
@@ -167,7 +170,7 @@ class Channel:
             parts.append((self.objective, [ONE] * self.m))
             constant += self.objective[2][0]
         for name, (term, sense, many, bounds) in self.rows.items():
-            lam = dual["multipliers"].get(name, 0)
+            lam = dual.get("multipliers", {}).get(name, 0)
             wrong = isinstance(lam, list) and not (many and len(lam) == self.m)
             lam = (
                 [ZERO] if wrong else [guessed(x) for x in (lam if isinstance(lam, list) else [lam])]
@@ -182,7 +185,7 @@ class Channel:
             for s, y in product(range(self.n), range(self.m)):
                 g[s][y] += lam[y] * term[1][s][y] - abs(lam[y]) * term[3] * self.p[s]
         for view, (seen, pi) in self.views.items():
-            scores = guessed_table(dual["scores"].get(view), len(pi), self.m)
+            scores = guessed_table(dual.get("scores", {}).get(view), len(pi), self.m)
             zero = [ZERO] * self.m
             for y in range(self.m):
                 omega = sum(lam[y] * term[0].get(view, zero)[y] for term, lam in parts)
@@ -193,7 +196,7 @@ class Channel:
                             g[s][y] += omega * seen[v][s] * least
         for name, (kind, (_, bound)) in self.auxiliaries.items():
             count = 2 if kind == "ratio" else 1
-            given = dual["auxiliaries"].get(name)
+            given = dual.get("auxiliaries", {}).get(name)
             given = given if isinstance(given, list) and len(given) == count else [None] * count
             mu, eta = [guessed_table(x, self.n, self.m) for x in (given * 2)[:2]]
             sums: Matrix = [[], []]

@@ -100,7 +100,7 @@ class Covariance:
         self.views = {name: self.view(view) for name, view in program["views"].items()}
         self.caps = {name: self.symmetric(cap) for name, cap in program["caps"].items()}
         self.objective = self.term(program["objective"])
-        self.terms = {k: self.term(t, convex=False) for k, t in program["terms"].items()}
+        self.reported = program["terms"]
         self.rows = {}
         for name, row in program["rows"].items():
             plain = row["sense"] == "<=" and row["per_output"] is False
@@ -149,13 +149,16 @@ class Covariance:
     def upper(self, primal: Any) -> Any:
         root, middle = self.factored(primal, self.n)
         sigma = dot(dot(root, middle), transpose(root))
+        self.feasible(sigma)
+        terms = {k: self.value(self.term(t, convex=False), sigma) for k, t in self.reported.items()}
+        return self.value(self.objective, sigma), terms
+
+    def feasible(self, sigma: Matrix) -> None:
         need(det(sigma) is not None, "0 ≼ Σ")
         for above in (self.bound, *self.caps.values()):
             need(det(add(above, sigma, -1)) is not None, "Σ above its bound")
         for name, (term, bound) in self.rows.items():
             need(self.value(term, sigma)[1] <= bound, name)
-        terms = {k: self.value(term, sigma) for k, term in self.terms.items()}
-        return self.value(self.objective, sigma), terms
 
     def value(self, term: Any, sigma: Matrix) -> Pair:
         weights, cost, found = term
