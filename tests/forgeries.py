@@ -361,8 +361,8 @@ def falsehood(document: Document, base: Document) -> str:
     claim = document["claim"]
     low, high = float(claim["lower"]), float(claim["upper"])
     try:
-        lower, upper, status = second_checker.check(document)
         program = second_checker.program_of(document)
+        lower, upper, status, terms = second_checker.judged(document, program)
     except Refused as error:
         return f"the second checker refuses it: {error}"
     infeasible = claim["status"] == "infeasible"
@@ -383,14 +383,12 @@ def falsehood(document: Document, base: Document) -> str:
     known = closed(document, base)
     if known is not None and not low - 1e-14 <= known <= high + 1e-14:
         return f"the minimum is {known}, not in [{low}, {high}]"
-    return wrong_terms(program, document)
+    return wrong_terms(document, terms)
 
 
-def wrong_terms(program: Any, document: Document) -> str:
-    if not document["claim"]["terms"] or document["primal"] is None:
-        return ""
-    for name, (least, most) in program.upper(document["primal"])[1].items():
-        low, high = map(float, document["claim"]["terms"][name])
+def wrong_terms(document: Document, terms: dict[str, Any]) -> str:
+    for name, ends in document["claim"]["terms"].items():
+        (low, high), (least, most) = map(float, ends), terms[name]
         if not (low <= most and least <= high):
             return f"{name} in [{low}, {high}], not [{float(least)}, {float(most)}]"
     return ""

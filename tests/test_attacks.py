@@ -113,8 +113,8 @@ def test_a_feasible_point_refutes_a_bound_by_itself(monkeypatch: pytest.MonkeyPa
         wrong = copy.deepcopy(document)
         wrong["claim"] |= {"lower": above, "upper": above}
         with monkeypatch.context() as patch:
-            ends = (above, above, wrong["claim"]["status"])
-            patch.setattr(forgeries.second_checker, "check", lambda d, ends=ends: ends)
+            said = (above, above, wrong["claim"]["status"], {})
+            patch.setattr(forgeries.second_checker, "judged", lambda *_, said=said: said)
             assert "feasible point" in forgeries.falsehood(wrong, document)
 
 

@@ -16,7 +16,7 @@ from tests.second_checker.covariance import Covariance
 from tests.second_checker.hamming import Hamming
 from tests.second_checker.numbers import Refused, need
 
-__all__ = ["KINDS", "Refused", "check", "program_of", "tolerance"]
+__all__ = ["KINDS", "Refused", "check", "judged", "program_of", "tolerance"]
 
 SCHEMA = "cvxprivacy/certificate/"  # … and a number
 ACCURACY = {"default": Fraction(1, 10**6), "high": Fraction(1, 10**9)}
@@ -54,22 +54,23 @@ def check(document: Any) -> tuple[Any, Any, str]:
     Refused
         If the document holds no program, or a primal that is not feasible.
     """
-    program = program_of(document)
+    return judged(document, program_of(document))[:3]
+
+
+def judged(document: Any, program: Any) -> tuple[Any, Any, str, dict[str, Any]]:
+    """Return what ``check`` does, and an enclosure of every term at the primal."""
     try:
         dual, primal = document["dual"], document["primal"]
         accuracy = ACCURACY[document["accuracy"]]
         bound = -math.inf if dual is None else bounded(program, dual)
         if dual is not None and not dual.get("objective", 1):
             found = bound > 0
-            return (
-                (math.inf if found else -math.inf),
-                math.inf,
-                ("uncertified", "infeasible")[found],
-            )
-        upper = math.inf if primal is None else program.upper(primal)[0][1]
+            ends = math.inf if found else -math.inf, math.inf
+            return *ends, ("uncertified", "infeasible")[found], {}
+        (_, upper), terms = ((0, math.inf), {}) if primal is None else program.upper(primal)
         if not -math.inf < bound <= upper < math.inf:
-            return bound, upper, "uncertified"
+            return bound, upper, "uncertified", terms
         certified = upper - bound <= accuracy * program.unit(upper)
-        return bound, upper, "certified" if certified else "loose"
+        return bound, upper, "certified" if certified else "loose", terms
     except _NONE as error:
         raise Refused(f"{type(error).__name__}: {error}") from error

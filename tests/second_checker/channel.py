@@ -35,7 +35,7 @@ CLIP = 10_000  # scores beyond e^±10000 prove nothing more
 
 class Channel:
     def __init__(self, program: Any) -> None:
-        self.units = unit_of(program["units"])
+        self.bits, self.units = program["units"], unit_of(program["units"])
         law = [[exact(x) for x in row] for row in program["law"]]
         self.n, self.m = len(law[0]), program["outputs"]
         need(type(self.m) is int and self.m > 0, "a number of outputs")
@@ -144,8 +144,9 @@ class Channel:
         weights, cost, _, radius, _ = term
         found = []
         for y in range(self.m):
-            value = sum(cost[s][y] * channel[s][y] for s in range(self.n))
-            off = radius * sum(p * k[y] for p, k in zip(self.p, channel, strict=True))
+            pairs = zip(cost, channel, strict=True)
+            value = sum((c[y] * k[y] for c, k in pairs if c[y] and k[y]), ZERO)
+            off = radius and radius * sum(p * k[y] for p, k in zip(self.p, channel, strict=True))
             found.append((value - off, value + off))
         for view, w in weights.items():
             for y in range(self.m):
@@ -158,10 +159,13 @@ class Channel:
 
     def phi(self, view: str, channel: Matrix, y: int) -> Pair:
         seen, pi = self.views[view]
-        joint = [sum(a * k[y] for a, k in zip(row, channel, strict=True)) for row in seen]
+        held = [k[y] for k in channel]
+        joint = [
+            sum((a * k for a, k in zip(row, held, strict=True) if a and k), ZERO) for row in seen
+        ]
         q = sum(joint)
         pairs = zip(joint, pi, strict=True)
-        return plus(*(times(j, log(j / (x * q), self.units)) for j, x in pairs if j))
+        return plus(*(times(j, log(j / (x * q), self.bits)) for j, x in pairs if j))
 
     def lower(self, dual: Any) -> Any:
         """Return a number that no feasible channel's Lagrangian is below; ∞ if there is none."""
@@ -183,7 +187,8 @@ class Channel:
         g = [[ZERO] * self.m for _ in range(self.n)]
         for term, lam in parts:
             for s, y in product(range(self.n), range(self.m)):
-                g[s][y] += lam[y] * term[1][s][y] - abs(lam[y]) * term[3] * self.p[s]
+                if lam[y] and (term[1][s][y] or term[3]):
+                    g[s][y] += lam[y] * term[1][s][y] - abs(lam[y]) * term[3] * self.p[s]
         for view, (seen, pi) in self.views.items():
             scores = guessed_table(dual.get("scores", {}).get(view), len(pi), self.m)
             zero = [ZERO] * self.m
@@ -192,8 +197,10 @@ class Channel:
                 if omega:
                     column = [min(max(row[y], -CLIP), CLIP) for row in scores]
                     for v, least in enumerate(self.log_law(column, pi)):
-                        for s in range(self.n):
-                            g[s][y] += omega * seen[v][s] * least
+                        least *= omega
+                        for s, mass in enumerate(seen[v]):
+                            if mass:
+                                g[s][y] += mass * least
         for name, (kind, (_, bound)) in self.auxiliaries.items():
             count = 2 if kind == "ratio" else 1
             given = dual.get("auxiliaries", {}).get(name)

@@ -37,7 +37,10 @@ def transpose(a: Matrix) -> Matrix:
 
 def dot(a: Matrix, b: Matrix) -> Matrix:
     columns = list(zip(*b, strict=True))
-    return [[sum((x * y for x, y in zip(row, c, strict=True)), ZERO) for c in columns] for row in a]
+    return [
+        [sum((x * y for x, y in zip(row, c, strict=True) if x and y), ZERO) for c in columns]
+        for row in a
+    ]
 
 
 def add(a: Matrix, b: Matrix, factor: Any = 1) -> Matrix:
@@ -129,7 +132,7 @@ class Covariance:
         b = dot(cross, inverse(self.bound))
         s = add(whole, dot(b, transpose(cross)), -1)
         r = self.part(self.gamma, of, of) if view["reference"] == "marginal" else whole
-        return s, b, times(HALF, log(det(r), 1))
+        return s, b, times(HALF, log(det(r)))
 
     def term(self, term: Any, convex: bool = True) -> tuple[Any, Any, Pair]:
         weights = {view: exact(w) for view, w in term["weights"].items()}
@@ -167,7 +170,7 @@ class Covariance:
             left = det(add(s, dot(dot(b, sigma), transpose(b))))
             if not left:
                 return found[0], math.inf
-            told = plus(own, times(-HALF, log(left, 1)))
+            told = plus(own, times(-HALF, log(left)))
             told = enclosed(lambda told=told: interval(told) / self.units)
             found = plus(found, times(w, told))
         return found if cost is None else plus(found, (trace(cost, sigma),) * 2)
@@ -202,7 +205,7 @@ class Covariance:
                 y = dot(dot(transpose(back), middle), back)
                 if not det(y):
                     return -math.inf
-                told = plus(log(det(y), 1), (len(s) - trace(y, s),) * 2)
+                told = plus(log(det(y)), (len(s) - trace(y, s),) * 2)
                 total = plus(total, times(o, plus(own, times(HALF, told))))
                 plain = add(plain, dot(dot(transpose(b), y), b), -o / 2)
         found = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache, lru_cache
 from typing import Any
 
 from mpmath import iv, libmp
@@ -60,13 +61,16 @@ def interval(pair: Pair) -> Any:
     return iv.mpf([ball(pair[0]).a, ball(pair[1]).b])
 
 
+@cache
 def unit_of(units: str) -> Any:
+    """Return a unit of information in nats."""
     iv.prec = BITS
     return {"nats": iv.mpf(1), "bits": iv.log(iv.mpf(2))}[units]
 
 
-def log(x: Fraction, unit: Any) -> Pair:
-    return (ZERO, ZERO) if x == 1 else enclosed(lambda: iv.log(ball(x)) / unit)
+@lru_cache(maxsize=4096)
+def log(x: Fraction, units: str = "nats") -> Pair:
+    return (ZERO, ZERO) if x == 1 else enclosed(lambda: iv.log(ball(x)) / unit_of(units))
 
 
 def plus(*pairs: Pair) -> Pair:
