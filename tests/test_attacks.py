@@ -1,4 +1,4 @@
-"""A hundredth of each campaign of attacks here, a tenth of it in the long suite."""
+"""A little of each campaign of attacks here, a tenth of it in the long suite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def passed(name: str, count: int) -> Tally:
 
 
 def test_no_forgery_is_false() -> None:
-    tally = passed("forge", WHOLE["forge"] // 100)
+    tally = passed("forge", WHOLE["forge"] // 200)
     assert tally.verified >= tally.tried // 4  # the attack is on the proof, not on the format
     assert len(tally.refusals) >= 4
 
@@ -37,7 +37,7 @@ def test_no_forgery_is_false_at_length() -> None:
 
 
 def test_no_lie_is_believed() -> None:
-    tally = passed("lie", WHOLE["lie"] // 100)
+    tally = passed("lie", WHOLE["lie"] // 200)
     assert tally.refusals["certified"] < tally.tried  # some lies do harm
 
 
@@ -49,7 +49,7 @@ def test_no_lie_is_believed_at_length() -> None:
 
 
 def test_an_order_or_a_unit_changes_no_value() -> None:
-    assert passed("gaussian", WHOLE["gaussian"] // 100).verified >= 40
+    assert passed("gaussian", WHOLE["gaussian"] // 200).verified >= 35
 
 
 @pytest.mark.long

@@ -237,19 +237,19 @@ class Channel:
         return [enclosed(lambda z=z: (ball(z) - norm) / self.units)[0] for z in scores]
 
     def unit(self, upper: Any) -> Fraction:
-        """Return what the gap of a certified document is small against."""
+        """Return what the gap of a certified document is small against.
+
+        What is allowed beyond the least cost; at least the least step of the objective, at most
+        the greatest.
+        """
         weights, _, constant, _, cost = self.objective
         nat = 1 / enclosed(lambda: self.units)[0]
-        information = max((x for w in weights.values() for x in w), default=ZERO) * nat
-        if cost is None:
-            return information or Fraction(1)
-        excess, least = [], ZERO
-        for p, row, high in zip(self.p, cost, self.high, strict=True):
+        nats = [x * nat for w in weights.values() for x in w if x > 0]
+        steps, least = [], sum(constant) / 2
+        for p, row, high in zip(self.p, cost or [], self.high, strict=False):
             open_ = [c for c, h in zip(row, high, strict=True) if h > 0]
-            least += p * min(open_)
-            excess += [c - min(open_) for c in open_]
-        value = abs(upper - sum(constant) / 2 - least)
-        positive = [e for e in excess if e > 0]
-        if not positive:
-            return information or max(value, Fraction(1, 2**1000))
-        return max(min(positive), min(value, information + max(positive)))
+            low = min(open_, default=ZERO)
+            least += p * low
+            steps += [c - low for c in open_ if c - low > (abs(c) + abs(low)) / 2**44]
+        ceiling = max(nats, default=ZERO) + max(steps, default=ZERO) or ONE
+        return max(min(steps or nats, default=ONE), min(upper - least, ceiling))

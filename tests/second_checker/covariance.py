@@ -100,6 +100,7 @@ class Covariance:
             self.law = add(gamma, dot(dot(z, inner), transpose(z)), -1)
         self.bound = self.part(self.law, self.encoded, self.encoded)
         need(det(self.bound), "Cov(V | Z) is singular")
+        self.size = sum(self.bound[i][i] for i in range(self.n))
         self.views = {name: self.view(view) for name, view in program["views"].items()}
         self.caps = {name: self.symmetric(cap) for name, cap in program["caps"].items()}
         self.objective = self.term(program["objective"])
@@ -134,13 +135,15 @@ class Covariance:
         r = self.part(self.gamma, of, of) if view["reference"] == "marginal" else whole
         return s, b, times(HALF, log(det(r)))
 
-    def term(self, term: Any, convex: bool = True) -> tuple[Any, Any, Pair]:
+    def term(self, term: Any, convex: bool = True) -> tuple[Any, Any, Pair, Fraction]:
         weights = {view: exact(w) for view, w in term["weights"].items()}
         need(set(weights) <= set(self.views), "no such view")
         need(not convex or all(w >= 0 for w in weights.values()), "not convex")
-        need(exact(term["cost_radius"]) == 0, "a cost with a radius")
-        cost = None if term["cost"] is None else self.symmetric(term["cost"])
-        return weights, cost, spread(term["constant"])
+        if term["cost"] is None:
+            return weights, None, spread(term["constant"]), ZERO
+        radius = exact(term["cost_radius"])
+        need(radius >= 0, "a negative radius")
+        return weights, self.symmetric(term["cost"]), spread(term["constant"]), radius
 
     def factored(self, pair: Any, size: int) -> tuple[Matrix, Matrix]:
         root, middle = (table(pair[k], size, size) for k in ("root", "middle"))
@@ -164,7 +167,7 @@ class Covariance:
             need(self.value(term, sigma)[1] <= bound, name)
 
     def value(self, term: Any, sigma: Matrix) -> Pair:
-        weights, cost, found = term
+        weights, cost, found, radius = term
         for view, w in weights.items():
             s, b, own = self.views[view]
             left = det(add(s, dot(dot(b, sigma), transpose(b))))
@@ -173,7 +176,11 @@ class Covariance:
             told = plus(own, times(-HALF, log(left)))
             told = enclosed(lambda told=told: interval(told) / self.units)
             found = plus(found, times(w, told))
-        return found if cost is None else plus(found, (trace(cost, sigma),) * 2)
+        if cost is None:
+            return found
+        off = radius * sum(abs(x) for row in sigma for x in row)
+        value = trace(cost, sigma)
+        return plus(found, (value - off, value + off))
 
     # ---- lower end -----------------------------------------------------------------------
 
@@ -186,11 +193,13 @@ class Covariance:
         for name, (term, bound) in self.rows.items():
             weight = exact(dual["multipliers"].get(name, 0))
             parts += [(term, weight, bound)] if weight > 0 else []
-        for (weights, cost, constant), lam, bound in parts:
+        for (weights, cost, constant, radius), lam, bound in parts:
             off = plus(constant, (-bound, -bound))
             if weights:
                 off = enclosed(lambda off=off: interval(off) * self.units)
             total = plus(total, times(lam, off))
+            most = radius * self.n * self.size  # |⟨Δ, Σ⟩| ≤ r (Σ_i √Σ̄_ii)², in any unit
+            total = plus(total, (-lam * most, lam * most))
             for view, w in weights.items():
                 omega[view] += lam * w
             if cost is not None and weights:
@@ -234,6 +243,7 @@ class Covariance:
 
     def unit(self, upper: Any) -> Fraction:
         """Return what the gap of a certified document is small against."""
-        weights, cost, _ = self.objective
-        nat = 1 / enclosed(lambda: interval((ONE, ONE)) * self.units)[0]
-        return sum(weights.values()) * nat + abs(0 if cost is None else trace(cost, self.bound))
+        weights, cost, constant, _ = self.objective
+        nats = sum(weights.values(), ZERO) / enclosed(lambda: interval((ONE, ONE)) * self.units)[0]
+        most = ZERO if cost is None else abs(trace(cost, self.bound))
+        return nats + min(most, abs(upper - sum(constant) / 2)) or most or ONE
