@@ -59,7 +59,7 @@ def test_an_order_or_a_unit_changes_no_value_at_length() -> None:
 
 @posix
 def test_no_file_starves_the_verifier() -> None:
-    passed("malformed", WHOLE["malformed"] // 100)
+    passed("malformed", 19)  # every twentieth file is a large one
 
 
 @posix
@@ -85,7 +85,8 @@ def test_no_large_file_starves_the_verifier(name: str) -> None:
 
 
 def honest(name: str) -> dict[str, Any]:
-    return copy.deepcopy(next(d for n, d in forgeries.pool(0, 65) if n == name))
+    found = (d for n, d in forgeries.pool(0, 65) if n == name)
+    return copy.deepcopy(next(d for d in found if d["claim"]["status"] == "certified"))
 
 
 @pytest.mark.parametrize("name", ["binary", "scalar", "region", "quadratic_gaussian"])
