@@ -6,15 +6,18 @@ Every message names the argument, the place, the value and the remedy.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Hashable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy import exact
 from cvxprivacy.errors import InputError
 
-__all__ = ["array", "generator", "labels", "number", "present", "whole"]
+__all__ = ["array", "generator", "labels", "number", "present", "table", "typed", "whole"]
 
 
 def array(
@@ -70,6 +73,59 @@ def number(
         remedy = f"pass a finite number {'≥' if zero else '>'} 0{limit}"
         raise InputError(argument, f"{found!r} is out of range", remedy, where=where, value=found)
     return found
+
+
+def typed(
+    value: Any,
+    argument: str,
+    *,
+    zero: bool = True,
+    negative: bool = False,
+    below: float = math.inf,
+    where: Any = None,
+) -> float | Fraction:
+    """Return the very number that was typed: as a float if it is one, else as a ``Fraction``.
+
+    It is finite, ≥ 0 (> 0 unless ``zero``, anything if ``negative``), and less than ``below``.
+    """
+    limit = "" if below == math.inf else f" and < {below:g}"
+    sign = "" if negative else f" {'≥' if zero else '>'} 0"
+    remedy = f"pass a finite number{sign}{limit}"
+    try:
+        found = exact.rational(value)
+    except TypeError:
+        problem = f"{value!r} is no number"
+        raise InputError(argument, problem, "pass a number", where=where, value=value) from None
+    except (ValueError, OverflowError):  # NaN, or infinite
+        found = None
+    if (
+        found is None
+        or abs(found) > sys.float_info.max
+        or not (negative or found >= 0)
+        or not found < below
+        or (found == 0 and not zero)
+    ):
+        raise InputError(argument, f"{value!r} is out of range", remedy, where=where, value=value)
+    return exact.plain(found)
+
+
+def table(
+    values: Any,
+    argument: str,
+    remedy: str,
+    *,
+    axes: Sequence[int] | None = None,
+    negative: bool = False,
+) -> exact.Exact:
+    """Return the very numbers that were typed, in an array that cannot be written to.
+
+    Arguments are those of :func:`array`.
+    """
+    array(values, argument, remedy, axes=axes, negative=negative)
+    try:
+        return exact.array(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(argument, f"not numbers ({error})", remedy) from None
 
 
 def whole(value: Any, argument: str, *, least: int) -> int:

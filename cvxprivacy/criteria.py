@@ -28,14 +28,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, fmpq
+from flint import arb, ctx, fmpq
 
-from cvxprivacy.checks import array, number
+from cvxprivacy import exact
+from cvxprivacy.certificates.balls import PRECISION
+from cvxprivacy.checks import table, typed
 from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.information import nat
 from cvxprivacy.programs import Auxiliary, EntryBounds, Part, Row, Term
 
@@ -59,7 +63,7 @@ __all__ = [
 ]
 
 
-class Criterion:
+class Criterion(Frozen):
     """Something that the release must satisfy; subclasses yield ``parts``.
 
     Attributes
@@ -80,6 +84,9 @@ class Criterion:
     loosest: float | None = None
     latex = ""
 
+    def _remedy(self, name: str) -> str:
+        return "make another criterion, or use problem.at(…)"
+
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         """Return what states it; the key "" stands for the criterion's own name."""
         raise NotImplementedError
@@ -89,8 +96,19 @@ class Criterion:
         return type(self)(value)  # type: ignore[call-arg]
 
     def __repr__(self) -> str:
-        typed = "" if self.value is None else f"{self.value:g}"
-        return f"{type(self).__name__}({typed})"
+        said = "" if self.value is None else f"{float(self.value):g}"
+        return f"{type(self).__name__}({said})"
+
+
+def _precisely(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Work in balls of one precision, whatever FLINT was told: the same numbers every time."""
+
+    @wraps(function)
+    def found(*given: Any) -> Any:
+        with ctx.workprec(PRECISION):
+            return function(*given)
+
+    return found
 
 
 def _enclosed(ball: arb) -> tuple[float, float]:
@@ -100,10 +118,16 @@ def _enclosed(ball: arb) -> tuple[float, float]:
     return value, math.nextafter(float(off), math.inf) if not off.is_zero() else 0.0
 
 
+def _ball(value: float | Fraction) -> arb:
+    """Return a typed number as a ball."""
+    return arb(value) if isinstance(value, float) else arb(fmpq(*value.as_integer_ratio()))
+
+
 def _log(x: arb, units: str) -> arb:
     return x.log() / arb(2).log() if units == "bits" else x.log()
 
 
+@_precisely
 def entropy_of(masses: Sequence[Fraction], units: str) -> tuple[float, float]:
     """Return the entropy of exact masses as a float, and how far it may be off."""
     total, value = sum(masses), arb(0)
@@ -117,10 +141,10 @@ def _per_letter(
     problem: ChannelProblem,
     name: str,
     kind: str,
-    cost: float | np.ndarray | Mapping[str, float],
+    cost: Any,
     *,
     slope: float,
-    radius: float = 0.0,
+    radius: float | Fraction = 0.0,
 ) -> Mapping[str, Row]:
     """Return Φ(y) + ⟨cost, Q⟩ ≤ 0 for every output, and every z where the user knows it.
 
@@ -135,12 +159,12 @@ def _per_letter(
         if observer.z is not None:
             share = np.where(observer.here, problem.law, 0.0).sum(axis=0) / problem.law.sum(axis=0)
         whole = observer.z is None and np.ndim(own) == 0
-        layers = np.full((problem.n, problem.m), float(own)) if whole else here[:, :, None]
+        layers = np.full((problem.n, problem.m), own) if whole else here[:, :, None]
         if not whole:
             layers = np.broadcast_to(layers, (*here.shape, problem.m))
         term = Term(
             name,
-            {observer.view(kind): 1.0} if kind else {},
+            {observer.view(kind): 1} if kind else {},
             layers if here.any() else None,
             cost_radius=radius,
         )
@@ -165,9 +189,9 @@ class TCloseness(Criterion):
     name = "t_closeness"
 
     def __init__(self, t: float) -> None:
-        self.t = self.value = number(t, "t")
-        self.loosest = max(2 * self.t, 64.0)
-        self.latex = rf"D(p_{{W \mid \hat x}} \,\|\, p_W) \le {self.t:g} \;\forall \hat x"
+        self.t = self.value = typed(t, "t")
+        self.loosest = max(2 * float(self.t), 64.0)
+        self.latex = rf"D(p_{{W \mid \hat x}} \,\|\, p_W) \le {float(self.t):g} \;\forall \hat x"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         return _per_letter(problem, "t-closeness", "W", -self.t, slope=-1.0)
@@ -179,16 +203,17 @@ class LDiversity(Criterion):
     name = "l_diversity"
 
     def __init__(self, l: float) -> None:  # noqa: E741
-        self.l = self.value = number(l, "l")
+        self.l = self.value = typed(l, "l")
         if self.l < 1:
             raise InputError("l", f"{self.l!r} values", "pass a number ≥ 1", value=self.l)
         self.loosest = 1.0
-        self.latex = rf"H(W \mid \hat x) \ge \log {self.l:g} \;\forall \hat x"
+        self.latex = rf"H(W \mid \hat x) \ge \log {float(self.l):g} \;\forall \hat x"
 
+    @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         masses = problem.masses_of_w()
         if self.l > len(masses):
-            problem_ = f"{self.l:g} exceeds the {len(masses)} values that W takes"
+            problem_ = f"{float(self.l):g} exceeds the {len(masses)} values that W takes"
             raise InputError("l", problem_, f"pass at most {len(masses)}", value=self.l)
         total = sum(masses)
         found = []
@@ -198,7 +223,7 @@ class LDiversity(Criterion):
                 _enclosed(_log(arb(fmpq(ratio.numerator, ratio.denominator)), problem.units))
             )
         values = np.array([value for value, _ in found])
-        radius, slope = max(radius for _, radius in found), nat(problem.units) / self.l
+        radius, slope = max(radius for _, radius in found), nat(problem.units) / float(self.l)
         costs = values[problem.w_of]
         return _per_letter(problem, "l-diversity", "W", costs, slope=slope, radius=radius)
 
@@ -214,12 +239,13 @@ class KAnonymity(Criterion):
     name = "k_anonymity"
 
     def __init__(self, k: float) -> None:
-        self.k = self.value = number(k, "k")
+        self.k = self.value = typed(k, "k")
         if self.k < 1:
             raise InputError("k", f"{self.k!r} records", "pass a number ≥ 1", value=self.k)
         self.loosest = 1.0
-        self.latex = rf"H(\text{{record}} \mid \hat x) \ge \log {self.k:g} \;\forall \hat x"
+        self.latex = rf"H(\text{{record}} \mid \hat x) \ge \log {float(self.k):g} \;\forall \hat x"
 
+    @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         records = problem.source.records
         if records is None:
@@ -233,13 +259,13 @@ class KAnonymity(Criterion):
             if self.k > own:
                 those = f" with {problem.source.names[-1]} = {observer.name}"
                 those = "" if observer.z is None else those
-                problem_ = f"{self.k:g} exceeds the {float(own):g} records{those}"
+                problem_ = f"{float(self.k):g} exceeds the {float(own):g} records{those}"
                 raise InputError("k", problem_, f"pass at most {float(own):g}", value=self.k)
             ratio = own / Fraction(self.k)
             log = _log(arb(fmpq(ratio.numerator, ratio.denominator)), problem.units)
             value, off = _enclosed(log)
             costs[observer.name], radius = -value, max(radius, off)
-        slope = nat(problem.units) / self.k
+        slope = nat(problem.units) / float(self.k)
         return _per_letter(problem, "k-anonymity", "S", costs, slope=slope, radius=radius)
 
 
@@ -249,10 +275,13 @@ class DeltaDisclosure(Criterion):
     name = "delta_disclosure"
 
     def __init__(self, delta: float) -> None:
-        self.delta = self.value = number(delta, "delta", below=700.0)
-        self.loosest = min(max(2 * self.delta, 20.0), 699.0)
-        self.latex = rf"|\ln (p(w \mid \hat x) / p(w))| \le {self.delta:g} \;\forall w, \hat x"
+        self.delta = self.value = typed(delta, "delta", below=700.0)
+        self.loosest = min(max(2 * float(self.delta), 20.0), 699.0)
+        self.latex = (
+            rf"|\ln (p(w \mid \hat x) / p(w))| \le {float(self.delta):g} \;\forall w, \hat x"
+        )
 
+    @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         if not self.delta:
             return TCloseness(0.0).parts(problem)  # both say that x̂ and W are independent
@@ -262,9 +291,9 @@ class DeltaDisclosure(Criterion):
             share = arb(fmpq(*(mass / total).as_integer_ratio()))
             for side, sign in (("above", 1), ("below", -1)):
                 # ±(1[w' = w] − e^±δ p(w)) on every atom, summed over the letter's atoms
-                factor, radius = _enclosed(share * (arb(self.delta) * sign).exp())
+                factor, radius = _enclosed(share * (_ball(self.delta) * sign).exp())
                 cost = sign * ((problem.w_of == w) - factor)
-                off = radius + 2.0**-52 * max(1.0, factor)
+                off = Fraction(radius) + Fraction(2.0**-52) * Fraction(max(1.0, factor))
                 rows = _per_letter(problem, "delta", "", cost, slope=-factor, radius=off)
                 for name, row in rows.items():
                     found[f"{side}[{w}]{name and f'|{name}'}"] = row
@@ -280,9 +309,9 @@ class LeakageCap(Criterion):
     name = "leakage_cap"
 
     def __init__(self, b: float) -> None:
-        self.b = self.value = number(b, "b")
-        self.loosest = max(2 * self.b, 64.0)
-        self.latex = rf"I(W; \hat X) \le {self.b:g}"
+        self.b = self.value = typed(b, "b")
+        self.loosest = max(2 * float(self.b), 64.0)
+        self.latex = rf"I(W; \hat X) \le {float(self.b):g}"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         return {"": problem.risk <= self.b}
@@ -297,12 +326,13 @@ class LocalPrivacy(Criterion):
     name = "local_privacy"
 
     def __init__(self, epsilon: float) -> None:
-        self.epsilon = self.value = number(epsilon, "epsilon", below=700.0)
-        self.loosest = min(max(2 * self.epsilon, 20.0), 699.0)
-        self.latex = rf"p(\hat x \mid s) \le e^{{{self.epsilon:g}}} p(\hat x \mid s')"
+        self.epsilon = self.value = typed(epsilon, "epsilon", below=700.0)
+        self.loosest = min(max(2 * float(self.epsilon), 20.0), 699.0)
+        self.latex = rf"p(\hat x \mid s) \le e^{{{float(self.epsilon):g}}} p(\hat x \mid s')"
 
+    @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
-        bound, radius = _enclosed(arb(self.epsilon).exp())
+        bound, radius = _enclosed(_ball(self.epsilon).exp())
         return {"": Auxiliary("ratio", bound, radius, slope=bound)}
 
 
@@ -312,12 +342,13 @@ class MaximalLeakage(Criterion):
     name = "maximal_leakage"
 
     def __init__(self, b: float) -> None:
-        self.b = self.value = number(b, "b", below=700.0)
-        self.loosest = min(max(2 * self.b, 64.0), 699.0)
-        self.latex = rf"\log \sum_{{\hat x}} \max_s p(\hat x \mid s) \le {self.b:g}"
+        self.b = self.value = typed(b, "b", below=700.0)
+        self.loosest = min(max(2 * float(self.b), 64.0), 699.0)
+        self.latex = rf"\log \sum_{{\hat x}} \max_s p(\hat x \mid s) \le {float(self.b):g}"
 
+    @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
-        exponent = arb(self.b) * (arb(2).log() if problem.units == "bits" else 1)
+        exponent = _ball(self.b) * (arb(2).log() if problem.units == "bits" else 1)
         bound, radius = _enclosed(exponent.exp())
         return {"": Auxiliary("maximum", bound, radius, slope=bound / nat(problem.units))}
 
@@ -337,18 +368,19 @@ class KeepProbability(Criterion):
     name = "keep_probability"
 
     def __init__(self, p: float | npt.ArrayLike) -> None:
-        floors = array(p, "p", "pass a probability, or one for each key letter", axes=(0, 1))
+        floors = table(p, "p", "pass a probability, or one for each key letter", axes=(0, 1))
         if (floors > 1).any():
             where = int(np.argmax(floors > 1)) if floors.ndim else None
             worst = float(floors.max())
             raise InputError("p", f"{worst!r} is above 1", "pass probabilities", where=where)
-        self.p = self.value = floors if floors.ndim else float(floors)
+        self.p: Any = floors if floors.ndim else exact.plain(exact.rational(floors))
+        self.value = self.p
         self.loosest = None if floors.ndim else 0.0
-        said = "p_x" if floors.ndim else f"{self.p:g}"
+        said = "p_x" if floors.ndim else f"{float(self.p):g}"
         self.latex = rf"p(\hat X = x \mid x) \ge {said}"
 
     def __repr__(self) -> str:
-        return f"KeepProbability({'…' if np.ndim(self.p) else format(self.p, 'g')})"
+        return f"KeepProbability({'…' if np.ndim(self.p) else format(float(self.p), 'g')})"
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         if np.ndim(self.p) and np.size(self.p) != len(problem.source.x):
@@ -370,7 +402,7 @@ class KeepProbability(Criterion):
                 mass = sum(map(Fraction, problem.law[:, s].tolist()), Fraction(0)) / total
                 cost = np.zeros((problem.n, problem.m))
                 cost[s] = -1.0 * same[s][problem.strategies[:, observer.z]]
-                bound = -mass * Fraction(float(floors[s]))
+                bound = -mass * Fraction(floors[s])
                 row = Row(Term("kept", cost=cost), "<=", bound, bound_slope=-float(mass))
                 found[f"{s}|{observer.name}"] = row
         return found
@@ -389,7 +421,7 @@ class ForbiddenMoves(Criterion):
     latex = r"p(\hat x \mid x) = 0 \text{ for forbidden moves}"
 
     def __init__(self, mask: npt.ArrayLike | Callable[[Any, Any], bool]) -> None:
-        self.mask = mask if callable(mask) else np.asarray(mask)
+        self.mask = mask if callable(mask) else frozen(np.array(mask))
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         inputs, outputs, mask = problem.source.x, problem.measure.outputs, self.mask
@@ -447,26 +479,28 @@ class PreserveMean(Criterion):
     latex = r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"
 
     def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
-        self.values = values
+        self.values = frozen(values)
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         inputs, outputs = problem.source.x, problem.measure.outputs
         given = self.values
         if not isinstance(given, Mapping):
-            numbers = array(
+            numbers = table(
                 given, "values", "pass one number per key letter", axes=(1,), negative=True
             )
             if len(numbers) != len(inputs):
                 raise InputError("values", f"{len(numbers)} numbers", f"pass {len(inputs)}")
             given = dict(zip(inputs, numbers.tolist(), strict=True))
+        known: dict[Any, float | Fraction] = {}
         for label in (*inputs, *outputs):
             if label not in given:
                 raise InputError("values", f"none for {label!r}", "pass a mapping with all letters")
-            array(given[label], "values", "pass finite numbers", axes=(0,), negative=True)
+            known[label] = typed(given[label], "values", negative=True, where=label)
         masses = problem.masses_of_x()
         pairs = zip(masses, inputs, strict=True)
-        mean = sum((m * Fraction(float(given[x])) for m, x in pairs), Fraction(0))
-        cost = problem.per_letter(np.tile([float(given[y]) for y in outputs], (len(inputs), 1)))
+        mean = sum((m * Fraction(known[x]) for m, x in pairs), Fraction(0))
+        row = exact.array([known[y] for y in outputs])
+        cost = problem.per_letter(np.tile(row, (len(inputs), 1)))
         return {"": Row(Term("mean", cost=cost), "==", mean / sum(masses, Fraction(0)))}
 
 
@@ -487,15 +521,13 @@ class Linear(Criterion):
         self, A: npt.ArrayLike, bound: float, *, name: str = "linear", sense: str = "<="
     ) -> None:
         remedy = "pass finite numbers of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
-        self.matrix = array(A, "A", remedy, axes=(2, 3), negative=True)
-        self.bound = self.value = float(
-            array(bound, "bound", "pass a number", axes=(0,), negative=True)
-        )
+        self.matrix = table(A, "A", remedy, axes=(2, 3), negative=True)
+        self.bound = self.value = typed(bound, "bound", negative=True)
         if sense not in ("<=", "=="):
             raise InputError("sense", f"{sense!r}", 'use "<=" or "=="')
         self.name, self.sense = name, sense
         said = r"\le" if sense == "<=" else "="
-        self.latex = rf"\langle A, Q \rangle {said} {self.bound:g}"
+        self.latex = rf"\langle A, Q \rangle {said} {float(self.bound):g}"
 
     def at(self, value: float) -> Criterion:
         return Linear(self.matrix, value, name=self.name, sense=self.sense)

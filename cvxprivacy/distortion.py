@@ -8,12 +8,15 @@ from __future__ import annotations
 import itertools
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, labels, number
+from cvxprivacy import exact
+from cvxprivacy.checks import labels, table, typed
 from cvxprivacy.errors import InputError
 from cvxprivacy.sources import DiscreteSource
 
@@ -57,8 +60,7 @@ class Distortion:
         name: str = "distortion",
     ) -> None:
         remedy = "pass finite nonnegative entries of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
-        d = array(matrix, "distortion", remedy, axes=(2, 3))
-        d.flags.writeable = False
+        d = table(matrix, "distortion", remedy, axes=(2, 3))
         self.matrix, self.name = d, name
         self._outputs = None if outputs is None else list(outputs)
         self.inputs = None if inputs is None else labels(inputs, d.shape[-2], "inputs")
@@ -77,7 +79,7 @@ class Distortion:
         return f"Distortion({self.name}, shape {self.matrix.shape})"
 
     def __mul__(self, factor: float) -> Distortion:
-        scaled = self.matrix * number(factor, "factor")
+        scaled = exact.times(self.matrix, typed(factor, "factor"))
         found = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
         found.parts = self.parts
         return found
@@ -116,13 +118,16 @@ class Distortion:
         return found
 
 
-def _numbers(values: npt.ArrayLike, argument: str) -> np.ndarray:
+def _numbers(values: npt.ArrayLike, argument: str) -> exact.Exact:
     remedy = "pass one finite number, or vector, per letter"
-    found = array(values, argument, remedy, axes=(1, 2), negative=True)
+    found = table(values, argument, remedy, axes=(1, 2), negative=True)
     return found[:, None] if found.ndim == 1 else found
 
 
-def _pairs(values: npt.ArrayLike, outputs: npt.ArrayLike | None) -> tuple[np.ndarray, list[Any]]:
+def _pairs(
+    values: npt.ArrayLike, outputs: npt.ArrayLike | None
+) -> tuple[list[exact.Exact], list[Any]]:
+    """Return x − x̂ along each coordinate, exactly, and the labels of the outputs."""
     a = _numbers(values, "values")
     b = a if outputs is None else _numbers(outputs, "outputs")
     if a.shape[1] != b.shape[1]:
@@ -130,7 +135,8 @@ def _pairs(values: npt.ArrayLike, outputs: npt.ArrayLike | None) -> tuple[np.nda
     items = np.asarray(values if outputs is None else outputs).tolist()
     names = [label if not isinstance(label, list) else tuple(label) for label in items]
     names = [label[0] if isinstance(label, tuple) and len(label) == 1 else label for label in names]
-    return a[:, None, :] - b[None, :, :], names
+    less = exact.times(b, -1)
+    return [exact.plus(u[:, None], v[None]) for u, v in zip(a.T, less.T, strict=True)], names
 
 
 def _stands_for(values: npt.ArrayLike, d: np.ndarray, outputs: list[Any], name: str) -> Distortion:
@@ -152,14 +158,16 @@ def squared_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -
     outputs : array_like, optional
         The same for the released letters; by default the key letters themselves.
     """
-    difference, labels = _pairs(values, outputs)
-    return _stands_for(values, (difference**2).sum(axis=2), labels, "squared error")
+    differences, labels = _pairs(values, outputs)
+    squares = reduce(exact.plus, map(exact.squares, differences))
+    return _stands_for(values, squares, labels, "squared error")
 
 
 def absolute_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -> Distortion:
     """d(x, x̂) = ‖x − x̂‖₁; arguments as in :func:`squared_error`."""
-    difference, labels = _pairs(values, outputs)
-    return _stands_for(values, np.abs(difference).sum(axis=2), labels, "absolute error")
+    differences, labels = _pairs(values, outputs)
+    error = reduce(exact.plus, map(np.abs, differences))
+    return _stands_for(values, error, labels, "absolute error")
 
 
 def _letters(letters: int | Sequence[Hashable]) -> tuple[int, list[Any] | None]:
@@ -184,8 +192,8 @@ def hamming(letters: int | Sequence[Hashable]) -> Distortion:
 def ordinal(letters: int | Sequence[Hashable]) -> Distortion:
     """d(x, x̂) = |rank x − rank x̂| / (|X| − 1) for letters in increasing order."""
     count, names = _letters(letters)
-    rank = np.arange(count) / max(count - 1, 1)
-    matrix = np.abs(rank[:, None] - rank)
+    rank = np.arange(float(count))
+    matrix = exact.times(np.abs(rank[:, None] - rank), Fraction(1, max(count - 1, 1)))
     return Distortion(matrix, outputs=names, inputs=names, name="ordinal")
 
 
@@ -208,10 +216,11 @@ def hierarchy_distance(paths: Mapping[Hashable, Sequence[Hashable]]) -> Distorti
     if len({chain[-1] for chain in chains}) != 1:
         raise InputError("paths", "no common root", "end every path with the same ancestor")
     depth = len(chains[0]) - 1
-    d = np.zeros((len(names), len(names)))
+    d: exact.Exact = np.zeros((len(names), len(names)))
     for i, a in enumerate(chains):
         for j, b in enumerate(chains):
-            d[i, j] = next(k for k in range(depth + 1) if a[k:] == b[k:]) / depth
+            d[i, j] = next(k for k in range(depth + 1) if a[k:] == b[k:])
+    d = exact.times(d, Fraction(1, depth))
     return Distortion(d, outputs=names, inputs=names, name="hierarchy")
 
 
@@ -247,7 +256,7 @@ def per_attribute(
         for name in given or {}:
             if name not in distortions:
                 raise InputError(argument, f"{name!r} unknown", f"use {list(distortions)}")
-    factors = {k: number((weights or {}).get(k, 1.0), "weights", where=k) for k in distortions}
+    factors = {k: typed((weights or {}).get(k, 1.0), "weights", where=k) for k in distortions}
     measures, labels = dict(distortions), None
     if isinstance(cells, DiscreteSource):
         measures, labels = _of_columns(distortions, cells), cells.x
@@ -279,7 +288,7 @@ def per_attribute(
                 raise InputError("cells", problem, remedy, where=i, value=cell[axis])
             index[i] = place[cell[axis]]
         parts[name] = d.matrix[np.ix_(index, index)]
-    total = sum((factors[name] * part for name, part in parts.items()), np.zeros((len(cells),) * 2))
+    total = reduce(exact.plus, (exact.times(part, factors[k]) for k, part in parts.items()))
     names = list(cells) if labels is None else labels
     found = Distortion(total, outputs=names, inputs=names, name="per attribute")
     found.parts = parts
@@ -320,8 +329,7 @@ def _of_columns(
                 problem = f"{given} of {name!r}, whose levels are no numbers ({stand[0]!r})"
                 raise InputError("distortions", problem, 'use "hamming" or "ordinal"', where=name)
         d = ordinal(seen).matrix if given == "ordinal" else _BY_NAME[given](stand).matrix
-        far = float(d.max()) if d.any() else 1.0
-        whole = np.full((len(levels), len(levels)), far)
+        whole = np.full((len(levels), len(levels)), d.max() if d.any() else 1.0)
         whole[: len(seen), : len(seen)] = d  # a missing value is the last level
         np.fill_diagonal(whole, 0.0)
         found[name] = Distortion(whole, outputs=levels, inputs=levels, name=given)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.certificates import Certificate
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.release import Channel
 
 __all__ = ["Enclosure", "GaussianSolution", "Solution"]
@@ -32,11 +33,16 @@ class Enclosure(float):
     def __str__(self) -> str:
         return f"[{self.lower!r}, {self.upper!r}]"
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"{name!r} of an enclosure cannot change: make another one")
+        super().__setattr__(name, value)
+
     def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
         return self.lower, self.upper
 
 
-class Solution:
+class Solution(Frozen):
     """A certified optimum.
 
     Attributes
@@ -84,10 +90,10 @@ class Solution:
     ) -> None:
         self.certificate = certificate
         self.title, self.statement, self.sizes = title, statement, sizes
-        self.release, self.log = release, log
-        self.terms = {name: Enclosure(*ends) for name, ends in certificate.terms.items()}
-        self.prices, self.duals = dict(prices), dict(duals)
-        self.posteriors = dict(posteriors)
+        self.release, self.log = release, frozen(log)
+        self.terms = frozen({k: Enclosure(*ends) for k, ends in certificate.terms.items()})
+        self.prices, self.duals = frozen(prices), frozen(duals)
+        self.posteriors = frozen(posteriors)
 
     @property
     def channel(self) -> Channel | None:
@@ -191,7 +197,7 @@ class GaussianSolution(Solution):
         self, *given: Any, error_covariance: np.ndarray | None, notes: Sequence[str], **rest: Any
     ) -> None:
         super().__init__(*given, **rest)
-        self.error_covariance, self.notes = error_covariance, list(notes)
+        self.error_covariance, self.notes = frozen(error_covariance), frozen(list(notes))
 
     def _lines(self) -> list[tuple[str, str]]:
         return [*super()._lines(), *(("note", note) for note in self.notes)]

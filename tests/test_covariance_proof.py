@@ -27,6 +27,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.certificates.balls import UnprovableError, ceil, floor
 from cvxprivacy.programs import CovarianceProgram, GaussianView, Row, Term
 from cvxprivacy.solvers import solve_gaussian
 
@@ -142,7 +143,7 @@ def check(solution: Any, *, status: str | None = "certified") -> None:
     """Raise AssertionError unless a Gaussian solution (or certificate) is what it says it is."""
     certificate = getattr(solution, "certificate", solution)
     program, judge = certificate.program, Referee(certificate.program)
-    scale, per = verify.proof_of(program.to_dict()).scale(), unit(program)
+    scale, per = verify.proof_of(program.to_dict()).unit(math.inf), unit(program)
     tolerance = {"default": 1e-6, "high": 1e-9}[certificate.accuracy] * scale
     if status is not None:
         assert certificate.status == status, certificate
@@ -320,7 +321,7 @@ class Case:
 
     @property
     def slack(self) -> float:
-        return 1e-11 * max(1.0, self.proof.scale())
+        return 1e-11 * max(1.0, self.proof.unit(math.inf))
 
 
 def plainly(program: CovarianceProgram) -> float:
@@ -497,7 +498,7 @@ def campaign(case: Case, pairs: int, seed: int) -> tuple[int, int]:
     for _ in range(pairs):
         dual, primal = next(duals), next(primals)
         try:
-            lower = verify.floor(proof.lower(dual))
+            lower = floor(proof.lower(dual))
             bounded += lower > -INF
             assert lower <= high, (lower, high, dual)
             # without the objective it must not be called a contradiction
@@ -508,7 +509,7 @@ def campaign(case: Case, pairs: int, seed: int) -> tuple[int, int]:
             evaluation = proof.upper(primal)
             if not evaluation.feasible:
                 continue
-            upper = verify.ceil(evaluation.objective)
+            upper = ceil(evaluation.objective)
         except REFUSED:
             continue
         feasible += 1
@@ -543,12 +544,12 @@ def test_multipliers_of_another_program_stay_sound() -> None:
         certificate = solve_gaussian(program, accuracy="high").certificate
         cases.append(Case(program, certificate.lower, certificate.upper, certificate))
     for one, other in itertools.permutations(cases, 2):
-        lower = verify.floor(one.proof.lower(other.certificate.dual.to_dict()))
+        lower = floor(one.proof.lower(other.certificate.dual.to_dict()))
         assert lower <= one.upper + one.slack
     tight, loose = cases[0], cases[-1]
     found = loose.proof.upper(tight.certificate.primal.to_dict())
     assert found.feasible
-    assert verify.ceil(found.objective) >= loose.lower
+    assert ceil(found.objective) >= loose.lower
     assert not tight.proof.upper(loose.certificate.primal.to_dict()).feasible
     for case in cases:
         other = known(0, "region")
@@ -648,7 +649,7 @@ def test_nothing_at_all_is_released_at_sigma_zero_only() -> None:
     s = EXACT[0][0] - b[0] * EXACT[0][1] - b[1] * EXACT[0][2]
     truth = math.log(EXACT[0][0] / s) / 2
     assert math.isclose(float(found.objective), truth, rel_tol=1e-14)
-    assert verify.ceil(found.objective) >= truth * (1 - 1e-15)
+    assert ceil(found.objective) >= truth * (1 - 1e-15)
 
 
 @pytest.mark.parametrize("size", [2, 8, 9, 12])
@@ -680,7 +681,7 @@ def test_an_indefinite_covariance_has_no_proof() -> None:
         [[0, 0, 0], [0, 1, 0], [0, 0, 1]],
         [[-1, 0, 0], [0, 1, 0], [0, 0, 1]],
     ):
-        with pytest.raises(verify.UnprovableError):
+        with pytest.raises(UnprovableError):
             boundary(Fraction(1), gamma)
 
 
@@ -720,8 +721,8 @@ def test_no_lower_end_of_a_distortion_is_above_it_in_bits() -> None:
     proof = verify.proof_of(program.to_dict())
     one, none = [[1.0]], [[0.0]]
     dual = {"multipliers": {}, "posteriors": {}, "parts": {"": {"root": one, "middle": none}}}
-    assert verify.floor(proof.lower({**dual, "objective": 1})) <= 0.25
-    assert verify.ceil(proof.upper({"root": one, "middle": none}).objective) == 0.25
+    assert floor(proof.lower({**dual, "objective": 1})) <= 0.25
+    assert ceil(proof.upper({"root": one, "middle": none}).objective) == 0.25
 
 
 # ---- programs that are none --------------------------------------------------------------
@@ -839,7 +840,7 @@ def test_an_asymmetric_cost_proves_nothing_false() -> None:
     one, none = np.eye(2).tolist(), np.zeros((2, 2)).tolist()
     dual = {"multipliers": {}, "posteriors": {}, "parts": {"": {"root": one, "middle": none}}}
     try:
-        lower = verify.floor(verify.proof_of(program.to_dict()).lower({**dual, "objective": 1}))
+        lower = floor(verify.proof_of(program.to_dict()).lower({**dual, "objective": 1}))
     except REFUSED:
         return
     assert lower <= -98 + 1e-9

@@ -571,7 +571,7 @@ def test_what_does_not_fit_the_problem_is_refused(criterion, message):
         (lambda: cpv.LDiversity(0.5), "l: 0.5"),
         (lambda: cpv.KAnonymity(0), "k: 0.0"),
         (lambda: cpv.DeltaDisclosure(math.nan), "delta: nan"),
-        (lambda: cpv.LocalPrivacy(-1), "epsilon: -1.0"),
+        (lambda: cpv.LocalPrivacy(-1), "epsilon: -1 is out"),
         (lambda: cpv.LocalPrivacy(1e4), "epsilon: 10000.0.*700"),
         (lambda: cpv.MaximalLeakage(math.inf), "b: inf"),
         (lambda: cpv.KeepProbability(1.2), "p: 1.2 is above 1"),

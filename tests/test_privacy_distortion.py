@@ -450,20 +450,25 @@ def test_misspelled_settings_are_the_users_to_mend(options):
 # ---- manners -----------------------------------------------------------------------------
 
 
-def test_the_cvxpy_problem_is_the_one_that_was_solved():
+def test_the_cvxpy_problem_is_the_program_and_solving_uses_none_of_it():
     import cvxpy as cp
 
     problem = gaussian(11, 0.7, 0.5)
-    solution = problem.solve()
     assert isinstance(problem.problem, cp.Problem)
     assert problem.problem.is_dcp(dpp=True)
-    assert problem.problem.value == pytest.approx(solution.value, abs=1e-6)
+    for parameter in problem.problem.parameters():
+        parameter.value = 0.01 * parameter.value  # whoever moves them moves their copy
+    solution = problem.solve()
+    referee.check(solution)
+    assert solution.value == problem.at().solve().value
+    assert problem.problem.value is None
+    problem = problem.at()
     assert {"mass", "floor", "view[W]", "budget"} <= set(problem.constraints)
     assert problem.constraints["budget"].label == "budget"
-    assert problem.variables["Q"].value.sum() == pytest.approx(1.0)
     labels = {c.label for c in problem.problem.constraints}
     assert set(problem.constraints) == labels
     problem.problem.solve(solver="CLARABEL")  # by hand, as a teacher would
+    assert problem.variables["Q"].value.sum() == pytest.approx(1.0)
     assert problem.problem.value == pytest.approx(solution.value, abs=1e-6)
 
 

@@ -1388,19 +1388,19 @@ def test_every_entry_of_an_array_has_a_line(value):
 
 # ---- written -----------------------------------------------------------------------------
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-VALUES = st.recursive(
-    TEXTS | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+ANY_VALUE = st.recursive(
+    ANY_TEXT | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
     max_leaves=8,
 )
-SECTIONS = st.dictionaries(TEXTS, VALUES, max_size=4)
+ANY_SECTION = st.dictionaries(ANY_TEXT, ANY_VALUE, max_size=4)
 
 
 @given(
-    st.dictionaries(st.sampled_from(["formulation", "budget", "units"]), VALUES),
-    st.dictionaries(st.sampled_from(["source", "distortion", "solve", "output"]), SECTIONS),
-    st.lists(SECTIONS, max_size=3),
+    st.dictionaries(st.sampled_from(["formulation", "budget", "units"]), ANY_VALUE),
+    st.dictionaries(st.sampled_from(["source", "distortion", "solve", "output"]), ANY_SECTION),
+    st.lists(ANY_SECTION, max_size=3),
 )
 def test_what_is_written_is_what_toml_reads(top, sections, rules):
     data = {**sections, **top, "criteria": rules}
@@ -1413,7 +1413,7 @@ def test_what_is_written_is_what_toml_reads(top, sections, rules):
     assert len(text.encode()) >= 1
 
 
-NAMES = [
+ODD_NAMES = [
     "a,b",
     "c.d",
     'e"f',
@@ -1432,7 +1432,7 @@ NAMES = [
 
 
 @given(
-    st.lists(st.sampled_from(NAMES) | TEXTS, min_size=3, max_size=3, unique=True),
+    st.lists(st.sampled_from(ODD_NAMES) | ANY_TEXT, min_size=3, max_size=3, unique=True),
     st.floats(0, 1), st.floats(1e-300, 1e300), st.floats(5, 50),
 )  # fmt: skip
 @settings(max_examples=30)

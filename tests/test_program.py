@@ -296,7 +296,6 @@ def test_contradictory_rows_are_proved_infeasible():
         ({"objective": Term("", {"W": -1.0})}, "not convex"),
         ({"objective": Term("", {"Z": 1.0})}, "no view"),
         ({"objective": Term("", cost=np.ones((3, 3)))}, "cost of shape"),
-        ({"objective": Term("", cost=np.full((4, 4), np.inf))}, "infinite cost"),
         ({"rows": {"r": Term("", {"W": 1.0}) == 0.1}}, "not convex"),
         ({"rows": {"r": Row(Term("", {"W": 1.0}), "<=", [0, 0], per_output=True)}}, "bounds"),
         ({"lower": np.full((4, 4), 2.0)}, "out of order"),
@@ -306,6 +305,18 @@ def test_contradictory_rows_are_proved_infeasible():
 def test_data_that_is_no_program_is_refused(change, message):
     with pytest.raises(InputError, match=message):
         replace(base(), **change)
+
+
+def test_terms_of_what_is_no_number_are_refused():
+    for change, message in (
+        ({"cost": np.full((4, 4), np.inf)}, "infinite cost"),
+        ({"weights": {"W": math.nan}}, "no finite number"),
+        ({"constant": "1/2"}, "no finite number"),
+    ):
+        with pytest.raises(InputError, match=message):
+            Term("", **change)
+    with pytest.raises(InputError, match="negative radius"):
+        replace(base(), objective=Term("", {"W": 1}), rows={"r": Term("", cost_radius=-1) <= 1})
 
 
 def test_rows_are_named_not_tested():

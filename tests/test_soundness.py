@@ -20,7 +20,9 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import Prover, verify
+from cvxprivacy.certificates import Prover
+from cvxprivacy.certificates.balls import ceil, floor
+from cvxprivacy.certificates.channel_proof import ChannelProof
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.programs import Auxiliary, ChannelProgram, Dual, Row, Term, View
 from cvxprivacy.solvers import conic, interior, solve
@@ -186,11 +188,11 @@ class Plain:
             other = self.pi[view][:, None] * joint.sum(axis=1, keepdims=True)
             ratio = np.where(joint > 0, joint / np.where(joint > 0, other, 1.0), 1.0)
             phi = (joint * np.log(ratio)).sum(axis=1)
-            value = value + np.asarray(weight) * phi / unit(self.program)
+            value = value + np.asarray(weight, float) * phi / unit(self.program)
         return value
 
     def value(self, term: Term, channels: np.ndarray) -> np.ndarray:
-        return self.columns(term, channels).sum(axis=1) + term.constant
+        return self.columns(term, channels).sum(axis=1) + float(term.constant)
 
     def violation(self, channels: np.ndarray) -> np.ndarray:
         """Return the largest violation of any constraint, for each channel."""
@@ -367,7 +369,7 @@ def campaign(case: Case, pairs: int, seed: int) -> int:
         dual, channel = next(duals), next(channels)
         prover.lower, prover.upper, prover.dual, prover.primal = -INF, INF, None, None
         if number % 4:  # the proof alone, as the verifier calls it
-            lower = verify.floor(proof.lower(raw(dual)))
+            lower = floor(proof.lower(raw(dual)))
         else:
             prover.offer_dual(dual)
             lower = prover.lower
@@ -383,7 +385,7 @@ def campaign(case: Case, pairs: int, seed: int) -> int:
                 for row in numerators:
                     row[int(np.argmax(row))] += 2**52 - sum(row)
             found = proof.upper({"numerators": numerators, "denominator": 2**52})
-            upper = verify.ceil(found.objective) if found.feasible else INF
+            upper = ceil(found.objective) if found.feasible else INF
         else:
             with np.errstate(all="ignore"):
                 prover.offer_channel(channel)
@@ -452,7 +454,7 @@ def test_rows_multipliers_of_another_program_stay_sound() -> None:
     rng = np.random.default_rng(8)
     cases = [known(random_program(rng, "leakage", (2, 3, 3))) for _ in range(5)]
     for one, other in itertools.permutations(cases, 2):
-        lower = verify.floor(one.prover.proof.lower(raw(other.duals[0])))
+        lower = floor(one.prover.proof.lower(raw(other.duals[0])))
         assert lower <= one.upper + one.slack
 
 
@@ -460,7 +462,7 @@ def test_strings_and_ragged_lists_are_no_multipliers() -> None:
     case = known(random_program(np.random.default_rng(9), "everything", (2, 3, 3)))
     proof = case.prover.proof
     blank = raw(Dual({}, {}).cleaned(case.program))
-    zero = verify.floor(proof.lower(blank))
+    zero = floor(proof.lower(blank))
     for junk in ("x", None, [], [[]], [[1.0], [1.0, 2.0]], {}, True, [["x"] * 3] * 3, [None] * 3):
         garbage = {
             "objective": 1,
@@ -468,7 +470,7 @@ def test_strings_and_ragged_lists_are_no_multipliers() -> None:
             "multipliers": dict.fromkeys(blank["multipliers"], junk),
             "auxiliaries": dict.fromkeys(blank["auxiliaries"], junk),
         }
-        lower = verify.floor(proof.lower(garbage))
+        lower = floor(proof.lower(garbage))
         assert lower <= case.upper + case.slack
         if junk is not True:  # as a multiplier, true is 1
             assert lower == zero
@@ -479,7 +481,7 @@ def test_huge_integers_are_no_multipliers() -> None:
     dual = raw(case.duals[0])
     dual["multipliers"]["budget"] = 10**400
     dual["scores"]["W"][0][0] = -(10**400)
-    assert verify.floor(case.prover.proof.lower(dual)) <= case.upper + case.slack
+    assert floor(case.prover.proof.lower(dual)) <= case.upper + case.slack
 
 
 def test_the_prover_takes_any_object_for_multipliers() -> None:
@@ -535,7 +537,7 @@ def test_bounds_in_balls_and_in_floats_agree(flavour: str) -> None:
     rng = np.random.default_rng(abs(hash_of(flavour)))
     for size in ((2, 2, 2), (2, 3, 4), (4, 6, 5)):
         program = random_program(rng, flavour, size)
-        proof, n, m = verify.ChannelProof(program.to_dict()), program.n, program.m
+        proof, n, m = ChannelProof(program.to_dict()), program.n, program.m
         for _ in range(5):
             scores = {k: rng.normal(scale=2, size=(v.size, m)) for k, v in program.views.items()}
             lam = {
@@ -553,7 +555,7 @@ def test_bounds_in_balls_and_in_floats_agree(flavour: str) -> None:
             assert float(ball.rad()) <= size_of
             assert abs(float(ball.mid()) - program.lower_bound(dual)) <= size_of
             assert abs(float(ball.mid()) - floats_of_bound(program, dual)) <= 10 * size_of
-            assert verify.floor(ball) <= float(ball.mid()) <= verify.ceil(ball)
+            assert floor(ball) <= float(ball.mid()) <= ceil(ball)
 
 
 def hash_of(text: str) -> int:
@@ -961,7 +963,7 @@ def test_an_equality_holds_from_both_sides(off: int) -> None:
     mean = Term("mean", cost=np.array([[0.0, 1.0], [0.0, 1.0]])) == Fraction(1, 2)
     program = ChannelProgram(law, 2, {"W": view}, Term("risk", {"W": 1.0}), {"mean": mean})
     channel = {"numerators": [[4 + off, 4 - off], [4, 4]], "denominator": 8}
-    found = verify.ChannelProof(program.to_dict()).upper(channel)
+    found = ChannelProof(program.to_dict()).upper(channel)
     assert found.feasible == (off == 0)
     assert found.broken == ([] if off == 0 else ["mean"])
 
@@ -978,6 +980,6 @@ def test_repair_never_returns_an_infeasible_channel() -> None:
                 exact, evaluation = found
                 assert evaluation.feasible
                 assert plain.violation(exact.matrix[None])[0] <= 1e-12
-                assert verify.ceil(evaluation.objective) >= case.lower
+                assert ceil(evaluation.objective) >= case.lower
                 repaired += 1
     assert repaired >= 200

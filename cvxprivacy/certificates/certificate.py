@@ -10,16 +10,18 @@ from dataclasses import replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 
 from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import ceil, floor
 from cvxprivacy.certificates.differences import differences
 from cvxprivacy.certificates.repair import ExactChannel, repair
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.files import whole_file
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.programs import ChannelProgram, Dual
-from cvxprivacy.programs.channel import FloatArray
 
 __all__ = ["Certificate", "Ends", "Prover"]
 
@@ -33,12 +35,16 @@ class Ends:
     def __init__(self, program: Any, accuracy: str = "default") -> None:
         self.program, self.accuracy = program, accuracy
         self.proof = verify.proof_of(program.to_dict())
-        self.tolerance = verify.TOLERANCE[accuracy] * self.proof.scale()
         self.lower, self.upper = -math.inf, math.inf
         self.dual: Any = None
         self.primal: Any = None
         self.terms: dict[str, tuple[float, float]] = {}
         self.raw = {"primal": 0.0, "dual": 0.0}
+
+    @property
+    def tolerance(self) -> float:
+        """The gap that certifies, by the best upper end so far."""
+        return verify.TOLERANCE[self.accuracy] * self.proof.unit(self.upper)
 
     @property
     def status(self) -> str:
@@ -48,7 +54,7 @@ class Ends:
 
     def take_dual(self, dual: Any, violation: float = 0.0) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
-        bound = verify.floor(self.proof.lower(dual.to_dict()))
+        bound = floor(self.proof.lower(dual.to_dict()))
         if not dual.objective:
             if bound > 0:
                 self.lower, self.upper, self.primal = math.inf, math.inf, None
@@ -62,12 +68,12 @@ class Ends:
 
     def take_primal(self, primal: Any, evaluation: Any, violation: float = 0.0) -> bool:
         """Keep a feasible point whose evaluation proves the least upper end so far."""
-        upper = verify.ceil(evaluation.objective)
+        upper = ceil(evaluation.objective)
         if not upper < self.upper:
             return False
         self.upper, self.primal = upper, primal
         self.raw["primal"] = violation
-        self.terms = {k: (verify.floor(v), verify.ceil(v)) for k, v in evaluation.terms.items()}
+        self.terms = {k: (floor(v), ceil(v)) for k, v in evaluation.terms.items()}
         return True
 
     def _pruned(self, dual: Any) -> Any:
@@ -75,7 +81,7 @@ class Ends:
         for name in sorted(dual.multipliers, key=lambda k: np.abs(dual.multipliers[k]).max()):
             fewer = {**dual.multipliers, name: np.zeros_like(dual.multipliers[name])}
             shorter = replace(dual, multipliers=fewer)
-            if verify.floor(self.proof.lower(shorter.to_dict())) > 0:
+            if floor(self.proof.lower(shorter.to_dict())) > 0:
                 dual = shorter
         return dual
 
@@ -130,7 +136,7 @@ class Prover(Ends):
         return self.status == "certified"
 
 
-class Certificate:
+class Certificate(Frozen):
     """A proved enclosure of a program's minimum, with all that is needed to prove it again.
 
     Attributes
@@ -160,9 +166,13 @@ class Certificate:
     ) -> None:
         self.program, self.accuracy, self.status = program, accuracy, status
         self.lower, self.upper = lower, upper
-        self.primal, self.dual, self.terms = primal, dual, dict(terms)
-        self.raw = dict(raw)
-        self.table: dict[str, Any] | None = None
+        self.primal, self.dual, self.terms = primal, dual, frozen(terms)
+        self.raw = frozen(raw)
+        self.table: Mapping[str, Any] | None = None
+
+    def recorded(self, table: Mapping[str, Any] | None) -> Self:
+        """Return the same certificate with a record of how its law was counted."""
+        return self._with(table=frozen(table))
 
     def __repr__(self) -> str:
         ends = f"[{self.lower!r}, {self.upper!r}]"

@@ -21,23 +21,21 @@ the standard library and python-flint only.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import flint
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
-from cvxprivacy.certificates.verify import PRECISION, UnprovableError
+from cvxprivacy.certificates.balls import PRECISION, Matrix, UnprovableError, ball, exactly, number
+from cvxprivacy.certificates.balls import total as _sum
 
 __all__ = ["CovarianceProof"]
 
 MOST = 4096  # bits, beyond which positive definiteness is not asked further
 EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 
-_FRACTION = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
-Matrix = list[list[Any]]
+LARGEST = 200  # variables: elimination beyond that takes minutes
 
 
 class CovarianceProof:
@@ -45,8 +43,10 @@ class CovarianceProof:
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         self.program = program
+        size = len(program["covariance"])
+        if size > LARGEST:
+            raise UnprovableError(f"{size} variables, where {LARGEST} are the most")
         gamma = rational(program["covariance"])
-        size = gamma.nrows()
         if gamma.ncols() != size or gamma != gamma.transpose():
             raise UnprovableError("the covariance is not symmetric")
         self.given, self.encoded = (_indices(program[k], size) for k in ("given", "encoded"))
@@ -61,8 +61,8 @@ class CovarianceProof:
                 raise UnprovableError("a cost or a cap of another shape")
             if matrix != matrix.transpose():
                 raise UnprovableError("a cost or a cap that is not symmetric")
-        if any(number(t["cost_radius"]) != 0 for t in terms):
-            raise UnprovableError("a cost with a radius")
+        if any(number(t["cost_radius"]) < 0 for t in terms):
+            raise UnprovableError("a negative radius")
         for name, row in program["rows"].items():
             if row["sense"] != "<=" or row["per_output"] or number(row["radius"]) != 0:
                 raise UnprovableError(f"{name} is no plain inequality")
@@ -78,8 +78,11 @@ class CovarianceProof:
         for precision in (start, 2 * start, 4 * start, MOST):
             flint.ctx.prec = self.precision = precision
             if self._derived(views):
-                return
-        raise UnprovableError("a covariance is not proved positive definite")
+                break
+        else:
+            raise UnprovableError("a covariance is not proved positive definite")
+        if not semidefinite(gamma):  # no variables have it
+            raise UnprovableError("the joint covariance is not proved positive semidefinite")
 
     def _derived(self, views: Mapping[str, tuple[list[int], str]]) -> bool:
         """Condition on Z, and lay out every view; False if a determinant is not proved > 0."""
@@ -121,17 +124,22 @@ class CovarianceProof:
         self.units: arb = {"nats": arb(1), "bits": arb(2).log()}[self.program["units"]]
         return True
 
-    def scale(self) -> float:
-        """Return one unit of the objective: a nat of information plus ⟨C, Σ̄⟩."""
+    def unit(self, upper: float) -> float:
+        """Return the size by which a gap is judged, given the upper end.
+
+        A nat of information, and of costs what the enclosure allows beyond 0: the upper end, at
+        most ⟨C, Σ̄⟩.
+        """
         term = self.program["objective"]
-        weights = sum(Fraction(number(w)) for w in term["weights"].values())
-        found = arb(_fmpq(weights)) / self.units
+        nats = float(arb(sum(map(exactly, term["weights"].values()), fmpq(0))) / self.units)
+        most = 0.0
         if term["cost"] is not None:
-            found += abs(_trace(_times(rational(term["cost"]), self.bound)))
-        value = float(found)
-        if not (math.isfinite(value) and value > 0):
+            most = float(abs(_trace(_times(rational(term["cost"]), self.bound))))
+        room = abs(upper - float(ball(term["constant"])))
+        value = nats + (min(most, room) if math.isfinite(room) else most)
+        if not math.isfinite(value):
             raise UnprovableError("the objective has no scale")
-        return value
+        return value or most or 1.0
 
     # ---- for those who propose -----------------------------------------------------------
 
@@ -173,18 +181,17 @@ class CovarianceProof:
         if dual.get("objective", 1):
             parts.append((program["objective"], fmpq(1), arb(0)))
         for name, row in program["rows"].items():
-            weight = fmpq(*_pair(dual["multipliers"].get(name, 0)))
+            weight = exactly(dual["multipliers"].get(name, 0))
             if weight > 0:
                 parts.append((row["term"], weight, self._bound(row)))
         total, omega = arb(0), dict.fromkeys(self.views, fmpq(0))
         gradient: Any = fmpq_mat(self.n, self.n)
         for term, weight, bound in parts:
-            total += arb(weight) * (self._nats(term, _ball(term["constant"])) - bound)
+            total += arb(weight) * (self._nats(term, ball(term["constant"])) - bound)
             for view, beta in term["weights"].items():
                 omega[view] += weight * self._positive(view, beta)
             if term["cost"] is not None:
-                cost = rational(term["cost"]) * weight
-                gradient = _plus(gradient, self._cost(term, cost))
+                gradient = _plus(gradient, self._cost(term, _scaled(costs(term), weight)))
         for view, o in omega.items():
             if o == 0:
                 continue
@@ -209,7 +216,7 @@ class CovarianceProof:
     def _positive(self, view: str, beta: Any) -> fmpq:
         if view not in self.views or not number(beta) >= 0:
             raise UnprovableError(f"the weight {beta!r} of {view} makes no convex program")
-        return fmpq(*_pair(beta))
+        return exactly(beta)
 
     def _nats(self, term: Mapping[str, Any], value: arb) -> arb:
         """Return a term's number in nats: terms of information are in the program's units."""
@@ -221,7 +228,7 @@ class CovarianceProof:
         return arb_mat(cost) * self.units
 
     def _bound(self, row: Mapping[str, Any]) -> arb:
-        return self._nats(row["term"], arb(fmpq(*_pair(row["bound"]))))
+        return self._nats(row["term"], arb(exactly(row["bound"])))
 
     def factors(self, given: Mapping[str, Any], size: int) -> tuple[Any, fmpq_mat]:
         """Return a lower triangular root with positive diagonal, and a symmetric middle."""
@@ -284,7 +291,7 @@ class CovarianceEvaluation:
         self.violation = {}
         if not self.broken:
             for name, row in proof.program["rows"].items():
-                self.violation[name] = self._value(row["term"]) - arb(fmpq(*_pair(row["bound"])))
+                self.violation[name] = self._value(row["term"]) - arb(exactly(row["bound"]))
                 if not (self.violation[name] <= 0 or self._exactly(row)):
                     self.broken.append(name)
         self.feasible = not self.broken
@@ -292,11 +299,12 @@ class CovarianceEvaluation:
     def _exactly(self, row: Mapping[str, Any]) -> bool:
         """Tell in rationals whether a linear row holds, where a ball around it cannot."""
         term = row["term"]
-        if term["weights"] or number(term["constant"][1]) or term["cost"] is None:
+        radii = map(number, (term["constant"][1], term["cost_radius"]))
+        if term["weights"] or any(radii) or term["cost"] is None:
             return False
         value = _trace(_times(rational(term["cost"]), self.sigma))
-        value = value + fmpq(*_pair(term["constant"][0]))
-        return isinstance(value, fmpq) and bool(value <= fmpq(*_pair(row["bound"])))
+        value = value + exactly(term["constant"][0])
+        return isinstance(value, fmpq) and bool(value <= exactly(row["bound"]))
 
     @property
     def objective(self) -> arb:
@@ -307,7 +315,7 @@ class CovarianceEvaluation:
         return {name: self._value(term) for name, term in self.proof.program["terms"].items()}
 
     def _value(self, term: Mapping[str, Any]) -> arb:
-        value = _ball(term["constant"])
+        value = ball(term["constant"])
         for view, weight in term["weights"].items():
             s, b, reference = self.proof.views[view]
             own = log_det(_plus(s, _times(_times(b, self.sigma), b.transpose())))
@@ -316,44 +324,30 @@ class CovarianceEvaluation:
             information = (reference - own / 2) / self.proof.units
             value += arb(self.proof._positive(view, weight)) * information
         if term["cost"] is not None:
-            value += _real(_trace(_times(rational(term["cost"]), self.sigma)))
+            value += _real(_trace(_times(costs(term), self.sigma)))
         return value
 
 
 # ---- numbers and matrices ----------------------------------------------------------------
 
 
-def number(value: Any) -> Fraction:
-    """Return a number of a document: a finite float, a whole number, or a fraction as text."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise UnprovableError(f"{value!r} is no number")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise UnprovableError(f"{value!r} is not finite")
-    if isinstance(value, str) and not _FRACTION.fullmatch(value):
-        raise UnprovableError("a text that is no fraction")
-    return Fraction(value)
-
-
-def _pair(value: Any) -> tuple[int, int]:
-    return number(value).as_integer_ratio()
-
-
-def _fmpq(value: Fraction | int) -> fmpq:
-    return fmpq(*Fraction(value).as_integer_ratio())
-
-
-def _ball(pair: Sequence[Any]) -> arb:
-    value, radius = (_fmpq(number(x)) for x in pair)
-    if radius < 0:
-        raise UnprovableError("a negative radius")
-    return arb(value) + arb(0, arb(radius).upper()) if radius else arb(value)
-
-
 def rational(rows: Any) -> fmpq_mat:
     """Return a matrix of a document exactly."""
     if not rows or len({len(row) for row in rows}) != 1:
         raise UnprovableError("a matrix without entries, or ragged")
-    return fmpq_mat([[fmpq(*_pair(x)) for x in row] for row in rows])
+    return fmpq_mat([[exactly(x) for x in row] for row in rows])
+
+
+def costs(term: Mapping[str, Any]) -> Any:
+    """Return the cost of a term exactly, or in balls of its radius."""
+    middle, radius = rational(term["cost"]), ball([0, term["cost_radius"]])
+    if radius.is_zero():
+        return middle
+    return arb_mat([[arb(x) + radius for x in row] for row in middle.tolist()])
+
+
+def _scaled(matrix: Any, factor: fmpq) -> Any:
+    return matrix * (factor if isinstance(matrix, fmpq_mat) else arb(factor))
 
 
 def _indices(given: Any, size: int) -> list[int]:
@@ -415,10 +409,6 @@ def cholesky(matrix: Any) -> Matrix | None:
                 return None
         rows.append(row)
     return rows
-
-
-def _sum(values: Iterable[arb]) -> arb:
-    return sum(values, arb(0))
 
 
 def log_det(matrix: Any) -> arb | None:

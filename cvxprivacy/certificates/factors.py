@@ -9,7 +9,7 @@ from flint import arb_mat, fmpq_mat
 
 from cvxprivacy.certificates.covariance import cholesky
 from cvxprivacy.errors import InputError
-from cvxprivacy.programs.channel import FloatArray
+from cvxprivacy.exact import FloatArray
 
 __all__ = ["floats", "root_of"]
 

@@ -36,8 +36,8 @@ from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.sums import PRECISION, ball, exact_sum, rounded_down, sum_of_v_log_v
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.information import nat
-from cvxprivacy.programs.channel import FloatArray
 
 __all__ = ["Filling", "HammingCertificate", "below", "interval"]
 

@@ -9,7 +9,7 @@ which the proof goes through.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,9 +19,12 @@ import numpy as np
 from flint import fmpq, fmpq_mat
 from scipy.linalg import qr
 
-from cvxprivacy.certificates.verify import ChannelProof, Evaluation
+from cvxprivacy import exact
+from cvxprivacy.certificates.channel_proof import ChannelProof, Evaluation
+from cvxprivacy.exact import Exact, FloatArray
+from cvxprivacy.frozen import frozen
 from cvxprivacy.programs import ChannelProgram
-from cvxprivacy.programs.channel import FloatArray, silent
+from cvxprivacy.programs.channel import silent
 
 __all__ = ["DENOMINATOR", "ExactChannel", "repair", "round_channel"]
 
@@ -35,13 +38,19 @@ class ExactChannel:
     numerators: np.ndarray
     denominator: int = DENOMINATOR
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numerators", frozen(self.numerators))
+
     @cached_property
     def matrix(self) -> FloatArray:
         """The channel in floats: exact over 2⁵², to half an ulp otherwise."""
         if self.denominator == DENOMINATOR:
-            return self.numerators.astype(float) / DENOMINATOR
-        exact = [[int(k) / self.denominator for k in row] for row in self.numerators]
-        return np.array(exact, dtype=float)
+            found = self.numerators.astype(float) / DENOMINATOR
+        else:
+            rows = [[int(k) / self.denominator for k in row] for row in self.numerators]
+            found = np.array(rows, dtype=float)
+        found.flags.writeable = False
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         rows = [[int(k) for k in row] for row in self.numerators]
@@ -61,25 +70,28 @@ def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel 
     shape = (program.n, program.m)
     low, high = np.zeros(shape, np.int64), np.full(shape, DENOMINATOR)
     if program.lower is not None:
-        low = np.ceil(program.lower * DENOMINATOR).astype(np.int64)
+        low = _whole(program.lower, math.ceil)
     if program.upper is not None:
-        high = np.floor(program.upper * DENOMINATOR).astype(np.int64)
+        high = _whole(program.upper, math.floor)
     numerators = _fill(np.rint(k * DENOMINATOR).astype(np.int64), low, high, DENOMINATOR)
     if numerators is not None:
         return ExactChannel(numerators)
     bounds = [b.ravel() for b in (program.lower, program.upper) if b is not None]
-    fine = max(Fraction(b).denominator for b in np.concatenate(bounds).tolist())
-    scale = max(fine, DENOMINATOR)  # both are powers of two
-
-    def exact(values: FloatArray) -> np.ndarray:
-        return np.array(
-            [[int(Fraction(v) * scale) for v in row] for row in values.tolist()], object
-        )
-
-    low = exact(np.zeros(shape) if program.lower is None else program.lower)
-    high = exact(np.ones(shape) if program.upper is None else program.upper)
-    numerators = _fill(exact(k), low, high, scale)
+    fine = {Fraction(b).denominator for b in np.concatenate(bounds).tolist()}
+    scale = math.lcm(DENOMINATOR, *fine)
+    low = _whole(np.zeros(shape) if program.lower is None else program.lower, math.ceil, scale)
+    high = _whole(np.ones(shape) if program.upper is None else program.upper, math.floor, scale)
+    numerators = _fill(_whole(k, math.floor, scale), low, high, scale)
     return None if numerators is None else ExactChannel(numerators, scale)
+
+
+def _whole(values: Exact, rounded: Callable[[Any], int], scale: int = DENOMINATOR) -> np.ndarray:
+    """Return values times ``scale``, rounded to one side; floats are enough for the coarse one."""
+    if scale == DENOMINATOR and values.dtype != object:
+        ends: Any = {math.ceil: np.ceil, math.floor: np.floor}
+        return ends[rounded](values * DENOMINATOR).astype(np.int64)
+    whole = [[rounded(Fraction(v) * scale) for v in row] for row in values.tolist()]
+    return np.array(whole, np.int64 if scale == DENOMINATOR else object)
 
 
 def _fill(
@@ -185,7 +197,9 @@ def _close(
     anchors: Sequence[ExactChannel],
 ) -> tuple[ExactChannel, Evaluation] | None:
     """Move the mass of some outputs to the others."""
-    upper = np.ones((program.n, program.m)) if program.upper is None else program.upper.copy()
+    upper: Exact = np.ones((program.n, program.m))
+    if program.upper is not None:
+        upper = program.upper.copy()
     upper[:, closed] = 0.0
     if program.lower is not None and (program.lower[:, closed] > 0).any():
         return None
@@ -294,14 +308,14 @@ def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]
         columns: list[list[tuple[int, Fraction]]] = [[] for _ in range(m)]
         for masses, layer in layers:
             for s, y in zip(*np.nonzero(layer), strict=True):
-                value = masses[s] * Fraction(float(layer[s, y]))
+                value = masses[s] * Fraction(layer[s, y])
                 columns[y].append((int(s) * m + int(y), value))
         if row.per_output:
             bounds = row.bound if isinstance(row.bound, tuple) else (row.bound,) * m
             found += [(c, b * total) for c, b in zip(columns, bounds, strict=True)]
         else:
             assert isinstance(row.bound, Fraction)
-            constant = Fraction(row.term.constant)
+            constant = exact.rational(row.term.constant)
             whole = [pair for column in columns for pair in column]
             found.append((whole, (row.bound - constant) * total))
     rows = [([(s * m + y, Fraction(1)) for y in range(m)], Fraction(1)) for s in range(n)]
@@ -371,11 +385,10 @@ def _basic_solution(
     start: ExactChannel,
 ) -> ExactChannel | None:
     flat = start.matrix.ravel()
-    room = flat if program.lower is None else flat - program.lower.ravel()
-    if program.upper is not None:
-        room = np.minimum(
-            room, np.where(program.upper.ravel() < 1, program.upper.ravel() - flat, 1)
-        )
+    room = flat if program.floor is None else flat - program.floor.ravel()
+    if program.ceiling is not None:
+        high = program.ceiling.ravel()
+        room = np.minimum(room, np.where(high < 1, high - flat, 1))
     weighted = matrix * np.clip(room, 0.0, None)
     _, r, order = qr(weighted, mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(r))
@@ -403,9 +416,11 @@ def _basic_solution(
         fixed[j] = Fraction(int(moved[i, 0].p), int(moved[i, 0].q))
     if any(sum((v * fixed[j] for j, v in c), Fraction(0)) != b for c, b in system):
         return None
-    low = [0.0] * len(fixed) if program.lower is None else program.lower.ravel().tolist()
-    high = [1.0] * len(fixed) if program.upper is None else program.upper.ravel().tolist()
-    if any(not Fraction(a) <= x <= Fraction(b) for x, a, b in zip(fixed, low, high, strict=True)):
+    shape = (program.n, program.m)
+    least = np.zeros(shape) if program.lower is None else program.lower
+    most = np.ones(shape) if program.upper is None else program.upper
+    boxes = zip(fixed, least.ravel().tolist(), most.ravel().tolist(), strict=True)
+    if any(not Fraction(a) <= x <= Fraction(b) for x, a, b in boxes):
         return None
     common = math.lcm(*(x.denominator for x in fixed))
     numerators = np.array([int(x * common) for x in fixed], dtype=object)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.balls import decode
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.repair import DENOMINATOR, ExactChannel
-from cvxprivacy.certificates.verify import decode
 from cvxprivacy.programs import ChannelProgram, CovarianceDual, Dual, ErrorCovariance
 
 __all__ = ["channel", "multipliers", "restored"]

@@ -20,7 +20,7 @@ from functools import cache
 import numpy as np
 from flint import arb, ctx, fmpq
 
-from cvxprivacy.programs.channel import FloatArray
+from cvxprivacy.exact import FloatArray
 
 __all__ = ["PRECISION", "ball", "exact_sum", "rounded_down", "sum_of_v_log_v"]
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy import exact
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.criteria import Criterion, criteria_listed, named
 from cvxprivacy.decoder import Decoder
@@ -25,6 +26,7 @@ from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations import side
 from cvxprivacy.formulations.conflict import explained
 from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.frozen import frozen
 from cvxprivacy.information import nat
 from cvxprivacy.programs import (
     Auxiliary,
@@ -92,8 +94,8 @@ class ChannelProblem(Problem):
         self.alive, self.x_of, self.z_of = atoms.alive, atoms.x_of, atoms.z_of
         self.observers = side.observers(source, atoms, side_information)
         self.strategies: np.ndarray | None = None
-        self.strategies = self._strategies()
-        self.parts = self._named_parts()
+        self.strategies = frozen(self._strategies())
+        self.parts = frozen(self._named_parts())
 
     def _strategies(self) -> np.ndarray | None:
         """Return what an output means for each z, shape (m, |Z|): none if it is a letter x̂."""
@@ -124,7 +126,7 @@ class ChannelProblem(Problem):
         """Return the constraints besides the criteria, by name."""
         return {}
 
-    def typed(self) -> Mapping[str, str]:
+    def priced(self) -> Mapping[str, str]:
         """Return numbers typed into the objective: name → term that is d value / d number."""
         return {}
 
@@ -391,10 +393,11 @@ class ChannelProblem(Problem):
         for (atom, s), mass in np.ndenumerate(program.law):
             total += Fraction(float(mass))
             for y in np.flatnonzero(channel[s]):
-                price = Fraction(float(layers[atom, s, y])) * Fraction(float(channel[s, y]))
+                price = Fraction(layers[atom, s, y]) * Fraction(float(channel[s, y]))
                 value += Fraction(float(mass)) * price
-        exact = value / total + Fraction(term.constant)
-        return float(exact) if Fraction(float(exact)) >= exact else math.nextafter(exact, math.inf)
+        least = value / total + exact.rational(term.constant)
+        near = float(least)
+        return near if near >= least else math.nextafter(near, math.inf)
 
     @cached_property
     def greatest_distortion(self) -> float:
@@ -408,15 +411,14 @@ class ChannelProblem(Problem):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
-        return solve(self.program, model=lambda: self.model, **options)
+    def _outcome(self, options: Mapping[str, Any], model: ConicModel | None = None) -> Outcome:
+        return solve(self.program, model=None if model is None else lambda: model, **options)
 
     def _explained(self, certificate: Certificate) -> InfeasibleError:
         return explained(self, certificate)
 
     def _solution(self, outcome: Outcome) -> Solution:
-        certificate = outcome.certificate
-        certificate.table = record(self.source, self.seen)
+        certificate = outcome.certificate.recorded(record(self.source, self.seen))
         duals, posteriors = self._duals(certificate)
         return Solution(
             certificate,
@@ -495,7 +497,7 @@ class ChannelProblem(Problem):
                 rows = [part for part in parts.values() if isinstance(part, Row)]
                 up = any(row.slope > 0 or row.bound_slope < 0 for row in rows)
                 prices[name] = math.inf if up else -math.inf
-        for name, term in self.typed().items():
+        for name, term in self.priced().items():
             prices[name] = sum(certificate.terms[term]) / 2
         return prices
 

@@ -20,22 +20,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from fractions import Fraction
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy import exact
 from cvxprivacy.certificates import Certificate
-from cvxprivacy.checks import number, whole
+from cvxprivacy.checks import typed, whole
 from cvxprivacy.criteria import Criterion, LocalPrivacy, MaximalLeakage, entropy_of
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations import side, strategies
 from cvxprivacy.formulations.base import ChannelProblem
+from cvxprivacy.frozen import frozen
 from cvxprivacy.programs import Minimize, Row, Term, View
 from cvxprivacy.solvers import Outcome
 from cvxprivacy.sources import DiscreteSource
+
+if TYPE_CHECKING:
+    from cvxprivacy.solvers.conic import ConicModel
 
 __all__ = ["RateDistortionEquivocation"]
 
@@ -141,9 +147,9 @@ class RateDistortionEquivocation(ChannelProblem):
         for key, bound in _bounds(self.max_leakage, "max_leakage").items():
             rows[_indexed("max_leakage", key)] = self.leakage_of(key) <= bound  # I(W; X̂, Z) ≤ L
         if self.max_rate is not None:
-            rows["max_rate"] = self.rate <= number(self.max_rate, "max_rate")  # I(S; X̂ | Z) ≤ R
+            rows["max_rate"] = self.rate <= typed(self.max_rate, "max_rate")  # I(S; X̂ | Z) ≤ R
         if self.min_equivocation is not None:  # −H(W | X̂, Z) ≤ −E
-            bound = -number(self.min_equivocation, "min_equivocation")
+            bound = -typed(self.min_equivocation, "min_equivocation")
             negative = replace(-self.equivocation, latex=self.equivocation.latex)
             rows["min_equivocation"] = replace(negative <= bound, bound_slope=-1.0)
         return rows
@@ -158,20 +164,23 @@ class RateDistortionEquivocation(ChannelProblem):
     # ---- strategies ----------------------------------------------------------------------
 
     def _strategies(self) -> np.ndarray | None:
-        self.cut = False
         if self.side_information != "decoder":
             return None
         letters, size = len(self.measure.outputs), len(self.source.z or ())
         found = side.all_strategies(letters, self.observers, size, self.most)
-        self.cut = found is None
         return strategies.first(self) if found is None else found
 
-    def listed(self, rules: np.ndarray) -> None:
-        """Take other strategies, shape (m, |Z|), in place of those listed."""
-        for cached in ("program", "model", "distortion"):
-            self.__dict__.pop(cached, None)
-        self.strategies = rules
-        self.parts = self._named_parts()
+    @property
+    def cut(self) -> bool:
+        """Whether there are too many strategies for all of them to be listed."""
+        letters = len(self.measure.outputs)
+        decoded = self.side_information == "decoder"
+        return decoded and not side.few(letters, self.observers, self.most)
+
+    def listed(self, rules: np.ndarray) -> Self:
+        """Return the problem with other strategies, shape (m, |Z|), in place of those listed."""
+        found = self._with(strategies=frozen(rules))
+        return found._with(parts=frozen(found._named_parts()))
 
     @property
     def informed(self) -> RateDistortionEquivocation:
@@ -182,12 +191,8 @@ class RateDistortionEquivocation(ChannelProblem):
         kept = [c for c in self.criteria if not isinstance(c, LocalPrivacy | MaximalLeakage)]
         return self._remade({**self._typed(), "side_information": "both", "criteria": kept})
 
-    def solve_listed(self, options: Mapping[str, Any]) -> Outcome:
-        """Solve the program of the strategies that are listed."""
-        return super()._outcome(options)
-
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
-        return strategies.generated(self, options) if self.cut else self.solve_listed(options)
+    def _outcome(self, options: Mapping[str, Any], model: ConicModel | None = None) -> Outcome:
+        return strategies.generated(self, options) if self.cut else super()._outcome(options, model)
 
     def _explained(self, certificate: Certificate) -> InfeasibleError:
         if isinstance(certificate, strategies.Relaxed):
@@ -224,7 +229,7 @@ class RateDistortionEquivocation(ChannelProblem):
                 problem = f"the distortion has no part {name!r}"
                 raise InputError("budget", problem, remedy, value=name)
         said = ", ".join(revealed)
-        cost = self.per_letter(np.sum([known[name] for name in revealed], axis=0))
+        cost = self.per_letter(reduce(exact.plus, [known[name] for name in revealed]))
         return Term(
             f"distortion of {said}", cost=cost, latex=rf"\mathrm{{E}}\, d_{{\text{{{said}}}}}"
         )
@@ -258,12 +263,12 @@ class RateDistortionEquivocation(ChannelProblem):
         numbers = {letter: i for i, letter in enumerate(dict.fromkeys(letters))}
         return np.array([numbers[letter] for letter in letters])
 
-    def typed(self) -> Mapping[str, str]:
-        typed = self._weights if isinstance(self.minimize, Mapping) else ()
-        return {f"minimize[{name}]": name for name in typed}
+    def priced(self) -> Mapping[str, str]:
+        names = self._weights if isinstance(self.minimize, Mapping) else ()
+        return {f"minimize[{name}]": name for name in names}
 
 
-def _weights(minimize: str | Mapping[str, float]) -> dict[str, float]:
+def _weights(minimize: str | Mapping[str, float]) -> dict[str, float | Fraction]:
     remedy = f"use {', '.join(_QUANTITIES)}, or a mapping of them to weights"
     if not isinstance(minimize, str | Mapping):
         raise InputError("minimize", f"{minimize!r}", remedy)
@@ -271,28 +276,28 @@ def _weights(minimize: str | Mapping[str, float]) -> dict[str, float]:
     for name in given:
         if name not in _QUANTITIES:
             raise InputError("minimize", f"{name!r}", remedy, value=name)
-    weights = {name: number(w, "minimize", where=name) for name, w in given.items()}
+    weights = {name: typed(w, "minimize", where=name) for name, w in given.items()}
     if not any(weights.values()):
         raise InputError("minimize", f"{minimize!r}", "pass at least one weight > 0")
     return weights
 
 
-def _bounds(given: Any, argument: str) -> dict[tuple[str, ...], float]:
+def _bounds(given: Any, argument: str) -> dict[tuple[str, ...], float | Fraction]:
     """Return bounds by the attributes that they are on, by () if on all."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        return {(): number(given, argument)}
+        return {(): typed(given, argument)}
     if not given:
         raise InputError(argument, "no bound", "pass a number, or one per attribute")
-    found: dict[tuple[str, ...], float] = {}
+    found: dict[tuple[str, ...], float | Fraction] = {}
     for key, value in given.items():
         said = map(str, key) if isinstance(key, tuple) else str(key).split(", ")
         names = tuple(dict.fromkeys(said))
         if any(set(names) == set(other) for other in found):
             remedy = "bound each set of attributes once"
             raise InputError(argument, f"{', '.join(names)} twice", remedy, where=", ".join(names))
-        found[names] = number(value, argument, where=", ".join(names))
+        found[names] = typed(value, argument, where=", ".join(names))
     return found
 
 

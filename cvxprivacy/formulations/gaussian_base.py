@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.certificates import Certificate
-from cvxprivacy.certificates.verify import UnprovableError
+from cvxprivacy.certificates.balls import UnprovableError
 from cvxprivacy.checks import array
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.problem import Problem
@@ -224,7 +224,7 @@ class CovarianceProblem(Problem):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
+    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
         source = self.source
         if self.given:
             free, _ = independent([[source.exact[i][j] for j in source.z] for i in source.z])

@@ -245,7 +245,7 @@ class HammingWaterFilling(Problem):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
+    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
         given = (options["method"], options["solver"], options["solver_options"] or None)
         if given != ("auto", "CLARABEL", None):
             problem, remedy = "a closed form needs no solver", "solve channel_problem() instead"

@@ -15,10 +15,11 @@ of the budget, the Lagrangian form C = D + λR of §6.1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy.typing as npt
 
-from cvxprivacy.checks import number
+from cvxprivacy.checks import typed
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
@@ -78,17 +79,17 @@ class PrivacyDistortion(ChannelProblem):
         if budget is None and price is None and not criteria:
             remedy = "pass exactly one of budget= and price=, or criteria= that bound the release"
             raise InputError("budget", "neither budget nor price", remedy)
-        self._budget = None if budget is None else number(budget, "budget")
-        self._price = None if price is None else number(price, "price", zero=False)
+        self._budget = None if budget is None else typed(budget, "budget")
+        self._price = None if price is None else typed(price, "price", zero=False)
         super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)
 
     @property
-    def budget(self) -> float | None:
+    def budget(self) -> float | Fraction | None:
         """D, fixed: another budget is another problem."""
         return self._budget
 
     @property
-    def price(self) -> float | None:
+    def price(self) -> float | Fraction | None:
         """λ, fixed: another price is another problem."""
         return self._price
 
@@ -102,5 +103,5 @@ class PrivacyDistortion(ChannelProblem):
             return {}
         return {"budget": self.distortion <= self.budget}  # E d(X, X̂) ≤ D
 
-    def typed(self) -> Mapping[str, str]:
+    def priced(self) -> Mapping[str, str]:
         return {} if self.price is None else {"price": "risk"}  # dC/dλ = R

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
+from cvxprivacy.frozen import Frozen, FrozenDict, frozen
 from cvxprivacy.solution import Solution
 from cvxprivacy.solvers import Outcome, checked
 
@@ -19,17 +20,24 @@ if TYPE_CHECKING:
 __all__ = ["Problem"]
 
 
-class Problem:
+class Problem(Frozen):
     """A formulation; subclasses say which program it is, and what a proof of it means."""
 
     units: str
-    model: Any  # of the solver, kept once it is built
+    model: Any  # what ``problem`` shows; solving makes its own
     _given: tuple[tuple[Any, ...], dict[str, Any]]  # a problem is what it was made of
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         self = super().__new__(cls)
-        self._given = given, named
+        self._given = tuple(map(frozen, given)), frozen(named)
         return self
+
+    def __reduce__(self) -> Any:  # a problem is what it was made of
+        given, named = self._given
+        return _made, (type(self), given, dict(named))
+
+    def _remedy(self, name: str) -> str:
+        return f"a problem is a value; problem.at({name}=…) returns another one"
 
     def at(self, **numbers: float) -> Self:
         """Return the same problem with other numbers typed.
@@ -73,12 +81,13 @@ class Problem:
         return self.model.problem
 
     @property
-    def constraints(self) -> dict[str, cp.Constraint]:
-        return self.model.constraints
+    def constraints(self) -> Mapping[str, cp.Constraint]:
+        remedy = "state a rule with criteria=Linear.from_cvxpy(constraint, problem)"
+        return FrozenDict(self.model.constraints, remedy)
 
     @property
-    def variables(self) -> dict[str, cp.Variable]:
-        return self.model.variables
+    def variables(self) -> Mapping[str, cp.Variable]:
+        return FrozenDict(self.model.variables)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._statement()}; {self._sizes()})"
@@ -151,10 +160,10 @@ class Problem:
                 raise CertificationError(message, certificate)
         if message and certify == "warn":
             warnings.warn(message, stacklevel=2)
-        return self._solution(outcome)
+        return (outcome.stated or self)._solution(outcome)
 
-    def _outcome(self, options: Mapping[str, Any]) -> Outcome:
-        """Run the solvers and the prover."""
+    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
+        """Run the solvers and the prover, with the solver's own model if one is at hand."""
         raise NotImplementedError
 
     def _explained(self, certificate: Certificate) -> InfeasibleError:
@@ -163,3 +172,7 @@ class Problem:
 
     def _solution(self, outcome: Outcome) -> Solution:
         raise NotImplementedError
+
+
+def _made(kind: type[Problem], given: tuple[Any, ...], named: dict[str, Any]) -> Problem:
+    return kind(*given, **named)

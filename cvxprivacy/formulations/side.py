@@ -14,7 +14,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.sources import Atoms, DiscreteSource
 
-__all__ = ["Observer", "all_strategies", "checked", "observers", "who"]
+__all__ = ["Observer", "all_strategies", "checked", "few", "observers", "who"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +70,11 @@ def observers(source: DiscreteSource, atoms: Atoms, side_information: str | None
     ]
 
 
+def few(letters: int, who: Sequence[Observer], most: int) -> bool:
+    """Tell whether there are at most ``most`` rules Z → X̂."""
+    return len(who) * math.log(max(letters, 1)) <= math.log(most) + 1e-9
+
+
 def all_strategies(
     letters: int, who: Sequence[Observer], size: int, most: int
 ) -> np.ndarray | None:
@@ -78,7 +83,7 @@ def all_strategies(
     They suffice: T = f(U, ·) is a function of U, so that rate, leakage, distortion and the
     criteria per letter are no worse than with U (Shannon's strategies).
     """
-    if len(who) * math.log(max(letters, 1)) > math.log(most) + 1e-9:
+    if not few(letters, who, most):
         return None
     found = np.zeros((letters ** len(who), size), dtype=np.int64)
     rules: Any = list(itertools.product(range(letters), repeat=len(who)))

@@ -17,9 +17,9 @@ import numpy as np
 
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.certificates.differences import differences
-from cvxprivacy.certificates.verify import TOLERANCE, status
+from cvxprivacy.certificates.verify import TOLERANCE, proof_of, status
 from cvxprivacy.information import nat
-from cvxprivacy.solvers import Outcome
+from cvxprivacy.solvers import Outcome, solve
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.equivocation import RateDistortionEquivocation
@@ -46,7 +46,9 @@ class Relaxed(Certificate):
 
     def __init__(self, listed: Certificate, relaxation: Certificate) -> None:
         ends = relaxation.lower, listed.upper
-        found = status(*ends, TOLERANCE[listed.accuracy] * listed.program.scale)
+        found = status(
+            *ends, TOLERANCE[listed.accuracy] * proof_of(listed.program.to_dict()).unit(ends[1])
+        )
         if relaxation.status == "infeasible":
             found = "infeasible"
         super().__init__(
@@ -75,9 +77,7 @@ class Relaxed(Certificate):
         )
 
     def document(self) -> dict[str, Any]:
-        claims = self._claims()
-        claims.table = self.table
-        return claims.document()
+        return self._claims().recorded(self.table).document()
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write two proofs: of the upper end, and beside it, as ``….lower.json``, of the lower."""
@@ -123,30 +123,28 @@ def generated(problem: RateDistortionEquivocation, options: Mapping[str, Any]) -
     """Solve with Z at the encoder too, then add strategies while they lower the optimum."""
     informed = problem.informed
     relaxation = informed.solve(**{**options, "certify": False}).certificate
-    _extend(problem, _coupled(problem, informed, relaxation))
+    problem = _extended(problem, _coupled(problem, informed, relaxation))
     log = [f"with Z at the encoder too: {relaxation!r}"]
-    best: tuple[float, np.ndarray | None, Outcome | None] = math.inf, problem.strategies, None
+    best: tuple[float, RateDistortionEquivocation, Outcome | None] = math.inf, problem, None
     for _ in range(_ROUNDS):
-        outcome = problem.solve_listed(options)
+        outcome = solve(problem.program, **options)
         log += [f"{problem.m} strategies: {outcome.certificate!r}", *outcome.log]
         upper = outcome.certificate.upper
         gained = best[0] - upper
         if best[2] is None or gained > 0:
-            best = upper, problem.strategies, outcome
+            best = upper, problem, outcome
         new = _better(problem, informed, outcome.certificate)
         if not len(new) or not gained > 1e-7 * problem.program.scale:
             break
-        _extend(problem, new)
-    _, strategies, last = best
-    assert strategies is not None
+        problem = _extended(problem, new)
+    _, stated, last = best
     assert last is not None
-    problem.listed(strategies)
-    return Outcome(Relaxed(last.certificate, relaxation), log, last.edges)
+    return Outcome(Relaxed(last.certificate, relaxation), log, last.edges, stated=stated)
 
 
-def _extend(problem: RateDistortionEquivocation, rules: np.ndarray) -> None:
+def _extended(problem: RateDistortionEquivocation, rules: np.ndarray) -> RateDistortionEquivocation:
     assert problem.strategies is not None
-    problem.listed(np.unique(np.vstack([problem.strategies, rules]), axis=0))
+    return problem.listed(np.unique(np.vstack([problem.strategies, rules]), axis=0))
 
 
 def _places(

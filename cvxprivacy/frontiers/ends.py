@@ -62,7 +62,7 @@ def loose(family: Family) -> dict[str, Any]:
     row, others = _split(program, family.parameter)
     idle = dict(others)
     if isinstance(program, ChannelProgram) and row.linear:  # then the cheapest constant is found
-        top = float(program.cost(row.term).max()) + row.term.constant
+        top = float(program.cost(row.term).max()) + float(row.term.constant)
         idle[family.parameter] = replace(row, bound=Fraction(top) + 1)
     free, solves = _settled(family, replace(program, rows=idle)), 1
     best = free.primal

@@ -223,7 +223,7 @@ def _begun(
     if tol is not None:
         tol = number(tol, "tol", zero=False)
     elif points is None:
-        tol = 1e-3 * Ends(family.problem.program).proof.scale()
+        tol = 1e-3 * Ends(family.problem.program).proof.unit(math.inf)
     return Refinement(
         family,
         between=(low, high),

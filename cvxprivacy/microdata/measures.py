@@ -172,13 +172,13 @@ def standing(
     """
     least: float | None = None
     if isinstance(criterion, TCloseness):
-        values, most = i1(counts, reference=reference, units=units), criterion.t
+        values, most = i1(counts, reference=reference, units=units), float(criterion.t)
     elif isinstance(criterion, DeltaDisclosure):
-        values, most = disclosure(counts, reference=reference), criterion.delta
+        values, most = disclosure(counts, reference=reference), float(criterion.delta)
     elif isinstance(criterion, LDiversity):
-        values, least = entropy_diversity(counts), criterion.l
+        values, least = entropy_diversity(counts), float(criterion.l)
     elif isinstance(criterion, KAnonymity):
-        values, least = size(counts), criterion.k
+        values, least = size(counts), float(criterion.k)
     else:
         known = "TCloseness, LDiversity, KAnonymity and DeltaDisclosure"
         raise InputError("criteria", f"{criterion!r} is not one per letter", f"use {known}")

@@ -40,7 +40,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from cvxprivacy import exact
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Exact, FloatArray, Number
+from cvxprivacy.frozen import FrozenDict, frozen
 from cvxprivacy.information import nat
 
 __all__ = [
@@ -55,18 +58,32 @@ __all__ = [
     "View",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Number = int | float | Fraction | np.floating | np.integer
 
 
-def _exact(value: Number, argument: str = "bound") -> Fraction:
-    """Return the very number given: a float is a dyadic rational, a Fraction itself."""
-    if isinstance(value, Fraction | int):
-        return Fraction(value)
-    if not math.isfinite(value):
-        raise InputError(argument, f"{value!r} is not finite", "pass a finite number", value=value)
-    return Fraction(float(value))
+def _exactly(value: Any, argument: str) -> Fraction:
+    """Return a number of a program as the rational that it is."""
+    try:
+        return exact.rational(value)
+    except (TypeError, ValueError, OverflowError):
+        problem = f"{value!r} is no finite number"
+        raise InputError(argument, problem, "pass a finite number", value=value) from None
+
+
+def _plainly(value: Any, argument: str) -> float | Fraction:
+    """Return a number of a program: as a float if it is one, else as the rational that it is."""
+    return exact.plain(_exactly(value, argument))
+
+
+def _exact_array(values: Any, argument: str, remedy: str = "pass finite numbers") -> Exact:
+    """Return numbers of a program exactly, in an array that cannot be written to."""
+    try:
+        found = exact.array(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(argument, f"not finite numbers ({error})", remedy) from None
+    if found.dtype != object and not np.isfinite(found).all():
+        raise InputError(argument, f"an infinite {argument}", remedy)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +95,10 @@ class View:
 
     labels: IntArray
     reference: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("labels", "reference"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def size(self) -> int:
@@ -100,62 +121,83 @@ class Term:
     ----------
     name : str
         The quantity's name, as in "the least *distortion*".
-    weights : mapping of str to float or (m,) array
+    weights : mapping of str to number or (m,) array
         α_k, by view.
     cost : (n, m) or (L, n, m) array, optional
         C, per unit of letter mass, or per unit of atom mass; ``cost_radius`` bounds the
-        distance to the number meant where it is no float.
-    constant, constant_radius : float
+        distance to the number meant where it is irrational.
+    constant, constant_radius : number
         c, likewise.
     latex : str
         How the quantity is written.
+
+    Every number is exact: a float as the dyadic rational that it is, else a ``Fraction``; sums
+    and products are exact too.
     """
 
     name: str = ""
-    weights: Mapping[str, float | FloatArray] = field(default_factory=dict)
-    cost: FloatArray | None = None
-    cost_radius: float = 0.0
-    constant: float = 0.0
-    constant_radius: float = 0.0
+    weights: Mapping[str, Any] = field(default_factory=dict)
+    cost: Exact | None = None
+    cost_radius: Any = 0
+    constant: Any = 0
+    constant_radius: Any = 0
     latex: str = ""
+
+    def __post_init__(self) -> None:
+        def kept(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        weights: dict[str, Any] = {}
+        for view, weight in self.weights.items():
+            many = np.ndim(weight) > 0
+            weights[view] = _exact_array(weight, view) if many else _plainly(weight, view)
+        kept("weights", FrozenDict(weights))
+        if self.cost is not None:
+            kept("cost", _exact_array(self.cost, "cost", "forbid the move with upper = 0"))
+        for name in ("cost_radius", "constant", "constant_radius"):
+            kept(name, _plainly(getattr(self, name), name))
 
     def __add__(self, other: Term) -> Term:
         if not isinstance(other, Term):
             return NotImplemented
-        weights = dict(self.weights)
+        weights: dict[str, Any] = dict(self.weights)
         for view, weight in other.weights.items():
-            weights[view] = weights.get(view, 0.0) + weight
-        costs = [_atomic(t.cost) for t in (self, other) if t.cost is not None]
-        cost = None if not costs else np.asarray(sum(costs))
-        if cost is not None and cost.shape[0] == 1:
-            cost = cost[0]
+            weights[view] = _sum(weights[view], weight) if view in weights else weight
+        cost = self.cost if other.cost is None else other.cost
+        if self.cost is not None and other.cost is not None:
+            cost = exact.plus(_atomic(self.cost), _atomic(other.cost))
+            cost = cost[0] if cost.shape[0] == 1 else cost
         return Term(
             name=" + ".join(filter(None, (self.name, other.name))),
             weights=weights,
             cost=cost,
-            cost_radius=self.cost_radius + other.cost_radius,
-            constant=self.constant + other.constant,
-            constant_radius=self.constant_radius + other.constant_radius,
+            cost_radius=_sum(self.cost_radius, other.cost_radius),
+            constant=_sum(self.constant, other.constant),
+            constant_radius=_sum(self.constant_radius, other.constant_radius),
             latex=" + ".join(filter(None, (self.latex, other.latex))),
         )
 
-    def __mul__(self, factor: float) -> Term:
-        factor = float(factor)
+    def __mul__(self, factor: Number) -> Term:
+        by = _exactly(factor, "factor")
+
+        def times(value: Any, by: Fraction) -> Any:
+            return exact.times(value, by) if np.ndim(value) else exact.rational(value) * by
+
         return replace(
             self,
-            name=f"{factor:g} {self.name}",
-            weights={view: weight * factor for view, weight in self.weights.items()},
-            cost=None if self.cost is None else self.cost * factor,
-            cost_radius=self.cost_radius * abs(factor),
-            constant=self.constant * factor,
-            constant_radius=self.constant_radius * abs(factor),
-            latex=f"{tex(factor)}\\, {self.latex}",
+            name=f"{float(by):g} {self.name}",
+            weights={view: times(weight, by) for view, weight in self.weights.items()},
+            cost=None if self.cost is None else exact.times(self.cost, by),
+            cost_radius=times(self.cost_radius, abs(by)),
+            constant=times(self.constant, by),
+            constant_radius=times(self.constant_radius, abs(by)),
+            latex=f"{tex(float(by))}\\, {self.latex}",
         )
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Term:
-        return self * -1.0
+        return self * -1
 
     def __le__(self, bound: Number | Sequence[Number]) -> Row:
         return Row(self, "<=", bound)  # type: ignore[arg-type]
@@ -165,8 +207,13 @@ class Term:
 
     __hash__ = None  # type: ignore[assignment]
 
+    @cached_property
+    def costs(self) -> FloatArray | None:
+        """The nearest floats to the cost."""
+        return None if self.cost is None else exact.floats(self.cost)
+
     def columns(self, m: int) -> dict[str, FloatArray]:
-        """Return the weights as arrays of shape (m,)."""
+        """Return the weights in floats, as arrays of shape (m,)."""
         return {v: np.broadcast_to(np.asarray(w, float), (m,)) for v, w in self.weights.items()}
 
     def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
@@ -175,11 +222,27 @@ class Term:
         cost = self.cost
         return {
             "name": self.name,
-            "weights": {view: np.asarray(w).tolist() for view, w in self.weights.items()},
-            "cost": None if cost is None else lists.setdefault(id(cost), cost.tolist()),
-            "cost_radius": self.cost_radius,
-            "constant": [self.constant, self.constant_radius],
+            "weights": {view: _listed(w) for view, w in self.weights.items()},
+            "cost": None if cost is None else lists.setdefault(id(cost), _listed(cost)),
+            "cost_radius": exact.written(self.cost_radius),
+            "constant": [exact.written(self.constant), exact.written(self.constant_radius)],
         }
+
+
+def _sum(a: Any, b: Any) -> Any:
+    """Return the sum of two numbers, or of weights for each output."""
+    if not (np.ndim(a) or np.ndim(b)):
+        return exact.rational(a) + exact.rational(b)
+    return exact.plus(*(x if np.ndim(x) else exact.array([x]) for x in (a, b)))
+
+
+def _listed(values: Any) -> Any:
+    """Return numbers in lists, as JSON can hold them."""
+    if not np.ndim(values):
+        return exact.written(values)
+    if values.dtype != object:
+        return values.tolist()
+    return [_listed(entry) for entry in values]
 
 
 def tex(number: float) -> str:
@@ -202,7 +265,7 @@ def _as(values: Any, shape: tuple[int, ...]) -> FloatArray:
     return np.where(np.isfinite(array), array, 0.0)
 
 
-def _atomic(cost: FloatArray) -> FloatArray:
+def _atomic(cost: Exact) -> Exact:
     return cost if cost.ndim == 3 else cost[None]
 
 
@@ -222,7 +285,7 @@ class Row:
     sense : {"<=", "=="}
     bound : number, or sequence of m numbers with ``per_output``
         Kept exactly; a float is the rational that it is.
-    radius : float
+    radius : number
         Distance of ``bound`` from the number meant, where that is irrational.
     per_output : bool
         One row for each output y, of column y alone.
@@ -235,7 +298,7 @@ class Row:
     term: Term
     sense: Literal["<=", "=="]
     bound: Fraction | tuple[Fraction, ...]
-    radius: float = 0.0
+    radius: Any = 0
     per_output: bool = False
     slope: float = 0.0
     bound_slope: float = 1.0
@@ -244,8 +307,9 @@ class Row:
     def __post_init__(self) -> None:
         bound: Any = self.bound
         many = isinstance(bound, Iterable)
-        exact = tuple(_exact(b) for b in bound) if many else _exact(bound)
-        object.__setattr__(self, "bound", exact)
+        found = tuple(_exactly(b, "bound") for b in bound) if many else _exactly(bound, "bound")
+        object.__setattr__(self, "bound", found)
+        object.__setattr__(self, "radius", _plainly(self.radius, "radius"))
 
     def __bool__(self) -> bool:
         raise TypeError("a constraint has no truth value: name it in a dict of constraints")
@@ -272,7 +336,7 @@ class Row:
             "term": self.term.to_dict(lists),
             "sense": self.sense,
             "bound": [str(b) for b in bound] if isinstance(bound, tuple) else str(bound),
-            "radius": self.radius,
+            "radius": exact.written(self.radius),
             "per_output": self.per_output,
         }
 
@@ -281,8 +345,9 @@ def silent(row: Row) -> bool:
     """Tell whether an information row with bound 0 allows no information at all."""
     bounds = row.bound if isinstance(row.bound, tuple) else (row.bound,)
     free = row.term.cost is None or not row.term.cost.any()
-    exact = not (row.radius or row.term.cost_radius or row.term.constant)
-    return bool(row.term.weights) and free and exact and all(b == 0 for b in bounds)
+    sure = not (row.radius or row.term.cost_radius or row.term.constant)
+    sure = sure and not row.term.constant_radius
+    return bool(row.term.weights) and free and sure and all(b == 0 for b in bounds)
 
 
 @dataclass(frozen=True)
@@ -308,15 +373,15 @@ class Auxiliary:
         return -self.slope * float(last.sum(axis=0).max())
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "bound": [self.bound, self.radius]}
+        return {"kind": self.kind, "bound": [exact.written(self.bound), exact.written(self.radius)]}
 
 
 @dataclass(frozen=True, eq=False)
 class EntryBounds:
     """Bounds (n, m) on the channel's entries; ``lower_slope`` is d lower / d(number typed)."""
 
-    lower: FloatArray | None = None
-    upper: FloatArray | None = None
+    lower: Exact | None = None
+    upper: Exact | None = None
     lower_slope: FloatArray | None = None
 
 
@@ -343,6 +408,10 @@ class Dual:
     multipliers: Mapping[str, npt.ArrayLike]
     auxiliaries: Mapping[str, Sequence[FloatArray]] = field(default_factory=dict)
     objective: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("scores", "multipliers", "auxiliaries"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def cleaned(self, program: ChannelProgram) -> Dual:
         """Return multipliers a proof can use: finite, of the right shape and sign."""
@@ -409,13 +478,18 @@ class ChannelProgram:
     views: Mapping[str, View]
     objective: Term
     rows: Mapping[str, Row] = field(default_factory=dict)
-    lower: FloatArray | None = None
-    upper: FloatArray | None = None
+    lower: Exact | None = None
+    upper: Exact | None = None
     auxiliaries: Mapping[str, Auxiliary] = field(default_factory=dict)
     terms: Mapping[str, Term] = field(default_factory=dict)
     units: str = "bits"
 
     def __post_init__(self) -> None:
+        for name in ("law", "lower", "upper"):
+            if (table := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _exact_array(table, name))
+        for name in ("views", "rows", "auxiliaries", "terms"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
         _check(self)
 
     # ---- the data in floats, for solvers and pictures ------------------------------------
@@ -460,21 +534,32 @@ class ChannelProgram:
 
     def cost(self, term: Term) -> FloatArray:
         """Return C(s, y) per unit of Q, shape (n, m)."""
-        if term.cost is None:
+        costs = term.costs
+        if costs is None:
             return np.zeros((self.n, self.m))
-        if term.cost.ndim == 2:
-            return term.cost
+        if costs.ndim == 2:
+            return costs
         share = self.law / self.law.sum(axis=0)
-        return np.einsum("ls,lsy->sy", share, np.broadcast_to(term.cost, (*self.law.shape, self.m)))
+        return np.einsum("ls,lsy->sy", share, np.broadcast_to(costs, (*self.law.shape, self.m)))
+
+    @cached_property
+    def floor(self) -> FloatArray | None:
+        """Lower entry bounds in floats."""
+        return None if self.lower is None else exact.floats(self.lower)
+
+    @cached_property
+    def ceiling(self) -> FloatArray | None:
+        """Upper entry bounds in floats."""
+        return None if self.upper is None else exact.floats(self.upper)
 
     @cached_property
     def scale(self) -> float:
-        """One unit of the objective's scale: a nat of information, max C_0 − min C_0 of cost.
+        """What a solver should take for 1: a nat of information, max C_0 − min C_0 of cost.
 
-        Gaps are judged relative to it.  Views of one observer each count once, not one by one.
+        Views of one observer each count once, not one by one.
         """
         weights = [np.max(w, initial=0.0) for w in self.objective.columns(self.m).values()]
-        cost = self.objective.cost
+        cost = self.objective.costs
         span = 0.0 if cost is None else float(cost.max() - cost.min())
         return float(max(weights, default=0.0) * nat(self.units) + span) or 1.0
 
@@ -501,20 +586,20 @@ class ChannelProgram:
         return value
 
     def value(self, term: Term, channel: FloatArray) -> float:
-        return float(self.columns(term, channel).sum() + term.constant)
+        return float(self.columns(term, channel).sum()) + float(term.constant)
 
     def violation(self, channel: FloatArray) -> float:
         """Return the largest amount by which ``channel`` breaks a constraint, in floats."""
         if not np.isfinite(channel).all():
             return math.inf
-        low = 0.0 if self.lower is None else self.lower
-        high = 1.0 if self.upper is None else self.upper
+        low = 0.0 if self.floor is None else self.floor
+        high = 1.0 if self.ceiling is None else self.ceiling
         worst = [np.max(np.abs(channel.sum(axis=1) - 1.0))]
         worst += [np.max(low - channel), np.max(channel - high)]
         positive = np.clip(channel, 0.0, None)
         for row in self.rows.values():
             value = self.columns(row.term, positive)
-            value = value if row.per_output else value.sum() + row.term.constant
+            value = value if row.per_output else value.sum() + float(row.term.constant)
             off = value - row.bounds(self.m)
             worst.append(np.max(np.abs(off) if row.sense == "==" else off))
         for aux in self.auxiliaries.values():
@@ -551,7 +636,7 @@ class ChannelProgram:
         for any posteriors r and any λ ≥ 0 (either sign on equalities).
         """
         g = dual.objective * self.mass[:, None] * self.cost(self.objective)
-        c = dual.objective * self.objective.constant
+        c = dual.objective * float(self.objective.constant)
         for view, omega in self.weights(dual).items():
             if not omega.any():
                 continue
@@ -560,7 +645,7 @@ class ChannelProgram:
         for name, row in self.rows.items():
             lam = np.asarray(dual.multipliers[name], dtype=float)
             g = g + self.mass[:, None] * (lam * self.cost(row.term))
-            c = c + float((lam * (row.term.constant - row.bounds(self.m))).sum())
+            c = c + float((lam * (float(row.term.constant) - row.bounds(self.m))).sum())
         for name, aux in self.auxiliaries.items():
             duals = [self.mass[:, None] * np.asarray(a, float) for a in dual.auxiliaries[name]]
             if aux.kind == "ratio":
@@ -580,13 +665,13 @@ class ChannelProgram:
         their caps; ν(s) is the last g needed.
         """
         rows = np.arange(self.n)
-        if self.lower is None and self.upper is None:
+        if self.floor is None and self.ceiling is None:
             best = g.argmin(axis=1)
             channel = np.zeros_like(g)
             channel[rows, best] = 1.0
             return channel, g[rows, best]
-        low = np.zeros_like(g) if self.lower is None else self.lower
-        room = (np.ones_like(g) if self.upper is None else self.upper) - low
+        low = np.zeros_like(g) if self.floor is None else self.floor
+        room = (np.ones_like(g) if self.ceiling is None else self.ceiling) - low
         order = np.argsort(g, axis=1, kind="stable")
         left = 1.0 - low.sum(axis=1, keepdims=True)
         filled = np.cumsum(np.take_along_axis(room, order, axis=1), axis=1)
@@ -630,8 +715,8 @@ class ChannelProgram:
             "views": {name: view.to_dict() for name, view in self.views.items()},
             "objective": self.objective.to_dict(lists),
             "rows": {name: row.to_dict(lists) for name, row in self.rows.items()},
-            "lower": None if self.lower is None else self.lower.tolist(),
-            "upper": None if self.upper is None else self.upper.tolist(),
+            "lower": None if self.lower is None else _listed(self.lower),
+            "upper": None if self.upper is None else _listed(self.upper),
             "auxiliaries": {name: aux.to_dict() for name, aux in self.auxiliaries.items()},
             "terms": {name: term.to_dict(lists) for name, term in self.terms.items()},
         }
@@ -641,7 +726,7 @@ def _check(program: ChannelProgram) -> None:
     """Refuse data that is no channel program; formulations never get here with such."""
     law, m, n = program.law, program.outputs, program.law.shape[1]
     nat(program.units)
-    if law.ndim != 2 or not np.isfinite(law).all() or (law < 0).any():
+    if law.ndim != 2 or law.dtype == object or (law < 0).any():
         raise InputError("law", f"shape {law.shape}", "pass finite nonnegative atoms (L, n)")
     if (law.sum(axis=0) == 0).any():
         raise InputError("law", "a letter without mass", "drop it and restore it afterwards")
@@ -657,6 +742,8 @@ def _check(program: ChannelProgram) -> None:
         weights = row.term.columns(m).values()
         if any((w < 0).any() for w in weights) or (row.sense == "==" and row.term.weights):
             raise InputError(name, "not convex", "weigh information by α ≥ 0 and only in <=")
+        if row.radius < 0 or row.term.cost_radius < 0 or row.term.constant_radius < 0:
+            raise InputError(name, "a negative radius", "pass a distance")
         if isinstance(row.bound, tuple) and (not row.per_output or len(row.bound) != m):
             raise InputError(name, f"{len(row.bound)} bounds", f"pass one, or {m} per output")
         if row.per_output and row.term.constant:
@@ -681,5 +768,3 @@ def _check_term(program: ChannelProgram, name: str, term: Term) -> None:
     shapes = ((n, m), (*program.law.shape, m), (1, n, m))
     if term.cost is not None and term.cost.shape not in shapes:
         raise InputError(name, f"cost of shape {term.cost.shape}", f"use one of {shapes}")
-    if term.cost is not None and not np.isfinite(term.cost).all():
-        raise InputError(name, "an infinite cost", "forbid the move with upper = 0")

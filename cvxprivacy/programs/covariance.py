@@ -25,8 +25,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.information import nat
-from cvxprivacy.programs.channel import FloatArray, Row, Term
+from cvxprivacy.programs.channel import Row, Term
 
 __all__ = ["CovarianceDual", "CovarianceProgram", "ErrorCovariance", "GaussianView"]
 
@@ -84,8 +85,8 @@ class CovarianceProgram:
         """Return G = C_0 + Σ_j λ_j C_j − ½ Σ_k ω_k BᵀYB, of the program in nats, in floats."""
         found: FloatArray = np.zeros((self.n, self.n))
         for term, weight in self._weighted(dual):
-            if term.cost is not None:
-                found = found + weight * self._nats(term) * np.asarray(term.cost)
+            if term.costs is not None:
+                found = found + weight * self._nats(term) * term.costs
         for view, (omega, y) in self._posteriors(dual).items():
             b = self._spread(view, found)[1]
             found = found - omega / 2 * b.T @ y @ b
@@ -107,9 +108,9 @@ class CovarianceProgram:
             above = self._conditional(self.encoded, self.encoded) if not name else self.caps[name]
             complementarity += float((p * above).sum())
         for name, row in self.rows.items():
-            value = row.term.constant
-            if row.term.cost is not None:
-                value += float((row.term.cost * sigma).sum())
+            value = float(row.term.constant)
+            if row.term.costs is not None:
+                value += float((row.term.costs * sigma).sum())
             for view, beta in row.term.weights.items():
                 value += float(beta) * self._information(view, sigma) * nat(self.units)
             slack = (float(row.bounds(1)) - value) * self._nats(row.term)

@@ -15,8 +15,8 @@ import numpy as np
 from cvxprivacy.certificates import Certificate, Prover
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import ChannelProgram, CovarianceProgram, Term
-from cvxprivacy.programs.channel import FloatArray
 from cvxprivacy.solvers import closed, interior
 
 if TYPE_CHECKING:
@@ -53,13 +53,15 @@ class Outcome:
     """A certificate and what each attempt reported; the reports decide nothing.
 
     ``edges`` names the rows whose bounds are the least that is feasible; ``channels`` are the
-    solver's own, before any repair.
+    solver's own, before any repair; ``stated`` is the problem whose release it is, where letters
+    were generated while it was solved.
     """
 
     certificate: Certificate
     log: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
     channels: list[FloatArray] = field(default_factory=list)
+    stated: Any = None
 
 
 def attempts(solver: str, accuracy: str) -> Iterator[dict[str, Any]]:

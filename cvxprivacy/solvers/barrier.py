@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import Term
-from cvxprivacy.programs.channel import FloatArray
 
 if TYPE_CHECKING:
     from cvxprivacy.solvers.whitened import Whitened

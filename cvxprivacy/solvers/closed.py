@@ -15,9 +15,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.information import nat
 from cvxprivacy.programs import ChannelProgram, Dual, Row, Term
-from cvxprivacy.programs.channel import FloatArray, silent
+from cvxprivacy.programs.channel import silent
 
 __all__ = ["Face", "constant", "contradictions", "face", "idle", "tightened"]
 
@@ -58,7 +59,7 @@ def least(program: ChannelProgram, name: str) -> tuple[float, float, FloatArray]
     """Return the minimum of a row's linear part, its span, and its costs p(s)C(s, y)."""
     term = program.rows[name].term
     cost = program.mass[:, None] * program.cost(term)
-    value = float((cost * program.least(cost)[0]).sum()) + term.constant
+    value = float((cost * program.least(cost)[0]).sum()) + float(term.constant)
     span = float(np.ptp(program.cost(term))) or 1.0
     return value, span, cost
 

@@ -22,9 +22,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.information import nat
 from cvxprivacy.programs import ChannelProgram, Dual, Row, Term
-from cvxprivacy.programs.channel import FloatArray
 
 __all__ = ["ConicModel", "affine_rows", "installed_solvers"]
 
@@ -66,7 +66,7 @@ class ConicModel:
         self.program, self.phase_one = program, phase_one
         self.scale = 1.0 if phase_one else program.scale
         least = 0.0 if program.objective.cost is None else program.cost(program.objective).min()
-        self.offset = 0.0 if phase_one else program.objective.constant + float(least)
+        self.offset = 0.0 if phase_one else float(program.objective.constant) + float(least)
         self.variables: dict[str, cp.Variable] = {}
         self.constraints: dict[str, cp.Constraint] = {}
         self.parameters: dict[str, cp.Parameter] = {}
@@ -92,10 +92,10 @@ class ConicModel:
         mass = self._mass = program.mass[self.letters]
         q = self.variables["Q"] = cp.Variable((len(mass), m), name="Q")
         self._name("mass", cp.sum(q, axis=1) == mass)
-        low = 0.0 if program.lower is None else mass[:, None] * program.lower[self.letters]
+        low = 0.0 if program.floor is None else mass[:, None] * program.floor[self.letters]
         self._name("floor", q >= low)
-        if program.upper is not None:
-            self._name("cap", q <= mass[:, None] * program.upper[self.letters])
+        if program.ceiling is not None:
+            self._name("cap", q <= mass[:, None] * program.ceiling[self.letters])
         used = [] if self.phase_one else [program.objective]
         used += [row.term for row in program.rows.values()]
         for view in program.views:
@@ -148,7 +148,7 @@ class ConicModel:
         weights = [np.max(w, initial=0.0) for w in row.term.columns(program.m).values()]
         span = float(np.ptp(cost) if shift else np.abs(cost).max())
         span = (span + float(sum(weights)) * nat(program.units)) or 1.0
-        self._spans[name] = (low + row.term.constant, span)
+        self._spans[name] = (low + float(row.term.constant), span)
         left = self._columns(row.term, span, shift=shift)
         left = left if row.per_output else cp.sum(left)
         bound = self.parameters[name] = cp.Parameter(left.shape, name=f"bound[{name}]")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.certificates.certificate import Ends
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import CovarianceDual, CovarianceProgram, ErrorCovariance
-from cvxprivacy.programs.channel import FloatArray
 from cvxprivacy.solvers.barrier import central_path
 from cvxprivacy.solvers.whitened import Whitened
 

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.information import nat
 from cvxprivacy.programs import ChannelProgram, Dual, Row
-from cvxprivacy.programs.channel import FloatArray, silent
+from cvxprivacy.programs.channel import silent
 
 __all__ = ["fits", "follow"]
 
@@ -58,10 +59,10 @@ class _Path:
     def __init__(self, program: ChannelProgram) -> None:
         self.program, mass = program, program.mass[:, None]
         shape = (program.n, program.m)
-        self.low = np.zeros(shape) if program.lower is None else mass * program.lower
+        self.low = np.zeros(shape) if program.floor is None else mass * program.floor
         self.high = np.full(shape, np.inf)
-        if program.upper is not None:
-            self.high = np.where(program.upper < 1, mass * program.upper, np.inf)
+        if program.ceiling is not None:
+            self.high = np.where(program.ceiling < 1, mass * program.ceiling, np.inf)
         self.free = self.high > self.low
         self.nat = nat(program.units)
         self.seen = {
@@ -72,7 +73,7 @@ class _Path:
         self.span = {k: self._span(row) for k, row in program.rows.items()}
         self.cost = {k: program.cost(r.term) / self.span[k] for k, r in program.rows.items()}
         self.bound = {
-            k: (row.bounds(program.m) - row.term.constant) / self.span[k]
+            k: (row.bounds(program.m) - float(row.term.constant)) / self.span[k]
             for k, row in program.rows.items()
         }
         self.weights = {

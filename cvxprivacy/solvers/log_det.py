@@ -9,8 +9,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import Row, Term
-from cvxprivacy.programs.channel import FloatArray
 from cvxprivacy.solvers.whitened import Whitened
 
 __all__ = ["LogDetModel"]
@@ -66,7 +66,7 @@ class LogDetModel:
         """Return a term in nats if it has information, else in its own unit."""
         white = self.white
         unit = 1.0 if not term.weights else 1.0 / white.nat
-        value: Any = term.constant * unit
+        value: Any = float(term.constant) * unit
         if term.cost is not None:
             value = value + cp.sum(cp.multiply(white.cost(term) * unit, self.variables["M"]))
         for view, weight in term.weights.items():

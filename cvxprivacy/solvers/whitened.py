@@ -15,8 +15,8 @@ from scipy.linalg import eigh
 
 from cvxprivacy.certificates.covariance import CovarianceProof
 from cvxprivacy.certificates.factors import floats, root_of
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import CovarianceDual, CovarianceProgram, Term
-from cvxprivacy.programs.channel import FloatArray
 
 __all__ = ["Whitened"]
 
@@ -58,10 +58,9 @@ class Whitened:
 
     def cost(self, term: Term) -> FloatArray:
         """Return LᵀCL."""
-        if term.cost is None:
+        if term.costs is None:
             return np.zeros((self.program.n, self.program.n))
-        cost = np.asarray(term.cost, float)
-        white = self.root.T @ cost @ self.root
+        white = self.root.T @ term.costs @ self.root
         return (white + white.T) / 2
 
     def spread(self, view: str, middle: FloatArray) -> FloatArray:
@@ -72,7 +71,7 @@ class Whitened:
 
     def value(self, term: Term, middle: FloatArray) -> float:
         """Return a term at Σ = L M Lᵀ, in the program's units; ∞ where it has none."""
-        value = term.constant + float((self.cost(term) * middle).sum())
+        value = float(term.constant) + float((self.cost(term) * middle).sum())
         for view, weight in term.weights.items():
             sign, log_det = np.linalg.slogdet(self.spread(view, middle))
             if sign <= 0:

@@ -1,0 +1,479 @@
+"""Both ends of a channel program, from its data, a primal and a dual alone.
+
+* upper end: the channel meets the simple set in integers, every row in balls (linear rows in
+  rationals where a ball cannot tell), and its objective bounds the minimum from above;
+* lower end: Σ_s min_K {Σ_k ω_k Σ_v p(v,s) log(r/π) + p(s)(C_0 + Σ_j λ_j C_j)} − Σ_j λ_j b_j for
+  any posteriors r and λ ≥ 0, as Φ_k ≥ Σ_v J_v log(r_v/π_v).  With the objective's weight 0 a
+  positive value is a contradiction of the constraints.
+
+Every number of the program is exact, or a ball whose two ends are both taken at their worst; the
+multipliers are floats, and may be anything.  Needs the standard library and python-flint only.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import flint
+from flint import arb, arb_mat, fmpq, fmpz_mat
+
+from cvxprivacy.certificates.balls import (
+    PRECISION,
+    Matrix,
+    UnprovableError,
+    affordable,
+    ball,
+    exactly,
+    number,
+    whole,
+)
+from cvxprivacy.certificates.balls import total as _sum
+
+__all__ = ["ChannelProof", "Evaluation"]
+
+_CLIP = 1e4  # scores beyond e^±10000 prove nothing more
+_PRODUCTS = 200_000_000  # |V| n m of a view
+
+
+class ChannelProof:
+    """The exact program behind ``ChannelProgram.to_dict()``, and the ends it proves."""
+
+    def __init__(self, program: Mapping[str, Any]) -> None:
+        flint.ctx.prec = PRECISION
+        if program.get("kind") != "channel":
+            raise UnprovableError(f"no program of kind {program.get('kind')!r} is known")
+        self.program = program
+        self.units: arb = {"nats": arb(1), "bits": arb(2).log()}[program["units"]]
+        self.atoms: Matrix = program["law"]
+        self.n, self.m = len(self.atoms[0]), program["outputs"]
+        if type(self.m) is not int or not self.m > 0:
+            raise UnprovableError("a number of outputs out of range")
+        affordable(self._work())
+        plain = all(isinstance(a, int | float) for row in self.atoms for a in row)
+        if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
+            raise UnprovableError("the law has a negative or infinite atom")
+        self.whole, _ = whole(self.atoms)  # the same law in whole numbers
+        self.boxes = {k: program[k] and whole(program[k]) for k in ("lower", "upper")}
+        for table, _ in filter(None, self.boxes.values()):
+            if len(table) != self.n or any(len(row) != self.m for row in table):
+                raise UnprovableError("entry bounds of another shape")
+        self.mass = [_sum(map(arb, column)) for column in zip(*self.atoms, strict=True)]
+        self.total = _sum(self.mass)
+        if not all(p > 0 for p in self.mass):
+            raise UnprovableError("a letter without mass")
+        self.views: dict[str, tuple[arb_mat, list[arb]]] = {}
+        for name in program["views"]:
+            seen, masses = self.view(name, [[arb(a) for a in row] for row in self.atoms])
+            self.views[name] = arb_mat(seen), [mass / _sum(masses) for mass in masses]
+        self._costs: dict[tuple[int, Any], arb_mat | None] = {}
+        rows = [("objective", "<=", program["objective"])]
+        rows += [(name, row["sense"], row["term"]) for name, row in program["rows"].items()]
+        for name, sense, term in rows:
+            negative = any(not w >= 0 for view in term["weights"] for w in self.weights(term, view))
+            if sense not in ("<=", "==") or negative or (sense == "==" and term["weights"]):
+                raise UnprovableError(f"{name} is not convex")
+        for name, row in program["rows"].items():
+            if row["per_output"] and any(map(number, row["term"]["constant"])):
+                raise UnprovableError(f"{name} has a constant for every output")
+            if number(row["radius"]) < 0 or number(row["term"]["cost_radius"]) < 0:
+                raise UnprovableError("a negative radius")
+        for aux in program["auxiliaries"].values():
+            if aux["kind"] not in ("ratio", "maximum"):
+                raise UnprovableError(f"no auxiliary of kind {aux['kind']!r} is known")
+
+    # ---- the program, in balls or in rationals -------------------------------------------
+
+    def _work(self) -> int:
+        """Return how many entries all tables have that the program asks for."""
+        program, letters, most = self.program, self.n + self.m, len(self.atoms) * self.n
+        views, rows = program["views"].values(), program["rows"].values()
+        sizes = 0
+        for view in views:
+            tables = [view["labels"], *([view["reference"]] if view["reference"] else [])]
+            last = max(label for table in tables for row in table for label in row)
+            if type(last) is not int or not 0 <= last < most:
+                raise UnprovableError("a view has more labels than there are atoms")
+            sizes += (1 + last) * letters
+            if (1 + last) * self.n * self.m > _PRODUCTS:
+                raise UnprovableError("a view of more letters than can be multiplied")
+        many = len(program["rows"]) + len(program["terms"]) + len(views)
+        dense = 1 + 2 * len(program["auxiliaries"])
+        return sizes + self.n * self.m * dense + many * (self.m + len(views)) + len(rows)
+
+    def view(self, name: str, law: Matrix) -> tuple[Matrix, list[Any]]:
+        """Return p(v, s)·total and the reference masses of a view, for the law in some numbers."""
+        view = self.program["views"][name]
+        labels = view["labels"]
+        tables = [labels, view["reference"] or labels]
+        if any(type(v) is not int or v < -1 for table in tables for row in table for v in row):
+            raise UnprovableError(f"view {name} has a label that is no whole number ≥ −1")
+        size = 1 + max(label for table in tables for row in table for label in row)
+        none = law[0][0] * 0
+        seen = [[none] * self.n for _ in range(size)]
+        masses = [none] * size
+        for rows in zip(*tables, law, strict=True):
+            for s, (v, r, atom) in enumerate(zip(*rows, strict=True)):
+                if v >= 0:
+                    seen[v][s] += atom
+                if r >= 0:
+                    masses[r] += atom
+        if not all(mass > 0 for mass in masses):
+            raise UnprovableError(f"view {name} has a label of reference mass 0")
+        return seen, masses
+
+    def weights(self, term: Mapping[str, Any], view: str) -> list[arb]:
+        if view not in self.views:
+            raise UnprovableError(f"no view {view!r}")
+        weights = term["weights"].get(view, 0)
+        if not isinstance(weights, list):
+            return [arb(exactly(weights))] * self.m
+        if len(weights) != self.m:
+            raise UnprovableError(f"weights of {view}")
+        return [arb(exactly(w)) for w in weights]
+
+    def weighted(self, cost: Any, law: Matrix, kind: Callable[[Any], Any]) -> Matrix:
+        """Return Σ_l law[l, s] C(l, s, y), which multiplies K(s, y); ``kind`` reads a cost."""
+        layers = _layers(cost)
+        if len(layers) == 1:
+            law = [[sum(column, law[0][0] * 0) for column in zip(*law, strict=True)]]
+        numbers = {c: kind(c) for layer in layers for row in layer for c in row}
+        table = [[law[0][0] * 0] * self.m] * self.n
+        for masses, layer in zip(law, layers, strict=True):
+            spread = [[p] * self.m for p in masses]
+            table = _map(lambda t, p, c: t + p * numbers[c], table, spread, layer)
+        return table
+
+    def cost(self, term: Mapping[str, Any]) -> arb_mat | None:
+        """Return the weighted cost with its radius, or None if there is none."""
+        key = id(term["cost"]), term["cost_radius"]
+        if key not in self._costs:
+            table = None
+            if term["cost"] is not None:
+                law = [[arb(a) for a in row] for row in self.atoms]
+                table = self.weighted(term["cost"], law, lambda c: arb(exactly(c)))
+            if table is not None and number(term["cost_radius"]):
+                off = ball([0, term["cost_radius"]])
+                table = _map(lambda t, p: t + p * off, table, [[p] * self.m for p in self.mass])
+            self._costs[key] = None if table is None else arb_mat(table)
+        return self._costs[key]
+
+    def bounds(self, row: Mapping[str, Any]) -> list[fmpq]:
+        count, bound = self.m if row["per_output"] else 1, row["bound"]
+        bounds = bound if isinstance(bound, list) else [bound] * count
+        if len(bounds) != count:
+            raise UnprovableError(f"{len(bounds)} bounds where {count} are needed")
+        known = {b: exactly(b) for b in bounds}
+        return [known[b] for b in bounds]
+
+    def unit(self, upper: float) -> float:
+        """Return the size by which a gap is judged, given the upper end.
+
+        What the enclosure allows beyond the objective's least cost: upper − Σ_s p(s) min_y C_0.
+        At least the smallest step that there is, which is the least positive C_0(s, y) −
+        min_y C_0(s, y), or without costs one nat of the view of least weight; at most a nat of
+        the weightiest and the greatest such difference.  So no forbidding cost makes a wide
+        enclosure look narrow.
+        """
+        step, ceiling, least = self._steps
+        room = upper - least
+        return max(step, min(room, ceiling)) if math.isfinite(room) else max(step, ceiling)
+
+    @cached_property
+    def _steps(self) -> tuple[float, float, float]:
+        """Return the smallest step of the objective, the greatest, and its least cost."""
+        flint.ctx.prec = PRECISION
+        term = self.program["objective"]
+        weights = [float(w) for view in term["weights"] for w in self.weights(term, view)]
+        nats = [w / float(self.units) for w in weights if w > 0]
+        ceiling, steps, least = max(nats, default=0.0), [], float(ball(term["constant"]))
+        cost = self.cost({**term, "cost_radius": 0})
+        high = self.program["upper"] or [[1] * self.m] * self.n
+        for s, row in enumerate([] if cost is None else cost.tolist()):
+            own = [float(c / self.mass[s]) for c, h in zip(row, high[s], strict=True) if h]
+            low = min(own, default=0.0)
+            least += low * float(self.mass[s] / self.total)
+            gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
+            steps += gaps
+            ceiling = max(ceiling, max(nats, default=0.0) + max(gaps, default=0.0))
+        found = min(steps or nats, default=1.0), ceiling or 1.0, least
+        if not all(map(math.isfinite, found)):
+            raise UnprovableError("the objective's scale is not finite")
+        return found
+
+    def upper(self, primal: Mapping[str, Any]) -> Evaluation:
+        """Evaluate a channel: ``numerators`` (n, m) over ``denominator``, in integers."""
+        flint.ctx.prec = PRECISION
+        numerators: Matrix = [[int(k) for k in row] for row in primal["numerators"]]
+        if len(numerators) != self.n or any(len(row) != self.m for row in numerators):
+            raise UnprovableError("the channel has another shape")
+        return Evaluation(self, numerators, int(primal["denominator"]))
+
+    # ---- lower end -----------------------------------------------------------------------
+
+    def lower(self, dual: Mapping[str, Any]) -> arb:
+        """Return the bound that arbitrary multipliers prove; what is no number counts as 0."""
+        flint.ctx.prec = PRECISION
+        program, m = self.program, self.m
+        objective = 1 if dual.get("objective", 1) else 0
+        parts = [(program["objective"], [arb(objective)] * m)]
+        bound = objective * ball(program["objective"]["constant"])
+        for name, row in program["rows"].items():
+            lam = self._multipliers(row, dual["multipliers"].get(name, 0.0))
+            parts.append((row["term"], lam))
+            constant = ball(row["term"]["constant"]) - ball([0, row["radius"]])
+            for x, b in zip(lam, self.bounds(row), strict=False):
+                bound += 0 if x.is_zero() else x * (constant - arb(b))
+        g = arb_mat(self.n, m)
+        for view, (matrix, reference) in self.views.items():
+            omega = [arb(0)] * m
+            for term, lam in parts:
+                if view in term["weights"]:
+                    beta = self.weights(term, view)
+                    omega = [o + x * b for o, x, b in zip(omega, lam, beta, strict=True)]
+            if not all(o.is_zero() for o in omega):
+                scores = _table(dual["scores"].get(view), len(reference), m, _CLIP)
+                g += matrix.transpose() * _log_posterior(scores, reference, omega) / self.units
+        for term, lam in parts:
+            cost = self.cost(term)
+            if cost is not None and not all(x.is_zero() for x in lam):
+                same = all(x == lam[0] for x in lam)
+                full = None if same else _map(operator.mul, cost.tolist(), [lam] * self.n)
+                g += cost * lam[0] if full is None else arb_mat(full)
+        table = g.tolist()
+        for name, aux in program["auxiliaries"].items():
+            table, value = self._auxiliary(aux, dual["auxiliaries"].get(name), table)
+            bound += value
+        return bound + self._least(table) / self.total
+
+    def _multipliers(self, row: Mapping[str, Any], value: Any) -> list[arb]:
+        """Return λ per output (the same for all, unless the row is per output)."""
+        if isinstance(value, list) and not (row["per_output"] and len(value) == self.m):
+            value = 0.0
+        lam = [arb(_finite(x)) for x in (value if isinstance(value, list) else [value] * self.m)]
+        return lam if row["sense"] == "==" else [x if x > 0 else arb(0) for x in lam]
+
+    def _auxiliary(self, aux: Mapping[str, Any], dual: Any, table: Matrix) -> tuple[Matrix, arb]:
+        """Add an auxiliary's multipliers to the table; return it and what is left outside."""
+        count, bound = {"ratio": 2, "maximum": 1}[aux["kind"]], ball(aux["bound"])
+        given = dual if isinstance(dual, list) and len(dual) == count else [None] * count
+        spread = [[p] * self.m for p in self.mass]
+        parts = [
+            _map(lambda p, x: p * max(x, 0.0), spread, _table(d, self.n, self.m)) for d in given
+        ]
+        sums = [[_sum(column) for column in zip(*part, strict=True)] for part in parts]
+        if aux["kind"] == "ratio":
+            table = _map(lambda t, mu, eta: t + eta - mu, table, *parts)
+            outside = [mu - bound * eta for mu, eta in zip(*sums, strict=True)]
+            return table, _min([arb(0), *outside]) / self.total
+        table = _map(lambda t, mu: t + mu, table, *parts)
+        return table, bound * _min([-mu for mu in sums[0]]) / self.total
+
+    def _least(self, table: Matrix) -> arb:
+        """Return Σ_s min ⟨table[s], K[s]⟩ over rows of sum 1 within the entry bounds."""
+        if self.boxes["lower"] is None and self.boxes["upper"] is None:
+            return _sum(_min(row) for row in table)
+        none = [[0] * self.m] * self.n
+        low, below = self.boxes["lower"] or (none, 1)
+        high, above = self.boxes["upper"] or ([[1] * self.m] * self.n, 1)
+        value = arb(0)
+        for g, a, b in zip(table, low, high, strict=True):
+            if sum(a) > below or sum(b) < above:
+                return arb.pos_inf()  # no row at all
+            ends = [(fmpq(x, below), fmpq(y, above)) for x, y in zip(a, b, strict=True)]
+            level, left = 0.0, 1 - sum(a) / below
+            for x, room in sorted(
+                (float(x), float(y - z)) for x, (z, y) in zip(g, ends, strict=True)
+            ):
+                level, left = x, left - room
+                if left <= 0:
+                    break
+            nu = arb(_finite(level))  # any level is sound; this one is the best
+            value += nu
+            for x, (lo, hi) in zip(g, ends, strict=True):
+                value += ((x - nu) * lo).min((x - nu) * hi)
+        return value
+
+
+class Evaluation:
+    """A channel put into a program: what holds there, and what each term is worth.
+
+    ``objective`` and ``terms`` are balls; ``violation`` is term − bound of each constraint (per
+    output where it is); ``broken`` names what is not proved to hold, ``feasible`` if nothing.
+    """
+
+    def __init__(self, proof: ChannelProof, numerators: Matrix, denominator: int) -> None:
+        self.proof, self._k, self._den = proof, numerators, denominator
+        program = proof.program
+        self._channel = arb_mat(fmpz_mat(numerators)) / arb(denominator)
+        self._phi: dict[str, list[arb]] = {}
+        self.broken = self._simple()
+        self.violation: dict[str, list[arb]] = {}
+        for name, row in program["rows"].items():
+            gaps = self.violation[name] = self._violation(row)
+            surely_broken = row["sense"] == "<=" and any(v > 0 for v in gaps)
+            proved = not surely_broken and (all(v <= 0 for v in gaps) or self._exactly(row))
+            self.broken += [] if proved else [name]
+        for name, aux in program["auxiliaries"].items():
+            gaps = self.violation[name] = self._auxiliary(aux)
+            if not all(v <= 0 for v in gaps):
+                self.broken.append(name)
+        self.feasible = not self.broken
+
+    @cached_property
+    def objective(self) -> arb:
+        flint.ctx.prec = PRECISION
+        return self._value(self.proof.program["objective"])
+
+    @cached_property
+    def terms(self) -> dict[str, arb]:
+        flint.ctx.prec = PRECISION
+        return {name: self._value(term) for name, term in self.proof.program["terms"].items()}
+
+    def _simple(self) -> list[str]:
+        """Rows of sum 1 and entries within their bounds, in integers."""
+        den, broken = self._den, []
+        if den <= 0 or any(sum(row) != den or min(row) < 0 for row in self._k):
+            broken.append("channel")
+        for name, sign in (("lower", 1), ("upper", -1)):
+            for table, common in filter(None, [self.proof.boxes[name]]):
+                pairs = (zip(k, b, strict=True) for k, b in zip(self._k, table, strict=True))
+                if any(sign * (b * den - k * common) > 0 for row in pairs for k, b in row):
+                    broken.append(name)
+        return broken
+
+    def phi(self, view: str) -> list[arb]:
+        """Return Φ_k(y) for every output, in the program's units."""
+        if view not in self._phi:
+            matrix, reference = self.proof.views[view]
+            scale = self.proof.total * self.proof.units
+            columns = zip(*(matrix * self._channel).tolist(), strict=True)
+            phi = [_divergence(column, reference) / scale for column in columns]
+            if all(abs(value) < 2.0**-80 for value in phi) and self._independent(view):
+                phi = [arb(0)] * self.proof.m
+            self._phi[view] = phi
+        return self._phi[view]
+
+    def _independent(self, view: str) -> bool:
+        """Decide J = π q exactly: a ball cannot tell no information from very little."""
+        seen, reference = self.proof.view(view, self.proof.whole)
+        mass = sum(reference)
+        joint = (fmpz_mat(seen) * fmpz_mat(self._k)).tolist()
+        for column in zip(*joint, strict=True):
+            q = sum(column)
+            if any(j * mass != r * q for j, r in zip(column, reference, strict=True)):
+                return False
+        return True
+
+    def _columns(self, term: Mapping[str, Any]) -> list[arb]:
+        """Return what each output contributes to a term (without its constant)."""
+        proof, cost = self.proof, self.proof.cost(term)
+        value = [arb(0)] * proof.m
+        if cost is not None:
+            products = _map(operator.mul, cost.tolist(), self._channel.tolist())
+            value = [_sum(column) / proof.total for column in zip(*products, strict=True)]
+        for view in term["weights"]:
+            weighted = zip(value, proof.weights(term, view), self.phi(view), strict=True)
+            value = [v + w * p for v, w, p in weighted]
+        return value
+
+    def _value(self, term: Mapping[str, Any]) -> arb:
+        return _sum(self._columns(term)) + ball(term["constant"])
+
+    def _violation(self, row: Mapping[str, Any]) -> list[arb]:
+        value = self._columns(row["term"]) if row["per_output"] else [self._value(row["term"])]
+        off = ball([0, row["radius"]])
+        gaps = [v - (arb(b) + off) for v, b in zip(value, self.proof.bounds(row), strict=True)]
+        return [abs(g) for g in gaps] if row["sense"] == "==" else gaps
+
+    def _exactly(self, row: Mapping[str, Any]) -> bool:
+        """Decide a linear row in rationals, where a ball cannot tell equality."""
+        term, proof = row["term"], self.proof
+        inexact = any(map(number, (row["radius"], term["cost_radius"], term["constant"][1])))
+        if term["weights"] or inexact or term["cost"] is None:
+            return False
+        try:
+            _, common = whole([row for layer in _layers(term["cost"]) for row in layer])
+        except UnprovableError:  # no common denominator
+            return False
+        cost = proof.weighted(term["cost"], proof.whole, lambda c: int(number(c) * common))
+        products = _map(operator.mul, cost, self._k)
+        value = [fmpq(sum(column)) for column in zip(*products, strict=True)]
+        total = fmpq(sum(map(sum, proof.whole)) * self._den * common)
+        if not row["per_output"]:
+            value = [sum(value, fmpq(0)) + exactly(term["constant"][0]) * total]
+        pairs = zip(value, (b * total for b in proof.bounds(row)), strict=True)
+        return all(v == b if row["sense"] == "==" else v <= b for v, b in pairs)
+
+    def _auxiliary(self, aux: Mapping[str, Any]) -> list[arb]:
+        bound, columns = ball(aux["bound"]), list(zip(*self._k, strict=True))
+        if aux["kind"] == "ratio":  # a_y = min_s K
+            return [(arb(max(c)) - bound * min(c)) / self._den for c in columns]
+        return [arb(sum(max(c) for c in columns)) / self._den - bound]  # u_y = max_s K
+
+
+def _divergence(joint: Sequence[arb], reference: Sequence[arb]) -> arb:
+    """Enclose Σ_v J_v log(J_v / (π_v q)), q = Σ_v J_v, for J ≥ 0 known to lie in the balls."""
+    q = _sum(joint)
+    if q.is_zero():
+        return q
+    if q > 0 and all(j.is_zero() or j > 0 for j in joint):
+        pairs = zip(joint, reference, strict=True)
+        return _sum(j * (j / (p * q)).log() for j, p in pairs if not j.is_zero())
+    value, top = arb(0), q.upper()  # some ball touches 0: Σ J log(J/q) − Σ J log π, by parts
+    for j, p in zip(joint, reference, strict=True):
+        high = j.upper()
+        value -= (j if j > 0 else arb(0).union(high)) * p.log()
+        if j > 0 and q > 0:
+            value += j * (j / q).log()
+        elif high > 0:  # 0 ≥ J log(J/q) ≥ J log(J/top), least at J = top/e or at the high end
+            value += arb(0).union(high * (high / top).log() if high * 3 < top else -top)
+    return value
+
+
+def _log_posterior(scores: Matrix, reference: list[arb], omega: list[arb]) -> arb_mat:
+    """Return ω(y)·log(r(v|y)/π(v)), r ∝ π e^score normalised in balls."""
+    columns = []
+    for w, column in zip(omega, zip(*scores, strict=True), strict=True):
+        if w.is_zero() or min(column) == max(column):  # no weight, or r = π
+            columns.append([arb(0)] * len(column))
+            continue
+        balls = [arb(x) for x in column]
+        log_norm = _sum(p * b.exp() for p, b in zip(reference, balls, strict=True)).log()
+        columns.append([w * (b - log_norm) for b in balls])
+    return arb_mat(columns).transpose()
+
+
+def _table(values: Any, rows: int, columns: int, limit: float = math.inf) -> Matrix:
+    """Return a matrix of finite floats within ±limit, zeros if it has another shape."""
+    fits = isinstance(values, list) and len(values) == rows
+    if not fits or any(not isinstance(row, list) or len(row) != columns for row in values):
+        return [[0.0] * columns] * rows
+    return [[max(-limit, min(limit, _finite(x))) for x in row] for row in values]
+
+
+def _finite(x: Any) -> float:
+    try:
+        return float(x) if isinstance(x, int | float) and math.isfinite(x) else 0.0
+    except OverflowError:  # an integer beyond every float
+        return 0.0
+
+
+def _map(function: Callable[..., Any], *tables: Matrix) -> Matrix:
+    pairs = [list(zip(*rows, strict=True)) for rows in zip(*tables, strict=True)]
+    return [[function(*cell) for cell in row] for row in pairs]
+
+
+def _min(values: Sequence[arb]) -> arb:
+    least = values[0]
+    for value in values[1:]:
+        least = least.min(value)
+    return least
+
+
+def _layers(cost: Any) -> Any:
+    """Return a cost as one table for each layer of atoms, or one for all."""
+    return cost if isinstance(cost[0][0], list) else [cost]

@@ -1,0 +1,164 @@
+"""Numbers as they were typed: a float where a float is the number, a rational where it is not.
+
+A float is the dyadic rational that it is, so that most arrays stay arrays of floats; a
+``Fraction``, a ``Decimal``, a whole number beyond 2⁵³, or a sum or product that no float is, makes
+an array of ``Fraction``s.  Nothing here rounds: what enters a proof has been through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Exact",
+    "array",
+    "floats",
+    "fractions",
+    "plain",
+    "plus",
+    "rational",
+    "squares",
+    "times",
+    "written",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Exact = npt.NDArray[Any]  # of floats, or of Fractions
+Number = int | float | Fraction | Decimal | np.floating | np.integer
+
+
+def rational(value: Any) -> Fraction:
+    """Return a finite number as the rational that it is.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        For what is no number, NaN, and an infinity.
+    """
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
+    if isinstance(value, str | bytes) or not hasattr(value, "as_integer_ratio"):
+        if isinstance(value, np.integer | np.bool_):
+            return Fraction(int(value))
+        raise TypeError(f"{value!r} is no number")
+    return Fraction(*(int(part) for part in value.as_integer_ratio()))
+
+
+def plain(value: Fraction) -> float | Fraction:
+    """Return a rational as a float if it is one, else as it is."""
+    numerator, denominator = value.as_integer_ratio()
+    if numerator.bit_length() > 1100 or denominator.bit_length() > 1100:
+        return value
+    try:
+        near = float(value)
+    except OverflowError:
+        return value
+    return near if near == value else value
+
+
+def array(values: Any) -> Exact:
+    """Return numbers as an array that cannot be written to, of floats if all of them are floats.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        As :func:`rational`; infinite and undefined floats of an array of floats are kept.
+    """
+    if not isinstance(values, np.ndarray):
+        if hasattr(values, "to_numpy"):
+            values = values.to_numpy()
+        else:
+            values = np.array(values, dtype=object)
+            if all(type(v) is float for v in values.flat):
+                values = values.astype(float)
+    if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
+        return _kept(values.astype(float, copy=values.flags.writeable))
+    if values.dtype.kind in "biu" and (np.abs(values.astype(float)) <= 2.0**53).all():
+        return _kept(values.astype(float))
+    return _lowered(_each(rational, values))
+
+
+def floats(values: Exact) -> FloatArray:
+    """Return the nearest floats."""
+    return values if values.dtype.kind == "f" else _kept(values.astype(float))
+
+
+def fractions(values: Exact) -> npt.NDArray[np.object_]:
+    """Return an array of ``Fraction``s."""
+    return values if values.dtype == object else _each(rational, values)
+
+
+def plus(a: Exact, b: Exact) -> Exact:
+    """Return a + b."""
+    if a.dtype.kind == b.dtype.kind == "f":
+        total = a + b
+        other = total - a
+        if (((a - (total - other)) + (b - other)) == 0).all():  # the error of a rounded sum
+            return _kept(total)
+    one, two = np.broadcast_arrays(fractions(a), fractions(b))
+    known: dict[tuple[int, int], Fraction] = {}  # tables repeat few entries, as the same objects
+    found = np.empty(one.shape, dtype=object)
+    for place, pair in enumerate(zip(one.flat, two.flat, strict=True)):
+        key = id(pair[0]), id(pair[1])
+        if key not in known:
+            known[key] = pair[0] + pair[1]
+        found.flat[place] = known[key]
+    return _lowered(found)
+
+
+def times(a: Exact, factor: Number) -> Exact:
+    """Return the products with one number."""
+    by = rational(factor)
+    if by == 1:
+        return a
+    return _of_distinct(lambda values: fractions(values) * by, a)
+
+
+def squares(a: Exact) -> Exact:
+    """Return the squares."""
+    return _of_distinct(lambda values: fractions(values) ** 2, a)
+
+
+def written(value: Number) -> float | str:
+    """Return a number as JSON can hold it: a float, or a fraction as text."""
+    found = plain(rational(value))
+    return found if isinstance(found, float) else str(found)
+
+
+def _of_distinct(function: Callable[[Exact], Any], values: Exact) -> Exact:
+    """Apply a function of each entry, once for each distinct float."""
+    if values.dtype == object:
+        return _lowered(function(values))
+    distinct, places = np.unique(values, return_inverse=True)
+    return _kept(_lowered(function(distinct))[places].reshape(values.shape))
+
+
+def _each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object_]:
+    flat = values.ravel().tolist() if values.dtype.kind in "biuf" else list(values.flat)
+    known = {value: function(value) for value in set(flat)}
+    found = np.empty(values.shape, dtype=object)
+    found.ravel()[:] = [known[value] for value in flat]
+    return found
+
+
+def _lowered(values: npt.NDArray[np.object_]) -> Exact:
+    """Return Fractions as floats if all of them are floats."""
+    known: dict[int, Any] = {id(value): value for value in values.flat}
+    near = {key: plain(value) for key, value in known.items()}
+    if all(isinstance(value, float) for value in near.values()):
+        found = [near[id(value)] for value in values.flat]
+        return _kept(np.array(found, dtype=float).reshape(values.shape))
+    return _kept(values)
+
+
+def _kept(values: Exact) -> Exact:
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,128 @@
+"""Values that cannot change: what was proved of one stays true of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+__all__ = ["Frozen", "FrozenDict", "FrozenList", "frozen"]
+
+
+class FrozenDict(dict[Any, Any]):
+    """A dictionary that cannot be written to; ``dict(…)`` copies it into one that can.
+
+    Parameters
+    ----------
+    entries : mapping
+    remedy : str
+        What one who tries to write to it is told to do instead.
+    """
+
+    def __init__(self, entries: Any = (), remedy: str = "copy it with dict(…)") -> None:
+        super().__init__(entries)
+        self._remedy = remedy
+
+    def _refused(self, *given: Any, **named: Any) -> NoReturn:
+        raise TypeError(f"this mapping cannot be written to: {self._remedy}")
+
+    __setitem__ = __delitem__ = _refused
+    clear = pop = popitem = setdefault = update = __ior__ = _refused  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        return type(self), (dict(self), self._remedy)
+
+    def copy(self) -> dict[Any, Any]:
+        return dict(self)
+
+
+class FrozenList(list[Any]):
+    """A list that cannot be written to; ``list(…)`` copies it into one that can."""
+
+    def _refused(self, *given: Any, **named: Any) -> NoReturn:
+        raise TypeError("this list cannot be written to: copy it with list(…)")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refused  # type: ignore[assignment]
+    append = extend = insert = remove = pop = clear = sort = reverse = _refused  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        return type(self), (list(self),)
+
+    def copy(self) -> list[Any]:
+        return list(self)
+
+
+class Frozen:
+    """An object whose attributes are set while it is made, and never again.
+
+    Properties that are computed when they are first asked for are kept all the same.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _sealing(cls.__init__)  # type: ignore[method-assign]
+
+    def _remedy(self, name: str) -> str:
+        return "make another one"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._refuse(name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._refuse(name)
+        super().__delattr__(name)
+
+    def _with(self, **changes: Any) -> Self:
+        """Return a copy with other attributes, and nothing kept that was computed from them."""
+        kind = type(self)
+        found = object.__new__(kind)
+        for name, value in {**self.__dict__, **changes}.items():
+            if not isinstance(getattr(kind, name, None), cached_property):
+                found.__dict__[name] = value
+        return found
+
+    def _refuse(self, name: str) -> None:
+        if self.__dict__.get("_sealed"):
+            said = f"{name!r} of a {type(self).__name__} cannot change: {self._remedy(name)}"
+            raise AttributeError(said)
+
+
+def _sealing(made: Callable[..., None]) -> Callable[..., None]:
+    """Seal an object at the end of the outermost ``__init__``."""
+
+    @wraps(made)
+    def sealed(self: Any, *given: Any, **named: Any) -> None:
+        depth = self.__dict__.get("_depth", 0)
+        self.__dict__["_depth"] = depth + 1
+        made(self, *given, **named)
+        if depth:
+            self.__dict__["_depth"] = depth
+        else:
+            del self.__dict__["_depth"]
+            self.__dict__["_sealed"] = True
+
+    return sealed
+
+
+def frozen(value: Any) -> Any:
+    """Return arrays and containers in copies that cannot be written to, the rest as it is."""
+    if isinstance(value, np.ndarray):
+        if value.flags.writeable or value.base is not None:
+            value = value.copy()
+            value.flags.writeable = False
+        return value
+    if isinstance(value, FrozenDict | FrozenList):
+        return value
+    if isinstance(value, Mapping):
+        return FrozenDict({key: frozen(entry) for key, entry in value.items()})
+    if isinstance(value, list):
+        return FrozenList(map(frozen, value))
+    if type(value) is tuple:
+        return tuple(map(frozen, value))
+    if hasattr(value, "to_numpy") and hasattr(value, "copy"):  # a pandas frame
+        return value.copy()
+    return value
