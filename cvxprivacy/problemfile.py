@@ -60,6 +60,7 @@ an array.  Errors name the file, the line and the key, entries counted from 0: `
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import reprlib
@@ -79,7 +80,7 @@ from cvxprivacy.formulations import ChannelProblem
 from cvxprivacy.solution import Solution
 from cvxprivacy.sources import DiscreteSource
 
-__all__ = ["ProblemFile", "read"]
+__all__ = ["ProblemFile", "read", "written"]
 
 Keys = tuple[str | int, ...]
 
@@ -99,6 +100,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _OUTPUT = ("certificate", "channel")
+_SECTIONS = ("source", "distortion", "criteria", "solve", "output")
 _OPTIONS: dict[str, Any] = {"counts": DiscreteSource, "table": DiscreteSource.from_table}
 _ODD = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 
@@ -158,6 +160,53 @@ def read(path: str | os.PathLike[str], *, table: Callable[..., Any] | None = Non
         place = place.replace("end of document", f"line {text.count(chr(10)) + 1}")
         raise InputError(f"{path}, {place}" if place else str(path), problem, remedy) from None
     return _Reader(Path(path), text).read(data, table)
+
+
+def written(data: Mapping[str, Any]) -> str:
+    """Return a problem file that holds these keys: :func:`read` finds what was given.
+
+    Parameters
+    ----------
+    data : mapping
+        The keys of a problem file; numbers are written with all their digits.
+
+    Raises
+    ------
+    InputError
+        For a text that no file in UTF-8 can hold.
+    """
+    lines = _assigned({key: value for key, value in data.items() if key not in _SECTIONS})
+    for key in [key for key in data if key in _SECTIONS]:
+        many = not isinstance(data[key], Mapping)
+        for section in data[key] if many else [data[key]]:
+            lines += ["", f"[[{key}]]" if many else f"[{key}]", *_assigned(section)]
+    return "\n".join(lines) + "\n"
+
+
+def _assigned(section: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_toml(value)}" for key, value in section.items()]
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
+
+
+def _toml(value: Any) -> str:
+    """Return a value in TOML, on one line."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            remedy = "rename it: a problem file is UTF-8"
+            raise InputError("problem", f"{value!r} is no text", remedy, value=value) from None
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON allows DEL
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(_assigned(value)) + " }" if value else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return repr(value)  # the digits of a float that tell it from all others; inf and nan are TOML
 
 
 def _lines(text: str) -> dict[Keys, int]:

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import time
+import tomllib
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
@@ -27,13 +28,23 @@ import pytest
 from scipy.stats import chi2
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates.verify import digest
+from cvxprivacy.certificates.statement import stated
+from cvxprivacy.certificates.verify import digest, recompute
 from cvxprivacy.cli import main
 from cvxprivacy.readback import recounted
 from tests.test_architecture import ROOT
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-OUTPUTS = ("--out", "o.csv", "--certificate", "p.json", "--channel", "c.json")
+OUTPUTS = (
+    "--out",
+    "o.csv",
+    "--certificate",
+    "p.json",
+    "--channel",
+    "c.json",
+    "--problem-out",
+    "r.toml",
+)
 SEX = ("--sensitive", "ill", "--key", "sex", "--budget", "0.1")
 BOTH = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10", "--budget", "0.1")
 RUN = "from cvxprivacy.cli import main; main(prog_name='cvxprivacy')"
@@ -224,6 +235,8 @@ def test_a_seed_decides_the_file_and_a_proof_is_verified_with_its_table(released
     for options, code, pieces in (
         ((), 0, ["verified, certified"]),
         (("--table", "adult.csv"), 0, ["verified, certified", "32,561 records, counted again"]),
+        (("--problem", "release.toml"), 0, ["\nrelease.toml: the proof is of this problem\n"]),
+        (("--problem", "release.toml", "--table", "changed.csv"), 1, ["2 cells differ"]),
         (("--table", "changed.csv"), 1, ["NOT verified\n  changed.csv: 2 cells differ: ",
                                          "[20, 30)", "marital-status"]),
     ):  # fmt: skip
@@ -301,6 +314,114 @@ def test_weights_are_compared_up_to_the_order_of_a_sum(here):
         recounted({**document, "table": None})
 
 
+QUESTIONS = [  # what is changed in the problem, and what is different then
+    ("budget = 0.1", "budget = 0.2", 'row "budget": bound 0.1, where the problem has 0.2'),
+    ("age = 1.0", "age = 3.0", 'row "budget": cost: 288 of 324 differ'),
+    ("age = 10.0", "age = 20.0", "letters 18, where the problem has 10"),
+    ('"x"', '"wx"', "letters 18, where the problem has "),
+    ('"bits"', '"nats"', "units bits, where the problem has nats"),
+    ('["marital-status"]', '["income"]', "atoms of a letter 7, where the problem has 2"),
+    ("budget = 0.1\n", "price = 1\n", 'row "budget" is not in the problem'),
+    (
+        "[solve]",
+        '[[criteria]]\nkind = "TCloseness"\nt = 0.5\n[solve]',
+        'row "t_closeness" is missing',
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "different"), QUESTIONS)
+def test_a_proof_of_another_question(old, new, different, released):
+    folder, _, _ = released
+    text = (folder / "release.toml").read_text("utf-8")
+    assert text.count(old) == 1
+    write(folder / "other.toml", text.replace(old, new))
+    done = command("verify", "proof.json", "--problem", "other.toml", cwd=folder)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("proof.json: NOT a proof of other.toml\n  other.toml: ")
+    assert f"other.toml: {different}" in done.stdout
+    assert "  what it proves:\n    proved: " in done.stdout
+
+
+def forged(document):
+    """Return resealed documents that prove what they claim, of other questions."""
+    rows, objective = document["program"]["rows"], document["program"]["objective"]
+    everywhere = [[1 << 52] + [0] * (len(row) - 1) for row in document["primal"]["numerators"]]
+    released = {"numerators": everywhere, "denominator": 1 << 52}
+    nothing = {**objective, "weights": {}}
+    yield "objective", {"objective": nothing}, None, ['information about "W" has weight 0']
+    yield "budget", {"rows": {}}, released, ['row "budget" is missing']
+    moved = {"budget": {**rows["budget"], "bound": "9"}}
+    yield "bound", {"rows": moved}, released, ['row "budget": bound 9, where the problem has 0.1']
+
+
+def test_a_resealed_proof_of_another_question_is_told(kept, here):
+    for name, changes, primal, pieces in forged(loaded(kept / "p.json")):
+        document = loaded(kept / "p.json")
+        document["program"] |= changes
+        document["primal"] = primal or document["primal"]
+        proved = recompute(document)
+        document["claim"] = {k: proved[k] for k in ("status", "lower", "upper", "terms")}
+        document["sha256"] = digest(document)
+        assert proved["upper"] < 1e-9, name
+        write("p.json", json.dumps(document))
+        assert say("verify", "p.json").out.startswith("p.json: verified, ")
+        asked = ("verify", "p.json", "--table", kept / "t.csv", "--problem", kept / "r.toml")
+        said = say(*asked, code=1).out
+        assert said.startswith(f"p.json: NOT a proof of {kept / 'r.toml'}\n")
+        assert [piece for piece in pieces if piece not in said] == []
+        one = report(*asked, code=1)["p.json"]
+        assert not one["verified"]
+        assert one["claim"] == {}
+        assert one["statement"] == stated(document)
+        assert [piece for piece in pieces if piece not in " ".join(one["problems"])] == []
+
+
+def test_a_record_of_other_columns_is_told(kept, here):
+    """The record of the table is no part of what is proved, but says what the letters mean."""
+    document = loaded(kept / "p.json")
+    document["table"]["sensitive"] = ["note"]
+    document["table"]["letters"][0] = ["yes", "no"]
+    document["sha256"] = digest(document)
+    write("p.json", json.dumps(document))
+    assert 'sensitive "note"' in say("verify", "p.json").out
+    said = say("verify", "p.json", "--problem", kept / "r.toml", code=1).out
+    assert 'record of the table: its "sensitive" is not the problem\'s' in said
+    assert 'record of the table: its "letters" is not the problem\'s' in said
+    say("verify", kept / "p.json", "--problem", kept / "r.toml")
+
+
+def test_the_statement_is_in_the_json(kept, here):
+    one = report("verify", kept / "p.json")[str(kept / "p.json")]
+    assert one["statement"] == stated(loaded(kept / "p.json"))
+    assert 'minimised: 1 × information about "W" (2 values), in bits' in one["statement"]
+    said = say("verify", kept / "p.json").out.splitlines()
+    assert said[1:] == [f"  {line}" for line in one["statement"]]
+
+
+def test_a_problem_of_generated_letters(here):
+    law = np.random.default_rng(0).integers(1, 9, (2, 3, 4)).tolist()
+    text = f"""formulation = "RateDistortionEquivocation"
+budget = 0.3
+side_information = "decoder"
+most_strategies = 8
+[source]
+counts = {law}
+[distortion]
+kind = "hamming"
+"""
+    write("p.toml", text + '[output]\ncertificate = "s.json"\n')
+    say("solve", "p.toml")
+    said = say("verify", "s.json", "--problem", "p.toml").out
+    assert "problem; its letters were generated, and all else is as stated" in said
+    said = say("verify", "s.lower.json", "--problem", "p.toml").out
+    assert "problem, and of its lower end: Z is at the encoder too" in said
+    write("q.toml", text.replace("0.3", "0.2"))
+    for name in ("s.json", "s.lower.json"):
+        said = say("verify", name, "--problem", "q.toml", code=1).out
+        assert 'row "budget": bound 0.3, where the problem has 0.2' in said
+
+
 def test_a_proof_that_was_tampered_with(kept, here):
     text, document = (kept / "p.json").read_text("utf-8"), loaded(kept / "p.json")
     document["claim"]["upper"] /= 2
@@ -374,6 +495,8 @@ OPTIONS = [  # option, value, what the message says
     ("--na", "no", "missing"), ("--key", "nope", "nope"), ("--key", "ill", "ill"),
     ("--sensitive", "", "''"), ("--sensitive", "sex", "sex"), ("--nope", "1", "--nope"),
     ("--out", "t.csv", "input"), ("--out", "./d/../t.csv", "input"), ("--out", "link", "input"),
+    ("--problem-out", "t.csv", "input"), ("--problem-out", "no/r", "no"),
+    ("--problem-out", "c.json", "--channel"), ("--problem-out", "d", "d"),
     ("--out", "no/o.csv", "no"), ("--out", "d", "d"), ("--out", "./p.json", "--out"),
     ("--channel", "d/../p.json", "--certificate"), ("--out", "o.parquet", "o.parquet"),
 ]  # fmt: skip
@@ -410,7 +533,7 @@ def test_criteria_that_exclude_each_other(here):
 
 
 @LINUX
-@pytest.mark.parametrize("full", ["--out", "--certificate", "--channel"])
+@pytest.mark.parametrize("full", OUTPUTS[::2])
 def test_a_full_disk_leaves_nothing_and_is_named(full, here):
     outputs = [part for pair in zip(OUTPUTS[::2], OUTPUTS[1::2], strict=True) for part in
                (pair if pair[0] != full else (full, "/dev/full"))]  # fmt: skip
@@ -478,6 +601,8 @@ def test_any_name_of_a_column_can_be_typed(name, here):
     for options in ((), bins, measure, (*bins, *measure)):
         say("release", "f.csv", *key, *options, *OUTPUTS)
         say("verify", "p.json", "--table", "f.csv")
+        said = say("verify", "p.json", "--problem", "r.toml").out
+        assert said.endswith("r.toml: the proof is of this problem\n")
         assert rows("o.csv")[0].keys() == {name, "ill"}
 
 
@@ -521,7 +646,7 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     assert said["status"] == solution.status == "certified"
     assert [said["lower"], said["upper"]] == [solution.lower, solution.upper]
     assert loaded("c.json")["matrix"] == solution.channel.matrix.tolist()
-    say("verify", "p.json", "--table", "w.csv")
+    say("verify", "p.json", "--table", "w.csv", "--problem", "r.toml")
     say("apply", "c.json", "w.csv", "--seed", 1, "--out", "n.csv")
     assert Path("n.csv").read_bytes() == Path("o.csv").read_bytes()
     if "wx" in typed:
@@ -749,7 +874,7 @@ def test_help_and_verify_load_neither_solver_nor_plots(kept, here):
     verify = ["verify", kept / "p.json"]
     code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr));"
     for args in (*([*c, "--help"] for c in helps), ["--version"], verify,
-                 [*verify, "--table", kept / "t.csv"],
+                 [*verify, "--table", kept / "t.csv"], [*verify, "--problem", kept / "r.toml"],
                  ["apply", kept / "c.json", "t.csv", "--out", "o.csv"]):  # fmt: skip
         done = command(*args, code=code + RUN, cwd=here)
         loaded = set(done.stderr.split())
@@ -855,6 +980,60 @@ def test_a_problem_file_may_have_as_many_letters_as_a_release(here):
     done = command("solve", "p.toml", code=code, cwd=here)
     assert (done.returncode, done.stdout) == (2, "")
     assert "3,000" in done.stderr
+
+
+PLACES = {  # the table and the problem file, as typed in one folder
+    "r.toml": "t.csv", "deep/r.toml": "../t.csv", "link/r.toml": "../t.csv",
+    "deep/../r.toml": "t.csv", "file.toml": "t.csv",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PLACES)
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_problem_written_is_the_one_typed(path, whole, here):
+    Path("deep").mkdir()
+    Path("link").symlink_to("deep")
+    Path("file.toml").symlink_to("deep/there.toml")
+    how = ("--distortion", "age=0.1*ordinal,sex=3*hamming", "--criterion", "KeepProbability=0.3",
+           "--criterion", "PreserveMarginal", "--criterion", "TCloseness=0.1", "--units", "nats",
+           "--accuracy", "high", "--bins", "age=-inf:30:45:inf", "--na", "none", "--na", "?",
+           "--delimiter", ",", "--encoding", "utf-8", "--missing", "level")  # fmt: skip
+    place = here if whole else Path()
+    typed = ("--sensitive", "ill", "--key", "age,sex", "--budget", "0.30000000000000004")
+    other = report("release", place / "t.csv", *typed, *how, "--certificate", "p.json",
+                   "--problem-out", place / path)  # fmt: skip
+    data = tomllib.loads(Path(path).read_text("utf-8"))
+    assert data["source"]["table"] == PLACES[path]
+    assert data["budget"] == 0.1 + 0.2
+    assert data["source"]["bins"] == {"age": [-np.inf, 30, 45, np.inf]}
+    assert data["distortion"]["weights"] == {"age": 0.1, "sex": 3.0}
+    assert [rule["kind"] for rule in data["criteria"]] == [
+        "KeepProbability", "PreserveMarginal", "TCloseness"
+    ]  # fmt: skip
+    for options in ((), ("--table", "t.csv")):
+        said = say("verify", "p.json", "--problem", path, *options).out
+        assert said.endswith(f"{path}: the proof is of this problem\n")
+    solved = report("solve", path)
+    for name in ("status", "lower", "upper", "terms", "prices", "units"):
+        assert solved[name] == other[name]
+    shutil.copy("t.csv", "moved.csv")
+    Path("t.csv").unlink()
+    refused("verify", "p.json", "--problem", path, pieces=["source.table"])
+    say("verify", "p.json", "--problem", path, "--table", "moved.csv")
+
+
+def test_no_problem_file_can_hold_a_name_that_is_no_text(here):
+    name = os.fsdecode(b"\xff.csv")
+    shutil.copy("t.csv", name)
+    refused("release", name, *SEX, "--problem-out", "r.toml", pieces=["--problem-out", "UTF-8"])
+
+
+def test_a_problem_file_says_how_its_table_is_read(here):
+    write("t.csv", people().replace(",", ";").replace("yes", "–").encode("cp1252"))
+    reading = 'delimiter = ";"\nencoding = "cp1252"\nna = ["?"]\n[distortion]'
+    write("p.toml", PROBLEM.replace("[distortion]", reading))
+    assert report("solve", "p.toml")["status"] == "certified"
+    say("verify", "s.json", "--problem", "p.toml", "--table", "t.csv")
 
 
 def test_figures_are_listed_and_run(here):

@@ -1384,3 +1384,84 @@ def test_every_entry_of_an_array_has_a_line(value):
             visit((*path, i), entry)
 
     visit(("b",), tomllib.loads(text)["b"])
+
+
+# ---- written -----------------------------------------------------------------------------
+
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+ANY_VALUE = st.recursive(
+    ANY_TEXT | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+ANY_SECTION = st.dictionaries(ANY_TEXT, ANY_VALUE, max_size=4)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["formulation", "budget", "units"]), ANY_VALUE),
+    st.dictionaries(st.sampled_from(["source", "distortion", "solve", "output"]), ANY_SECTION),
+    st.lists(ANY_SECTION, max_size=3),
+)
+def test_what_is_written_is_what_toml_reads(top, sections, rules):
+    data = {**sections, **top, "criteria": rules}
+    text = problemfile.written(data)
+    found = tomllib.loads(text)
+    assert found.pop("criteria", []) == rules
+    assert found == {**sections, **top}
+    same = [(repr(found[key]), repr(value)) for key, value in top.items()]
+    assert all(a == b for a, b in same)  # 5.0 is no 5, and −0.0 no 0.0
+    assert len(text.encode()) >= 1
+
+
+ODD_NAMES = [
+    "a,b",
+    "c.d",
+    'e"f',
+    "g'h",
+    "i\\j",
+    " k ",
+    "",
+    "名前",
+    "l=m",
+    "#n",
+    "[o]",
+    "p\nq",
+    "\x7f",
+    "\x00",
+]
+
+
+@given(
+    st.lists(st.sampled_from(ODD_NAMES) | ANY_TEXT, min_size=3, max_size=3, unique=True),
+    st.floats(0, 1), st.floats(1e-300, 1e300), st.floats(5, 50),
+)  # fmt: skip
+@settings(max_examples=30)
+def test_any_column_and_any_number_is_read_back(tmp_path_factory, names, budget, weight, width):
+    path = tmp_path_factory.mktemp("written") / "problem.toml"
+    w, x, y = names
+    given_by = []
+
+    def table(place, **how):
+        given_by.append((place, how))
+        frame = people().rename(columns={"income": w, "age": x, "sex": y})
+        return cpv.DiscreteSource.from_table(frame, **how)
+
+    how = {"sensitive": [w], "key": [x, y], "bins": {x: width}, "missing": "refuse"}
+    data = {
+        "formulation": "PrivacyDistortion", "budget": budget, "source": {"table": "t", **how},
+        "distortion": {"attributes": {x: "ordinal", y: "hamming"}, "weights": {y: weight}},
+    }  # fmt: skip
+    path.write_bytes(problemfile.written(data).encode())
+    found = problemfile.read(path, table=table).problem
+    ((place, read),) = given_by
+    assert place == path.parent / "t"
+    assert read == how
+    source = table(place, **how)
+    d = cpv.per_attribute({x: "ordinal", y: "hamming"}, source, weights={y: weight})
+    same_program(found, cpv.PrivacyDistortion(source, d, budget=budget))
+
+
+def test_a_text_that_is_none_is_refused():
+    with pytest.raises(cpv.InputError, match="is no text") as caught:
+        problemfile.written({"source": {"table": "\ud800.csv"}})
+    assert caught.value.value == "\ud800.csv"

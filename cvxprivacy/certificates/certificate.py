@@ -16,6 +16,7 @@ import numpy as np
 
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import ceil, floor
+from cvxprivacy.certificates.differences import differences
 from cvxprivacy.certificates.repair import ExactChannel, repair
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.files import whole_file
@@ -264,6 +265,27 @@ class Certificate(Frozen):
         if problems:
             raise ValueError("not verified: " + "; ".join(problems))
         return True
+
+    # ---- the question ----------------------------------------------------------------------
+
+    def proves(self, problem: Any) -> bool:
+        """Tell whether this is a proof of ``problem``: of the very program that it states.
+
+        A certificate proves its own program, and :meth:`verify` can say no more.
+
+        Parameters
+        ----------
+        problem : ChannelProblem or CovarianceProblem
+        """
+        return not self.differences(problem)
+
+    def differences(self, problem: Any) -> list[str]:
+        """Return where the program that was proved is not the one that ``problem`` states.
+
+        All exact data are compared: units, sizes, law, views, objective, rows, bounds of entries,
+        auxiliaries and terms.
+        """
+        return differences(self.program.to_dict(), problem.program.to_dict())
 
 
 def value_units(program: Any) -> str | None:

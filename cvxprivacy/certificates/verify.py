@@ -130,6 +130,8 @@ def read_document(path: str) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Verify the files named; exit 0 if all are proved, 1 if one is not, 2 if unreadable."""
+    from cvxprivacy.certificates.statement import reported
+
     paths = list(sys.argv[1:] if arguments is None else arguments)
     if not paths or paths[0] in ("-h", "--help"):
         print("usage: python -m cvxprivacy.certificates.verify PROOF.json …")
@@ -146,9 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = 1
             print(f"{path}: NOT verified", *problems, sep="\n  ")
         else:
-            claim, units = document["claim"], document["program"]["units"]
-            ends = f"[{claim['lower']}, {claim['upper']}]"
-            print(f"{path}: verified, {claim['status']}, value in {ends} ({units})")
+            print(reported(path, document, sys.stdout.encoding))
     return code
 
 

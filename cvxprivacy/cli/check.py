@@ -1,15 +1,22 @@
-"""``cvxprivacy verify``: a proof proved again, and tied to its table."""
+"""``cvxprivacy verify``: a proof proved again, and tied to its table and to its question."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from cvxprivacy.certificates.differences import differences
+from cvxprivacy.certificates.statement import quoted, reported, stated
 from cvxprivacy.certificates.verify import disagreements, read_document
 from cvxprivacy.cli.common import reading_of, say_json, table_options, told
 from cvxprivacy.errors import InputError
+
+if TYPE_CHECKING:
+    from cvxprivacy.formulations import ChannelProblem
 
 __all__ = ["verify"]
 
@@ -19,40 +26,60 @@ __all__ = ["verify"]
 @click.option("--table", type=click.Path(), help="The table that the proof was made for: it is "
               "counted again, with the recorded columns and bins, and compared with the proof's "
               "law.")  # fmt: skip
+@click.option("--problem", type=click.Path(), help="The problem, in TOML, that the proof should be "
+              "of: it is stated anew, of TABLE if that is given, and compared with the proof's "
+              "program, number by number.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @table_options
 @told
-def verify(proofs: tuple[str, ...], table: str | None, as_json: bool, **options: Any) -> None:
+def verify(
+    proofs: tuple[str, ...],
+    table: str | None,
+    problem: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Prove every claim of PROOF again, trusting none; exit 1 if one is not proved.
 
-    Needs neither CVXPY nor a solver.  A copy of the table with another delimiter, encoding or
-    quoting is the same table: its cells decide.
+    What is proved is said in plain words, from the proof's own data.  Needs neither CVXPY nor a
+    solver.  A copy of the table with another delimiter, encoding or quoting is the same table: its
+    cells decide.
     """
     reading = reading_of(options)
+    asked = None if problem is None else _asked(problem, table, reading)
     results: dict[str, Any] = {}
     for path in proofs:
         try:
             document = read_document(path)
         except (ValueError, RecursionError) as error:
-            problem, remedy = f"unreadable ({error})", "pass a proof that this package wrote"
-            raise InputError(path, problem, remedy) from None
-        problems = disagreements(document)
+            said, remedy = f"unreadable ({error})", "pass a proof that this package wrote"
+            raise InputError(path, said, remedy) from None
+        problems, another, note = disagreements(document), False, ""
+        statement = [] if problems else stated(document)
         if not problems and table is not None:
-            problems = [f"{table}: {problem}" for problem in _differences(document, table, reading)]
+            problems = [f"{table}: {said}" for said in _differences(document, table, reading)]
+        if not problems and asked is not None:
+            found, note = _compared(document, asked)
+            problems, another = [f"{problem}: {said}" for said in found], bool(found)
         claim: dict[str, Any] = document["claim"] if not problems else {}
-        results[path] = {"verified": not problems, "problems": problems, "claim": claim}
+        results[path] = {
+            "verified": not problems, "problems": problems, "claim": claim, "statement": statement,
+        }  # fmt: skip
         if as_json:
             continue
         if problems:
-            click.echo("\n  ".join([f"{path}: NOT verified", *problems]))
+            failed = f"NOT a proof of {problem}" if another else "NOT verified"
+            click.echo("\n  ".join([f"{path}: {failed}", *problems]))
+            if another:
+                click.echo("\n    ".join(["  what it proves:", *statement]))
         else:
-            units = document["program"]["units"]
-            ends = f"[{claim['lower']}, {claim['upper']}]"
-            click.echo(f"{path}: verified, {claim['status']}, value in {ends} ({units})")
+            click.echo(reported(path, document))
             if table is not None:
                 from cvxprivacy.readback import recounted
 
                 click.echo(f"{table}: {recounted(document)}")
+            if problem is not None:
+                click.echo(f"{problem}: the proof is of this problem{note}")
     if as_json:
         say_json(results)
     if not all(result["verified"] for result in results.values()):
@@ -78,3 +105,59 @@ def _differences(document: dict[str, Any], table: str, reading: dict[str, Any]) 
             return []
         found = found or problems
     return found
+
+
+# ---- the question ------------------------------------------------------------------------
+
+
+def _asked(path: str, table: str | None, reading: dict[str, Any]) -> ChannelProblem:
+    """Return the problem of a TOML file, of the table given in place of its own."""
+    from cvxprivacy.cli.release import source_of
+    from cvxprivacy.cli.solve import table_of
+    from cvxprivacy.cli.tables import alike
+    from cvxprivacy.frames import listed
+    from cvxprivacy.problemfile import read
+
+    @wraps(table_of)
+    def opened(named: Path, **how: Any) -> Any:
+        if table is None:
+            return table_of(named, **how)
+        recorded = {key: how.pop(key, None) for key in ("delimiter", "encoding", "na")}
+        roles = [how[key] for key in ("sensitive", "key", "side", "weights") if how.get(key)]
+        names = [name for role in roles for name in listed(role, "table")]
+        refused: InputError | None = None
+        for way in alike(table, recorded, reading, names):
+            try:
+                return source_of(way, **how)[1]
+            except InputError as error:
+                refused = refused or error
+        raise refused or InputError("table", f"{table} cannot be read", "pass another")
+
+    return read(path, table=opened).problem
+
+
+def _compared(document: dict[str, Any], problem: Any) -> tuple[list[str], str]:
+    """Return how a proof differs from a problem, and what is to be said if it does not."""
+    program, note, outputs = document["program"], "", True
+    if getattr(problem, "cut", False):  # strategies are generated as it is solved
+        informed = problem.informed
+        if len(program.get("law", [[]])[0]) == informed.n != problem.n:
+            problem, note = informed, ", and of its lower end: Z is at the encoder too"
+        else:
+            note, outputs = "; its letters were generated, and all else is as stated", False
+    found = differences(program, problem.program.to_dict(), outputs=outputs)
+    return [*found, *_recorded(document, problem)], note
+
+
+def _recorded(document: dict[str, Any], problem: Any) -> list[str]:
+    """Return where the record of the table, which says what letters mean, is not the problem's."""
+    from cvxprivacy.readback import record
+
+    mine, theirs = document["table"], record(problem.source, problem.seen)
+    if mine is None or theirs is None:
+        return []
+    return [
+        f"record of the table: its {quoted(key)} is not the problem's"
+        for key in theirs
+        if key != "reading" and mine.get(key) != theirs[key]
+    ]

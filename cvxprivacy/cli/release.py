@@ -7,7 +7,7 @@ import re
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +120,13 @@ MOST_LETTERS = 500  # more than that the conic solver cannot do in the memory of
 @click.option("--certificate", type=click.Path(), help="The proof, for `cvxprivacy verify`.")
 @click.option("--channel", type=click.Path(), help="The channel, for `cvxprivacy apply`.")
 @click.option(
+    "--problem-out",
+    type=click.Path(),
+    metavar="PATH",
+    help="The problem as typed here, in TOML: for `cvxprivacy verify --problem`, which tells "
+    "whether a proof is of this question, and for `cvxprivacy solve`.",
+)
+@click.option(
     "--untouched/--no-untouched",
     default=True,
     show_default=True,
@@ -139,6 +146,7 @@ def release(table: str, **options: Any) -> None:
 
     as_json, out = options["as_json"], options["out"]
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
+    targets["problem-out"] = options["problem_out"]
     writable(targets, table)
     _alike(table, out)
     reading = reading_of(options)
@@ -149,22 +157,18 @@ def release(table: str, **options: Any) -> None:
         raise InputError("--row-id", problem_, _known(opened.header))
     if options["budget"] is None and not options["criterion"]:
         raise InputError("--budget", "neither a budget nor a criterion", "pass one of them")
-    sensitive, key = (columns_named(options[n], opened.header) for n in ("sensitive", "key"))
     asked = pairs_of(options["bins"], opened.header, "--bins", "age=10 or age=0:18:65:120")
-    bins = {name: edges_of(name, spec) for name, spec in asked.items()}
+    how = {
+        **{name: columns_named(options[name], opened.header) for name in ("sensitive", "key")},
+        "weights": options["weights"],
+        "bins": {name: edges_of(name, spec) for name, spec in asked.items()},
+        "missing": options["missing"],
+    }
     with _progress(opened.size, f"reading {Path(table).name}", as_json) as read:
-        frame, source = source_of(
-            opened,
-            sensitive=sensitive,
-            key=key,
-            weights=options["weights"],
-            bins=bins,
-            missing=options["missing"],
-            whole=options["untouched"],
-            progress=read,
-        )
+        whole = options["untouched"]
+        frame, source = source_of(opened, whole=whole, progress=read, **how)
     if len(source.x) > MOST_LETTERS:  # before a matrix of all pairs is made
-        raise _too_many("--key", f"{len(source.x):,} observed cells of {', '.join(key)}")
+        raise _too_many("--key", f"{len(source.x):,} observed cells of {', '.join(how['key'])}")
     d, criteria = _distortion(options["distortion"], source), criteria_of(options["criterion"])
     shared = {"encoder": options["encoder"], "units": options["units"]}
     if options["budget"] is None:
@@ -174,6 +178,9 @@ def release(table: str, **options: Any) -> None:
             source, d, budget=options["budget"], criteria=criteria, **shared
         )
     solvable(problem, "--encoder")
+    stated = ""
+    if targets["problem-out"]:
+        stated = _stated(targets["problem-out"], {"table": table, **how, **reading}, options)
     solution = problem.solve(accuracy=options["accuracy"])
     assert solution.channel is not None
     assert source.coding is not None
@@ -198,6 +205,10 @@ def release(table: str, **options: Any) -> None:
                 file = files.enter_context(whole_file(targets[name], private=True))
                 what.write(file)
                 file.flush()
+        if targets["problem-out"]:
+            file = files.enter_context(whole_file(targets["problem-out"]))
+            file.write(stated)
+            file.flush()
     report = _report(table, source, solution, leaks, done, targets)
     if as_json:
         say_json(report)
@@ -387,11 +398,15 @@ def _distortion(given: Sequence[str], source: DiscreteSource) -> Distortion:
     assert source.coding is not None
     if not given:
         return hamming(source.x)
+    kinds, weights = _measures(given, source.coding.key)
+    return per_attribute(kinds, source, weights=weights)
+
+
+def _measures(given: Sequence[str], key: Sequence[str]) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return measures and weights of key columns, written COLUMN=KIND or COLUMN=WEIGHT*KIND."""
     kinds: dict[str, Any] = {}
     weights: dict[str, float] = {}
-    for name, kind in pairs_of(
-        given, source.coding.key, "--distortion", "age=ordinal", "key column"
-    ).items():
+    for name, kind in pairs_of(given, key, "--distortion", "age=ordinal", "key column").items():
         match = re.fullmatch(r"(?:([0-9.eE+-]+)\*)?(\w+)", kind)
         if match is None:
             remedy = "write it like age=ordinal or age=2*ordinal"
@@ -402,17 +417,24 @@ def _distortion(given: Sequence[str], source: DiscreteSource) -> Distortion:
         except ValueError:
             remedy = "write a number before *"
             raise InputError("--distortion", f"{match[1]!r}", remedy, value=match[1]) from None
-    return per_attribute(kinds, source, weights=weights)
+    return kinds, weights
 
 
 def criteria_of(given: Sequence[str]) -> list[Criterion]:
     """Return criteria written NAME or NAME=NUMBER."""
+    from cvxprivacy import criteria
+
+    return [getattr(criteria, name)(**typed) for name, typed in _criteria(given)]
+
+
+def _criteria(given: Sequence[str]) -> list[tuple[str, dict[str, float]]]:
+    """Return names and arguments of criteria written NAME or NAME=NUMBER."""
     import inspect
 
     from cvxprivacy import criteria
 
     known = {
-        name: len(inspect.signature(getattr(criteria, name)).parameters)
+        name: [*inspect.signature(getattr(criteria, name)).parameters]
         for name in criteria.__all__
         if name not in ("Criterion", "ForbiddenMoves", "PreserveMean", "Linear")
     }
@@ -422,7 +444,7 @@ def criteria_of(given: Sequence[str]) -> list[Criterion]:
         if name not in known:
             remedy = f"use one of {', '.join(known)}, or `cvxprivacy solve` for others"
             raise InputError("--criterion", f"{name!r} is unknown", remedy, value=name)
-        if known[name] != bool(value):
+        if bool(known[name]) != bool(value):
             remedy = f"write {name}=NUMBER" if known[name] else f"write {name}"
             raise InputError("--criterion", f"{text!r}", remedy, value=text)
         try:
@@ -430,8 +452,35 @@ def criteria_of(given: Sequence[str]) -> list[Criterion]:
         except ValueError:
             remedy = f"write {name}=NUMBER"
             raise InputError("--criterion", f"{value!r} of {name}", remedy, value=value) from None
-        found.append(getattr(criteria, name)(*numbers))
+        found.append((name, dict(zip(known[name], numbers, strict=True))))
     return found
+
+
+def _stated(path: str, source: dict[str, Any], options: dict[str, Any]) -> str:
+    """Return the problem as typed, in TOML, with the table as seen from the folder of ``path``."""
+    from cvxprivacy.problemfile import written
+
+    folder = os.path.realpath(Path(path).absolute().parent)
+    place: str | Path = Path(source["table"]).absolute()
+    with suppress(ValueError):  # of another drive
+        place = os.path.relpath(place, folder)
+    source = {**source, "table": Path(place).as_posix(), "bins": source["bins"] or None}
+    kinds, weights = _measures(options["distortion"], source["key"])
+    budget = options["budget"]
+    data: dict[str, Any] = {
+        "formulation": "MinimumDistortion" if budget is None else "PrivacyDistortion",
+        **({} if budget is None else {"budget": budget}),
+        "encoder": options["encoder"],
+        "units": options["units"],
+        "source": {name: value for name, value in source.items() if value is not None},
+        "distortion": {"attributes": kinds, "weights": weights} if kinds else {"kind": "hamming"},
+        "criteria": [{"kind": k, **typed} for k, typed in _criteria(options["criterion"])],
+        "solve": {"accuracy": options["accuracy"]},
+    }
+    try:
+        return written(data)
+    except InputError as error:
+        raise InputError("--problem-out", error.problem, error.remedy, value=error.value) from None
 
 
 # ---- what is said ------------------------------------------------------------------------
@@ -555,6 +604,11 @@ def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) ->
         lines.append(
             f"{files['channel']}: the channel, for `cvxprivacy apply`; it holds the law of its "
             "inputs, so only you can read it"
+        )
+    if "problem-out" in files:
+        lines.append(
+            f"{files['problem-out']}: the problem, for `cvxprivacy verify --problem` and "
+            "`cvxprivacy solve`"
         )
     return "\n".join(lines)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 from cvxprivacy.cli.common import CODES, say_json, told
 from cvxprivacy.errors import InputError
 
-__all__ = ["solve"]
+__all__ = ["solve", "table_of"]
 
 
 @click.command()
@@ -31,9 +32,10 @@ def solve(problem: str, as_json: bool) -> None:
 
     tables: list[str] = []
 
+    @wraps(table_of)  # whose options a problem file may use
     def table(path: Path, **how: Any) -> Any:
         tables.append(str(path))
-        return _table(path, **how)
+        return table_of(path, **how)
 
     found = read(problem, table=table)
     targets: dict[str, str | None] = {name: str(path) for name, path in found.output.items()}
@@ -88,8 +90,9 @@ def _report(solution: Any, targets: dict[str, str | None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _table(path: Path, *, delimiter: str | None = None, encoding: str | None = None,
-           na: list[str] | None = None, **how: Any) -> Any:  # fmt: skip
+def table_of(path: Path, *, delimiter: str | None = None, encoding: str | None = None,
+             na: list[str] | None = None, **how: Any) -> Any:  # fmt: skip
+    """Return the source of a problem file's table."""
     from cvxprivacy.cli.release import source_of
     from cvxprivacy.cli.tables import open_table
 

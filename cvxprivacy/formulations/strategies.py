@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy.certificates import Certificate
+from cvxprivacy.certificates.differences import differences
 from cvxprivacy.certificates.verify import TOLERANCE, proof_of, status
 from cvxprivacy.information import nat
 from cvxprivacy.solvers import Outcome, solve
@@ -90,6 +91,20 @@ class Relaxed(Certificate):
 
     def verify(self) -> bool:
         return super().verify() and self.relaxation.verify()
+
+    def differences(self, problem: Any) -> list[str]:
+        """Return where the two programs are not those of ``problem``.
+
+        The relaxation is compared whole.  The letters of the release were generated: what stands
+        for each of them is its own, all else is compared.
+        """
+        if not getattr(problem, "cut", False):
+            return ["outputs: generated, where the problem lists its own"]
+        mine, theirs = self.program.to_dict(), problem.program.to_dict()
+        return [
+            *differences(mine, theirs, outputs=False),
+            *(f"lower end: {said}" for said in self.relaxation.differences(problem.informed)),
+        ]
 
 
 def first(problem: RateDistortionEquivocation) -> np.ndarray:
