@@ -27,7 +27,15 @@ from typing import Any
 import flint
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
-from cvxprivacy.certificates.balls import PRECISION, Matrix, UnprovableError, ball, exactly, number
+from cvxprivacy.certificates.balls import (
+    PRECISION,
+    Matrix,
+    UnprovableError,
+    affordable,
+    ball,
+    exactly,
+    number,
+)
 from cvxprivacy.certificates.balls import total as _sum
 
 __all__ = ["CovarianceProof", "basis", "cholesky", "definite", "log_det", "semidefinite"]
@@ -35,7 +43,7 @@ __all__ = ["CovarianceProof", "basis", "cholesky", "definite", "log_det", "semid
 MOST = 4096  # bits, beyond which positive definiteness is not asked further
 EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 
-LARGEST = 200  # variables: elimination beyond that takes minutes
+BURDEN = 10**10  # of exact elimination, which takes minutes beyond
 
 
 class CovarianceProof:
@@ -43,16 +51,17 @@ class CovarianceProof:
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         self.program = program
-        size = len(program["covariance"])
-        if size > LARGEST:
-            raise UnprovableError(f"{size} variables, where {LARGEST} are the most")
+        size, views = len(program["covariance"]), program["views"]
+        tables = sum(len(program[name]) for name in ("rows", "terms", "caps"))
+        affordable((1 + len(views)) * size**3 // 6 + (1 + tables) * size**2)
         gamma = rational(program["covariance"])
         if gamma.ncols() != size or gamma != gamma.transpose():
             raise UnprovableError("the covariance is not symmetric")
         self.given, self.encoded = (_indices(program[k], size) for k in ("given", "encoded"))
         self.n = len(self.encoded)
         coupled = sum(gamma[i, j] != 0 for i in range(size) for j in range(i))
-        self.gamma, self.exact = gamma, size <= EXACT or 2 * coupled <= size
+        self.gamma = gamma
+        self.exact = (size <= EXACT or 2 * coupled <= size) and _burden(gamma) <= BURDEN
         terms = [program["objective"], *program["terms"].values()]
         terms += [row["term"] for row in program["rows"].values()]
         matrices = [t["cost"] for t in terms if t["cost"] is not None]
@@ -66,18 +75,17 @@ class CovarianceProof:
         for name, row in program["rows"].items():
             if row["sense"] != "<=" or row["per_output"] or number(row["radius"]) != 0:
                 raise UnprovableError(f"{name} is no plain inequality")
-        views = {
-            name: (_indices(view["of"], size), view["reference"])
-            for name, view in program["views"].items()
+        parts = {
+            name: (_indices(view["of"], size), view["reference"]) for name, view in views.items()
         }
-        for name, (of, reference) in views.items():
+        for name, (of, reference) in parts.items():
             inside = [i in self.encoded for i in of]
             if reference not in ("marginal", "conditional") or (any(inside) and not all(inside)):
                 raise UnprovableError(f"view {name} is neither encoded nor free of what is")
         start = PRECISION + 8 * size * (not self.exact)  # balls lose digits with every pivot
         for precision in (start, 2 * start, 4 * start, MOST):
             flint.ctx.prec = self.precision = precision
-            if self._derived(views):
+            if self._derived(parts):
                 break
         else:
             raise UnprovableError("a covariance is not proved positive definite")
@@ -439,7 +447,16 @@ def semidefinite(matrix: Any) -> bool:
         return True
     if not isinstance(matrix, fmpq_mat) or any(matrix[i, i] < 0 for i in range(matrix.nrows())):
         return False
+    if _burden(matrix) > BURDEN:
+        return False
     return definite(_part(matrix, *[basis(matrix)] * 2))
+
+
+def _burden(matrix: fmpq_mat) -> int:
+    """Return the size of the numbers that exact elimination multiplies, times their count."""
+    entries = [x for row in matrix.tolist() for x in row]
+    bits = max(max(int(x.p).bit_length(), int(x.q).bit_length()) for x in entries)
+    return matrix.nrows() ** 4 * bits
 
 
 def basis(matrix: fmpq_mat) -> list[int]:
