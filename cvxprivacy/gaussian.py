@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from operator import mul
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,8 @@ from cvxprivacy.sources import DiscreteSource
 __all__ = ["GaussianSource", "entropy", "proved", "symmetric", "volume"]
 
 Law = tuple[tuple[Fraction, ...], ...]
+
+_DIGIT = 20  # bits
 
 
 class GaussianSource(Frozen):
@@ -478,22 +479,64 @@ def _apart(law: np.ndarray) -> list[int]:
 
 
 def _moments(columns: Sequence[Sequence[Any]]) -> tuple[list[Fraction], list[list[Fraction]]]:
-    """Return means and covariances of columns of numbers exactly, divided by N − 1."""
-    size = len(columns[0])
-    scaled, units = [], []
-    for column in columns:
-        ratios = [value.as_integer_ratio() for value in column]
-        unit = math.lcm(*{denominator for _, denominator in ratios})
-        scaled.append([above * (unit // below) for above, below in ratios])
-        units.append(unit)
-    sums = list(map(sum, scaled))
-    law = [[Fraction(0)] * len(columns) for _ in columns]
-    for i in range(len(columns)):
-        for j in range(i + 1):
-            product = size * sum(map(mul, scaled[i], scaled[j])) - sums[i] * sums[j]
-            law[i][j] = law[j][i] = Fraction(product, size * (size - 1) * units[i] * units[j])
-    means = [Fraction(total, size * unit) for total, unit in zip(sums, units, strict=True)]
-    return means, law
+    """Return means and covariances of columns of numbers exactly, divided by N − 1.
+
+    Each number is split into digits below 2²⁰ in absolute value.  Of 2¹³ records at a time, sums
+    of products of digits are whole numbers below 2⁵³, whatever order floats add them in.
+    """
+    size, split = len(columns[0]), [_digits(column) for column in columns]
+    ends = np.cumsum([len(digits) for digits, _ in split]).tolist()
+    places = [range(end - len(digits), end) for end, (digits, _) in zip(ends, split, strict=True)]
+    table = np.vstack([*(digits for digits, _ in split), np.ones(size)]).T
+    sums = np.zeros((ends[-1] + 1,) * 2, dtype=object)
+    for start in range(0, size, 2**13):
+        some = table[start : start + 2**13]
+        sums += (some.T @ some).astype(np.int64).astype(object)
+
+    def together(rows: Sequence[int], of: Sequence[int]) -> int:
+        return sum(int(sums[i, j]) << _DIGIT * (i - rows[0] + j - of[0]) for i in rows for j in of)
+
+    units = [unit for _, unit in split]
+    totals = [together(own, [ends[-1]]) for own in places]
+    law = [
+        [
+            Fraction(size * together(one, two) - s * t, size * (size - 1)) * a * b
+            for two, t, b in zip(places, totals, units, strict=True)
+        ]
+        for one, s, a in zip(places, totals, units, strict=True)
+    ]
+    return [total * unit / size for total, unit in zip(totals, units, strict=True)], law
+
+
+def _digits(column: Sequence[Any]) -> tuple[np.ndarray, Fraction]:
+    """Return digits of numbers in units of a rational, the last ones first, and the unit."""
+    near = np.array(column, dtype=float)
+    small = (np.abs(near) <= 2.0**53).tolist()
+    if all(type(v) is float or (type(v) is int and s) for v, s in zip(column, small, strict=True)):
+        fraction, exponent = np.frexp(near)
+        mantissa = np.abs(fraction * 2.0**53).astype(np.uint64)
+        mantissa[mantissa == 0], sign = 2**52, np.sign(near)
+        last = np.frexp((mantissa & (~mantissa + np.uint64(1))).astype(float))[1] - 1
+        least = int(np.where(sign == 0, exponent.max(), exponent + last).min())
+        shift = exponent - least  # the number is mantissa 2^shift, in units of 2^(least − 53)
+        count = int(shift.max() + 52) // _DIGIT + 1
+        digits = np.empty((count, len(near)))
+        for k in range(count):
+            left = shift - _DIGIT * k
+            up = np.where(left > -64, mantissa >> np.clip(-left, 0, 63).astype(np.uint64), 0)
+            up = np.where(left < _DIGIT, up << np.clip(left, 0, _DIGIT).astype(np.uint64), 0)
+            digits[k] = sign * (up & np.uint64(2**_DIGIT - 1)).astype(float)
+        return digits, Fraction(2) ** (least - 53)
+    ratios = [value.as_integer_ratio() for value in column]
+    unit = math.lcm(*{below for _, below in ratios})
+    numbers = [above * (unit // below) for above, below in ratios]
+    count = max(abs(number).bit_length() for number in numbers) // _DIGIT + 1
+    mask = 2**_DIGIT - 1
+    digits = np.array(
+        [[(abs(n) >> _DIGIT * k & mask) * (-1 if n < 0 else 1) for n in numbers]
+         for k in range(count)], dtype=float,
+    )  # fmt: skip
+    return digits, Fraction(1, unit)
 
 
 def _deviation(variance: Fraction, name: str) -> float:
