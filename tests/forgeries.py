@@ -350,7 +350,8 @@ def plainly(document: Document) -> Document:
         if key == "cost_radius" and not node:
             return 0
         if isinstance(node, str) and re.fullmatch(r"-?\d+(/\d+)?", node):  # of any script
-            return str(Fraction(node))
+            top, _, below = node.partition("/")
+            return f"{int(top)}/{int(below)}" if below else str(int(top))
         return int(node) if isinstance(node, bool) else node
 
     return spelled(document)
