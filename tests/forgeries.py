@@ -341,16 +341,19 @@ def plainly(document: Document) -> Document:
     def spelled(node: Any, key: str = "") -> Any:
         if isinstance(node, dict):
             return {k: spelled(v, str(k)) for k, v in node.items()}
-        if isinstance(node, list):
-            return [spelled(x, key) for x in node]
-        if key in ("numerators", "denominator", "outputs"):
-            return int(node)
         if key == "per_output":
             return bool(node)
+        if isinstance(node, list):
+            if key in ("root", "middle"):  # a text is a row of its letters
+                node = [list(x) if isinstance(x, str) else x for x in node]
+            return [spelled(x, "") if key in ("root", "middle") else spelled(x, key) for x in node]
+        if key in ("numerators", "denominator", "outputs"):
+            return int(node)
         if key == "cost_radius" and not node:
             return 0
         if isinstance(node, str) and re.fullmatch(r"-?\d+(/\d+)?", node):  # of any script
-            return str(Fraction(node))
+            top, _, below = node.partition("/")
+            return f"{int(top)}/{int(below)}" if below else str(int(top))
         return int(node) if isinstance(node, bool) else node
 
     return spelled(document)
@@ -360,6 +363,8 @@ def falsehood(document: Document, base: Document) -> str:
     """Return what is false about a document that was verified; empty if nothing is found."""
     claim = document["claim"]
     low, high = float(claim["lower"]), float(claim["upper"])
+    if (low, high) == (-INF, INF):
+        return ""  # nothing is claimed
     try:
         program = second_checker.program_of(document)
         lower, upper, status, terms = second_checker.judged(document, program)

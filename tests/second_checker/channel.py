@@ -170,11 +170,14 @@ class Channel:
     def lower(self, dual: Any) -> Any:
         """Return a number that no feasible channel's Lagrangian is below; ∞ if there is none."""
         parts, constant = [], ZERO
+        kinds = ("scores", "multipliers", "auxiliaries")
+        given = {kind: dual.get(kind) for kind in kinds}
+        scored, priced, bounded = (x if isinstance(x, dict) else {} for x in given.values())
         if dual.get("objective", 1):
             parts.append((self.objective, [ONE] * self.m))
             constant += self.objective[2][0]
         for name, (term, sense, many, bounds) in self.rows.items():
-            lam = dual.get("multipliers", {}).get(name, 0)
+            lam = priced.get(name, 0)
             wrong = isinstance(lam, list) and not (many and len(lam) == self.m)
             lam = (
                 [ZERO] if wrong else [guessed(x) for x in (lam if isinstance(lam, list) else [lam])]
@@ -190,7 +193,7 @@ class Channel:
                 if lam[y] and (term[1][s][y] or term[3]):
                     g[s][y] += lam[y] * term[1][s][y] - abs(lam[y]) * term[3] * self.p[s]
         for view, (seen, pi) in self.views.items():
-            scores = guessed_table(dual.get("scores", {}).get(view), len(pi), self.m)
+            scores = guessed_table(scored.get(view), len(pi), self.m)
             zero = [ZERO] * self.m
             for y in range(self.m):
                 omega = sum(lam[y] * term[0].get(view, zero)[y] for term, lam in parts)
@@ -203,7 +206,7 @@ class Channel:
                                 g[s][y] += mass * least
         for name, (kind, (_, bound)) in self.auxiliaries.items():
             count = 2 if kind == "ratio" else 1
-            given = dual.get("auxiliaries", {}).get(name)
+            given = bounded.get(name)
             given = given if isinstance(given, list) and len(given) == count else [None] * count
             mu, eta = [guessed_table(x, self.n, self.m) for x in (given * 2)[:2]]
             sums: Matrix = [[], []]
