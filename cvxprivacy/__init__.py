@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         InfeasibleError,
         InputError,
         UnknownValueError,
+        UnseenValueWarning,
     )
     from cvxprivacy.estimation import Estimate
     from cvxprivacy.formulations import (
@@ -130,6 +131,7 @@ _HOME = {
     "Sweep": "frontiers",
     "TCloseness": "criteria",
     "UnknownValueError": "errors",
+    "UnseenValueWarning": "errors",
     "absolute_error": "distortion",
     "audit": "microdata",
     "closed_gaussian_bound": "formulations",
@@ -199,6 +201,7 @@ __all__ = [
     "Sweep",
     "TCloseness",
     "UnknownValueError",
+    "UnseenValueWarning",
     "absolute_error",
     "audit",
     "closed_gaussian_bound",

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy import exact
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Exact, plain, rational
+from cvxprivacy.exact import array as exact_array
 
 __all__ = ["array", "generator", "labels", "number", "present", "table", "typed", "whole"]
 
@@ -92,7 +93,7 @@ def typed(
     sign = "" if negative else f" {'≥' if zero else '>'} 0"
     remedy = f"pass a finite number{sign}{limit}"
     try:
-        found = exact.rational(value)
+        found = rational(value)
     except TypeError:
         problem = f"{value!r} is no number"
         raise InputError(argument, problem, "pass a number", where=where, value=value) from None
@@ -106,7 +107,7 @@ def typed(
         or (found == 0 and not zero)
     ):
         raise InputError(argument, f"{value!r} is out of range", remedy, where=where, value=value)
-    return exact.plain(found)
+    return plain(found)
 
 
 def table(
@@ -116,14 +117,14 @@ def table(
     *,
     axes: Sequence[int] | None = None,
     negative: bool = False,
-) -> exact.Exact:
+) -> Exact:
     """Return the very numbers that were typed, in an array that cannot be written to.
 
     Arguments are those of :func:`array`.
     """
     array(values, argument, remedy, axes=axes, negative=negative)
     try:
-        return exact.array(values)
+        return exact_array(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(argument, f"not numbers ({error})", remedy) from None
 

@@ -35,10 +35,11 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb, ctx, fmpq
 
-from cvxprivacy import exact
 from cvxprivacy.certificates.balls import PRECISION
 from cvxprivacy.checks import table, typed
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import array as exact_array
+from cvxprivacy.exact import plain, rational
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.information import nat
 from cvxprivacy.programs import Auxiliary, EntryBounds, Part, Row, Term
@@ -116,6 +117,14 @@ def _enclosed(ball: arb) -> tuple[float, float]:
     value = float(ball.mid())
     off = abs(ball - arb(value)).upper()
     return value, math.nextafter(float(off), math.inf) if not off.is_zero() else 0.0
+
+
+def _exponential(exponent: arb) -> tuple[float, float]:
+    """Return e^x, x ≥ 0, as a float and a radius; its least is not below 1, as a constant's is."""
+    value, radius = _enclosed(exponent.exp())
+    if Fraction(value) - Fraction(radius) < 1:  # where floats cannot tell it from 1
+        return 1 + 2.0**-52, 2.0**-52
+    return value, radius
 
 
 def _ball(value: float | Fraction) -> arb:
@@ -332,7 +341,7 @@ class LocalPrivacy(Criterion):
 
     @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
-        bound, radius = _enclosed(_ball(self.epsilon).exp())
+        bound, radius = _exponential(_ball(self.epsilon))
         return {"": Auxiliary("ratio", bound, radius, slope=bound)}
 
 
@@ -349,7 +358,7 @@ class MaximalLeakage(Criterion):
     @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         exponent = _ball(self.b) * (arb(2).log() if problem.units == "bits" else 1)
-        bound, radius = _enclosed(exponent.exp())
+        bound, radius = _exponential(exponent)
         return {"": Auxiliary("maximum", bound, radius, slope=bound / nat(problem.units))}
 
 
@@ -373,7 +382,7 @@ class KeepProbability(Criterion):
             where = int(np.argmax(floors > 1)) if floors.ndim else None
             worst = float(floors.max())
             raise InputError("p", f"{worst!r} is above 1", "pass probabilities", where=where)
-        self.p: Any = floors if floors.ndim else exact.plain(exact.rational(floors))
+        self.p: Any = floors if floors.ndim else plain(rational(floors))
         self.value = self.p
         self.loosest = None if floors.ndim else 0.0
         said = "p_x" if floors.ndim else f"{float(self.p):g}"
@@ -499,7 +508,7 @@ class PreserveMean(Criterion):
         masses = problem.masses_of_x()
         pairs = zip(masses, inputs, strict=True)
         mean = sum((m * Fraction(known[x]) for m, x in pairs), Fraction(0))
-        row = exact.array([known[y] for y in outputs])
+        row = exact_array([known[y] for y in outputs])
         cost = problem.per_letter(np.tile(row, (len(inputs), 1)))
         return {"": Row(Term("mean", cost=cost), "==", mean / sum(masses, Fraction(0)))}
 

@@ -10,6 +10,7 @@ import narwhals as nw
 from cvxprivacy.checks import labels, present
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.frames import Coding, narwhal, palette, plain
+from cvxprivacy.frozen import Frozen
 from cvxprivacy.labels import read, written
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Decoder"]
 
 
-class Decoder:
+class Decoder(Frozen):
     """What a released u means to a user who knows z: a strategy t_u : Z → X̂ for each u.
 
     Parameters

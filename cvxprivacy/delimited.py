@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from cvxprivacy.errors import InputError
 
-__all__ = ["DelimitedTable", "as_numbers"]
+__all__ = ["DelimitedTable", "as_numbers", "marked"]
 
 CHUNK = 1 << 18  # bytes read, or characters written, at a time
 LONGEST = 1 << 26  # characters of a line
@@ -351,6 +351,16 @@ def _is_float(text: str, value: float, strict: bool) -> bool:
         return math.isfinite(value) and "_" not in text
     digits = text.lstrip("-0.").replace(".", "")
     return bool(DECIMAL.fullmatch(text)) and (len(digits) <= 15 or repr(value) == text)
+
+
+def marked(path: str | os.PathLike[str]) -> str | None:
+    """Return the encoding that a file's byte order mark names, or None."""
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(4)
+    except OSError:  # who reads it will say so
+        return None
+    return next((name for name, mark in MARKS.items() if start.startswith(mark)), None)
 
 
 def _stamp(file: IO[Any]) -> tuple[int, ...]:

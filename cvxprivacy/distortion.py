@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy import exact
 from cvxprivacy.checks import labels, table, typed
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Exact, plus, squares, times
+from cvxprivacy.frozen import Frozen
 from cvxprivacy.sources import DiscreteSource
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-class Distortion:
+class Distortion(Frozen):
     """A distortion measure on finite alphabets.
 
     Parameters
@@ -79,10 +80,9 @@ class Distortion:
         return f"Distortion({self.name}, shape {self.matrix.shape})"
 
     def __mul__(self, factor: float) -> Distortion:
-        scaled = exact.times(self.matrix, typed(factor, "factor"))
+        scaled = times(self.matrix, typed(factor, "factor"))
         found = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
-        found.parts = self.parts
-        return found
+        return found._with(parts=self.parts)
 
     __rmul__ = __mul__
 
@@ -114,19 +114,16 @@ class Distortion:
         if outputs is None and matrix.shape[-1] == len(x):
             outputs = list(x)
         found = Distortion(matrix[..., order, :], outputs=outputs, inputs=x, name=self.name)
-        found.parts = {name: part[order] for name, part in self.parts.items()}
-        return found
+        return found._with(parts={name: part[order] for name, part in self.parts.items()})
 
 
-def _numbers(values: npt.ArrayLike, argument: str) -> exact.Exact:
+def _numbers(values: npt.ArrayLike, argument: str) -> Exact:
     remedy = "pass one finite number, or vector, per letter"
     found = table(values, argument, remedy, axes=(1, 2), negative=True)
     return found[:, None] if found.ndim == 1 else found
 
 
-def _pairs(
-    values: npt.ArrayLike, outputs: npt.ArrayLike | None
-) -> tuple[list[exact.Exact], list[Any]]:
+def _pairs(values: npt.ArrayLike, outputs: npt.ArrayLike | None) -> tuple[list[Exact], list[Any]]:
     """Return x − x̂ along each coordinate, exactly, and the labels of the outputs."""
     a = _numbers(values, "values")
     b = a if outputs is None else _numbers(outputs, "outputs")
@@ -135,15 +132,15 @@ def _pairs(
     items = np.asarray(values if outputs is None else outputs).tolist()
     names = [label if not isinstance(label, list) else tuple(label) for label in items]
     names = [label[0] if isinstance(label, tuple) and len(label) == 1 else label for label in names]
-    less = exact.times(b, -1)
-    return [exact.plus(u[:, None], v[None]) for u, v in zip(a.T, less.T, strict=True)], names
+    less = times(b, -1)
+    return [plus(u[:, None], v[None]) for u, v in zip(a.T, less.T, strict=True)], names
 
 
 def _stands_for(values: npt.ArrayLike, d: np.ndarray, outputs: list[Any], name: str) -> Distortion:
     found = Distortion(d, outputs=outputs, name=name)
     items = np.asarray(values)
     if items.ndim == 1 and len(set(items.tolist())) == len(items):
-        found._values = items.tolist()
+        found = found._with(_values=items.tolist())
     return found
 
 
@@ -159,14 +156,14 @@ def squared_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -
         The same for the released letters; by default the key letters themselves.
     """
     differences, labels = _pairs(values, outputs)
-    squares = reduce(exact.plus, map(exact.squares, differences))
-    return _stands_for(values, squares, labels, "squared error")
+    error = reduce(plus, map(squares, differences))
+    return _stands_for(values, error, labels, "squared error")
 
 
 def absolute_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -> Distortion:
     """d(x, x̂) = ‖x − x̂‖₁; arguments as in :func:`squared_error`."""
     differences, labels = _pairs(values, outputs)
-    error = reduce(exact.plus, map(np.abs, differences))
+    error = reduce(plus, map(np.abs, differences))
     return _stands_for(values, error, labels, "absolute error")
 
 
@@ -193,7 +190,7 @@ def ordinal(letters: int | Sequence[Hashable]) -> Distortion:
     """d(x, x̂) = |rank x − rank x̂| / (|X| − 1) for letters in increasing order."""
     count, names = _letters(letters)
     rank = np.arange(float(count))
-    matrix = exact.times(np.abs(rank[:, None] - rank), Fraction(1, max(count - 1, 1)))
+    matrix = times(np.abs(rank[:, None] - rank), Fraction(1, max(count - 1, 1)))
     return Distortion(matrix, outputs=names, inputs=names, name="ordinal")
 
 
@@ -216,11 +213,11 @@ def hierarchy_distance(paths: Mapping[Hashable, Sequence[Hashable]]) -> Distorti
     if len({chain[-1] for chain in chains}) != 1:
         raise InputError("paths", "no common root", "end every path with the same ancestor")
     depth = len(chains[0]) - 1
-    d: exact.Exact = np.zeros((len(names), len(names)))
+    d: Exact = np.zeros((len(names), len(names)))
     for i, a in enumerate(chains):
         for j, b in enumerate(chains):
             d[i, j] = next(k for k in range(depth + 1) if a[k:] == b[k:])
-    d = exact.times(d, Fraction(1, depth))
+    d = times(d, Fraction(1, depth))
     return Distortion(d, outputs=names, inputs=names, name="hierarchy")
 
 
@@ -288,11 +285,10 @@ def per_attribute(
                 raise InputError("cells", problem, remedy, where=i, value=cell[axis])
             index[i] = place[cell[axis]]
         parts[name] = d.matrix[np.ix_(index, index)]
-    total = reduce(exact.plus, (exact.times(part, factors[k]) for k, part in parts.items()))
+    total = reduce(plus, (times(part, factors[k]) for k, part in parts.items()))
     names = list(cells) if labels is None else labels
     found = Distortion(total, outputs=names, inputs=names, name="per attribute")
-    found.parts = parts
-    return found
+    return found._with(parts=parts)
 
 
 def _of_columns(

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cvxprivacy.certificates import Certificate
 
-__all__ = ["CertificationError", "InfeasibleError", "InputError", "UnknownValueError"]
+__all__ = [
+    "CertificationError",
+    "InfeasibleError",
+    "InputError",
+    "UnknownValueError",
+    "UnseenValueWarning",
+]
 
 
 class _Kept:
@@ -56,6 +62,23 @@ class InputError(_Kept, ValueError):
 
 class UnknownValueError(InputError):
     """A value of a table that the channel has no row for."""
+
+
+class UnseenValueWarning(UserWarning):
+    """Records have values without mass in the source: no proof covers what is released of them.
+
+    Attributes
+    ----------
+    counts : dict
+        How many records have each of these values.
+    """
+
+    def __init__(self, counts: Mapping[Any, int]) -> None:
+        self.counts = dict(counts)
+        records, some = sum(self.counts.values()), next(iter(self.counts))
+        said = f"{records:,} records have values" if records > 1 else "1 record has a value"
+        said += f" without mass in the source, such as {some!r}: the proof does not cover what is "
+        super().__init__(said + "released of them; make a channel from a table that has them")
 
 
 class InfeasibleError(_Kept, ValueError):

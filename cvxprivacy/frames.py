@@ -20,6 +20,7 @@ import numpy.typing as npt
 from cvxprivacy.bins import Bins, bins_of, short
 from cvxprivacy.checks import present
 from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import frozen
 
 __all__ = [
     "Coding",
@@ -111,6 +112,8 @@ class Coding:
     reading: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name in ("key", "sensitive", "side", "bins", "reading"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
         if self.missing not in _MISSING:
             remedy = f"use one of {', '.join(map(repr, _MISSING))}"
             raise InputError("missing", f"{self.missing!r} is unknown", remedy, value=self.missing)
@@ -356,8 +359,8 @@ class Coding:
             columns.append(values)
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
-    def cells(self, frame: Any, groups: Sequence[Sequence[str]]) -> list[Any]:
-        """Return the distinct letters of groups of columns, found in the frame's engine."""
+    def cells(self, frame: Any, groups: Sequence[Sequence[str]]) -> dict[Any, int]:
+        """Return the distinct letters of groups of columns and their records, by the engine."""
         lazy = narwhal(frame).lazy()
         names = [name for group in groups for name in group]
         self.known(lazy, names)
@@ -371,7 +374,10 @@ class Coding:
             [cell([columns[name][i] for name in group]) for group in groups]
             for i in range(len(table))
         ]
-        return [cell(part) for part in parts]
+        found: dict[Any, int] = {}
+        for part, records in zip(parts, plain(table["records"]), strict=True):
+            found[cell(part)] = found.get(cell(part), 0) + int(records)
+        return found
 
     def only(self, frame: Any, letters: Sequence[Any]) -> Any:
         """Return the records of a frame whose key is one of some letters, in its own flavour.

@@ -57,6 +57,7 @@ class FrozenList(list[Any]):
 class Frozen:
     """An object whose attributes are set while it is made, and never again.
 
+    At the end its arrays and containers are exchanged for copies that cannot be written to.
     Properties that are computed when they are first asked for are kept all the same.
     """
 
@@ -76,6 +77,12 @@ class Frozen:
         self._refuse(name)
         super().__delattr__(name)
 
+    def _seal(self) -> Self:
+        """Allow no change from here on."""
+        own = self.__dict__
+        own.update({name: frozen(value) for name, value in own.items()}, _sealed=True)
+        return self
+
     def _with(self, **changes: Any) -> Self:
         """Return a copy with other attributes, and nothing kept that was computed from them."""
         kind = type(self)
@@ -83,7 +90,7 @@ class Frozen:
         for name, value in {**self.__dict__, **changes}.items():
             if not isinstance(getattr(kind, name, None), cached_property):
                 found.__dict__[name] = value
-        return found
+        return found._seal()
 
     def _refuse(self, name: str) -> None:
         if self.__dict__.get("_sealed"):
@@ -103,7 +110,7 @@ def _sealing(made: Callable[..., None]) -> Callable[..., None]:
             self.__dict__["_depth"] = depth
         else:
             del self.__dict__["_depth"]
-            self.__dict__["_sealed"] = True
+            self._seal()
 
     return sealed
 
@@ -120,9 +127,14 @@ def frozen(value: Any) -> Any:
     if isinstance(value, Mapping):
         return FrozenDict({key: frozen(entry) for key, entry in value.items()})
     if isinstance(value, list):
-        return FrozenList(map(frozen, value))
+        return FrozenList(value if _plain(value) else map(frozen, value))
     if type(value) is tuple:
-        return tuple(map(frozen, value))
+        return value if _plain(value) else tuple(map(frozen, value))
     if hasattr(value, "to_numpy") and hasattr(value, "copy"):  # a pandas frame
         return value.copy()
     return value
+
+
+def _plain(values: list[Any] | tuple[Any, ...]) -> bool:
+    """Tell whether nothing in a list can be written to, without a look at each of a million."""
+    return {type(value) for value in values} <= {str, int, float, bool, type(None)}

@@ -5,30 +5,42 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import fmpq, fmpq_mat
+from flint import arb, ctx, fmpq_mat
 
-from cvxprivacy.checks import array, number, whole
+from cvxprivacy.certificates.covariance import basis, definite, log_det, semidefinite
+from cvxprivacy.checks import array, table, typed, whole
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import floats as exact_floats
+from cvxprivacy.exact import rational as exact_rational
 from cvxprivacy.frames import collected, listed, narwhal, plain
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.information import nat
+from cvxprivacy.matrices import PRECISIONS, identity
+from cvxprivacy.matrices import array as matrix_array
+from cvxprivacy.matrices import block as matrix_block
+from cvxprivacy.matrices import rationals as matrix_rationals
 from cvxprivacy.sources import DiscreteSource
 
-__all__ = ["GaussianSource", "independent", "rational"]
+__all__ = ["GaussianSource", "entropy", "proved", "symmetric", "volume"]
 
-Exact = list[list[Fraction]]
+Law = tuple[tuple[Fraction, ...], ...]
 
 
-class GaussianSource:
+class GaussianSource(Frozen):
     """Second moments of confidential W, key X and side information Z.
 
     Parameters
     ----------
     covariance : array_like, shape (k, k)
-        Of all variables: floats, or ``Fraction``s, which are kept exactly.
+        Of all variables, each number as it is typed: a float is the dyadic rational that it is,
+        and ``Fraction``s and ``Decimal``s are kept.  It must be positive semidefinite exactly,
+        which is proved; where two entries that should be equal differ by rounding, their mean is
+        taken.
     sensitive, key, side : sequence of int or str
         Which variables are W, X and Z, by place or by name.  W and X may share variables only
         if all of W is in X.
@@ -38,24 +50,29 @@ class GaussianSource:
         Of the variables.
     records : int, optional
         Number of records behind the moments.
+    scale : array_like, shape (k,), optional
+        The unit of each variable in those of the table that is released: by default 1.
 
     Attributes
     ----------
-    exact : list of lists of Fraction
+    exact : tuple of tuples of Fraction
         The covariance as it was given.
-    w, x, z : list of int
+    covariance : ndarray
+        Its nearest floats.
+    w, x, z : tuple of int
         Places of the variables.
-    basis : list of int
+    basis : tuple of int
         Places within ``x`` of variables that determine all of X: all of them, unless Σ_X is
-        singular, which is decided in rational arithmetic.
+        singular, which is decided in rational arithmetic; then those that do so best.
     expansion : ndarray, shape (|X|, |basis|)
-        T with X − E X = T (X_basis − E X_basis).
+        T with X − E X = T (X_basis − E X_basis): floats if all entries are, else ``Fraction``s.
 
     Raises
     ------
     InputError
         For an asymmetric or indefinite covariance, unknown names, or numbers that are not
-        finite.
+        finite.  Floats that were rounded may be indefinite by 1e-17: the message tells by how
+        much, and what to do.
     """
 
     def __init__(
@@ -68,13 +85,20 @@ class GaussianSource:
         mean: npt.ArrayLike | None = None,
         names: Sequence[str] | None = None,
         records: int | None = None,
+        scale: npt.ArrayLike | None = None,
     ) -> None:
-        self.exact = _exactly(covariance)
-        size = len(self.exact)
-        self.covariance = np.array([[float(v) for v in row] for row in self.exact])
+        remedy = "pass a symmetric positive semidefinite matrix of finite numbers"
+        law = symmetric(covariance, "covariance", remedy)
+        self._definite = proved(law, "covariance", f"{remedy}, or use from_table, which is exact")
+        self._law, size = law, law.nrows()
+        self.exact: Law = tuple(
+            tuple(Fraction(int(v.p), int(v.q)) for v in row) for row in law.tolist()
+        )
+        self.covariance = frozen(np.array(self.exact, dtype=float))
         if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
             raise InputError("names", f"{names!r}", f"pass {size} distinct names")
-        self.names = [f"V{i}" for i in range(size)] if names is None else list(map(str, names))
+        given = (f"V{i}" for i in range(size)) if names is None else map(str, names)
+        self.names = tuple(given)
         if len(self.names) != size or len(set(self.names)) != size:
             raise InputError("names", f"{self.names!r}", f"pass {size} distinct names")
         self.w = self._places(sensitive, "sensitive")
@@ -87,20 +111,15 @@ class GaussianSource:
         if set(self.z) & {*self.w, *self.x}:
             remedy = "name each variable once"
             raise InputError("side", "shares variables with sensitive or key", remedy)
-        remedy = f"pass {size} finite numbers"
-        self.mean = np.zeros(size)
-        if mean is not None:
-            self.mean = array(mean, "mean", remedy, axes=(1,), negative=True)
-        if len(self.mean) != size:
-            raise InputError("mean", f"{len(self.mean)} numbers", remedy)
+        self.mean = self._numbers(np.zeros(size) if mean is None else mean, "mean", negative=True)
+        self.scale = self._numbers(np.ones(size) if scale is None else scale, "scale")
         self.records = None if records is None else whole(records, "records", least=1)
-        self.scale: np.ndarray = np.ones(size)  # a unit of each variable, in the table's own
-        self.basis, exact = independent([[self.exact[i][j] for j in self.x] for i in self.x])
-        self.expansion = np.array([[float(v) for v in row] for row in exact])
+        self.basis = self.independent(self.x, "key")
+        self.expansion = matrix_array(self._expanding())
 
     def _places(
         self, given: Sequence[Hashable], argument: str, *, empty: bool = False
-    ) -> list[int]:
+    ) -> tuple[int, ...]:
         one = isinstance(given, str) or not isinstance(given, Iterable)
         found = []
         for item in [given] if one else list(given):
@@ -118,44 +137,75 @@ class GaussianSource:
         if len(set(found)) != len(found) or not (found or empty):
             problem = "no variable" if not found else f"{given!r} names a variable twice"
             raise InputError(argument, problem, "name each variable once")
-        return found
+        return tuple(found)
+
+    def _numbers(self, values: Any, argument: str, *, negative: bool = False) -> np.ndarray:
+        size = len(self.names)
+        remedy = f"pass {size} finite numbers{'' if negative else ' > 0'}"
+        found = array(values, argument, remedy, axes=(1,), negative=negative)
+        if len(found) != size:
+            raise InputError(argument, f"{len(found)} numbers", remedy)
+        if not negative and not found.all():
+            raise InputError(argument, "0", remedy, where=int(np.argmin(found)), value=0.0)
+        return frozen(found)  # type: ignore[no-any-return]
+
+    def law(self, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
+        """Return a block of the covariance, exactly."""
+        return matrix_block(self._law, rows, columns)
+
+    def independent(self, places: Sequence[int], argument: str) -> tuple[int, ...]:
+        """Return places among those given of variables that determine all of them.
+
+        All of them, unless their covariance is exactly singular; then variables that are as
+        little correlated as can be, so that the others are moderate combinations.
+        """
+        size = len(places)
+        if self._definite or definite(self.law(places, places)):
+            return tuple(range(size))
+        order = _apart(self.block(places, places))
+        ordered = [places[i] for i in order]
+        pivots = basis(self.law(ordered, ordered))
+        if not pivots:
+            raise InputError(argument, "constant variables", "name variables that vary")
+        return tuple(sorted(order[i] for i in pivots))
+
+    def _expanding(self) -> fmpq_mat:
+        """Return T."""
+        if len(self.basis) == len(self.x):
+            return identity(len(self.x))
+        key = [self.x[i] for i in self.basis]
+        return self.law(key, key).solve(self.law(key, self.x)).transpose()
 
     # ---- other ways in -------------------------------------------------------------------
 
     @classmethod
     def scalar(
-        cls, rho: float, *, sigma_w: float = 1.0, sigma_x: float = 1.0, rho_xz: float | None = None
+        cls, rho: Any, *, sigma_w: Any = 1, sigma_x: Any = 1, rho_xz: Any = None
     ) -> GaussianSource:
         """Make the source of one W and one X (and one Z with W – X – Z Markov).
 
         Parameters
         ----------
-        rho : float or Fraction
+        rho : number
             Correlation of W and X, −1 < ρ < 1.
-        sigma_w, sigma_x : float or Fraction
+        sigma_w, sigma_x : number
             Standard deviations.
-        rho_xz : float or Fraction, optional
+        rho_xz : number, optional
             Correlation of X and Z, a Z of variance 1.
         """
-        for argument, value in (("rho", rho), ("rho_xz", 0 if rho_xz is None else rho_xz)):
-            real = isinstance(value, int | float | Fraction | np.floating)
-            if not real or isinstance(value, bool) or not -1 < value < 1:
-                remedy = "pass a correlation strictly between −1 and 1"
-                raise InputError(argument, f"{value!r}", remedy, value=value)
-        sigmas = []
-        for argument, sigma in (("sigma_w", sigma_w), ("sigma_x", sigma_x)):
-            number(sigma, argument, zero=False)
-            sigmas.append(Fraction(sigma if isinstance(sigma, Fraction) else float(sigma)))
-        r = Fraction(rho if isinstance(rho, Fraction) else float(rho))
-        s, t = sigmas
+        r = _correlation(rho, "rho")
+        s, t = (
+            exact_rational(typed(sigma, argument, zero=False))
+            for argument, sigma in (("sigma_w", sigma_w), ("sigma_x", sigma_x))
+        )
         if rho_xz is None:
             law = [[s * s, r * s * t], [r * s * t, t * t]]
             return cls(law, sensitive=["W"], key=["X"], names=["W", "X"])
-        q = Fraction(rho_xz if isinstance(rho_xz, Fraction) else float(rho_xz))
+        q = _correlation(rho_xz, "rho_xz")
         law = [
             [s * s, r * s * t, r * q * s],
             [r * s * t, t * t, q * t],
-            [r * q * s, q * t, q - q + 1],
+            [r * q * s, q * t, Fraction(1)],
         ]
         return cls(law, sensitive=["W"], key=["X"], side=["Z"], names=["W", "X", "Z"])
 
@@ -172,16 +222,19 @@ class GaussianSource:
     ) -> GaussianSource:
         """Estimate the moments from the records of a table, divided by N − 1.
 
+        They are exact rationals of the numbers in the table, so that a column that is a
+        combination of others is known to be one.
+
         Parameters
         ----------
         frame : as in :meth:`DiscreteSource.from_table`
         sensitive, key, side : column name, or several
         shrinkage : {"ledoit-wolf", "oas"}, optional
-            Shrink the covariance as scikit-learn does (extra ``examples``); by default the
-            moments of tables of integers are exact rationals, so that a column that is a sum of
-            others is known to be one.
+            Shrink the covariance as far as scikit-learn does (extra ``examples``): the share is
+            its estimate in floats, the rest is exact.
         standardise : bool
-            Divide every column by its standard deviation; a release is in the table's own units.
+            Divide every column by the float next to its standard deviation; a release is in the
+            table's own units.
 
         Raises
         ------
@@ -201,49 +254,45 @@ class GaussianSource:
             if not schema[name].is_numeric():
                 problem = f"column {name!r} is {schema[name]}, not numbers"
                 raise InputError("frame", problem, "convert it, or leave it out", value=name)
-        table = collected(lambda: lazy.select(*names))
-        columns = [plain(table[name]) for name in names]
+        records = collected(lambda: lazy.select(*names))
+        columns = [plain(records[name]) for name in names]
         for name, column in zip(names, columns, strict=True):
             if None in column:
                 problem = f"a missing value in column {name!r}"
                 raise InputError(
                     "frame", problem, "fill or drop such records", where=column.index(None)
                 )
-        if len(table) < 2:
-            raise InputError("frame", f"{len(table)} records", "pass at least two")
+        if len(records) < 2:
+            raise InputError("frame", f"{len(records)} records", "pass at least two")
         data = np.array(columns, float).T
         if not np.isfinite(data).all():
             raise InputError("frame", "numbers that are not finite", "drop such records")
-        for name, column in zip(names, columns, strict=True):
-            if len(set(column)) == 1:
+        columns = [records[name].to_list() for name in names]  # decimals as they are
+        means, law = _moments(columns)
+        for i, name in enumerate(names):
+            if not law[i][i]:
                 raise InputError(
                     "frame", f"column {name!r} is constant", "leave it out", value=name
                 )
-        spread = data.std(axis=0, ddof=1) if standardise else np.ones(len(names))
-        data = data / spread
-        law: Any
+        spread = [1.0] * len(names)
+        if standardise:
+            spread = [_deviation(law[i][i], name) for i, name in enumerate(names)]
+        if standardise:
+            units = [1 / Fraction(s) for s in spread]
+            law = [[v * a * b for v, b in zip(row, units, strict=True)]
+                   for row, a in zip(law, units, strict=True)]  # fmt: skip
         if shrinkage is not None:
-            law = _shrunk(data, shrinkage)
-        elif all(isinstance(v, int) for c in columns for v in c):
-            units = [1 / Fraction(s) for s in spread.tolist()]
-            law = [
-                [value * a * b for value, b in zip(row, units, strict=True)]
-                for row, a in zip(_integer_moments(columns), units, strict=True)
-            ]
-        else:
-            law = np.cov(data, rowvar=False, ddof=1).reshape(len(names), len(names))
-            law = (law + law.T) / 2
-        source = cls(
+            law = _shrunk(law, data / spread, shrinkage)
+        return cls(
             law,
             sensitive=list(groups[0]),
             key=list(groups[1]),
             side=list(groups[2]),
-            mean=data.mean(axis=0),
+            mean=[float(mean / Fraction(unit)) for mean, unit in zip(means, spread, strict=True)],
             names=names,
             records=len(data),
+            scale=spread,
         )
-        source.scale = spread
-        return source
 
     # ---- what it says --------------------------------------------------------------------
 
@@ -269,145 +318,200 @@ class GaussianSource:
         """
         if not self.z:
             raise InputError("side", "there is none", "make the source with side=")
-        law = fmpq_mat([[_fmpq(v) for v in row] for row in self.exact])
         others = [i for i in range(len(self.names)) if i not in self.z]
-
-        def part(a: Sequence[int], b: Sequence[int]) -> fmpq_mat:
-            return fmpq_mat([[law[i, j] for j in b] for i in a])
-
         try:
-            left = part(others, others) - part(others, self.z) * part(self.z, self.z).solve(
-                part(self.z, others)
-            )
+            inner = self.law(self.z, self.z).solve(self.law(self.z, others))
         except ZeroDivisionError:
             problem, remedy = "the covariance of Z is singular", "leave out what others determine"
             raise InputError("side", problem, remedy) from None
-        size = len(others)
-        exact = [
-            [Fraction(int(left[i, j].p), int(left[i, j].q)) for j in range(size)]
-            for i in range(size)
-        ]
-        source = GaussianSource(
-            exact,
+        return GaussianSource(
+            matrix_array(self.law(others, others) - self.law(others, self.z) * inner),
             sensitive=[others.index(i) for i in self.w],
             key=[others.index(i) for i in self.x],
             mean=self.mean[others],
             names=[self.names[i] for i in others],
             records=self.records,
+            scale=self.scale[others],
         )
-        source.scale = self.scale[others]
-        return source
 
     def discretise(self, points: int = 31, span: float = 3.0) -> DiscreteSource:
         """Sample the density of one W and one X on a grid of ±span standard deviations."""
         if len(self.w) != 1 or len(self.x) != 1:
             raise InputError("source", "not one W and one X", "discretise scalars")
-        law = self.block(self.w + self.x, self.w + self.x)
-        if np.linalg.det(law) <= 0:
+        both = [*self.w, *self.x]
+        law = self.law(both, both)
+        if law.det() == 0:
             raise InputError("covariance", "W and X determine each other", "pass |ρ| < 1")
-        scales, centre = np.sqrt(law.diagonal()), self.mean[self.w + self.x]
+        scales, centre = np.sqrt(self.covariance.diagonal()[both]), self.mean[both]
         unit = np.linspace(-span, span, whole(points, "points", least=2))
         w, x = np.meshgrid(unit * scales[0], unit * scales[1], indexing="ij")
-        inverse = np.linalg.inv(law)
+        inverse = exact_floats(matrix_array(law.inv()))
         exponent = inverse[0, 0] * w**2 + 2 * inverse[0, 1] * w * x + inverse[1, 1] * x**2
         density = np.exp(-exponent / 2)
         return DiscreteSource(
             density / density.sum(),
             w=(w[:, 0] + centre[0]).tolist(),
             x=(x[0] + centre[1]).tolist(),
-            names=[self.names[i] for i in self.w + self.x],
+            names=[self.names[i] for i in both],
         )
 
     def information(self, *, units: str = "bits") -> float:
         """I(W; X), of jointly Gaussian W and X; ∞ where X determines a part of W."""
         x = [self.x[i] for i in self.basis]
-        if set(self.w) <= set(self.x):
-            return math.inf
-        cross = self.block(self.w, x)
         both = [*self.w, *x]
-        exact = [[self.exact[i][j] for j in both] for i in both]
-        if len(independent(exact)[0]) < len(both):
+        if set(self.w) <= set(self.x) or not definite(self.law(both, both)):
             return math.inf
-        given = self.block(self.w, self.w) - cross @ np.linalg.solve(self.block(x, x), cross.T)
-        before = np.linalg.slogdet(self.block(self.w, self.w))[1]
-        return float(before - np.linalg.slogdet(given)[1]) / 2 * nat(units)
+        parts = [volume(self.law(places, places)) for places in (self.w, x, both)]
+        return float((parts[0] + parts[1] - parts[2]) / 2) * nat(units)
 
 
-def rational(value: Any) -> Fraction:
-    """Return a number exactly."""
-    return Fraction(value.item() if isinstance(value, np.generic) else value)
+def _correlation(value: Any, argument: str) -> Fraction:
+    try:
+        found = exact_rational(value)
+    except (TypeError, ValueError, OverflowError):
+        found = Fraction(1)
+    if isinstance(value, bool) or not -1 < found < 1:
+        remedy = "pass a correlation strictly between −1 and 1"
+        raise InputError(argument, f"{value!r}", remedy, value=value)
+    return found
 
 
-def _fmpq(value: Fraction) -> fmpq:
-    return fmpq(*value.as_integer_ratio())
+def volume(law: fmpq_mat) -> arb:
+    """Return log det of a positive definite matrix, to a hundred bits at least."""
+    for precision in PRECISIONS:
+        with ctx.workprec(precision):
+            found = log_det(law)
+            if found is not None and found.rad() <= 2.0**-100 * (1 + abs(found)).lower():
+                return found
+    raise InputError("covariance", "too nearly singular", "leave out what others determine")
 
 
-def _exactly(covariance: Any) -> Exact:
-    """Return a symmetric matrix exactly, or say what is wrong with it."""
-    remedy = "pass a symmetric positive semidefinite matrix of finite numbers"
-    values = array(covariance, "covariance", remedy, axes=(2,), negative=True)
-    if values.shape[0] != values.shape[1]:
-        raise InputError("covariance", f"shape {values.shape}", remedy)
-    rows = covariance.to_numpy() if hasattr(covariance, "to_numpy") else covariance
-    rows = rows.tolist() if hasattr(rows, "tolist") else rows
-    exact = [[rational(v) for v in row] for row in rows]
-    for i, own in enumerate(values.diagonal().tolist()):
+def entropy(law: fmpq_mat, units: str) -> arb:
+    """Return h(W) = ½ log det 2πe Cov(W) of Gaussian W in a ball, about thirty digits of it."""
+    with ctx.workprec(PRECISIONS[0]):
+        nats = (volume(law) + law.nrows() * (1 + (2 * arb.pi()).log())) / 2
+        return nats / arb(2).log() if units == "bits" else nats
+
+
+def symmetric(values: Any, argument: str, remedy: str) -> fmpq_mat:
+    """Return a symmetric matrix of typed numbers exactly, or say what is wrong with it.
+
+    Where (i, j) and (j, i) differ by rounding their mean is taken, whatever their order.
+    """
+    given = np.asarray(table(values, argument, remedy, axes=(2,), negative=True))
+    if given.shape[0] != given.shape[1]:
+        raise InputError(argument, f"shape {given.shape}", remedy)
+    near = exact_floats(given)
+    for i, own in enumerate(near.diagonal().tolist()):
         if own < 0:
-            raise InputError("covariance", f"{own!r}", remedy, where=(i, i), value=own)
-    scale = np.sqrt(np.outer(np.abs(values.diagonal()), np.abs(values.diagonal())))
-    off = np.abs(values - values.T) > 1e-12 * scale
+            raise InputError(argument, f"{own!r}", remedy, where=(i, i), value=own)
+    scale = np.sqrt(np.abs(near.diagonal()))
+    off = np.abs(near - near.T) > 1e-12 * np.outer(scale, scale)
     if off.any():
         i, j = (int(k) for k in np.argwhere(off)[0])
-        problem = f"{float(values[i, j])!r} at ({i}, {j}), {float(values[j, i])!r} at ({j}, {i})"
-        raise InputError("covariance", problem, remedy, where=(i, j), value=float(values[i, j]))
-    for i in range(len(exact)):
-        for j in range(i):  # rounding is settled in favour of the lower triangle
-            exact[j][i] = exact[i][j]
-    norm = np.sqrt(np.maximum(values.diagonal(), 1e-300))
-    least = np.linalg.eigvalsh(values / np.outer(norm, norm))[0]
-    if least < -1e-9:
-        problem = f"indefinite: the least eigenvalue of its correlations is {least:.3g}"
-        raise InputError("covariance", problem, remedy, value=float(least))
-    return exact
+        problem = (
+            f"asymmetric, {float(near[i, j])!r} at ({i}, {j}), {float(near[j, i])!r} at ({j}, {i})"
+        )
+        raise InputError(argument, problem, remedy, where=(i, j), value=float(near[i, j]))
+    found = matrix_rationals(given)
+    return (found + found.transpose()) / 2
 
 
-def independent(law: Exact) -> tuple[list[int], Exact]:
-    """Return variables that determine all, and how, by exact elimination where it might matter."""
-    values = np.array([[float(v) for v in row] for row in law])
-    norm = np.sqrt(np.maximum(values.diagonal(), 1e-300))
-    if np.linalg.eigvalsh(values / np.outer(norm, norm))[0] > 1e-8:  # far above all rounding
-        size = len(law)
-        return list(range(size)), [
-            [Fraction(int(i == j)) for j in range(size)] for i in range(size)
-        ]
-    matrix = fmpq_mat([[_fmpq(v) for v in row] for row in law])
-    reduced, rank = matrix.rref()
-    size, pivots = len(law), []
-    for i in range(rank):
-        pivots.append(next(j for j in range(size) if reduced[i, j] != 0))
-    if not pivots:
-        raise InputError("key", "constant variables", "name variables that vary")
-    if rank == size:
-        return pivots, [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
-    rows = [[reduced[k, i] for k in range(rank)] for i in range(size)]
-    return pivots, [[Fraction(int(v.p), int(v.q)) for v in row] for row in rows]
+def proved(matrix: fmpq_mat, argument: str, remedy: str) -> bool:
+    """Tell whether a matrix is positive definite rather than semidefinite; refuse any other."""
+    with ctx.workprec(PRECISIONS[0]):
+        if log_det(matrix) is not None:
+            return True
+        if semidefinite(matrix):
+            return False
+        least, factor = _lacking(matrix)
+    problem = f"indefinite: the least eigenvalue of its correlations is {least:.3g}"
+    if factor is not None:
+        problem += f"; multiply its diagonal by {factor!r} to lift it above 0"
+    raise InputError(argument, problem, remedy, value=least)
 
 
-def _integer_moments(columns: Sequence[Sequence[int]]) -> Exact:
-    """Return the covariance of whole numbers exactly, divided by N − 1."""
+def _lacking(matrix: fmpq_mat) -> tuple[float, float | None]:
+    """Return the least eigenvalue of the correlations, and what the diagonal lacks a factor of.
+
+    Where floats cannot tell it from 0, it is known to a factor of two.
+    """
+    size = matrix.nrows()
+    diagonal = [matrix[i, i] for i in range(size)]
+    if any(own == 0 and any(matrix[i, j] != 0 for j in range(size))
+           for i, own in enumerate(diagonal)):  # fmt: skip
+        return -math.inf, None
+    near = exact_floats(matrix_array(matrix))
+    norm = np.sqrt(np.where(near.diagonal() > 0, near.diagonal(), 1.0))
+    least = float(np.linalg.eigvalsh(near / norm[:, None] / norm)[0])
+    if least > -1e-12:
+        low, high = -1074, -39  # 2^low is too little, 2^high enough
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = semidefinite(_lifted(matrix, Fraction(2) ** middle))
+            low, high = (low, middle) if enough else (middle, high)
+        least = -(2.0**high)
+    return least, 1 + max(-2 * least, 2.0**-50)
+
+
+def _lifted(matrix: fmpq_mat, share: Fraction) -> fmpq_mat:
+    """Return the matrix with (1 + share) times its diagonal."""
+    found = fmpq_mat(matrix)
+    by = matrix_rationals([[1 + share]])[0, 0]
+    for i in range(matrix.nrows()):
+        found[i, i] = by * matrix[i, i]
+    return found
+
+
+def _apart(law: np.ndarray) -> list[int]:
+    """Return variables in order, each one that those before it explain least, in floats."""
+    norm = np.sqrt(np.where(law.diagonal() > 0, law.diagonal(), 1.0))
+    left, order = law / norm[:, None] / norm, []
+    rest = list(range(len(law)))
+    while rest:
+        first = max(rest, key=lambda i: (left[i, i], -i))
+        rest.remove(first)
+        order.append(first)
+        if left[first, first] > 0:
+            left = left - np.outer(left[first], left[first]) / left[first, first]
+    return order
+
+
+def _moments(columns: Sequence[Sequence[Any]]) -> tuple[list[Fraction], list[list[Fraction]]]:
+    """Return means and covariances of columns of numbers exactly, divided by N − 1."""
     size = len(columns[0])
-    sums = [sum(column) for column in columns]
-    return [
-        [
-            Fraction(size * sum(a * b for a, b in zip(one, two, strict=True)) - s * t,
-                     size * (size - 1))
-            for two, t in zip(columns, sums, strict=True)
-        ]
-        for one, s in zip(columns, sums, strict=True)
-    ]  # fmt: skip
+    scaled, units = [], []
+    for column in columns:
+        ratios = [value.as_integer_ratio() for value in column]
+        unit = math.lcm(*{denominator for _, denominator in ratios})
+        scaled.append([above * (unit // below) for above, below in ratios])
+        units.append(unit)
+    sums = list(map(sum, scaled))
+    law = [[Fraction(0)] * len(columns) for _ in columns]
+    for i in range(len(columns)):
+        for j in range(i + 1):
+            product = size * sum(map(mul, scaled[i], scaled[j])) - sums[i] * sums[j]
+            law[i][j] = law[j][i] = Fraction(product, size * (size - 1) * units[i] * units[j])
+    means = [Fraction(total, size * unit) for total, unit in zip(sums, units, strict=True)]
+    return means, law
 
 
-def _shrunk(data: np.ndarray, shrinkage: str) -> np.ndarray:
+def _deviation(variance: Fraction, name: str) -> float:
+    """Return the square root of a column's variance."""
+    try:
+        found = math.sqrt(variance)
+    except OverflowError:
+        found = math.inf
+    if not 0 < found < math.inf:
+        problem = f"the variance of column {name!r} is no float"
+        raise InputError("frame", problem, "choose another unit of it", value=name)
+    return found
+
+
+def _shrunk(
+    law: Sequence[Sequence[Fraction]], data: np.ndarray, shrinkage: str
+) -> list[list[Fraction]]:
+    """Return (1 − α) S + α (tr S / k) I, with scikit-learn's α."""
     try:
         from sklearn import covariance
     except ImportError:
@@ -417,5 +521,9 @@ def _shrunk(data: np.ndarray, shrinkage: str) -> np.ndarray:
     if shrinkage not in known:
         remedy = f"use one of {', '.join(map(repr, known))}"
         raise InputError("shrinkage", f"{shrinkage!r} is unknown", remedy, value=shrinkage)
-    found = known[shrinkage]().fit(data).covariance_ * (len(data) / (len(data) - 1))
-    return (found + found.T) / 2
+    size, share = len(law), Fraction(float(known[shrinkage]().fit(data).shrinkage_))
+    mean = sum((law[i][i] for i in range(size)), Fraction(0)) / size
+    return [
+        [(1 - share) * law[i][j] + (share * mean if i == j else 0) for j in range(size)]
+        for i in range(size)
+    ]

@@ -16,6 +16,7 @@ from cvxprivacy.checks import array, number, whole
 from cvxprivacy.errors import InputError
 
 __all__ = [
+    "bias_in_words",
     "conditional_entropy",
     "differential_entropy",
     "divergence",
@@ -24,6 +25,8 @@ __all__ = [
     "mutual_information",
     "nat",
 ]
+
+FEW_CELLS = "fewer cells occur than values of both less one"
 
 
 def nat(units: str) -> float:
@@ -90,7 +93,8 @@ def miller_madow(
     """Miller–Madow estimate of the upward bias of the plug-in I(A; B) from counts.
 
     (cells − rows − columns + 1) / 2N with occupied cells, rows and columns counted: what an
-    independent pair would show on average, to first order.  N is the sum of the counts, or
+    independent pair would show on average, to first order; negative where
+    :func:`bias_in_words` says.  N is the sum of the counts, or
     ``records`` where they are weighted.
     """
     table = array(counts, "counts", "pass counts of shape (|A|, |B|)", axes=(2,), massive=True)
@@ -99,6 +103,18 @@ def miller_madow(
     rows = np.count_nonzero(table.sum(axis=1))
     columns = np.count_nonzero(table.sum(axis=0))
     return float((cells - rows - columns + 1) / (2 * size) * nat(units))
+
+
+def bias_in_words(bias: float) -> str:
+    """Say what Miller and Madow's term means for the plug-in information beside it.
+
+    It is negative if and only if cells + 1 < rows + columns, occupied ones: then H(A) and H(B) are
+    expected to be too low by more, (rows − 1)/2N + (columns − 1)/2N, than H(A, B), by
+    (cells − 1)/2N, and so is I(A; B) = H(A) + H(B) − H(A, B).
+    """
+    if bias >= 0:
+        return f"of which about {bias:.2g} is small-sample bias (Miller–Madow)"
+    return f"too low by about {-bias:.2g} (Miller–Madow), as {FEW_CELLS}"
 
 
 def differential_entropy(

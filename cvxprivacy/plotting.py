@@ -80,8 +80,8 @@ def tradeoff(
     lines = []
     for i, solution in enumerate(solutions):
         row = solution.certificate.program.rows.get("budget")
-        if row is None or "budget" not in solution.duals:
-            remedy = "pass solved problems with budget="
+        if row is None or "budget" not in solution.duals or solution.value_units is None:
+            remedy = "pass solved problems of least information with budget="
             raise InputError("solutions", f"{solution!r} has no point", remedy, where=i)
         if solution.units != solutions[0].units:
             raise InputError("solutions", "bits beside nats", "solve all in one unit", where=i)

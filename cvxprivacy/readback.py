@@ -12,7 +12,7 @@ from cvxprivacy.frames import Coding
 from cvxprivacy.labels import read, written
 from cvxprivacy.sources import DiscreteSource
 
-__all__ = ["coding_of", "record", "recount"]
+__all__ = ["coding_of", "record", "recount", "recounted"]
 
 TOLERANCE = 1e-12  # of sums of survey weights, which an engine may add in any order
 
@@ -48,6 +48,21 @@ def coding_of(document: Mapping[str, Any]) -> Coding:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         remedy = "pass a proof that this package wrote"
         raise InputError("table", f"no record of a table ({error})", remedy) from None
+
+
+def recounted(document: Mapping[str, Any]) -> str:
+    """Say what it means that :func:`recount` found no difference: what was compared, how exactly.
+
+    Parameters
+    ----------
+    document : mapping
+        A proof of a law that was counted from a table.
+    """
+    coding = coding_of(document)
+    said = f"{document['table']['records']:,} records, counted again: the proof's counts"
+    if coding.weights is not None:
+        said += f", weights agree to {TOLERANCE:g} of their sum"
+    return said
 
 
 def recount(document: Mapping[str, Any], frame: Any) -> list[str]:

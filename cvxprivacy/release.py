@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Hashable, Iterable, Sequence
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -13,14 +14,17 @@ from typing import IO, TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from flint import arb_mat
 
 from cvxprivacy.checks import array, labels, present
 from cvxprivacy.decoder import Decoder
 from cvxprivacy.draws import Draws
-from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.files import whole_file
 from cvxprivacy.frames import Coding, cell, narwhal, palette, plain, replaced
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.labels import read, written
+from cvxprivacy.matrices import block, identity, rationals, rounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +36,7 @@ __all__ = ["Channel", "GaussianRelease"]
 SCHEMA = "cvxprivacy channel 1"
 
 
-class Channel:
+class Channel(Frozen):
     """A randomised rule p(x̂ | x), the PRAM matrix of a release.
 
     Parameters
@@ -50,7 +54,9 @@ class Channel:
         the side information after it.
     arbitrary : array_like of bool, shape (|X|,), optional
         Rows of inputs that had probability zero: the released marginal stands there (or the
-        input itself, under floors and forbidden moves); the optimum says nothing about them.
+        input itself, under floors and forbidden moves, or what these allow); the optimum says
+        nothing about them, and :meth:`apply` warns of records that need them.  An input without
+        any allowed row is none of the channel's.
     decoder : Decoder, optional
         What an output u = 0, 1, … means to a user who knows z; a released table has a column of
         u in place of the key columns, and ``decoder.apply`` reads it.
@@ -136,6 +142,13 @@ class Channel:
         if self.p_input is None:
             raise InputError("p_input", "unknown", "make the channel with the law of its inputs")
         return self.p_input
+
+    def named(self, column: str) -> Channel:
+        """Return the same channel, whose released letters u stand in a column of another name."""
+        if self.decoder is None:
+            problem, remedy = "it releases key letters", "rename the columns of the table"
+            raise InputError("column", problem, remedy)
+        return self._with(decoder=self.decoder._with(column=str(column)))
 
     def then(self, other: Channel) -> Channel:
         """Return the channel that applies this one, and ``other`` to what it releases.
@@ -242,6 +255,11 @@ class Channel:
         ------
         UnknownValueError
             For a value that is no input; nothing is drawn.
+
+        Warns
+        -----
+        UnseenValueWarning
+            For values whose rows are ``arbitrary``; of a lazy frame as soon as it is asked for.
         """
         draws = Draws(seed, keyed=row_id is not None)
         if hasattr(type(values), "columns") or hasattr(type(values), "column_names"):
@@ -250,11 +268,15 @@ class Channel:
                 from cvxprivacy.streaming import streamed
 
                 return streamed(self, values, frame, draws, row_id)
-            return self.released(frame, values, draws, row_id)
+            rows = self.rows(self._letters(frame, self.columns_of(frame.columns)[0]))
+            self.warn_of_unseen(self._unseen(rows))
+            return self.released(frame, values, draws, row_id, rows=rows)
         series = nw.from_native(values, series_only=True, pass_through=True)
         named = isinstance(series, nw.Series)
         items = _tuples(plain(series)) if isinstance(series, nw.Series) else _items(values)
-        drawn = self.drawn(self.rows(items), draws, None if row_id is None else _items(row_id))
+        rows = self.rows(items)
+        self.warn_of_unseen(self._unseen(rows))
+        drawn = self.drawn(rows, draws, None if row_id is None else _items(row_id))
         if not named:
             return self._outputs[drawn]
         chosen = nw.to_native(palette(self.outputs, series)[drawn])
@@ -278,6 +300,17 @@ class Channel:
                 ) from None
         return found
 
+    def _unseen(self, rows: npt.NDArray[np.int64]) -> dict[Any, int]:
+        """Return how many records have each input that the source never had."""
+        found, counts = np.unique(rows[self.arbitrary[rows]], return_counts=True)
+        return {self.inputs[i]: n for i, n in zip(found, counts.tolist(), strict=True)}
+
+    def warn_of_unseen(self, counts: Mapping[Any, int], *, stacklevel: int = 3) -> None:
+        """Warn of the inputs that the source never had, among records counted by input."""
+        unseen = {x: n for x, n in counts.items() if self.arbitrary[self._places[x]]}
+        if unseen:
+            warnings.warn(UnseenValueWarning(unseen), stacklevel=stacklevel)
+
     def drawn(
         self, rows: npt.NDArray[np.int64], draws: Draws, names: Sequence[Any] | None, first: int = 0
     ) -> npt.NDArray[np.int64]:
@@ -299,12 +332,13 @@ class Channel:
         row_id: Any,
         *,
         first: int = 0,
+        rows: npt.NDArray[np.int64] | None = None,
     ) -> Any:
-        """Return a frame in memory with its key columns replaced."""
+        """Return a frame in memory with its key columns replaced; ``rows`` if they are known."""
         known = list(frame.columns)
         groups, outputs = self.columns_of(known)
         drawn = self.drawn(
-            self.rows(self._letters(frame, groups), first),
+            self.rows(self._letters(frame, groups), first) if rows is None else rows,
             draws,
             None if row_id is None else plain(frame[self._id(row_id, frame.columns)]),
             first,
@@ -348,7 +382,9 @@ class Channel:
             return groups, list(self.coding.key)
         if self.decoder.column in known:
             problem = f"a column {self.decoder.column!r} is there already"
-            remedy = "rename it, or set the channel's decoder.column to another name"
+            remedy = (
+                "rename it, or use channel.named(…), which releases u in a column of another name"
+            )
             raise InputError("values", problem, remedy)
         return groups, [self.decoder.column]
 
@@ -493,7 +529,7 @@ class Channel:
         return Path(path)
 
 
-class GaussianRelease:
+class GaussianRelease(Frozen):
     """X̂ = E[X|Z] + (I − A)(X − E[X|Z]) + N', N' Gaussian, with Cov(X − X̂) = Σ.
 
     A = Σ Σ_X⁻¹ and Cov(N') = Σ − Σ Σ_X⁻¹ Σ (given Z, where Z is known to the encoder), so that
@@ -506,39 +542,48 @@ class GaussianRelease:
         I − A, of the independent encoded variables.
     noise : ndarray
         Cov(N').
-    inputs, outputs : list of str
+    inputs, outputs : tuple of str
         Variables that are read, and that are released.
     """
 
     def __init__(
         self,
-        sigma: np.ndarray,
+        sigma: Any,
         *,
-        covariance: np.ndarray,
+        covariance: Any,
         mean: np.ndarray,
         mean_out: np.ndarray,
         given: int,
-        expansion: np.ndarray,
+        expansion: Any,
         inputs: Sequence[str],
         outputs: Sequence[str],
         scale: np.ndarray | None = None,
         scale_out: np.ndarray | None = None,
     ) -> None:
-        size = len(sigma)
-        self.scale = np.ones(len(inputs)) if scale is None else scale
-        self.scale_out = np.ones(len(outputs)) if scale_out is None else scale_out
-        self.inputs, self.outputs = list(inputs), list(outputs)
-        own, cross = covariance[:size, :size], covariance[:size, size:]
-        if given:
-            self.regression = np.linalg.solve(covariance[size:, size:], cross.T).T
-            own = own - self.regression @ cross.T
-        else:
-            self.regression = np.zeros((size, 0))
-        a = np.linalg.solve((own + own.T) / 2, sigma).T
-        self.gain = np.eye(size) - a
-        noise = sigma - a @ sigma
-        self.noise = (noise + noise.T) / 2
-        self.mean, self.mean_out, self.expansion = mean, mean_out, expansion
+        own = rationals(sigma)
+        size = own.nrows()
+        law, x, z = rationals(covariance), range(size), range(size, size + given)
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        self.scale = frozen(np.ones(len(inputs)) if scale is None else scale)
+        self.scale_out = frozen(np.ones(len(outputs)) if scale_out is None else scale_out)
+        self.mean, self.mean_out = frozen(mean), frozen(mean_out)
+        self.expansion = frozen(np.asarray(expansion, dtype=float))
+
+        def regression() -> Any:
+            return arb_mat(block(law, z, z)).solve(arb_mat(block(law, z, x))).transpose()
+
+        def kept() -> Any:
+            """Return Σ_X⁻¹ Σ (given Z)."""
+            whole = arb_mat(block(law, x, x))
+            if given:
+                whole = whole - regression() * arb_mat(block(law, z, x))
+            return whole.solve(arb_mat(own))
+
+        least = min(float(own[i, i]) for i in x)
+        self.regression = frozen(rounded(regression) if given else np.zeros((size, 0)))
+        self.gain = frozen(rounded(lambda: arb_mat(identity(size)) - kept().transpose(), 1.0))
+        noise = rounded(lambda: arb_mat(own) - arb_mat(own) * kept(), least)
+        self.noise = frozen((noise + noise.T) / 2)
 
     def __repr__(self) -> str:
         return f"GaussianRelease({len(self.inputs)} variables → {len(self.outputs)})"

@@ -52,8 +52,11 @@ class Solution(Frozen):
     value : float
         Objective at the released channel, an upper bound of the minimum.
     lower, upper, gap : float
-        The proved enclosure of the minimum, in ``units``.
+        The proved enclosure of the minimum, in ``value_units``.
     units : {"bits", "nats"}
+        Of information.
+    value_units : {"bits", "nats"} or None
+        Of the value; None where distortion is minimised, or has a part in it.
     terms : dict of str to Enclosure
         Named quantities of the release, each also an attribute (``solution.risk``).
     duals : dict of str to float or array
@@ -111,6 +114,10 @@ class Solution(Frozen):
         return self.certificate.program.units
 
     @property
+    def value_units(self) -> str | None:
+        return self.certificate.value_units
+
+    @property
     def lower(self) -> float:
         return self.certificate.lower
 
@@ -143,7 +150,8 @@ class Solution(Frozen):
 
     def __repr__(self) -> str:
         ends = f"[{self.lower!r}, {self.upper!r}]"
-        return f"Solution({self.title}, {self.status}, value in {ends} {self.units})"
+        units = self.value_units or "units of distortion"
+        return f"Solution({self.title}, {self.status}, value in {ends} {units})"
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("program", self.statement), (self._sized, self.sizes)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,14 @@ import numpy.typing as npt
 from cvxprivacy.checks import array, labels, number, whole
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.frames import MOST_CELLS, MOST_LEVELS, Coding
-from cvxprivacy.information import entropy, miller_madow, mutual_information
+from cvxprivacy.frozen import Frozen
+from cvxprivacy.information import (
+    FEW_CELLS,
+    bias_in_words,
+    entropy,
+    miller_madow,
+    mutual_information,
+)
 
 __all__ = ["DiscreteSource"]
 
@@ -51,7 +58,7 @@ class Atoms:
     shape: tuple[int, int, int]
 
 
-class DiscreteSource:
+class DiscreteSource(Frozen):
     """The joint law of a confidential attribute W and a key attribute X, both finite.
 
     Parameters
@@ -149,7 +156,7 @@ class DiscreteSource:
         given = {**known, **options}
         source = cls.__new__(cls)
         source._set(law, given["w"], given["x"], given["z"], given["names"], int(law.sum()))
-        return source
+        return source._seal()
 
     @classmethod
     def from_table(
@@ -253,7 +260,12 @@ class DiscreteSource:
         source._set(_masses(law, "frame"), levels[0], levels[1], z, names, counts.records)
         source.coding, source.levels, source.dropped = coding, counts.levels, counts.dropped
         source.effective = counts.effective
-        return source
+        return source._seal()
+
+    def read_as(self, reading: Mapping[str, Any]) -> DiscreteSource:
+        """Return the same source with a note of how its table's file was read."""
+        assert self.coding is not None
+        return self._with(coding=replace(self.coding, reading=reading))
 
     @classmethod
     def gaussian(cls, rho: float, *, points: int = 31, span: float = 3.0) -> DiscreteSource:
@@ -299,7 +311,7 @@ class DiscreteSource:
         ]
         bias = self.bias()
         if bias is not None:
-            lines[1] += f", of which about {bias:.4f} is small-sample bias (Miller–Madow)"
+            lines[1] += f", {bias_in_words(bias)}"
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     @property
@@ -327,14 +339,16 @@ class DiscreteSource:
             cells = np.count_nonzero(self.joint)
             each = self.effective / cells
             if each < 5:
+                told = f"which Miller and Madow's formula understates with so few ({bias:.2g})"
+                if bias < 0:
+                    told = f"of which Miller and Madow's formula tells nothing, as {FEW_CELLS}"
                 found.append(
                     f"{cells:,} observed cells have {each:.1f} records each: the plug-in risk of "
-                    f"{risk:.4f} {units} is mostly bias, more than the {max(bias, 0.0):.4f} that "
-                    "Miller and Madow's formula tells with so few: coarsen"
+                    f"{risk:.4f} {units} may be mostly bias, {told}: coarsen"
                 )
             else:
                 found.append(
-                    f"of the plug-in risk of {risk:.4f} {units} about {bias:.4f} is bias: no "
+                    f"of the plug-in risk of {risk:.4f} {units} about {bias:.2g} is bias: no "
                     "dependence beyond chance is visible"
                 )
         if self.dropped:

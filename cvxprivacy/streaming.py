@@ -44,7 +44,8 @@ def streamed(
             problem = f"column {row_id!r} names some records alike, or not at all"
             raise InputError("row_id", problem, "name every record by itself", value=row_id)
     coding = channel.coding or Coding(key=tuple(groups[0]))
-    unknown = [c for c in coding.cells(frame, groups) if c not in channel._places]
+    cells = coding.cells(frame, groups)
+    unknown = [c for c in cells if c not in channel._places]
     batches = _BATCHES.get(frame.implementation)
     if batches is None:
         problem = f"a lazy {frame.implementation.value} frame"
@@ -55,6 +56,7 @@ def streamed(
             eager = nw.from_native(batch, eager_only=True)
             channel.rows(channel._letters(eager, groups), first)
             first += len(eager)
+    channel.warn_of_unseen(cells, stacklevel=4)
     return _STREAMS[frame.implementation](channel, values, draws, row_id, outputs)
 
 

@@ -21,6 +21,9 @@ PACKAGE = ROOT / "cvxprivacy"
 # Each layer imports only from those before it.
 LAYERS = [
     "errors",
+    "exact",
+    "frozen",
+    "matrices",
     "checks",
     "information",
     "one_symbol",
@@ -30,7 +33,6 @@ LAYERS = [
     "frames",
     "draws",
     "sources",
-    "gaussian",
     "readback",
     "distortion",
     "estimation",
@@ -39,6 +41,7 @@ LAYERS = [
     "decoder",
     "release",
     "certificates",
+    "gaussian",
     "solvers",
     "solution",
     "criteria",

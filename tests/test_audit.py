@@ -307,6 +307,40 @@ def test_coverage_by_records_per_cell(shape, seed):
         assert coverage(law, per_cell * math.prod(shape), 400, seed) > least
 
 
+def unequal(shape, seed):
+    """Return a law of W × X whose cells are of very unequal masses, as those of people are."""
+    law = np.outer(1.0 / np.arange(1, shape[0] + 1), 1.0 / np.arange(1, shape[1] + 1) ** 1.2)
+    law = law * np.random.default_rng(seed).lognormal(0.0, 0.5, shape)
+    return law / law.sum()
+
+
+def test_the_corrected_estimate_is_the_middle_of_its_interval():
+    """It was less bias once, and the interval less bias twice: it could lie outside."""
+    rng, law, missed, errors = np.random.default_rng(6), unequal((15, 1500), 3), 0, []
+    for _ in range(8):
+        counts = rng.multinomial(100_000, law.ravel()).reshape(law.shape)
+        found = estimated(counts, draws=100, seed=rng)
+        assert found.lower < found.corrected < found.upper
+        assert found.corrected == pytest.approx((found.lower + found.upper) / 2)
+        once = found.plugin - found.bias
+        missed += not found.lower <= once <= found.upper
+        errors.append([once, found.corrected])
+    assert missed == 8  # so the defect would be seen
+    once, twice = np.abs(np.mean(errors, axis=0) - mutual_information(law))
+    assert twice < 0.8 * once  # the second correction takes bias off, and adds none
+    assert estimated(counts).corrected == pytest.approx(errors[-1][0])  # without a bootstrap
+    for counts in ([[40, 0], [0, 40]], [[20, 20], [20, 20]], [[80]]):  # cut at 0, or no spread
+        found = estimated(counts, draws=50, seed=1)
+        assert found.lower <= found.corrected <= found.upper
+
+
+def test_a_negative_bias_is_corrected_upwards_and_says_so():
+    found = estimated(np.diag([30, 40, 50]))
+    assert found.bias < 0 < found.plugin < found.corrected
+    assert "corrected upwards as fewer cells occur than values of both less one" in str(found)
+    assert "upwards" not in str(estimated([[30, 10], [10, 30]]))
+
+
 def test_the_naive_intervals_would_not_have_covered():
     """Percentiles of redrawn plug-in values are biased twice, which is why they are not used."""
     rng = np.random.default_rng(9)
@@ -347,9 +381,15 @@ def test_intervals_that_are_not_given_say_why():
     few = estimated([[3, 1], [1, 3]], draws=100)
     assert (few.lower, few.note) == (None, "2.0 records per observed cell are too few for an "
                                            "interval")  # fmt: skip
-    some = estimated([[8, 5], [5, 8]], draws=100, seed=1)
+    assert estimated([[8, 5], [5, 8]], draws=100).lower is None  # 6.5 each, covered 1 % at worst
+    some = estimated([[18, 5], [5, 18]], draws=100, seed=1)
     assert some.lower is not None
     assert "covers less" in some.note
+    assert "covers less" in estimated([[30, 5], [5, 30]], draws=100, seed=1).note  # 17.5 each
+    rare = unequal((15, 400), 3)  # 22.1 records per cell, but few in most of them
+    counts = np.random.default_rng(1).multinomial(100_000, rare.ravel()).reshape(rare.shape)
+    assert "of bias that Miller and Madow's formula leaves" in estimated(counts, draws=100).note
+    assert estimated([[300, 99], [99, 300]], draws=100, seed=1).note == ""
     none = estimated([[300, 1], [1, 300]])
     assert (none.lower, none.note) == (None, "")
     for wrong in ({"counts": [[0.5, 1]]}, {"draws": -1}, {"level": 1.0}, {"level": 0}):

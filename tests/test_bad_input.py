@@ -409,6 +409,42 @@ def test_nothing_finite_is_an_error_with_the_best_bounds():
         assert piece in str(error)
 
 
+def test_a_distortion_is_never_called_bits():
+    least = cpv.MinimumDistortion(SOURCE, HAMMING, [cpv.LeakageCap(0.1)])
+    priced = cpv.PrivacyDistortion(SOURCE, HAMMING, price=0.5)  # E d + λ I is in units of d
+    for solution in (least.solve(), priced.solve()):
+        assert solution.value_units is None
+        for said in (repr(solution), repr(solution.certificate)):
+            assert said.endswith("] units of distortion)")
+            assert "bits" not in said
+    several = [cpv.TCloseness(0.0957), cpv.Linear(-np.eye(2), -0.8)]
+    with pytest.raises(cpv.CertificationError) as caught:
+        cpv.MinimumDistortion(SOURCE, HAMMING, several).solve(
+            method="conic", solver_options={"max_iter": 1}
+        )
+    assert "inf] units of distortion; the solver said" in str(caught.value)
+    assert "bits" not in str(caught.value)
+    by_name = [cpv.Linear(HAMMING.matrix, 0.9, name="budget"), cpv.LeakageCap(0.1)]
+    drawn = [cpv.MinimumDistortion(SOURCE, HAMMING, by_name).solve()]
+    refused(lambda: cpv.plotting.tradeoff(drawn), "solutions", "no point", where=0)
+
+
+@pytest.mark.parametrize("units", ["bits", "nats"])
+def test_information_has_its_units(units):
+    gaussian = cpv.GaussianSource.scalar(rho=0.9)
+    for problem in (
+        budgeted(units=units),
+        cpv.RateDistortionEquivocation(SOURCE, HAMMING, 0.1, units=units),
+        cpv.QuadraticGaussian(gaussian, budget=0.3, units=units),
+        cpv.GaussianEquivocation(gaussian, 0.3, units=units),
+        cpv.HammingWaterFilling([0.5, 0.3, 0.2], 0.1, units=units),
+    ):
+        solution = problem.solve()
+        assert solution.value_units == units
+        assert repr(solution).endswith(f"] {units})")
+        assert repr(solution.certificate).endswith(f"] {units})")
+
+
 def test_nothing_finite_as_a_warning():
     with pytest.warns(UserWarning, match="inf"):
         solution = stopped("warn")

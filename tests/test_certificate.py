@@ -887,7 +887,7 @@ def test_a_new_claim_for_a_changed_program_is_true(
 
 # ---- the verifier itself -----------------------------------------------------------------
 
-TRUSTED = ("verify", "balls", "channel_proof", "covariance")  # the trusted base
+TRUSTED = ("verify", "balls", "channel_proof", "covariance", "hamming_proof")  # the trusted base
 
 
 @pytest.mark.parametrize("name", TRUSTED)

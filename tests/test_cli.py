@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import random
 import re
@@ -30,6 +31,7 @@ import cvxprivacy as cpv
 from cvxprivacy.certificates.statement import stated
 from cvxprivacy.certificates.verify import digest, recompute
 from cvxprivacy.cli import main
+from cvxprivacy.readback import recounted
 from tests.test_architecture import ROOT
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -147,6 +149,23 @@ def released(tmp_path_factory):
     text = re.search(r"\$ cvxprivacy (release(?:[^\n]*\\\n)*[^\n]*)", readme)[1]
     words = text.replace("\\\n", " ").split()
     return folder, words, command(*words, cwd=folder)
+
+
+def test_a_negative_bias_is_no_negative_share(here):
+    """ill, key and twin tell the same: 2 cells for 2 + 2 values, so the formula is negative."""
+    lines = [f"{i % 2},{i % 2},{'ab'[i % 2]}" for i in range(200)]
+    write("same.csv", "\n".join(["ill,key,twin", *lines]) + "\n")
+    said = say("release", "same.csv", "--sensitive", "ill", "--key", "key", "--budget", 0.1).out
+    short = "as fewer cells occur than values of both less one"
+    assert f"risk before      1 bits, too low by about 0.0036 (Miller–Madow), {short}" in said
+    assert f"twin                 1.0000 bits (too low by about 0.0036, {short}; 2 values)" in said
+    assert "-0.00" not in said
+
+
+def test_the_notes_of_a_report_are_in_its_units(here):
+    few = ["release", write("few.csv", "ill,key\na,1\na,1\na,1\nb,2\nb,1\n"), "--sensitive", "ill"]
+    notes = report(*few, "--key", "key", "--budget", 0.1, "--units", "nats")["notes"]
+    assert [note for note in notes if "plug-in risk" in note and " nats " in note]
 
 
 def test_the_report_says_what_the_user_must_know(released):
@@ -323,7 +342,7 @@ counts = {law}
 kind = "hamming"
 """
     write("p.toml", text + '[output]\ncertificate = "s.json"\n')
-    say("solve", "p.toml")
+    say("solve", "p.toml", code=5)
     said = say("verify", "s.json", "--problem", "p.toml").out
     assert "problem; its letters were generated, and all else is as stated" in said
     said = say("verify", "s.lower.json", "--problem", "p.toml").out
@@ -332,6 +351,82 @@ kind = "hamming"
     for name in ("s.json", "s.lower.json"):
         said = say("verify", name, "--problem", "q.toml", code=1).out
         assert 'row "budget": bound 0.3, where the problem has 0.2' in said
+
+
+COPIES = {
+    "t.tsv": lambda text: text.replace(",", "\t"),
+    "t.tab": lambda text: text.replace(",", "\t").replace("\n", "\r\n"),
+    "semicolons.csv": lambda text: text.replace(",", ";"),
+    "bars.txt": lambda text: text.replace(",", "|"),
+    "quoted.csv": lambda text: re.sub(r"\b(no|yes|M|F)\b", r'"\1"', text),
+    "mark.csv": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "wide.csv": lambda text: text.encode("utf-16"),
+    "wide.tsv": lambda text: text.replace(",", "\t").encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_with_the_same_cells_is_the_same_table(name, kept, here):
+    verify = ["verify", kept / "p.json", "--table", write(name, COPIES[name](people()))]
+    say(*verify, "--problem", kept / "r.toml")
+    assert "300 records, counted again: the proof's counts" in say(*verify).out
+    changed = people().replace(",yes,", ",no,", 1)
+    write(name, COPIES[name](changed))
+    told = say(*verify, code=1).out
+    assert f"{name}: 2 cells differ: " in told
+    if name == "bars.txt":  # what is named is not guessed
+        write(name, COPIES[name](people()))
+        say(*verify, "--delimiter", "|")
+        assert "no column" in say(*verify, "--delimiter", ";", code=1).out
+
+
+def test_a_proof_of_a_tsv_in_another_encoding_is_tied_to_its_copies(here):
+    text = people().replace("no", "né")
+    write("t.tsv", text.replace(",", "\t").encode("latin-1"))
+    how = ("--encoding", "latin-1", *SEX, "--certificate", "p.json")
+    say("release", "t.tsv", *how)
+    write("copy.csv", text)
+    write("semi.csv", text.replace(",", ";").encode("latin-1"))
+    for copy in ("t.tsv", "copy.csv", "semi.csv"):
+        assert "300 records, counted again" in say("verify", "p.json", "--table", copy).out
+    assert "NOT verified" in say(
+        "verify", "p.json", "--table", "copy.csv", "--encoding", "latin-1", code=1
+    ).out  # fmt: skip
+    refused("verify", "p.json", "--table", "none.csv", pieces=["none.csv"])
+    bare = write("bare.csv", "age,id\n1,2\n")
+    assert "no column 'ill'" in say("verify", "p.json", "--table", bare, code=1).out
+
+
+@pytest.mark.parametrize(
+    "reading", [{"delimiter": [","]}, {"delimiter": 5}, {"numbers": 3}, {"na": 1}, {"more": 1}]
+)
+def test_a_reading_that_no_table_had_is_not_followed(reading, kept, here):
+    document = loaded(kept / "p.json")
+    document["table"]["reading"].update(reading)
+    del document["sha256"]
+    document["sha256"] = digest(document)
+    write("p.json", json.dumps(document))
+    assert "counted again" in say("verify", "p.json", "--table", kept / "t.csv").out
+
+
+def test_weights_are_compared_up_to_the_order_of_a_sum(here):
+    frame = pandas.read_csv("t.csv").assign(weight=lambda t: (t["id"] % 7 + 1) / 10)
+    frame.to_csv("w.csv", index=False)
+    say("release", "w.csv", *SEX, "--weights", "weight", *OUTPUTS[2:])
+    frame[::-1].to_csv("w.csv", index=False)
+    say("verify", "p.json", "--table", "w.csv", "--problem", "r.toml")
+    frame.assign(weight=frame["weight"] * (1 + 1e-9 * (frame["id"] == 3))).to_csv(
+        "other.csv", index=False
+    )
+    other = ("verify", "p.json", "--problem", "r.toml", "--table", "other.csv")
+    assert "cells differ" in say(*other, code=1).out
+    said = say("verify", "p.json", "--table", "w.csv").out
+    told = "300 records, counted again: the proof's counts, weights agree to 1e-12 of their sum"
+    assert told in said
+    document = loaded("p.json")
+    assert recounted(document) == told
+    with pytest.raises(cpv.InputError, match="not counted from a table"):
+        recounted({**document, "table": None})
 
 
 def test_a_proof_that_was_tampered_with(kept, here):
@@ -564,6 +659,29 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     if "wx" in typed:
         write("n.csv", people().replace("ill", "il"))
         refused("apply", "c.json", "n.csv", "--out", "x.csv", pieces=["'ill'"])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_values_without_mass_are_said_in_one_line(ending, here):
+    """A record of weight 0 is released, but its sex has no mass in the law that is proved."""
+    frame = pandas.read_csv("t.csv").assign(weight=1.0)
+    frame.loc[len(frame)] = [300, 30, "X", "no", "n", 0.0]
+    write_frame = frame.to_csv if ending == "csv" else frame.to_parquet
+    write_frame(f"w.{ending}", index=False)
+    outputs = [f"o.{ending}" if part == "o.csv" else part for part in OUTPUTS]
+    how = ("release", f"w.{ending}", *SEX, "--weights", "weight", *outputs, "--seed", 1)
+    note = "1 record has a value without mass in the source, such as 'X': the proof does not cover"
+    said = say(*how)
+    assert said.err == ""
+    assert [line for line in said.out.splitlines() if line.startswith(f"note: {note}")]
+    assert [n for n in report(*how)["notes"] if n.startswith(note)]
+    next_month = ("apply", "c.json", f"w.{ending}", "--seed", 1, "--out", f"n.{ending}")
+    said = say(*next_month)
+    assert said.err == ""
+    assert said.out.splitlines()[1].startswith(f"note: {note}")
+    assert report(*next_month)["notes"][0].startswith(note)
+    frame.iloc[:-1].to_csv("t2.csv", index=False)
+    assert "without mass" not in say("apply", "c.json", "t2.csv", "--out", "n2.csv").out
 
 
 def test_a_record_that_stays_meets_the_same_draw_next_month(here):
@@ -804,6 +922,49 @@ def test_a_problem_file_is_what_release_does(here):
     say("verify", "s.json", "--table", "t.csv")
     say("apply", "s.c", "t.csv", "--seed", 1, "--out", "n.csv")
     assert Path("n.csv").read_bytes() == Path("o.csv").read_bytes()
+
+
+STOPPED = 'criteria = [{ kind = "TCloseness", t = 0.01 }]\n[solve]\nmethod = "conic"\n'
+STOPPED += "solver_options = { max_iter = 1 }\n"
+
+
+def test_a_loose_optimum_has_an_exit_code_of_its_own(here, monkeypatch):
+    text = PROBLEM.replace('"PrivacyDistortion"', '"MinimumDistortion"')
+    text = re.sub("budget = .*\n", STOPPED.split("[solve]")[0], text)
+    write("p.toml", text + "[solve]" + STOPPED.split("[solve]")[1])
+    said = report("solve", "p.toml", code=5)
+    assert (said["status"], said["value_units"], said["units"]) == ("loose", None, "bits")
+    assert said["lower"] < said["upper"] < math.inf
+    assert "MinimumDistortion: loose" in say("solve", "p.toml", code=5).out
+    assert loaded("s.json")["claim"]["status"] == "loose"
+    assert Path("s.c").is_file()
+
+    solve = cpv.MinimumDistortion.solve
+
+    def stopped(self, **_):
+        return solve(self, method="conic", solver_options={"max_iter": 1})
+
+    monkeypatch.setattr(cpv.MinimumDistortion, "solve", stopped)
+    how = ("release", "t.csv", *BOTH[:-2], "--criterion", "TCloseness=0.01", *OUTPUTS, "--seed", 1)
+    assert report(*how, code=5)["status"] == "loose"
+    assert "MinimumDistortion: loose" in say(*how, code=5).out
+    assert all(Path(name).is_file() for name in OUTPUTS[1::2])
+    monkeypatch.setattr(cpv.MinimumDistortion, "solve", solve)
+    assert report(*how)["status"] == "certified"
+
+
+def test_what_is_not_proved_ends_so_even_where_it_only_warns(here):
+    """Those who ask for no error in [solve] still see the status in the exit code."""
+    write("p.toml", PROBLEM.split("[output]")[0].replace("0.1", "0.1\ncriteria = [{ kind = "
+          '"LeakageCap", b = 0.0 }]') + "[solve]\ncertify = false\n")  # fmt: skip
+    assert report("solve", "p.toml", code=3)["status"] == "infeasible"
+
+
+def test_the_help_lists_the_exit_code_of_a_loose_optimum():
+    said = say("-h").out.split()
+    assert re.search(
+        r"; 5 the release is made, but proved to be optimal only loosely;", " ".join(said)
+    )
 
 
 @pytest.mark.parametrize(("old", "new", "line", "pieces"), [

@@ -1399,7 +1399,8 @@ def test_a_problem_written_down_is_solved_and_its_proof_verified(
     frame = people()
     frame.to_csv("t.csv", index=False)
     (tmp_path / "p.toml").write_text(TOML.format(case=case, encoder=encoder, most=most))
-    text = say("solve", "p.toml").out
+    generated = (case, most) == ("decoder", 20)  # its lower end is that of an informed encoder
+    text = say("solve", "p.toml", code=5 if generated else 0).out
     assert "RateDistortionEquivocation: " in text
     assert "leakage of ill, income" in text
     source = cpv.DiscreteSource.from_table(frame, **ASKED)

@@ -22,6 +22,7 @@ from scipy.optimize import linprog
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import ceil
 from cvxprivacy.frontiers.curve import Convex, Knot
 from cvxprivacy.frontiers.family import Family, axes, knot
 from tests import referee
@@ -179,7 +180,7 @@ def test_a_line_is_what_its_multipliers_prove_at_other_numbers(problem, name, pl
         for other in (*places, 0.77 * x, 1.3 * x):
             proof = verify.proof_of(family.at(other).program.to_dict())
             proved = proof.lower(record["dual"])
-            assert curve.outer(other) <= verify.ceil(proved)
+            assert curve.outer(other) <= ceil(proved)
             assert curve.outer(other) == pytest.approx(float(proved), rel=1e-9, abs=1e-11)
 
 

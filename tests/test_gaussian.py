@@ -569,7 +569,7 @@ def released_as_told(source: cpv.GaussianSource, solution: Any, data: Any, out: 
     found = np.cov(error, rowvar=False).reshape(law.shape)
     assert (np.abs(found - solution.error_covariance) <= room * np.outer(size, size)).all()
     assert np.trace(found) <= float(solution.distortion) + 3 * room * np.trace(law)
-    assert (np.abs(out.mean(axis=0) - source.mean[source.x]) <= room * size).all()
+    assert (np.abs(out.mean(axis=0) - source.mean[list(source.x)]) <= room * size).all()
     # the error has nothing to do with what is released: the regression of X on X̂ is I
     across = (error - error.mean(axis=0)).T @ (out - out.mean(axis=0)) / N
     assert (np.abs(across) <= room * np.outer(size, size)).all()
@@ -595,13 +595,14 @@ def test_the_release_given_z() -> None:
         source, 0.3 * trace(given), minimize="leakage", side_information="both", units="nats"
     )
     solution, data, out = simulated(source, problem)
-    assert solution.release.inputs == [source.names[i] for i in source.x + source.z]
+    assert solution.release.inputs == tuple(source.names[i] for i in source.x + source.z)
     released_as_told(source, solution, data, out)
     z = data[:, source.z]
     error = data[:, source.x] - out  # nor has it to do with Z
     across = (error - error.mean(axis=0)).T @ (z - z.mean(axis=0)) / N
     size = np.sqrt(source.covariance.diagonal())
-    assert (np.abs(across) <= 6 / math.sqrt(N) * np.outer(size[source.x], size[source.z])).all()
+    both = np.outer(size[list(source.x)], size[list(source.z)])
+    assert (np.abs(across) <= 6 / math.sqrt(N) * both).all()
     noise = 1e-6 * np.random.default_rng(4).standard_normal(out.shape)
     held = np.hstack([out + noise, z])
     assert abs(told(data[:, source.w], held) - solution.value) <= 0.01
@@ -613,7 +614,7 @@ def test_the_release_of_an_encoder_that_sees_w() -> None:
         source, 0.2 * trace(source), minimize="leakage", encoder="wx", max_rate=2.5, units="nats"
     )
     solution, data, out = simulated(source, problem)
-    assert solution.release.inputs == [source.names[i] for i in source.w + source.x]
+    assert solution.release.inputs == tuple(source.names[i] for i in source.w + source.x)
     released_as_told(source, solution, data, out)
     blurred = out + 1e-6 * np.random.default_rng(4).standard_normal(out.shape)
     assert told(data[:, source.w], blurred) <= solution.leakage.upper + 0.01
@@ -699,9 +700,9 @@ def test_rank_is_decided_in_rationals() -> None:
         tiny = Fraction(1, 2**k)
         law = [[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 0], [1, 1, 0, 2 + tiny]]
         near = S(law, sensitive=[2], key=[0, 1, 3])
-        assert near.basis == [0, 1, 2]
+        assert near.basis == (0, 1, 2)
         law[3][3] = 2
-        assert S(law, sensitive=[2], key=[0, 1, 3]).basis == [0, 1]
+        assert S(law, sensitive=[2], key=[0, 1, 3]).basis == (0, 1)
 
 
 def test_whole_numbers_in_a_float_column_are_whole_numbers() -> None:
@@ -898,7 +899,7 @@ def test_a_covariance_is_a_square_of_numbers(law: Any) -> None:
 )
 def test_a_covariance_may_come_in_any_kind_of_array(make: Callable[[Any], Any]) -> None:
     source = source_of(make(TWO))
-    assert source.exact == [[1, Fraction(1, 2)], [Fraction(1, 2), 1]]
+    assert source.exact == ((1, Fraction(1, 2)), (Fraction(1, 2), 1))
     assert all(type(v) is Fraction for row in source.exact for v in row)
 
 
@@ -940,13 +941,13 @@ def test_what_is_no_source(options: dict[str, Any], argument: str, piece: str) -
 
 
 def test_places_may_be_numpys() -> None:
-    assert source_of(sensitive=np.array([0]), key=np.array([1])).w == [0]
-    assert source_of(sensitive=np.int64(0), key=np.int64(1)).x == [1]
+    assert source_of(sensitive=np.array([0]), key=np.array([1])).w == (0,)
+    assert source_of(sensitive=np.int64(0), key=np.int64(1)).x == (1,)
 
 
 def test_w_is_in_x_altogether_or_not_at_all() -> None:
     refused(lambda: S(np.eye(3), sensitive=[0, 1], key=[1, 2]), "sensitive", "shares", "altogether")
-    assert S(np.eye(3), sensitive=[1], key=[1, 2]).w == [1]
+    assert S(np.eye(3), sensitive=[1], key=[1, 2]).w == (1,)
 
 
 @pytest.mark.parametrize("rho", [1, -1, 1.5, math.nan, "a", None, 1j])
@@ -1051,14 +1052,14 @@ def test_budgets_are_of_key_variables() -> None:
     refused(lambda: Q(SCALAR, {}), "budget", "no budget")
     for name in ("w", "age", 1):
         refused(lambda n=name: Q(SCALAR, {n: 0.5}), "budget", repr(name), "use one of x")
-    refused(lambda: E(SCALAR, 0), "budget", "0.0", "> 0")
+    refused(lambda: E(SCALAR, 0), "budget", "0", "> 0")
     assert Q(SCALAR, np.float32(0.5)).budget == 0.5
 
 
 @pytest.mark.parametrize(
     ("weights", "piece"),
-    [([-1.0], "-1.0 is negative"), ([1.0, 2.0], "(2, 2)"), ([[1.0, 2.0], [2.0, 1.0]], "(2, 2)"),
-     ([[-1.0]], "indefinite"), ([math.nan], "nan"), (2.0, "shape ()"), ("a", "not numbers")],
+    [([-1.0], "-1.0 is negative"), ([1.0, 2.0], "(2,)"), ([[1.0, 2.0], [2.0, 1.0]], "(2, 2)"),
+     ([[-1.0]], "-1.0"), ([math.nan], "nan"), (2.0, "shape ()"), ("a", "not numbers")],
 )  # fmt: skip
 def test_weights_fit_the_key(weights: Any, piece: str) -> None:
     with pytest.raises(cpv.InputError, match="one weight ≥ 0 per key variable") as caught:
@@ -1069,7 +1070,7 @@ def test_weights_fit_the_key(weights: Any, piece: str) -> None:
 
 @pytest.mark.parametrize(
     ("cap", "piece"),
-    [([1.0], "(1,)"), ([[0.0]], "not positive definite"), ([[-1.0]], "not positive definite"),
+    [([1.0], "(1,)"), ([[0.0]], "not positive definite"), ([[-1.0]], "-1.0"),
      (np.eye(2), "(2, 2)"), ([[math.nan]], "nan"), (1.0, "shape ()"), ("a", "not numbers")],
 )  # fmt: skip
 def test_caps_fit_the_key(cap: Any, piece: str) -> None:
@@ -1082,8 +1083,8 @@ def test_caps_fit_the_key(cap: Any, piece: str) -> None:
 def test_asymmetric_weights_and_caps() -> None:
     source = random_source(20, 1, 2)
     lopsided = np.array([[1.0, 0.5], [0.0, 1.0]])
-    refused(lambda: Q(source, 0.5, weights=lopsided), "weights", "asymmetric")
-    refused(lambda: Q(source, 0.5, cap=lopsided), "cap", "asymmetric")
+    refused(lambda: Q(source, 0.5, weights=lopsided), "weights", "asymmetric", where=(0, 1))
+    refused(lambda: Q(source, 0.5, cap=lopsided), "cap", "asymmetric", where=(0, 1))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "a", [1.0]])
@@ -1092,8 +1093,9 @@ def test_an_entropy_is_a_finite_number(value: Any) -> None:
 
 
 def test_an_entropy_may_be_numpys() -> None:
-    assert Q(SCALAR, 0.5, entropy=np.float64(1)).excess == Q(SCALAR, 0.5, entropy=1).excess
-    assert Q(SCALAR, 0.5, entropy=np.float32(1)).excess == Q(SCALAR, 0.5, entropy=1).excess
+    one = Q(SCALAR, 0.5, entropy=1).risk.constant
+    assert Q(SCALAR, 0.5, entropy=np.float64(1)).risk.constant == one
+    assert Q(SCALAR, 0.5, entropy=np.float32(1)).risk.constant == one
 
 
 @pytest.mark.parametrize(
@@ -1196,7 +1198,7 @@ def test_moments_of_whole_numbers_are_exact(flavour: str) -> None:
         FLAVOURS[flavour](table), sensitive="income", key=["age", "hours"], side=None
     )
     names = ["income", "age", "hours"]
-    assert source.names == names
+    assert source.names == tuple(names)
     assert source.records == len(table)
     data = table[names].to_numpy()
     assert np.allclose(source.covariance, np.cov(data, rowvar=False), rtol=1e-12)
@@ -1220,11 +1222,11 @@ def test_moments_of_large_whole_numbers_are_exact() -> None:
 def test_columns_are_named_by_anything_that_names_them() -> None:
     table = census().rename(columns={"age": 0, "income": 1})
     source = S.from_table(table, sensitive=1, key=[0, "hours"])
-    assert source.names == ["1", "0", "hours"]
-    assert S.from_table(table, sensitive=[1], key=(0,)).x == [1]
+    assert source.names == ("1", "0", "hours")
+    assert S.from_table(table, sensitive=[1], key=(0,)).x == (1,)
     same = S.from_table(census(), sensitive="age", key=["age", "hours"])
-    assert same.w == [0]
-    assert same.x == [0, 1]
+    assert same.w == (0,)
+    assert same.x == (0, 1)
 
 
 def test_shrinkage_keeps_the_total_variance_and_shrinks() -> None:
@@ -1341,9 +1343,9 @@ def test_information_is_that_of_the_formula() -> None:
 def test_the_source_given_z_is_exact() -> None:
     law = [[Fraction(v) for v in row] for row in ([3, 1, 1], [1, 2, 1], [1, 1, 1])]
     given = S(law, sensitive=[0], key=[1], side=[2], mean=[1, 2, 3]).conditional()
-    assert given.exact == [[2, 0], [0, 1]]
+    assert given.exact == ((2, 0), (0, 1))
     assert given.mean.tolist() == [1, 2]
-    assert given.names == ["V0", "V1"]
+    assert given.names == ("V0", "V1")
 
 
 # ---- releasing tables --------------------------------------------------------------------
@@ -1444,7 +1446,7 @@ def test_the_release_reads_w_and_z_where_the_encoder_does() -> None:
     table = census()
     source = S.from_table(table, sensitive="income", key="age", side="hours")
     both = E(source, 20.0, side_information="both", encoder="wx").solve().release
-    assert (both.inputs, both.outputs) == (["income", "age", "hours"], ["age"])
+    assert (both.inputs, both.outputs) == (("income", "age", "hours"), ("age",))
     out = both.apply(table, seed=1)
     assert out.drop(columns="age").equals(table.drop(columns="age"))
     refused(lambda: both.apply(table[["age", "hours"]], seed=1), "values", "'income'")

@@ -214,6 +214,35 @@ def test_counts_are_kept_exactly():
     assert source.bias(units="nats") == pytest.approx((4 - 2 - 3 + 1) / 20, abs=1e-15)
 
 
+SHORT = "fewer cells occur than values of both less one"
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_a_negative_bias_is_put_into_words(size):
+    """W = X: the plug-in is H of the empirical law, expected to be (n − 1)/2N nats too low."""
+    diagonal = cpv.DiscreteSource.from_counts(np.diag(np.full(size, 30)))
+    off = (size - 1) / (2 * 30 * size) / math.log(2)
+    assert diagonal.bias() == pytest.approx(-off)
+    assert f"too low by about {off:.2g} (Miller–Madow), as {SHORT}" in str(diagonal)
+    assert "is small-sample bias" not in str(diagonal)
+    few = cpv.DiscreteSource.from_counts(np.diag(np.full(size, 3)))
+    (note,) = few.noted(units="nats")
+    assert (
+        f"may be mostly bias, of which Miller and Madow's formula tells nothing, as {SHORT}" in note
+    )
+    assert "0.0000" not in note
+
+
+def test_a_positive_bias_is_said_to_be_one():
+    source = cpv.DiscreteSource.from_counts([[30, 20], [20, 30]])  # 4 cells, 4 values: just +1/2N
+    assert "of which about 0.0072 is small-sample bias (Miller–Madow)" in str(source)
+    (note,) = cpv.DiscreteSource.from_counts([[3, 2], [2, 3]]).notes
+    assert "may be mostly bias, which Miller and Madow's formula understates with so few" in note
+    none = cpv.DiscreteSource.from_counts([[30, 20], [0, 30]])  # 3 cells, 4 values: 0
+    assert none.bias() == 0
+    assert SHORT not in str(none)
+
+
 def test_counts_of_three_axes():
     source = cpv.DiscreteSource.from_counts(CUBE, z="stuv", names=("a", "b", "c"))
     assert source.records == 276

@@ -358,6 +358,7 @@ def saved(tmp_path_factory):
     return one, one.save(tmp_path_factory.mktemp("saved") / "channel.json").read_text()
 
 
+@pytest.mark.filterwarnings("ignore::cvxprivacy.UnseenValueWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_next_months_table_goes_through_the_same_channel(kind, saved, tmp_path, monkeypatch):
     monkeypatch.setattr(streaming, "BATCH", 64)

@@ -23,7 +23,7 @@ from cvxprivacy.files import whole_file
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.programs import ChannelProgram, Dual
 
-__all__ = ["Certificate", "Ends", "Prover"]
+__all__ = ["Certificate", "Ends", "Prover", "value_units"]
 
 
 class Ends:
@@ -143,7 +143,7 @@ class Certificate(Frozen):
     ----------
     status : {"certified", "loose", "infeasible", "uncertified"}
     lower, upper : float
-        Proved ends in the program's units.
+        Proved ends, in ``value_units``.
     terms : dict of str to (float, float)
         Enclosures of the named quantities at the released channel.
     primal : ExactChannel, ErrorCovariance or None
@@ -176,7 +176,13 @@ class Certificate(Frozen):
 
     def __repr__(self) -> str:
         ends = f"[{self.lower!r}, {self.upper!r}]"
-        return f"Certificate({self.status}, value in {ends} {self.program.units})"
+        units = self.value_units or "units of distortion"
+        return f"Certificate({self.status}, value in {ends} {units})"
+
+    @property
+    def value_units(self) -> str | None:
+        """Units of ``lower`` and ``upper``: of information, or None where they hold distortion."""
+        return value_units(self.program)
 
     @property
     def gap(self) -> float:
@@ -280,6 +286,15 @@ class Certificate(Frozen):
         auxiliaries and terms.
         """
         return differences(self.program.to_dict(), problem.program.to_dict())
+
+
+def value_units(program: Any) -> str | None:
+    """Return the units of information of a program's objective, or None if it has distortion in it.
+
+    A price of information, as in E d + λ I, is in units of d: so is that objective.
+    """
+    objective = program.objective
+    return program.units if objective.weights and objective.cost is None else None
 
 
 def _end(end: float) -> float | str:

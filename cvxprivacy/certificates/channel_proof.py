@@ -82,8 +82,8 @@ class ChannelProof:
             if number(row["radius"]) < 0 or number(row["term"]["cost_radius"]) < 0:
                 raise UnprovableError("a negative radius")
         for aux in program["auxiliaries"].values():
-            if aux["kind"] not in ("ratio", "maximum"):
-                raise UnprovableError(f"no auxiliary of kind {aux['kind']!r} is known")
+            if aux["kind"] not in ("ratio", "maximum") or not ball(aux["bound"]) > 0:
+                raise UnprovableError("an auxiliary of unknown kind, or with a bound ≤ 0")
 
     # ---- the program, in balls or in rationals -------------------------------------------
 
@@ -319,8 +319,7 @@ class Evaluation:
             self.broken += [] if proved else [name]
         for name, aux in program["auxiliaries"].items():
             gaps = self.violation[name] = self._auxiliary(aux)
-            if not all(v <= 0 for v in gaps):
-                self.broken.append(name)
+            self.broken += [] if all(v <= 0 for v in gaps) else [name]
         self.feasible = not self.broken
 
     @cached_property
@@ -409,10 +408,11 @@ class Evaluation:
         return all(v == b if row["sense"] == "==" else v <= b for v, b in pairs)
 
     def _auxiliary(self, aux: Mapping[str, Any]) -> list[arb]:
-        bound, columns = ball(aux["bound"]), list(zip(*self._k, strict=True))
-        if aux["kind"] == "ratio":  # a_y = min_s K
-            return [(arb(max(c)) - bound * min(c)) / self._den for c in columns]
-        return [arb(sum(max(c) for c in columns)) / self._den - bound]  # u_y = max_s K
+        bound = operator.sub(*map(exactly, aux["bound"]))  # the least that is meant
+        ends = [(max(column), min(column)) for column in zip(*self._k, strict=True)]
+        if aux["kind"] == "maximum":  # u_y = max_s K; of a ratio a_y = min_s K
+            ends = [(sum(high for high, _ in ends), self._den)]
+        return [arb(high - bound * low) / self._den for high, low in ends]
 
 
 def _divergence(joint: Sequence[arb], reference: Sequence[arb]) -> arb:

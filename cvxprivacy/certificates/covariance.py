@@ -30,7 +30,7 @@ from flint import arb, arb_mat, fmpq, fmpq_mat
 from cvxprivacy.certificates.balls import PRECISION, Matrix, UnprovableError, ball, exactly, number
 from cvxprivacy.certificates.balls import total as _sum
 
-__all__ = ["CovarianceProof"]
+__all__ = ["CovarianceProof", "basis", "cholesky", "definite", "log_det", "semidefinite"]
 
 MOST = 4096  # bits, beyond which positive definiteness is not asked further
 EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
@@ -85,9 +85,9 @@ class CovarianceProof:
             raise UnprovableError("the joint covariance is not proved positive semidefinite")
 
     def _derived(self, views: Mapping[str, tuple[list[int], str]]) -> bool:
-        """Condition on Z, and lay out every view; False if a determinant is not proved > 0."""
+        """Condition on Z, and lay out every view; False if a determinant is not known."""
         z, v = self.given, self.encoded
-        if z and log_det(_part(self.gamma, z, z)) is None:
+        if z and _known(_part(self.gamma, z, z)) is None:
             return False
 
         def conditional(a: list[int], b: list[int]) -> Any:
@@ -102,13 +102,13 @@ class CovarianceProof:
         self.bound = conditional(v, v)
         self.views: dict[str, tuple[Any, Any, arb]] = {}
         self._wholes: dict[str, Any] = {}
-        if log_det(self.bound) is None:
+        if _known(self.bound) is None:
             return False
         for name, (of, reference) in views.items():
             whole = conditional(of, of)
-            inner = own = log_det(whole)
+            inner = own = _known(whole)
             if reference == "marginal" and z:
-                own = log_det(_part(self.gamma, of, of))
+                own = _known(_part(self.gamma, of, of))
             if inner is None or own is None:
                 return False
             if set(of) <= set(v):
@@ -417,28 +417,46 @@ def log_det(matrix: Any) -> arb | None:
     return None if rows is None else 2 * _sum(row[-1].log() for row in rows)
 
 
+def _known(matrix: Any) -> arb | None:
+    """Return log det if it is known to 64 bits after the point, so that factors are worth much."""
+    found = log_det(matrix)
+    return None if found is None or found.rad() > 2.0**-64 else found
+
+
 def semidefinite(matrix: Any) -> bool:
     """Tell whether a symmetric matrix is proved positive semidefinite.
 
-    By a Cholesky factor in balls; a rational one that is only just so, by exact elimination.
+    By a Cholesky factor in balls; a rational one that is only just so, exactly: it is if and only
+    if the part whose columns are a basis of all columns is positive definite.
     """
     if isinstance(matrix, fmpq_mat):  # variables that are exactly 0 have no say
-        some = [i for i in range(matrix.nrows()) if any(x != 0 for x in matrix.tolist()[i])]
+        rows = matrix.tolist()
+        some = [i for i, row in enumerate(rows) if any(x != 0 for x in row)]
         if not some:
             return True
         matrix = _part(matrix, some, some)
     if cholesky(matrix) is not None:
         return True
-    if not isinstance(matrix, fmpq_mat):
+    if not isinstance(matrix, fmpq_mat) or any(matrix[i, i] < 0 for i in range(matrix.nrows())):
         return False
-    size = matrix.nrows()
-    rows = [[matrix[i, j] for j in range(size)] for i in range(size)]
-    for k in range(size):
-        pivot = rows[k][k]
-        if pivot < 0 or (pivot == 0 and any(rows[i][k] != 0 for i in range(k + 1, size))):
-            return False
-        for i in range(k + 1, size):
-            factor = rows[i][k] / pivot if pivot else fmpq(0)
-            if factor:
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return True
+    return definite(_part(matrix, *[basis(matrix)] * 2))
+
+
+def basis(matrix: fmpq_mat) -> list[int]:
+    """Return the first columns that the others are combinations of."""
+    reduced, rank = matrix.rref()
+    pivots: list[int] = []
+    for i in range(rank):
+        start = pivots[-1] + 1 if pivots else 0
+        pivots.append(next(j for j in range(start, matrix.ncols()) if reduced[i, j] != 0))
+    return pivots
+
+
+def definite(matrix: fmpq_mat) -> bool:
+    """Tell whether a rational symmetric matrix is positive definite; by minors if it must be."""
+    for precision in (PRECISION, 8 * PRECISION):
+        with flint.ctx.workprec(precision):
+            if cholesky(matrix) is not None:
+                return True
+    sizes = range(1, matrix.nrows() + 1)
+    return all(_part(matrix, range(k), range(k)).det() > 0 for k in sizes)

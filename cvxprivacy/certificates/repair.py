@@ -19,9 +19,8 @@ import numpy as np
 from flint import fmpq, fmpq_mat
 from scipy.linalg import qr
 
-from cvxprivacy import exact
 from cvxprivacy.certificates.channel_proof import ChannelProof, Evaluation
-from cvxprivacy.exact import Exact, FloatArray
+from cvxprivacy.exact import Exact, FloatArray, rational
 from cvxprivacy.frozen import frozen
 from cvxprivacy.programs import ChannelProgram
 from cvxprivacy.programs.channel import silent
@@ -315,7 +314,7 @@ def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]
             found += [(c, b * total) for c, b in zip(columns, bounds, strict=True)]
         else:
             assert isinstance(row.bound, Fraction)
-            constant = exact.rational(row.term.constant)
+            constant = rational(row.term.constant)
             whole = [pair for column in columns for pair in column]
             found.append((whole, (row.bound - constant) * total))
     rows = [([(s * m + y, Fraction(1)) for y in range(m)], Fraction(1)) for s in range(n)]

@@ -168,7 +168,7 @@ def _unit(document: Mapping[str, Any]) -> str:
         return "units of the objective"
     if informed:
         return str(program["units"])
-    return "units of the cost" if costly else "of an empty objective"
+    return "units of distortion" if costly else "of an empty objective"
 
 
 def _positive(weight: Any) -> bool:

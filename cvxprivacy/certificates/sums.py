@@ -18,21 +18,17 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
+from cvxprivacy.certificates.hamming_proof import ball
 from cvxprivacy.exact import FloatArray
 
-__all__ = ["PRECISION", "ball", "exact_sum", "rounded_down", "sum_of_v_log_v"]
+__all__ = ["PRECISION", "exact_sum", "rounded_down", "sum_of_v_log_v"]
 
 PRECISION = 128  # of balls, in bits
 _STEPS = 2**12  # intervals of the table
 _SOME = 2**16  # numbers at a time: their scratch stays in the cache
 _LN2 = math.log(2.0)  # its distance from log 2 is tested to be below 2⁻⁵⁴
-
-
-def ball(value: Fraction) -> arb:
-    """Return a ball that contains a rational."""
-    return arb(fmpq(*value.as_integer_ratio()))
 
 
 def rounded_down(value: Fraction) -> float:

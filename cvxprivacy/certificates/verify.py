@@ -50,11 +50,15 @@ def digest(document: Mapping[str, Any]) -> str:
 
 
 def proof_of(program: Mapping[str, Any]) -> Any:
-    """Return the proof of a program of either kind."""
+    """Return the proof of a program of any kind."""
     if program.get("kind") == "covariance":
         from cvxprivacy.certificates.covariance import CovarianceProof
 
         return CovarianceProof(program)
+    if program.get("kind") == "hamming":
+        from cvxprivacy.certificates.hamming_proof import HammingProof
+
+        return HammingProof(program)
     return ChannelProof(program)
 
 

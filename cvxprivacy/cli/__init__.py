@@ -2,7 +2,8 @@
 
 Exit codes: 0 done; 1 a proof is not verified or not of the problem, an audited criterion is broken,
 or a script failed; 2 wrong input or usage; 3 no release satisfies the constraints; 4 nothing finite
-could be proved; 70 an error of the package; 130 interrupted.
+could be proved; 5 the release is made, but proved to be optimal only loosely; 70 an error of the
+package; 130 interrupted.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import click
 from cvxprivacy.certificates.differences import differences
 from cvxprivacy.certificates.statement import quoted, reported, stated
 from cvxprivacy.certificates.verify import disagreements, read_document
-from cvxprivacy.cli.common import say_json, told
+from cvxprivacy.cli.common import reading_of, say_json, table_options, told
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,14 +30,19 @@ __all__ = ["verify"]
               "of: it is stated anew, of TABLE if that is given, and compared with the proof's "
               "program, number by number.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@table_options
 @told
-def verify(proofs: tuple[str, ...], table: str | None, problem: str | None, as_json: bool) -> None:
+def verify(
+    proofs: tuple[str, ...], table: str | None, problem: str | None, as_json: bool, **options: Any
+) -> None:
     """Prove every claim of PROOF again, trusting none; exit 1 if one is not proved.
 
     What is proved is said in plain words, from the proof's own data.  Needs neither CVXPY nor a
-    solver.
+    solver.  A copy of the table with another delimiter, encoding or quoting is the same table:
+    its cells decide.
     """
-    asked = None if problem is None else _asked(problem, table)
+    reading = reading_of(options)
+    asked = None if problem is None else _asked(problem, table, reading)
     results: dict[str, Any] = {}
     for path in proofs:
         try:
@@ -48,7 +53,7 @@ def verify(proofs: tuple[str, ...], table: str | None, problem: str | None, as_j
         problems, another, note = disagreements(document), False, ""
         statement = [] if problems else stated(document)
         if not problems and table is not None:
-            problems = [f"{table}: {said}" for said in _recounted(document, table)]
+            problems = [f"{table}: {said}" for said in _recounted(document, table, reading)]
         if not problems and asked is not None:
             found, note = _compared(document, asked)
             problems, another = [f"{problem}: {said}" for said in found], bool(found)
@@ -66,8 +71,9 @@ def verify(proofs: tuple[str, ...], table: str | None, problem: str | None, as_j
         else:
             click.echo(reported(path, document))
             if table is not None:
-                records = document["table"]["records"]
-                click.echo(f"{table}: {records:,} records, counted again: the proof's counts")
+                from cvxprivacy.readback import recounted
+
+                click.echo(f"{table}: {recounted(document)}")
             if problem is not None:
                 click.echo(f"{problem}: the proof is of this problem{note}")
     if as_json:
@@ -76,31 +82,46 @@ def verify(proofs: tuple[str, ...], table: str | None, problem: str | None, as_j
         sys.exit(1)
 
 
-def _recounted(document: dict[str, Any], table: str) -> list[str]:
-    from cvxprivacy.cli.tables import open_table
+def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
+    """Return how a file differs from the proof's table, however it is written."""
+    from cvxprivacy.cli.tables import alike
     from cvxprivacy.readback import coding_of, recount
 
     coding = coding_of(document)
-    opened = open_table(Path(table), coding.reading)
     names = [*coding.columns, *([coding.weights] if coding.weights else [])]
-    try:
-        frame = opened.frame(names, binned=list(coding.bins))
-    except InputError as error:
-        return [error.problem]
-    return recount(document, frame)
+    found: list[str] = []
+    for opened in alike(table, coding.reading, reading, names):
+        try:
+            frame = opened.frame(names, binned=list(coding.bins))
+        except InputError as error:
+            problems = [error.problem]
+        else:
+            problems = recount(document, frame)
+        if not problems:
+            return []
+        found = found or problems
+    return found
 
 
 # ---- the question ------------------------------------------------------------------------
 
 
-def _asked(path: str, table: str | None) -> ChannelProblem:
+def _asked(path: str, table: str | None, reading: dict[str, Any]) -> ChannelProblem:
     """Return the problem of a TOML file, of the table given in place of its own."""
+    from cvxprivacy.cli.release import source_of
     from cvxprivacy.cli.solve import table_of
+    from cvxprivacy.cli.tables import alike
+    from cvxprivacy.frames import listed
     from cvxprivacy.problemfile import read
 
-    @wraps(table_of)
+    @wraps(table_of)  # whose options the problem file may use
     def opened(named: Path, **how: Any) -> Any:
-        return table_of(named if table is None else Path(table), **how)
+        if table is None:
+            return table_of(named, **how)
+        said = {name: how.pop(name, None) for name in reading}
+        roles = ("sensitive", "key", "side", "weights")
+        names = [name for role in roles if how.get(role) for name in listed(how[role], role)]
+        return source_of(next(alike(table, said, reading, names)), **how)[1]
 
     return read(path, table=opened).problem
 
@@ -114,8 +135,22 @@ def _compared(document: dict[str, Any], problem: Any) -> tuple[list[str], str]:
             problem, note = informed, ", and of its lower end: Z is at the encoder too"
         else:
             note, outputs = "; its letters were generated, and all else is as stated", False
-    found = differences(program, problem.program.to_dict(), outputs=outputs)
+    asked = problem.program.to_dict()
+    if problem.source.weighted and _summed_alike(program.get("law"), asked["law"]):
+        asked["law"] = program["law"]
+    found = differences(program, asked, outputs=outputs)
     return [*found, *_recorded(document, problem)], note
+
+
+def _summed_alike(law: Any, other: Any) -> bool:
+    """Tell whether two laws are sums of the same weights, added in any order."""
+    import numpy as np
+
+    from cvxprivacy.readback import TOLERANCE
+
+    if np.shape(law) != np.shape(other):
+        return False
+    return bool((np.abs(np.subtract(law, other)) <= TOLERANCE * np.sum(law)).all())
 
 
 def _recorded(document: dict[str, Any], problem: Any) -> list[str]:

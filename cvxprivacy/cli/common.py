@@ -15,7 +15,7 @@ import click
 
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 
-__all__ = ["reading_of", "say_json", "table_options", "told"]
+__all__ = ["CODES", "reading_of", "say_json", "table_options", "told"]
 
 _OPTIONS = {
     **{n: f"--{n}" for n in ("sensitive", "key", "bins", "budget", "weights", "missing", "seed")},
@@ -43,7 +43,15 @@ _PHRASES = {
     "pass a whole number ≥ 0 or a numpy.random.Generator": "pass a whole number ≥ 0",
     "pass a file that Channel.save wrote": "pass a file that `release --channel` wrote",
 }
-CODES = {"unproved": 1, "input": 2, "infeasible": 3, "uncertified": 4, "internal": 70}
+CODES = {
+    "certified": 0,
+    "unproved": 1,
+    "input": 2,
+    "infeasible": 3,
+    "uncertified": 4,
+    "loose": 5,
+    "internal": 70,
+}
 
 
 def told(command: Callable[..., Any]) -> Callable[..., Any]:

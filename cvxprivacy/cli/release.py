@@ -8,13 +8,12 @@ import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cvxprivacy.cli.common import reading_of, say_json, table_options, told
+from cvxprivacy.cli.common import CODES, reading_of, say_json, table_options, told
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
 
@@ -188,7 +187,7 @@ def release(table: str, **options: Any) -> None:
     leaks: list[Leak] = []
     if options["untouched"]:
         leaks = _leaks(frame, source, options, as_json)
-    done: dict[str, int] = {}
+    done: dict[str, Any] = {}
     with ExitStack() as files:  # all of them take their names, or none
         if out is not None:
             file = files.enter_context(whole_file(out, binary=True))
@@ -215,6 +214,7 @@ def release(table: str, **options: Any) -> None:
         say_json(report)
     else:
         click.echo(_said(report, source, solution))
+    sys.exit(CODES[solution.status])
 
 
 @click.command()
@@ -263,7 +263,7 @@ def apply(channel: str, table: str, **options: Any) -> None:
     if as_json:
         say_json({"table": table, "channel": channel, "out": out, **done})
     else:
-        click.echo(f"{out}: {_drawn(done)}")
+        click.echo("\n".join([f"{out}: {_drawn(done)}", *(f"note: {n}" for n in done["notes"])]))
 
 
 def source_of(
@@ -291,8 +291,7 @@ def source_of(
     )
     source = DiscreteSource.from_table(frame, **how)
     assert source.coding is not None
-    source.coding = replace(source.coding, reading=opened.reading(names, frame))
-    return frame, source
+    return frame, source.read_as(opened.reading(names, frame))
 
 
 def _seed(given: int | None, row_id: str | None) -> int:
@@ -513,7 +512,7 @@ def _report(
     source: DiscreteSource,
     solution: Solution,
     leaks: list[Leak],
-    done: dict[str, int],
+    done: dict[str, Any],
     targets: dict[str, str | None],
 ) -> dict[str, Any]:
     units = solution.units
@@ -523,6 +522,7 @@ def _report(
         "records": source.records,
         "dropped": source.dropped,
         "units": units,
+        "value_units": solution.value_units,
         "status": solution.status,
         "lower": solution.lower,
         "upper": solution.upper,
@@ -530,14 +530,14 @@ def _report(
         "risk_before_bias": source.bias(units=units),
         "terms": terms,
         "prices": solution.prices,
-        "released": done,
+        "released": {name: count for name, count in done.items() if name != "notes"},
         "untouched": [
             {"column": leak.column, "information": leak.information, "bias": leak.bias,
              "values": leak.values, "binned": leak.binned}
             for leak in leaks
         ],
         "files": {name: path for name, path in targets.items() if path},
-        "notes": list(source.notes),
+        "notes": [*source.noted(units=units), *done.get("notes", ())],
     }  # fmt: skip
     after = float(solution.terms["risk"])
     if report["risk_before"] == 0:
@@ -564,6 +564,8 @@ def _report(
 
 
 def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) -> str:
+    from cvxprivacy.information import FEW_CELLS, bias_in_words
+
     units, before, bias = report["units"], report["risk_before"], report["risk_before_bias"]
     after = float(solution.terms["risk"])
     share = f" = {after / before:.0%} of it" if before > 0 else ""
@@ -571,7 +573,7 @@ def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) ->
         f"{report['table']}: {source.records:,} records, {source.names[0]} in {len(source.w)} "
         f"values, {source.names[1]} in {len(source.x)} observed cells",
         str(solution),
-        f"  risk before      {before:.6g} {units}, of which about {bias:.2g} is small-sample bias",
+        f"  risk before      {before:.6g} {units}, {bias_in_words(bias)}",
         f"  risk after       {after:.6g} {units}{share}",
     ]
     if report["untouched"]:
@@ -582,9 +584,11 @@ def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) ->
                 continue
             size = f"{leak['values']:,} values" + (" in 20 intervals" if leak["binned"] else "")
             least = "at least " if leak["binned"] else ""
+            off = f"bias {leak['bias']:.4f}"
+            if leak["bias"] < 0:
+                off = f"too low by about {-leak['bias']:.4f}, as {FEW_CELLS}"
             lines.append(
-                f"  {leak['column']:<20} {least}{leak['information']:.4f} {units} (bias "
-                f"{leak['bias']:.4f}; {size})"
+                f"  {leak['column']:<20} {least}{leak['information']:.4f} {units} ({off}; {size})"
             )
         lines.append(f"  {source.names[0]} itself is copied as it is")
     lines += [f"note: {note}" for note in report["notes"]]
@@ -609,7 +613,7 @@ def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) ->
     return "\n".join(lines)
 
 
-def _drawn(done: dict[str, int]) -> str:
+def _drawn(done: dict[str, Any]) -> str:
     said = f"{done['records']:,} records"
     if "changed" in done:
         said += f", {done['changed']:,} of them changed"

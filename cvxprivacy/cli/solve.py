@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import click
 
-from cvxprivacy.cli.common import say_json, told
+from cvxprivacy.cli.common import CODES, say_json, told
 from cvxprivacy.errors import InputError
 
 __all__ = ["solve", "table_of"]
@@ -57,30 +58,36 @@ def solve(problem: str, as_json: bool) -> None:
                     written.relaxation.write(file)
                     file.flush()
     if as_json:
-        channel = solution.channel
-        say_json(
-            {
-                "status": solution.status,
-                "units": solution.units,
-                "lower": solution.lower,
-                "upper": solution.upper,
-                "terms": {name: [t.lower, t.upper] for name, t in solution.terms.items()},
-                "prices": solution.prices,
-                "duals": solution.duals,
-                "channel": None if channel is None else {
-                    "inputs": channel.inputs, "outputs": channel.outputs, "matrix": channel.matrix,
-                    "decoder": None if channel.decoder is None else channel.decoder.to_dict(),
-                },
-                "files": targets,
-            }
-        )  # fmt: skip
-        return
-    click.echo(solution)
-    for name, path in targets.items():
-        click.echo(f"{path}: the {name}; it holds the law of the source, so only you can read it")
-        if name == "certificate" and isinstance(solution.certificate, Relaxed):
-            beside = solution.certificate.beside(str(path))
-            click.echo(f"{beside}: the proof of the lower end; the other proves the upper one")
+        say_json(_report(solution, targets))
+    else:
+        click.echo(solution)
+        for name, path in targets.items():
+            click.echo(
+                f"{path}: the {name}; it holds the law of the source, so only you can read it"
+            )
+            if name == "certificate" and isinstance(solution.certificate, Relaxed):
+                beside = solution.certificate.beside(str(path))
+                click.echo(f"{beside}: the proof of the lower end; the other proves the upper one")
+    sys.exit(CODES[solution.status])
+
+
+def _report(solution: Any, targets: dict[str, str | None]) -> dict[str, Any]:
+    channel = solution.channel
+    return {
+        "status": solution.status,
+        "units": solution.units,
+        "value_units": solution.value_units,
+        "lower": solution.lower,
+        "upper": solution.upper,
+        "terms": {name: [t.lower, t.upper] for name, t in solution.terms.items()},
+        "prices": solution.prices,
+        "duals": solution.duals,
+        "channel": None if channel is None else {
+            "inputs": channel.inputs, "outputs": channel.outputs, "matrix": channel.matrix,
+            "decoder": None if channel.decoder is None else channel.decoder.to_dict(),
+        },
+        "files": targets,
+    }  # fmt: skip
 
 
 def table_of(path: Path, *, delimiter: str | None = None, encoding: str | None = None,

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from cvxprivacy.delimited import DelimitedTable, as_numbers
-from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.delimited import DelimitedTable, as_numbers, marked
+from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.frames import cell, plain
 
 if TYPE_CHECKING:
     from cvxprivacy.release import Channel
 
-__all__ = ["ParquetTable", "TextTable", "open_table"]
+__all__ = ["ParquetTable", "TextTable", "alike", "open_table"]
 
 Progress = Callable[[int], object]
+
+PARQUET, TABS = (".parquet", ".pq"), (".tsv", ".tab")
 
 
 def open_table(
@@ -34,9 +38,51 @@ def open_table(
         them or as the user gives them; None stands for the usual.
     """
     given = {k: v for k, v in (reading or {}).items() if v is not None}
-    if Path(path).suffix.lower() in (".parquet", ".pq"):
+    if Path(path).suffix.lower() in PARQUET:
         return ParquetTable(path)
     return TextTable(path, **{k: v for k, v in given.items() if k != "format"})
+
+
+def alike(
+    path: str | os.PathLike[str],
+    recorded: Mapping[str, Any],
+    given: Mapping[str, Any],
+    names: Sequence[str],
+) -> Iterator[TextTable | ParquetTable]:
+    """Open a file in every way in which it may hold the columns of a table read before.
+
+    A copy may have another delimiter or encoding.  The first way is that of the file's ending or
+    mark, or else that of the recorded table; where none has the columns, it alone is tried.
+
+    Parameters
+    ----------
+    recorded : mapping
+        How the table was read.
+    given : mapping
+        What the user says of this file, which is not guessed; None stands for nothing said.
+    """
+    told = {k: v for k, v in given.items() if v is not None}
+    kinds = {"delimiter": str, "encoding": str, "na": list, "numbers": list}
+    known = {k: v for k, v in recorded.items() if k in kinds and isinstance(v, kinds[k])} | told
+    suffix = Path(path).suffix.lower()
+    delimiters = [*(["\t"] if suffix in TABS else []), known.get("delimiter", ","), *",\t;|"]
+    encodings = [*filter(None, [marked(path)]), known.get("encoding", "utf-8"), "utf-8"]
+    ways = [
+        {**known, "encoding": encoding, "delimiter": delimiter}
+        for encoding in dict.fromkeys([told["encoding"]] if "encoding" in told else encodings)
+        for delimiter in dict.fromkeys([told["delimiter"]] if "delimiter" in told else delimiters)
+    ]
+    found = False
+    for way in [] if suffix in PARQUET else ways:
+        try:
+            table = open_table(path, way)
+        except InputError:  # no text of this encoding, or no header; said below if there is none
+            continue
+        if set(names) <= set(table.header):
+            found = True
+            yield table
+    if not found:
+        yield open_table(path, ways[0])
 
 
 class TextTable:
@@ -58,7 +104,7 @@ class TextTable:
         numbers: Sequence[str] | None = None,
     ) -> None:
         if delimiter is None:
-            delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
+            delimiter = "\t" if Path(path).suffix.lower() in TABS else ","
         self.path = Path(path)
         self.text = DelimitedTable(path, delimiter=delimiter, encoding=encoding, na=na)
         self.numbers = numbers
@@ -121,7 +167,7 @@ class TextTable:
         row_id: str | None,
         used: Sequence[str],
         progress: Progress | None = None,
-    ) -> dict[str, int]:
+    ) -> dict[str, Any]:
         """Write the released table into an open file; return what was done."""
         coding = channel.coding
         assert coding is not None
@@ -131,7 +177,8 @@ class TextTable:
         frame = self.frame(names, binned=list(coding.bins))
         kept = frame.dropna(subset=list(used)) if coding.missing == "drop" else frame
         try:
-            released = channel.apply(kept, seed=seed, row_id=row_id)
+            with _noted() as notes:
+                released = channel.apply(kept, seed=seed, row_id=row_id)
         except UnknownValueError as error:
             raise _unknown(self.path, error, int(kept.index[error.where])) from None
         before = coding.letters(nw.from_native(kept), coding.key)
@@ -151,7 +198,8 @@ class TextTable:
             file.write(chunk)
             if progress is not None:
                 progress(len(chunk))
-        return {"records": len(kept), "dropped": len(frame) - len(kept), "changed": changed}
+        dropped = len(frame) - len(kept)
+        return {"records": len(kept), "dropped": dropped, "changed": changed, "notes": notes}
 
 
 class ParquetTable:
@@ -204,7 +252,7 @@ class ParquetTable:
         row_id: str | None,
         used: Sequence[str],
         progress: Progress | None = None,
-    ) -> dict[str, int]:
+    ) -> dict[str, Any]:
         """Write the released table into an open file; return what was done."""
         import pyarrow.parquet as pq
 
@@ -223,8 +271,10 @@ class ParquetTable:
                 relation = relation.filter(
                     rule + (f" AND NOT isnan({quoted})" if name in floats else "")
                 )
+        kept = 0
         try:
-            reader, kept = channel.apply(relation, seed=seed, row_id=row_id), 0
+            with _noted() as notes:
+                reader = channel.apply(relation, seed=seed, row_id=row_id)
         except UnknownValueError as error:
             raise _unknown(self.path, error, int(error.where)) from None
         with pq.ParquetWriter(file, reader.schema) as writer:
@@ -233,7 +283,7 @@ class ParquetTable:
                 kept += len(batch)
                 if progress is not None:
                     progress(self.size * len(batch) // max(records, 1))
-        return {"records": kept, "dropped": records - kept}
+        return {"records": kept, "dropped": records - kept, "notes": notes}
 
 
 def _parquet(connection: Any, pattern: str) -> Any:
@@ -246,6 +296,20 @@ def _parquet(connection: Any, pattern: str) -> Any:
         )
     except duckdb.BinderException:  # an older one, which does not trust the statistics
         return connection.read_parquet(pattern)
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Collect what is to be said of values that the channel's source never had."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnseenValueWarning)
+        yield notes
+    for warning in caught:
+        if isinstance(warning.message, UnseenValueWarning):
+            notes.append(str(warning.message))
+        else:
+            warnings.warn(warning.message, stacklevel=2)
 
 
 def _unknown(path: Path, error: UnknownValueError, row: int) -> UnknownValueError:

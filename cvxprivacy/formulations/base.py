@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy import exact
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.criteria import Criterion, criteria_listed, named
 from cvxprivacy.decoder import Decoder
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.exact import rational
 from cvxprivacy.formulations import side
 from cvxprivacy.formulations.conflict import explained
+from cvxprivacy.formulations.massless import restored
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frozen import frozen
 from cvxprivacy.information import nat
@@ -52,7 +53,7 @@ __all__ = ["ChannelProblem"]
 _SENSE = {"<=": r"\le", "==": "="}
 
 
-class ChannelProblem(Problem):
+class ChannelProblem(Problem[Solution]):
     """A formulation over discrete channels; subclasses state one program each.
 
     Attributes
@@ -395,7 +396,7 @@ class ChannelProblem(Problem):
             for y in np.flatnonzero(channel[s]):
                 price = Fraction(layers[atom, s, y]) * Fraction(float(channel[s, y]))
                 value += Fraction(float(mass)) * price
-        least = value / total + exact.rational(term.constant)
+        least = value / total + rational(term.constant)
         near = float(least)
         return near if near >= least else math.nextafter(near, math.inf)
 
@@ -504,8 +505,7 @@ class ChannelProblem(Problem):
     def _channel(self, certificate: Certificate) -> Channel:
         """Restore the letters of probability zero, on which no optimum depends.
 
-        Their row is the released marginal, which bounded ratios tolerate; under floors or
-        forbidden moves alone they stay as they are.
+        Those for which the criteria leave no row are no inputs of the channel.
         """
         assert certificate.primal is not None
         kept = certificate.primal.matrix
@@ -516,28 +516,24 @@ class ChannelProblem(Problem):
         letters = [label[place] for label in inputs]
         if len(self.seen) == 1:
             inputs = letters
-        matrix = np.tile(self.program.mass @ kept, (len(inputs), 1))
-        matrix /= matrix.sum(axis=1, keepdims=True)
-        program, outputs = self.program, self.outputs
-        bounded = program.lower is not None or program.upper is not None
-        if bounded and not program.auxiliaries and self.strategies is None:
-            for i, x in enumerate(letters):
-                if x in outputs:
-                    matrix[i] = 0.0
-                    matrix[i, outputs.index(x)] = 1.0
+        matrix = np.zeros((len(inputs), self.m))
         matrix[self.alive] = kept
         p_input = np.zeros(len(inputs))
         p_input[self.alive] = self.program.mass
         arbitrary = np.ones(len(inputs), bool)
         arbitrary[self.alive] = False
+        empty = np.flatnonzero(arbitrary)
+        for i, row in zip(empty, restored(self, kept, [letters[i] for i in empty]), strict=True):
+            matrix[i] = math.nan if row is None else row
+        has = np.flatnonzero(~np.isnan(matrix[:, 0]))
         return Channel(
-            matrix,
-            inputs=inputs,
+            matrix[has],
+            inputs=[inputs[i] for i in has],
             outputs=self.outputs,
-            p_input=p_input,
+            p_input=p_input[has],
             coding=source.coding,
             encoder=self.seen,
-            arbitrary=arbitrary,
+            arbitrary=arbitrary[has],
             decoder=self._decoder(),
         )
 

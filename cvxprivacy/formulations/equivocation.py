@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy import exact
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.checks import typed, whole
 from cvxprivacy.criteria import Criterion, LocalPrivacy, MaximalLeakage, entropy_of
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.exact import plus
 from cvxprivacy.formulations import side, strategies
 from cvxprivacy.formulations.base import ChannelProblem
 from cvxprivacy.frozen import frozen
@@ -229,7 +229,7 @@ class RateDistortionEquivocation(ChannelProblem):
                 problem = f"the distortion has no part {name!r}"
                 raise InputError("budget", problem, remedy, value=name)
         said = ", ".join(revealed)
-        cost = self.per_letter(reduce(exact.plus, [known[name] for name in revealed]))
+        cost = self.per_letter(reduce(plus, [known[name] for name in revealed]))
         return Term(
             f"distortion of {said}", cost=cost, latex=rf"\mathrm{{E}}\, d_{{\text{{{said}}}}}"
         )

@@ -16,20 +16,22 @@ Tradeoffs in Databases: An Information-Theoretic Approach*, IEEE TIFS 8(6), 2013
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from flint import arb, ctx, fmpq
 
-from cvxprivacy.checks import number
+from cvxprivacy.certificates.covariance import definite
+from cvxprivacy.checks import typed
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import rational
 from cvxprivacy.formulations.gaussian_base import CovarianceProblem
 from cvxprivacy.formulations.side import who
-from cvxprivacy.gaussian import GaussianSource
-from cvxprivacy.information import nat
+from cvxprivacy.frozen import frozen
+from cvxprivacy.gaussian import GaussianSource, entropy
+from cvxprivacy.matrices import PRECISIONS, diagonal, rationals
 from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
 
 __all__ = ["GaussianEquivocation", "QuadraticGaussian"]
@@ -41,13 +43,13 @@ class QuadraticGaussian(CovarianceProblem):
     Parameters
     ----------
     source : GaussianSource
-    budget : float or mapping of key variable to float
+    budget : number or mapping of key variable to number
         D ≥ 0 on the trace of Σ, or one budget > 0 per attribute.
     weights : array_like, shape (|X|,) or (|X|, |X|), optional
         C of tr CΣ in place of the identity.
     cap : array_like, shape (|X|, |X|), optional
         M of a further constraint Σ ≼ M.
-    entropy : float, optional
+    entropy : number, optional
         h(W) in the problem's units, if W is not Gaussian: the value is then a lower bound of
         I(W; X̂) for any release within the budget, which may be negative
         (:func:`cvxprivacy.information.differential_entropy` estimates h from a sample).
@@ -65,53 +67,59 @@ class QuadraticGaussian(CovarianceProblem):
     def __init__(
         self,
         source: GaussianSource,
-        budget: float | Mapping[str, float],
+        budget: Any,
         *,
-        weights: npt.ArrayLike | None = None,
-        cap: npt.ArrayLike | None = None,
-        entropy: float | None = None,
+        weights: Any = None,
+        cap: Any = None,
+        entropy: Any = None,
         units: str = "bits",
     ) -> None:
         super().__init__(source, weights=weights, cap=cap, units=units)
-        self.budget, self.entropy = budget, entropy
-        self.excess = 0.0
-        given = entropy
-        if entropy is not None:
-            try:
-                entropy = float(entropy)
-            except (TypeError, ValueError):
-                entropy = math.nan
-            if not math.isfinite(entropy):
-                raise InputError("entropy", f"{given!r}", "pass a finite number", value=given)
-            law = source.block(source.w, source.w)
-            own = np.linalg.slogdet(2 * math.pi * math.e * law)[1] / 2 * nat(units)
-            self.excess = float(entropy - own)
+        self.budget = frozen(budget)
+        self.entropy = None if entropy is None else typed(entropy, "entropy", negative=True)
         self._budgets = self._read(budget)
 
     def _read(self, budget: Any) -> dict[str, Row]:
         if not isinstance(budget, Mapping):
-            if budget == 0 and np.linalg.eigvalsh(self.cost)[0] <= 0:
+            bound = typed(budget, "budget")
+            if bound == 0 and not definite(rationals(self.cost)):
                 remedy = "pass a budget > 0, or weigh every key variable"
                 raise InputError("budget", "0 where some error counts nothing", remedy)
-            return {"budget": self.distortion <= number(budget, "budget")}
-        rows, expansion = {}, self.source.expansion
+            return {"budget": self.distortion <= bound}
+        rows, size = {}, len(self.source.x)
         names = [self.source.names[i] for i in self.source.x]
         for name, value in budget.items():
             if name not in names:
                 remedy = f"use one of {', '.join(names)}"
                 raise InputError("budget", f"no key variable {name!r}", remedy, value=name)
-            own = expansion[[names.index(name)]]
+            own = diagonal([int(i == names.index(name)) for i in range(size)])
             latex = rf"\mathrm{{E}}\, (X - \hat X)_{{\text{{{name}}}}}^2"
-            term = Term(name, cost=self.embedded(own.T @ own), latex=latex)
-            rows[f"budget[{name}]"] = term <= number(value, "budget", zero=False, where=name)
+            term = Term(name, cost=self.embedded(own), latex=latex)
+            rows[f"budget[{name}]"] = term <= typed(value, "budget", zero=False, where=name)
         if not rows:
             raise InputError("budget", "no budget", "pass a number, or one per attribute")
         return rows
 
-    @property
-    def risk(self) -> Term:  # type: ignore[override]
+    @cached_property
+    def risk(self) -> Term:
         """I(W; X̂), or its lower bound where h(W) was given."""
-        return Term("risk", {"W": 1.0}, constant=self.excess, latex=r"I(W; \hat X)")
+        middle, radius = self._excess()
+        return Term(
+            "risk",
+            {"W": 1},
+            constant=middle,
+            constant_radius=radius,
+            latex=r"I(W; \hat X)",
+        )
+
+    def _excess(self) -> tuple[Fraction, Fraction]:
+        """Return what the h(W) given is more than that of Gaussian W, and how far that is off."""
+        if self.entropy is None:
+            return Fraction(0), Fraction(0)
+        law = self.source.law(self.source.w, self.source.w)
+        with ctx.workprec(PRECISIONS[0]):
+            value = arb(fmpq(*self.entropy.as_integer_ratio())) - entropy(law, self.units)
+            return _ratio(value.mid()), _ratio(value.rad())
 
     def notes(self) -> list[str]:
         if self.entropy is not None:
@@ -125,14 +133,14 @@ class QuadraticGaussian(CovarianceProblem):
         source = self.source
         if len(source.w) != 1 or len(source.x) != 1 or source.w == source.x or self.caps:
             return None
-        (i,), (j,), exact = source.w, source.x, source.exact
-        scale = Fraction(float(self.cost[0, 0]))
+        (i,), (j,), law = source.w, source.x, source.exact
+        scale = rational(self.cost[0, 0])
         rows = list(self._budgets.values())
-        if isinstance(self.budget, Mapping) or not 0 < rows[0].bound < scale * exact[j][j]:  # type: ignore[operator]
+        if isinstance(self.budget, Mapping) or not 0 < rows[0].bound < scale * law[j][j]:  # type: ignore[operator]
             return None
         error = rows[0].bound / scale  # type: ignore[operator]
-        b = exact[i][j] / exact[j][j]
-        posterior = 1 / (exact[i][i] - b * exact[i][j] + b * b * error)
+        b = law[i][j] / law[j][j]
+        posterior = 1 / (law[i][i] - b * law[i][j] + b * b * error)
         one = [[Fraction(1)]]
         return ErrorCovariance(one, [[error]]), CovarianceDual(
             {"budget": b * b * posterior / 2 / scale},
@@ -159,10 +167,10 @@ class GaussianEquivocation(CovarianceProblem):
     ----------
     source : GaussianSource
         With ``side=`` where Z is known.
-    budget : float
+    budget : number
         D.
     minimize : {"rate", "leakage"}
-    max_leakage, max_rate : float, optional
+    max_leakage, max_rate : number, optional
         In the problem's units.
     side_information : {None, "decoder", "both"}
         Who knows Z: nobody, the user, or user and encoder.  For Gaussians the last two have the
@@ -175,11 +183,11 @@ class GaussianEquivocation(CovarianceProblem):
     def __init__(
         self,
         source: GaussianSource,
-        budget: float,
+        budget: Any,
         *,
         minimize: str = "rate",
-        max_leakage: float | None = None,
-        max_rate: float | None = None,
+        max_leakage: Any = None,
+        max_rate: Any = None,
         side_information: str | None = None,
         encoder: str = "x",
         units: str = "bits",
@@ -193,9 +201,9 @@ class GaussianEquivocation(CovarianceProblem):
         if self.given and not source.z:
             raise InputError("source", "no side information", "make it with side=")
         self.minimize, self.side_information = minimize, side_information
-        self.budget = number(budget, "budget", zero=False)
+        self.budget = typed(budget, "budget", zero=False)
         self.limits = {
-            name: number(value, name)
+            name: typed(value, name)
             for name, value in (("max_leakage", max_leakage), ("max_rate", max_rate))
             if value is not None
         }
@@ -214,5 +222,10 @@ class GaussianEquivocation(CovarianceProblem):
     @property
     def entropy(self) -> float:
         """h(W): the equivocation h(W | U, Z) is this less the leakage."""
-        law = self.source.block(self.source.w, self.source.w)
-        return float(np.linalg.slogdet(2 * math.pi * math.e * law)[1]) / 2 * nat(self.units)
+        return float(entropy(self.source.law(self.source.w, self.source.w), self.units))
+
+
+def _ratio(value: arb) -> Fraction:
+    """Return the number that a ball of radius 0 is."""
+    mantissa, exponent = (int(part) for part in value.man_exp())
+    return Fraction(mantissa) * Fraction(2) ** exponent

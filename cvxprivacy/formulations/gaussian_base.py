@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+from flint import arb_mat, fmpq_mat
 
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.certificates.balls import UnprovableError
-from cvxprivacy.checks import array
+from cvxprivacy.checks import table
 from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.exact import Exact, FloatArray, array
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.gaussian import GaussianSource, independent
+from cvxprivacy.gaussian import GaussianSource, proved, symmetric
 from cvxprivacy.information import nat
+from cvxprivacy.matrices import array as matrix_array
+from cvxprivacy.matrices import block, diagonal, identity, rationals, rounded
 from cvxprivacy.programs import CovarianceProgram, GaussianView, Row, Term
 from cvxprivacy.programs.channel import tex
 from cvxprivacy.release import GaussianRelease
-from cvxprivacy.solution import GaussianSolution, Solution
+from cvxprivacy.solution import GaussianSolution
 from cvxprivacy.solvers import Outcome, solve_gaussian
 
 if TYPE_CHECKING:
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["CovarianceProblem"]
 
 
-class CovarianceProblem(Problem):
+class CovarianceProblem(Problem[GaussianSolution]):
     """A formulation over error covariances; subclasses state one program each.
 
     Attributes
@@ -50,8 +54,8 @@ class CovarianceProblem(Problem):
         self,
         source: GaussianSource,
         *,
-        weights: npt.ArrayLike | None = None,
-        cap: npt.ArrayLike | None = None,
+        weights: Any = None,
+        cap: Any = None,
         given: bool = False,
         encoder: str = "x",
         units: str = "bits",
@@ -60,47 +64,52 @@ class CovarianceProblem(Problem):
             raise InputError("source", f"a {type(source).__name__}", "pass a GaussianSource")
         nat(units)
         self.source, self.units, self.encoder, self.given = source, units, encoder, given
-        names = [source.names[i] for i in source.w]
-        free, _ = independent([[source.exact[i][j] for j in source.w] for i in source.w])
-        if len(free) < len(names):
-            lost = next(name for i, name in enumerate(names) if i not in free)
+        free = source.independent(source.w, "sensitive")
+        if len(free) < len(source.w):
+            lost = next(source.names[w] for i, w in enumerate(source.w) if i not in free)
             problem = f"the covariance of W is singular: the others determine {lost!r}"
             raise InputError("sensitive", problem, "leave it out", value=lost)
-        self.key = [source.x[i] for i in source.basis]
-        self.encoded = [*source.w, *self.key] if encoder == "wx" else list(self.key)
-        size = len(source.x)
-        matrix: np.ndarray = np.eye(size)
-        if weights is not None:
-            remedy = f"pass one weight ≥ 0 per key variable, or a matrix of shape ({size}, {size})"
-            matrix = array(weights, "weights", remedy, axes=(1, 2), negative=np.ndim(weights) == 2)
-            matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
-            if matrix.shape != (size, size) or not np.array_equal(matrix, matrix.T):
-                raise InputError("weights", f"shape {matrix.shape}, or asymmetric", remedy)
-            if np.linalg.eigvalsh(matrix)[0] < -1e-12 * np.abs(matrix).max():
-                raise InputError("weights", "indefinite", remedy)
+        self.key = tuple(source.x[i] for i in source.basis)
+        self.encoded = (*source.w, *self.key) if encoder == "wx" else self.key
         self.weighted = weights is not None
-        self.cost = self.embedded(source.expansion.T @ matrix @ source.expansion)
+        self.cost = self.embedded(self._weighing(weights))
         self.caps = {} if cap is None else {"cap": self._cap(cap)}
 
-    def embedded(self, cost: np.ndarray) -> np.ndarray:
-        """Return a cost of Σ of the independent key variables as one of all that is encoded."""
-        lead = len(self.encoded) - len(self.key)
-        whole = np.zeros((len(self.encoded),) * 2)
-        whole[lead:, lead:] = (cost + cost.T) / 2
-        return whole
+    def _weighing(self, weights: Any) -> fmpq_mat:
+        """Return C as it was typed, proved semidefinite."""
+        size = len(self.source.x)
+        if weights is None:
+            return identity(size)
+        remedy = f"pass one weight ≥ 0 per key variable, or a matrix of shape ({size}, {size})"
+        if np.ndim(weights) == 2:
+            found = symmetric(weights, "weights", remedy)
+            if found.nrows() == size:
+                proved(found, "weights", remedy)
+        else:
+            found = diagonal(table(weights, "weights", remedy, axes=(1,)).tolist())
+        if found.nrows() != size:
+            raise InputError("weights", f"shape {np.shape(weights)}", remedy)
+        return found
 
-    def _cap(self, cap: npt.ArrayLike) -> np.ndarray:
+    def embedded(self, cost: fmpq_mat) -> Exact:
+        """Return ⟨C, Cov(X − X̂)⟩ as a cost of all that is encoded: TᵀCT, exactly."""
+        expansion = rationals(self.source.expansion)
+        inner = matrix_array(expansion.transpose() * cost * expansion)
+        lead = len(self.encoded) - len(self.key)
+        return array(np.pad(inner, (lead, 0))) if lead else inner
+
+    def _cap(self, cap: Any) -> Exact:
         size = len(self.source.x)
         remedy = f"pass a positive definite matrix of shape ({size}, {size})"
-        found = array(cap, "cap", remedy, axes=(2,), negative=True)
-        if found.shape != (size, size) or not np.array_equal(found, found.T):
-            raise InputError("cap", f"shape {found.shape}, or asymmetric", remedy)
-        if np.linalg.eigvalsh(found)[0] <= 0:
+        found = symmetric(cap, "cap", remedy)
+        if found.nrows() != size:
+            raise InputError("cap", f"shape {np.shape(cap)}", remedy)
+        if not proved(found, "cap", remedy):
             raise InputError("cap", "not positive definite", remedy)
         if len(self.key) < size or self.encoder == "wx":
             remedy = "leave out variables that others determine, and let the encoder see X alone"
             raise InputError("cap", "for a singular Σ_X or an encoder of (W, X)", remedy)
-        return found
+        return matrix_array(found)
 
     # ---- what a subclass states ----------------------------------------------------------
 
@@ -123,7 +132,10 @@ class CovarianceProblem(Problem):
         return ["of Gaussian variables with these moments; the records need not be Gaussian"]
 
     def proposal(self) -> Any:
-        """Return the exact optimum and its multipliers, if there is a closed form."""
+        """Return the optimum and its multipliers, exactly or as a function of the whitened program.
+
+        None if there is no closed form.
+        """
         return None
 
     # ---- terms ---------------------------------------------------------------------------
@@ -226,11 +238,9 @@ class CovarianceProblem(Problem):
 
     def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
         source = self.source
-        if self.given:
-            free, _ = independent([[source.exact[i][j] for j in source.z] for i in source.z])
-            if len(free) < len(source.z):
-                remedy = "leave out what others determine"
-                raise InputError("source", "the covariance of Z is singular", remedy)
+        if self.given and len(source.independent(source.z, "side")) < len(source.z):
+            remedy = "leave out what others determine"
+            raise InputError("source", "the covariance of Z is singular", remedy)
         try:
             return solve_gaussian(self.program, exact=self.proposal(), **options)
         except UnprovableError as error:
@@ -255,12 +265,16 @@ class CovarianceProblem(Problem):
         message += f"; with the rest as it is, {' or '.join(said)}" if said else ""
         return InfeasibleError(message, certificate, conflict=conflict, extremes=extremes)
 
-    def _solution(self, outcome: Outcome) -> Solution:
+    def _solution(self, outcome: Outcome) -> GaussianSolution:
         certificate = outcome.certificate
         duals: dict[str, Any] = {}
         prices: dict[str, float] = {}
         posteriors: dict[str, np.ndarray] = {}
-        sigma = None if certificate.primal is None else certificate.primal.matrix
+        primal = certificate.primal
+        sigma = None
+        if primal is not None:
+            root, middle = map(rationals, (primal.root, primal.middle))
+            sigma = root * middle * root.transpose()
         if certificate.dual is not None and certificate.dual.objective:
             unit = nat(self.units) if self.program.objective.weights else 1.0
             for name, row in self.program.rows.items():
@@ -272,9 +286,9 @@ class CovarianceProblem(Problem):
                 duals[name if name else f"Σ ≼ {self._above()}"] = unit * part
                 slack = slack + part
             duals["0 ≼ Σ"] = unit * slack
-            for view, (root, middle) in certificate.dual.posteriors.items():
-                inverse = np.linalg.inv(np.array(root, float))
-                posteriors[view] = np.linalg.inv(inverse.T @ np.array(middle, float) @ inverse)
+            for view, factors in certificate.dual.posteriors.items():
+                with suppress(ZeroDivisionError):  # a Y that proves nothing
+                    posteriors[view] = _posterior(*map(rationals, factors))
         return GaussianSolution(
             certificate,
             title=type(self).__name__,
@@ -292,24 +306,32 @@ class CovarianceProblem(Problem):
     def _above(self) -> str:
         return "Σ_X|Z" if self.given else "Σ_X"
 
-    def _expanded(self, sigma: np.ndarray) -> np.ndarray:
+    def _expanded(self, sigma: fmpq_mat) -> FloatArray:
         """Return Cov(X − X̂) of all key variables."""
-        lead = len(self.encoded) - len(self.key)
-        own, t = sigma[lead:, lead:], self.source.expansion
-        return t @ own @ t.T
+        lead, size = len(self.encoded) - len(self.key), len(self.encoded)
+        own = block(sigma, range(lead, size), range(lead, size))
+        t = rationals(self.source.expansion)
+        return rounded(lambda: t * own * t.transpose())
 
-    def _release(self, sigma: np.ndarray) -> GaussianRelease | None:
+    def _release(self, sigma: fmpq_mat) -> GaussianRelease:
         source = self.source
-        seen = [*self.encoded, *(source.z if self.given else [])]
+        seen = [*self.encoded, *(source.z if self.given else ())]
+        key = list(source.x)
         return GaussianRelease(
             sigma,
-            covariance=source.block(seen, seen),
+            covariance=source.law(seen, seen),
             mean=source.mean[seen],
-            mean_out=source.mean[source.x],
+            mean_out=source.mean[key],
             given=len(source.z) if self.given else 0,
             expansion=source.expansion,
             inputs=[source.names[i] for i in seen],
-            outputs=[source.names[i] for i in source.x],
+            outputs=[source.names[i] for i in key],
             scale=source.scale[seen],
-            scale_out=source.scale[source.x],
+            scale_out=source.scale[key],
         )
+
+
+def _posterior(root: fmpq_mat, middle: fmpq_mat) -> FloatArray:
+    """Return Y⁻¹ = R Y'⁻¹ Rᵀ."""
+    inner = arb_mat(root.transpose())
+    return rounded(lambda: arb_mat(root) * arb_mat(middle).solve(inner))

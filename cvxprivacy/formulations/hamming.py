@@ -23,13 +23,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from flint import ctx
 
-from cvxprivacy.certificates.hamming import Filling, HammingCertificate, below, interval
+from cvxprivacy.certificates.hamming import HammingCertificate, Masses, enclosed
+from cvxprivacy.certificates.hamming_proof import Filling
 from cvxprivacy.certificates.sums import PRECISION, exact_sum
 from cvxprivacy.checks import array, labels, number
 from cvxprivacy.distortion import hamming
@@ -38,7 +39,7 @@ from cvxprivacy.formulations.hamming_channel import HammingChannel, few
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.information import nat
-from cvxprivacy.programs import ChannelProgram
+from cvxprivacy.programs import ChannelProgram, HammingProgram
 from cvxprivacy.programs.channel import tex
 from cvxprivacy.solution import Enclosure, Solution
 from cvxprivacy.solvers import Outcome
@@ -53,7 +54,7 @@ FloatArray = npt.NDArray[np.float64]
 MOST_COUNT = 2.0**53  # beyond it a float need not be the whole number that was meant
 
 
-class HammingWaterFilling(Problem):
+class HammingWaterFilling(Problem[Solution]):
     """min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D over p(x̂ | x), in closed form and proved.
 
     Parameters
@@ -154,6 +155,7 @@ class HammingWaterFilling(Problem):
         self.law.flags.writeable = False
         self.x = list(range(len(law))) if x is None else labels(x, len(law), "x")
         self.masses = np.sort(law[law > 0])
+        self._letters = Masses(self.masses, total)
 
     @property
     def budget(self) -> Fraction:
@@ -179,7 +181,7 @@ class HammingWaterFilling(Problem):
         tail = exact_sum(p[:drowned])
         while True:
             level = (budget - tail) / (size - drowned - 1)
-            place = below(p, level)
+            place = self._letters.below(level)
             if place == drowned:
                 return level / self.total
             between = exact_sum(p[min(place, drowned) : max(place, drowned)])
@@ -190,13 +192,12 @@ class HammingWaterFilling(Problem):
         """Return an interval that contains R(D), proved with any level λ ≥ 0, good or bad.
 
         By default with the optimal one, for which both ends are the mutual information of the
-        release but for rounding: see :mod:`cvxprivacy.certificates.hamming`.
+        release but for rounding: see :mod:`cvxprivacy.certificates.hamming_proof`.
         """
-        level = self.level if level is None else _exactly(level, "level")
+        filling = Filling(self._letters, self.level if level is None else _exactly(level, "level"))
         with ctx.workprec(PRECISION):
-            filling = Filling.poured(self.masses, self.total, level)
             ends = filling.lower(self.budget), filling.upper(self.budget)
-            return Enclosure(*interval(*ends, self.units))
+            return Enclosure(*enclosed(*ends, self.units))
 
     # ---- the same as a channel program ---------------------------------------------------
 
@@ -222,6 +223,11 @@ class HammingWaterFilling(Problem):
     def program(self) -> ChannelProgram:
         """The equal channel program, of at most 2,000 letters."""
         return self.channel_problem().program
+
+    @property
+    def exact_program(self) -> HammingProgram:
+        """The law and the budget, which is all that a proof of the closed form speaks of."""
+        return HammingProgram(self.law, self.budget, self.units)
 
     @property
     def latex(self) -> str:
@@ -250,14 +256,15 @@ class HammingWaterFilling(Problem):
         if given != ("auto", "CLARABEL", None):
             problem, remedy = "a closed form needs no solver", "solve channel_problem() instead"
             raise InputError("method", problem, remedy, value=options["method"])
-        reached = min(self.budget, 1 - Fraction(float(self.masses[-1])) / self.total)
-        release = HammingChannel(self.law, self.total, self.level, reached, self.x)
-        return Outcome(HammingCertificate(self, options["accuracy"], release), ["closed form"])
+        filling = Filling(self._letters, self.level)
+        certificate = HammingCertificate(self.exact_program, options["accuracy"], filling)
+        return Outcome(certificate, ["closed form"])
 
     def _solution(self, outcome: Outcome) -> Solution:
-        certificate = outcome.certificate
-        release: HammingChannel = certificate.primal
-        slope = certificate.dual * nat(self.units)
+        certificate = cast(HammingCertificate, outcome.certificate)
+        reached = min(self.budget, 1 - Fraction(float(self.masses[-1])) / self.total)
+        release = HammingChannel(self.law, self.total, self.level, reached, self.x)
+        slope = certificate.slope * nat(self.units)
         with np.errstate(divide="ignore"):  # the multiplier of a letter without mass may be −∞
             level = np.maximum(self.law / float(self.total), float(self.level))
             mass = np.log(level / float(1 - release.distortion)) * nat(self.units)

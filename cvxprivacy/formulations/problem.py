@@ -6,7 +6,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["Problem"]
 
 
-class Problem(Frozen):
-    """A formulation; subclasses say which program it is, and what a proof of it means."""
+Answer = TypeVar("Answer", bound=Solution)
+
+
+class Problem(Frozen, Generic[Answer]):
+    """A formulation; subclasses say which program it is, and what a proof of it means.
+
+    A problem is a value: what it was made of is copied and cannot change, ``at`` returns another
+    one, and solving reads nothing that could have been moved.
+    """
 
     units: str
     model: Any  # what ``problem`` shows; solving makes its own
@@ -108,7 +115,7 @@ class Problem(Frozen):
         solver_options: Mapping[str, Any] | None = None,
         verbose: bool = False,
         certify: bool | str = True,
-    ) -> Any:
+    ) -> Answer:
         """Solve the program and prove the optimum.
 
         Parameters
@@ -120,8 +127,9 @@ class Problem(Frozen):
         solver : str
             Any installed CVXPY solver with the cones that the program needs.
         accuracy : {"default", "high"}
-            ``certified`` means a gap of at most 1e-6, or 1e-9, in the unit of the objective
-            (one nat of information; max d − min d of distortion).
+            ``certified`` means a gap of at most 1e-6, or 1e-9, in the unit of the objective: one
+            nat of information; of distortion what the enclosure allows beyond the least cost, and
+            at least the smallest step of d, so that a forbidding cost widens no tolerance.
         solver_options : mapping, optional
             Passed to the solver.
         verbose : bool
@@ -154,7 +162,8 @@ class Problem(Frozen):
         elif certificate.status == "uncertified":
             message = (
                 f"nothing finite is proved: the value is in [{certificate.lower!r}, "
-                f"{certificate.upper!r}] {self.units}; the solver said: {'; '.join(outcome.log)}"
+                f"{certificate.upper!r}] {certificate.value_units or 'units of distortion'}; "
+                f"the solver said: {'; '.join(outcome.log)}"
             )
             if certify is True:
                 raise CertificationError(message, certificate)
@@ -170,7 +179,7 @@ class Problem(Frozen):
         """Say in the user's words why nothing is feasible."""
         raise NotImplementedError
 
-    def _solution(self, outcome: Outcome) -> Solution:
+    def _solution(self, outcome: Outcome) -> Answer:
         raise NotImplementedError
 
 

@@ -16,14 +16,21 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import fmpq_mat
 
-from cvxprivacy.checks import array, number
+from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import floor
+from cvxprivacy.certificates.covariance import definite
+from cvxprivacy.checks import table, typed
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray, floats, rational
+from cvxprivacy.formulations.gaussian import QuadraticGaussian
 from cvxprivacy.formulations.gaussian_base import CovarianceProblem
-from cvxprivacy.gaussian import GaussianSource, rational
+from cvxprivacy.gaussian import GaussianSource, proved, symmetric
 from cvxprivacy.information import nat
+from cvxprivacy.matrices import array
 from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
-from cvxprivacy.release import GaussianRelease
+from cvxprivacy.solvers.whitened import Whitened
 
 __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound", "water_level"]
 
@@ -55,8 +62,10 @@ class _Filling(CovarianceProblem):
         caps: Sequence[Fraction],
         total: Fraction,
         units: str,
+        whole: fmpq_mat | None = None,
     ) -> None:
-        self.offsets, self.caps_of, self.total = list(offsets), list(caps), total
+        """Pour ``total``; ``whole`` is the covariance whose eigenvalues are about ``caps``."""
+        self.offsets, self.caps_of, self.total = tuple(offsets), tuple(caps), total
         size = len(self.caps_of)
         noisy = any(self.offsets)
         law = [[Fraction(0)] * (size * (1 + noisy)) for _ in range(size * (1 + noisy))]
@@ -67,12 +76,13 @@ class _Filling(CovarianceProblem):
                 law[i][size + i] = law[size + i][i] = cap
         places = list(range(size))
         hidden = [size + i for i in places] if noisy else places
-        super().__init__(GaussianSource(law, sensitive=hidden, key=places), units=units)
+        joint = law if whole is None else array(whole)
+        super().__init__(GaussianSource(joint, sensitive=hidden, key=places), units=units)
         self.level = water_level(self.offsets, self.caps_of, total)
 
     @property
     def allocation(self) -> list[Fraction]:
-        """x_i, exactly."""
+        """x_i, exactly (along the eigenvectors of a covariance, in floats)."""
         if self.level is None:
             return list(self.caps_of)
         pairs = zip(self.offsets, self.caps_of, strict=True)
@@ -85,7 +95,7 @@ class _Filling(CovarianceProblem):
         return {"budget": Term("distortion", cost=self.cost, latex=r"\mathrm{tr}\,\Sigma")
                 <= self.total}  # fmt: skip
 
-    def proposal(self) -> tuple[ErrorCovariance, CovarianceDual]:
+    def proposal(self) -> Any:
         """Return diag(x), λ = 1/2v, and the parts of the multiplier of Σ ≼ Σ_X, all exact."""
         size, x = len(self.caps_of), self.allocation
         price = Fraction(0) if self.level is None else 1 / (2 * self.level)
@@ -106,55 +116,60 @@ class ReverseWaterFilling(_Filling):
     Parameters
     ----------
     variances : array_like, shape (n,) or (n, n)
-        σ_i² > 0, floats or ``Fraction``s; a covariance stands for its eigenvalues.
-    budget : float or Fraction
+        σ_i² > 0, or a covariance, which stands for its eigenvalues; each number as it is typed.
+    budget : number
         D > 0.
     units : {"bits", "nats"}
 
     Attributes
     ----------
     level : Fraction or None
-        θ; None where D covers all variances.
+        θ; None where D covers all variances.  Of a covariance it is that of the eigenvalues in
+        floats, near the truth; the program that is certified is that of the covariance itself.
     allocation : list of Fraction
-        D_i.
+        D_i, likewise.
     axes : ndarray, shape (n, n)
         Eigenvectors of a covariance, as columns; the identity for variances.  ``level`` and
         ``allocation`` are along them, in increasing order of σ_i² then; the solution's
         ``error_covariance`` and ``release`` are in the coordinates given.
     """
 
-    def __init__(self, variances: Any, budget: float | Fraction, *, units: str = "bits") -> None:
+    def __init__(self, variances: Any, budget: Any, *, units: str = "bits") -> None:
         remedy = "pass variances > 0, or a positive definite covariance"
-        given = array(variances, "variances", remedy, axes=(1, 2), negative=np.ndim(variances) == 2)
-        self.axes: np.ndarray = np.eye(given.shape[0])
-        exact = list(variances)
-        if given.ndim == 2:
-            if given.shape[0] != given.shape[1] or not np.allclose(given, given.T, rtol=1e-12):
-                raise InputError("variances", f"shape {given.shape}, or asymmetric", remedy)
-            exact, self.axes = np.linalg.eigh(given)  # type: ignore[assignment]
-        for i, value in enumerate(exact):
-            if not value > 0:
-                raise InputError("variances", f"{value!r}", remedy, where=i, value=value)
-        number(budget, "budget", zero=False)
-        caps = [rational(v) for v in exact]
-        super().__init__([Fraction(0)] * len(caps), caps, rational(budget), units)
+        total = rational(typed(budget, "budget", zero=False))
+        if np.ndim(variances) == 2:
+            whole = symmetric(variances, "variances", remedy)
+            if not (proved(whole, "variances", remedy) or definite(whole)):
+                raise InputError("variances", "a singular covariance", remedy)
+            powers, self.axes = np.linalg.eigh(np.array(array(whole), dtype=float))
+            near = np.maximum(powers, 2.0**-53 * powers[-1])  # what floats make of the least
+            caps = [rational(v) for v in near.tolist()]
+            super().__init__([Fraction(0)] * len(caps), caps, total, units, whole)
+        else:
+            exact = [rational(v) for v in table(variances, "variances", remedy, axes=(1,))]
+            for i, value in enumerate(exact):
+                if not value:
+                    raise InputError("variances", "0", remedy, where=i, value=0)
+            self.axes = np.eye(len(exact))
+            super().__init__([Fraction(0)] * len(exact), exact, total, units)
+        self.axes.flags.writeable = False
+        self._along = np.ndim(variances) < 2
 
-    def _expanded(self, sigma: np.ndarray) -> np.ndarray:
-        return self.axes @ sigma @ self.axes.T
+    def proposal(self) -> Any:
+        return super().proposal() if self._along else self._poured
 
-    def _release(self, sigma: np.ndarray) -> GaussianRelease:
-        """Return the release in the coordinates of the covariance given."""
-        names, size = self.source.names, len(sigma)
-        return GaussianRelease(
-            self._expanded(sigma),
-            covariance=self._expanded(np.diag([float(cap) for cap in self.caps_of])),
-            mean=np.zeros(size),
-            mean_out=np.zeros(size),
-            given=0,
-            expansion=np.eye(size),
-            inputs=names,
-            outputs=names,
+    def _poured(self, white: Whitened) -> tuple[FloatArray, dict[str, float]]:
+        """Return M = min(1, θ / κ), κ the eigenvalues of LᵀL, which are those of LLᵀ, and λ."""
+        cost = white.cost(white.program.rows["budget"].term)
+        powers, vectors = np.linalg.eigh(cost)
+        powers = np.maximum(powers, 2.0**-53 * powers[-1])
+        level = water_level(
+            [Fraction(0)] * len(powers), [rational(v) for v in powers.tolist()], self.total
         )
+        if level is None:
+            return np.eye(len(powers)), {}
+        shares = np.minimum(1.0, float(level) / powers)
+        return (vectors * shares) @ vectors.T, {"budget": 1 / (2 * float(level))}
 
 
 class BoxWaterFilling(_Filling):
@@ -166,8 +181,8 @@ class BoxWaterFilling(_Filling):
     Parameters
     ----------
     gains, caps : array_like, shape (n,)
-        λ_i > 0 and y_i > 0, floats or ``Fraction``s.
-    total : float or Fraction
+        λ_i > 0 and y_i > 0, each number as it is typed.
+    total : number
         t > 0.
     units : {"bits", "nats"}
 
@@ -181,18 +196,17 @@ class BoxWaterFilling(_Filling):
         log Π (1 + λ_i x_i), in ``units``.
     """
 
-    def __init__(
-        self, gains: Any, caps: Any, total: float | Fraction, *, units: str = "bits"
-    ) -> None:
+    def __init__(self, gains: Any, caps: Any, total: Any, *, units: str = "bits") -> None:
         remedy = "pass numbers > 0, as many gains as caps"
+        given = {}
         for argument, values in (("gains", gains), ("caps", caps)):
-            found = array(values, argument, remedy, axes=(1,))
-            if (found == 0).any() or len(found) != len(gains):
+            found = table(values, argument, remedy, axes=(1,))
+            given[argument] = [rational(v) for v in found]
+            if not all(given[argument]) or len(found) != len(given["gains"]):
                 raise InputError(argument, f"{list(values)!r}", remedy)
-        number(total, "total", zero=False)
-        self.gains = [rational(v) for v in gains]
-        offsets = [1 / gain for gain in self.gains]
-        super().__init__(offsets, [rational(v) for v in caps], rational(total), units)
+        self.gains = tuple(given["gains"])
+        poured = rational(typed(total, "total", zero=False))
+        super().__init__([1 / gain for gain in self.gains], given["caps"], poured, units)
 
     @property
     def log_product(self) -> float:
@@ -200,41 +214,57 @@ class BoxWaterFilling(_Filling):
         return math.fsum(math.log1p(float(g * x)) for g, x in pairs) * nat(self.units)
 
 
-def closed_gaussian_bound(source: GaussianSource, budget: float, *, units: str = "bits") -> float:
-    """Return a lower bound of the QGLB in closed form.
+def closed_gaussian_bound(source: GaussianSource, budget: Any, *, units: str = "bits") -> float:
+    """Return a lower bound of the QGLB in closed form, proved and rounded down.
 
     With S = Σ_W|X, BᵀS⁻¹B = VΛVᵀ of rank r and x the box water-filling of gains λ_i and caps
     (VᵀΣ_X V)_ii, i ≤ r, it is ½ log det Σ_W − ½ log det S − ½ Σ log(1 + λ_i x_i); equal to the
     QGLB where VᵀΣ_X V is diagonal, and where D < λ_min(Σ_X), as the constraint Σ ≼ Σ_X is then
     idle (Rebollo-Monedero et al. 2010, Propositions 5 and 6).
 
+    It is the bound that the multipliers of the box water-filling prove of the QGLB: Y is
+    (S + BVxVᵀBᵀ)⁻¹, the price 1/2v, and Vdiag(p)Vᵀ belongs to Σ ≼ Σ_X.  Rounded multipliers
+    prove a bound too, a little lower than the closed form.
+
     Parameters
     ----------
     source : GaussianSource
         With Σ_W|X positive definite.
-    budget : float
+    budget : number
         D > 0.
     """
-    number(budget, "budget", zero=False)
-    x = [source.x[i] for i in source.basis]
-    if len(x) < len(source.x):
+    bound = rational(typed(budget, "budget", zero=False))
+    if len(source.basis) < len(source.x):
         remedy = "leave out key variables that others determine"
         raise InputError("source", "a singular Σ_X", remedy)
-    cross, own = source.block(source.w, x), source.block(x, x)
-    b = np.linalg.solve(own, cross.T).T
-    s = source.block(source.w, source.w) - b @ cross.T
-    if math.isinf(source.information()) or not np.linalg.eigvalsh(s)[0] > 0:
+    if math.isinf(source.information()):
         raise InputError("source", "Σ_W|X is singular", "pass a W that X does not determine")
-    values, vectors = np.linalg.eigh(b.T @ np.linalg.solve(s, b))
-    rank = min(len(source.w), len(x))
+    program = QuadraticGaussian(source, bound, units=units).program
+    white = Whitened(program, verify.proof_of(program.to_dict()))
+    root, s, t = white.views["W"]
+    l_inverse = np.linalg.inv(floats(white.root))
+    values, vectors = np.linalg.eigh(l_inverse.T @ t.T @ np.linalg.solve(s, t) @ l_inverse)
+    rank = min(len(s), len(t.T))
     gains, axes = values[::-1][:rank], vectors[:, ::-1][:, :rank]
-    keep = gains > 1e-14 * gains.max() if rank and gains.max() > 0 else np.zeros(rank, bool)
-    before = np.linalg.slogdet(source.block(source.w, source.w))[1] - np.linalg.slogdet(s)[1]
-    gained = 0.0
-    if keep.any():
-        caps = np.einsum("ij,ik,kj->j", axes, own, axes)[keep]
-        gained = BoxWaterFilling(gains[keep], caps, budget, units="nats").log_product
-    return float(before - gained) / 2 * nat(units)
+    keep = (gains > 1e-14 * gains.max()) & (gains > 0)
+    gains, above = gains[keep], floats(white.root).T @ axes[:, keep]
+    caps = (above**2).sum(axis=0)
+    offsets = [1 / rational(gain) for gain in gains.tolist()]
+    level = water_level(offsets, [rational(cap) for cap in caps.tolist()], bound)
+    price = 0.0 if level is None else float(1 / (2 * level))
+    poured = caps if level is None else np.clip(float(level) - 1 / gains, 0.0, caps)
+    pulls = np.maximum(1 / (2 * (1 / gains + poured)) - price, 0.0)
+    seen = t @ l_inverse @ axes[:, keep]
+    y = np.linalg.inv(s + (seen * poured) @ seen.T)
+    part, cost = (above * pulls) @ above.T, white.cost(program.rows["budget"].term)
+    pull = t.T @ y @ t / 2
+    size = sum(float(np.abs(m).max()) for m in (price * cost, pull, part))
+    part = (part + part.T) / 2
+    rest = white.part(price * cost - (pull + pull.T) / 2 + part, size)
+    dual = CovarianceDual(
+        {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + rest)}
+    )
+    return floor(white.proof.lower(dual.to_dict()))
 
 
 def _diagonal(values: Sequence[Fraction]) -> list[list[Fraction]]:

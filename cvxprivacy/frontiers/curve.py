@@ -186,11 +186,13 @@ class Convex(Curve):
         i = bisect_right([knot.x for knot, _, _ in self.corners], x) - 1
         if i < 0:
             return None
-        knot, last = self.corners[i][0], len(self.corners) - 1
+        knot, last, low = self.corners[i][0], len(self.corners) - 1, self.axis(x)[0]
         if i == last or knot.x == x:
             return i, i, Fraction(0)
         left, right = knot.at[1], self.corners[i + 1][0].at[1]
-        theta = (self.axis(x)[0] - left) / (right - left)
+        if right <= left:  # exponentials that balls cannot tell apart
+            return i, i, Fraction(0)
+        theta = (low - left) / (right - left)
         return i, i + 1, min(max(theta, Fraction(0)), Fraction(1))
 
     def mixture(self, x: float) -> tuple[Knot, Knot, Fraction] | None:

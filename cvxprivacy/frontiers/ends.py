@@ -7,6 +7,8 @@ all, and from the other side the tightest of the releases that are optimal witho
 from __future__ import annotations
 
 import math
+import struct
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,13 +16,15 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.certificates.balls import ceil, decode
+from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.criteria import TCloseness
-from cvxprivacy.errors import InputError
+from cvxprivacy.errors import CertificationError, InputError
 from cvxprivacy.frontiers.family import CONVEX, Family, written
 from cvxprivacy.programs import ChannelProgram, Row
 from cvxprivacy.solvers import Outcome, solve, solve_gaussian
 
-__all__ = ["loose", "tight"]
+__all__ = ["loose", "refuse_nothing", "tight"]
 
 FEW = 100  # equalities up to which releases that reveal nothing are searched exactly
 
@@ -46,7 +50,7 @@ def tight(family: Family) -> dict[str, Any]:
     except InputError as error:
         found_ = f"the least {family.parameter} is refused: {error}"
         raise InputError("between", found_, remedy) from None
-    if verify.decode(record["claim"]["upper"]) == math.inf:
+    if decode(record["claim"]["upper"]) == math.inf:
         found_ = f"the optimum has no bound towards {family.parameter} {least:g}"
         raise InputError("between", found_, remedy)
     return {"edge": [written(low), least], "points": [record], "solves": solves}
@@ -56,6 +60,7 @@ def loose(family: Family) -> dict[str, Any]:
     """Solve without the constraint; return the point from which on it costs nothing."""
     if family.kind != CONVEX:
         free = family.certificate(family.loosest).certificate
+        refuse_nothing(family.at(family.loosest), free)
         x = _bisected(family, free)
         return {"points": [family.record(x, free.primal, free.dual)], "solves": 1}
     program = family.problem.program
@@ -71,7 +76,7 @@ def loose(family: Family) -> dict[str, Any]:
         found = _settled(family, replace(program, objective=row.term, rows=rows))
         best, solves = best if found.primal is None else found.primal, 2
     cost = verify.proof_of(replace(program, objective=row.term, rows={}).to_dict())
-    x = verify.ceil(cost.upper(best.to_dict()).objective)
+    x = ceil(cost.upper(best.to_dict()).objective)
     return {"points": [family.record(x, best, free.dual)], "solves": solves}
 
 
@@ -118,10 +123,22 @@ def _bisected(family: Family, free: Certificate) -> float:
     shut, open_ = _tightest(family), family.loosest
     if allowed(shut):
         return shut
-    while abs(open_ - shut) > 1e-12 * max(abs(open_), abs(shut)):
-        middle = (shut + open_) / 2
+    while abs(open_ - shut) > 1e-12 * max(open_, shut):
+        middle = _between(shut, open_)
+        if middle in (shut, open_):
+            break
         shut, open_ = (shut, middle) if allowed(middle) else (middle, open_)
     return open_
+
+
+def _between(a: float, b: float) -> float:
+    """Return the float with as many floats below it, down to a ≥ 0, as above it, up to b ≥ 0.
+
+    A search by it ends within 64 steps, also towards 0, which halving the distance reaches after
+    a thousand.
+    """
+    one, other = (struct.unpack("<q", struct.pack("<d", abs(x)))[0] for x in (a, b))
+    return float(struct.unpack("<d", struct.pack("<q", (one + other) // 2))[0])
 
 
 def _split(program: Any, name: str) -> tuple[Row, dict[str, Row]]:
@@ -132,9 +149,21 @@ def _settled(family: Family, program: Any) -> Certificate:
     """Solve another program of the same variables; say why if nothing is feasible."""
     run: Any = solve if isinstance(program, ChannelProgram) else solve_gaussian
     outcome: Outcome = run(program, accuracy=family.accuracy)
-    certificate = outcome.certificate
-    if certificate.status == "infeasible":  # whatever the number is
-        multipliers = {family.parameter: 0.0, **certificate.dual.multipliers}
-        certificate.dual = replace(certificate.dual, multipliers=multipliers)
-        raise family.problem._explained(certificate)
-    return certificate
+    refuse_nothing(family.problem, outcome.certificate, [family.parameter])
+    return outcome.certificate
+
+
+def refuse_nothing(problem: Any, certificate: Certificate, moved: Sequence[str] = ()) -> None:
+    """Raise what ``solve()`` raises where no release is known.
+
+    ``certificate`` is of the problem's program without the rows ``moved``: a contradiction in it
+    is one whatever their bounds are.
+    """
+    if certificate.status == "infeasible":
+        multipliers = {**dict.fromkeys(moved, 0.0), **certificate.dual.multipliers}
+        ends = Ends(problem.program, certificate.accuracy)
+        ends.take_dual(replace(certificate.dual, multipliers=multipliers))
+        raise problem._explained(ends.certificate())
+    if certificate.primal is None:
+        message = "no release was found, and it is not proved that there is none"
+        raise CertificationError(message, certificate)

@@ -18,8 +18,10 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, QhullError
 
 from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import ceil, floor
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations import ChannelProblem
+from cvxprivacy.frontiers.ends import refuse_nothing
 from cvxprivacy.frontiers.family import CONVEX, Family, digest
 from cvxprivacy.programs import Dual, Term
 from cvxprivacy.solvers import solve
@@ -60,19 +62,19 @@ class Weighted:
         outcome = solve(replace(self.free, objective=objective), accuracy=self.accuracy)
         found = outcome.certificate
         if found.status == "infeasible":
-            raise self.problem._explained(found)
+            refuse_nothing(self.problem, found, self.names)
         record: dict[str, Any] = {"weights": list(task), "support": "-inf", "point": None}
         if found.dual is not None:
             multipliers = {**found.dual.multipliers, **dict(zip(self.names, task, strict=False))}
             dual = Dual(found.dual.scores, multipliers, found.dual.auxiliaries, int(last))
             record["dual"] = dual.cleaned(self.zero).to_dict()
             proof = verify.proof_of(self.zero.to_dict())
-            support = verify.floor(proof.lower(record["dual"]))
+            support = floor(proof.lower(record["dual"]))
             record["support"] = support if math.isfinite(support) else "-inf"
         if found.primal is not None:
             record["primal"] = found.primal.to_dict()
             evaluation = verify.proof_of(self.free.to_dict()).upper(record["primal"])
-            record["point"] = [verify.ceil(evaluation.terms[k]) for k in "xyv"]
+            record["point"] = [ceil(evaluation.terms[k]) for k in "xyv"]
         return {"record": record, "solves": 1}
 
 
@@ -107,7 +109,7 @@ class Tessellation:
     def wanted(self) -> list[list[float]]:
         first = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
         first = [task for task in first if json.dumps(task) not in self.done]
-        if first:
+        if first or not len(self.vertices):
             return first
         room = max(0, self.max_solves - self.solves)
         return [w for gap, w in self.gaps() if gap > self.tol and json.dumps(w) not in self.done][

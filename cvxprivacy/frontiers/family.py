@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from flint import arb
 
-from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import ceil, decode, floor
 from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.certificates.stored import restored
 from cvxprivacy.errors import InputError
@@ -128,9 +128,9 @@ class Family:
         offer(ends, primal, dual)
         if ends.status == "certified":
             return Outcome(ends.certificate())
-        if self.kind == CONVEX and isinstance(problem, ChannelProblem):
-            problem.model = self._model(problem)
-        outcome: Outcome = problem._outcome({**self.options, "verbose": False})
+        kept = self.kind == CONVEX and isinstance(problem, ChannelProblem)
+        model = self._model(problem) if kept else None
+        outcome: Outcome = problem._outcome({**self.options, "verbose": False}, model=model)
         found = outcome.certificate
         if primal is None or found.status in ("certified", "infeasible"):
             return outcome
@@ -189,7 +189,10 @@ def axes(kind: str, units: str) -> tuple[Callable[[float], Interval], Callable[[
         return (lambda x: (Fraction(x), Fraction(x))), float
 
     def exponential(x: float) -> Interval:
-        return _interval((arb(x) * (arb(2).log() if units == "bits" else 1)).exp())
+        ball = (arb(x) * (arb(2).log() if units == "bits" else 1)).exp()
+        if ceil(ball) == math.inf:
+            raise InputError("x", f"{x!r} is out of range", "pass a number < 700", value=x)
+        return _interval(ball)
 
     return exponential, lambda u: math.log(u) * nat(units)
 
@@ -202,7 +205,7 @@ def knot(record: Mapping[str, Any], program: Mapping[str, Any], parameter: str, 
     """
     x, claim, dual = float(record["x"]), record["claim"], record["dual"]
     at = axes(kind, program["units"])[0](x)
-    ends = verify.decode(claim["lower"]), verify.decode(claim["upper"])
+    ends = decode(claim["lower"]), decode(claim["upper"])
     if dual is None or not dual["objective"] or kind == MONOTONE:
         return Knot(x, at, *ends)
     if kind == EXPONENTIAL:  # the summand −e^b max_y Σ_s p(s) μ(s, y)
@@ -223,7 +226,7 @@ def knot(record: Mapping[str, Any], program: Mapping[str, Any], parameter: str, 
 
 
 def _interval(ball: arb) -> Interval:
-    return Fraction(verify.floor(ball)), Fraction(verify.ceil(ball))
+    return Fraction(floor(ball)), Fraction(ceil(ball))
 
 
 def _dot(mass: Sequence[arb], column: Sequence[float]) -> arb:

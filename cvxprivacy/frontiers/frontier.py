@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.certificates.certificate import Ends
+from cvxprivacy.certificates.certificate import Ends, value_units
 from cvxprivacy.checks import array
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.problem import Problem
@@ -94,7 +94,7 @@ class Frontier:
             "title": type(problem).__name__,
             "abscissa": "" if row is None else row.term.latex,
             "ordinate": problem.objective().latex,
-            "information": bool(problem.program.objective.weights),
+            "information": value_units(problem.program) is not None,
             "tol": search.tol,
             "complete": search.complete,
             "solves": search.solves,
@@ -163,23 +163,27 @@ class Frontier:
         found, family = self._achieved(x), self._family
         by_place = {point.x: point for point in self.points}
         first, second = (by_place[knot.x] for knot in found[:2])
-        share = float(found[2])
-        share = math.nextafter(share, 0.0) if share > found[2] else share
+        share = found[2]
         if first.x == x and not share:
             return first.known
-        primals = [(first.known.certificate.primal, 1.0 - share)]
+        primals = [(first.known.certificate.primal, 1 - share)]
         if share:
             primals.append((second.known.certificate.primal, share))
         duals = [point.known.certificate.dual for point in self._proving(x)]
         assert family is not None
-        return mixture(family.at(x), family.accuracy, primals, duals)
+        solution = mixture(family.at(x), family.accuracy, primals, duals, self.curve.inner(x))
+        if solution.release is None:
+            problem = f"no release is proved at {self.parameter} {x!r}"
+            remedy = f"pass {first.x!r}, whose release is allowed here too"
+            raise InputError("x", problem, remedy, value=x)
+        return solution
 
     def release_at(self, x: float) -> Any:
         """Return a release that is allowed at x and achieves the inner curve or less.
 
         A mixture of channels is a channel; it keeps the bound, which is linear or convex in the
-        channel, and reveals no more than the chord says.  The mixture is rounded to integers over
-        2⁵² and mended so that it provably keeps the bound, which may cost some 1e-15.
+        channel, and reveals no more than the chord says.  A channel is rounded to integers over
+        2⁵² where that costs nothing but rounding.
         """
         return self.solution_at(x).release
 

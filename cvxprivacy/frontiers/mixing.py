@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from cvxprivacy.certificates import Prover
 from cvxprivacy.certificates.certificate import Ends
-from cvxprivacy.programs import ChannelProgram
+from cvxprivacy.certificates.repair import ExactChannel
+from cvxprivacy.programs import ChannelProgram, ErrorCovariance
 from cvxprivacy.solution import Solution
 from cvxprivacy.solvers import Outcome
-from cvxprivacy.solvers.covariance import CovarianceProver
 
 __all__ = ["mixture", "offer"]
+
+ROUNDING = 1e-13  # of a value: what a mixture on the grid of floats may cost
+INWARD = (None, 100, 76, 52, 28)  # bits of the share that goes back where a ball cannot tell
+
+Shares = Sequence[tuple[Any, Fraction]]
 
 
 def offer(ends: Ends, primal: Any, dual: Any) -> None:
@@ -28,33 +35,64 @@ def offer(ends: Ends, primal: Any, dual: Any) -> None:
 
 
 def mixture(
-    problem: Any,
-    accuracy: str,
-    primals: Sequence[tuple[Any, float]],
-    duals: Iterable[Any],
+    problem: Any, accuracy: str, primals: Shares, duals: Iterable[Any], most: float
 ) -> Solution:
-    """Return what is proved of a release that draws from several with the weights given.
+    """Return what is proved of a release that draws from several.
 
-    Rounding is mended towards the first of them; the lower end is the best that any of the
-    multipliers prove.
+    Parameters
+    ----------
+    primals : sequence of (primal, Fraction)
+        Shares ≥ 0 of sum one.  A mixture that a ball cannot tell to be feasible goes back, by a
+        share of 2⁻¹⁰⁰ first, towards the first of them.
+    duals : iterable
+        The lower end is the best that any of these multipliers prove.
+    most : float
+        The mixture of the values: what it achieves, by convexity.  A channel is rounded to
+        integers over 2⁵² where that costs no more than rounding, and kept exact elsewhere.
     """
-    program, first = problem.program, primals[0][0]
-    mixed = sum(weight * primal.matrix for primal, weight in primals)
-    ends: Any
-    if isinstance(program, ChannelProgram):
-        ends = Prover(program, accuracy)
-        ends.anchors.append(first)
-        propose = ends.offer_channel
-    else:
-        ends = CovarianceProver(program, accuracy)
-        inverse = np.linalg.inv(ends.white.root)
-        mixed = inverse @ mixed @ inverse.T
-        propose = ends.offer_middle
-    if len(primals) > 1:
-        propose(mixed)
+    program = problem.program
+    discrete = isinstance(program, ChannelProgram)
+    ends = Prover(program, accuracy) if discrete else Ends(program, accuracy)
+    if isinstance(ends, Prover) and len(primals) > 1:
+        ends.anchors.append(primals[0][0])
+        ends.offer_channel(sum(float(share) * primal.matrix for primal, share in primals))
+    for bits in INWARD if len(primals) > 1 else INWARD[:1]:
+        if ends.upper <= most + ROUNDING * abs(most):
+            break
+        kept = 1 - Fraction(1, 2**bits) if bits else Fraction(1)
+        back = [(primal, kept * share) for primal, share in primals[1:]]
+        rest = 1 - sum((share for _, share in back), Fraction(0))
+        shares = [(primals[0][0], rest), *back]
+        offer(ends, _channel(shares) if discrete else _covariance(shares), None)
     for dual in duals:
         offer(ends, None, dual)
-    if ends.primal is None:
-        offer(ends, first, None)
     found: Solution = problem._solution(Outcome(ends.certificate()))
     return found
+
+
+def _channel(shares: Shares) -> ExactChannel:
+    """Return a mixture of channels, exactly."""
+    whole = math.lcm(*(primal.denominator * share.denominator for primal, share in shares))
+    numerators = sum(
+        primal.numerators.astype(object)
+        * (whole // (primal.denominator * share.denominator) * share.numerator)
+        for primal, share in shares
+    )
+    common = math.gcd(whole, *numerators.ravel().tolist())
+    return ExactChannel(numerators // common, whole // common)
+
+
+def _covariance(shares: Shares) -> ErrorCovariance:
+    """Return a mixture of error covariances, exactly."""
+    primals = [primal for primal, _ in shares]
+    roots, middles = ([_fractions(getattr(p, k)) for p in primals] for k in ("root", "middle"))
+    root = roots[0]
+    if any((other != root).any() for other in roots):
+        middles = [r @ m @ r.T for r, m in zip(roots, middles, strict=True)]
+        root = _fractions(np.eye(len(root)))
+    mixed = sum(share * m for (_, share), m in zip(shares, middles, strict=True))
+    return ErrorCovariance(root.tolist(), mixed.tolist())
+
+
+def _fractions(matrix: Any) -> np.ndarray:
+    return np.array([[Fraction(x) for x in row] for row in np.asarray(matrix).tolist()], object)

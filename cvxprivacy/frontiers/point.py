@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import decode
 from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.family import Family
 from cvxprivacy.solution import Enclosure, Solution
@@ -36,10 +36,10 @@ class Point:
         claim = record["claim"]
         self.record, self._family = record, family
         self.x, self.status = float(record["x"]), claim["status"]
-        self.lower, self.upper = verify.decode(claim["lower"]), verify.decode(claim["upper"])
+        self.lower, self.upper = decode(claim["lower"]), decode(claim["upper"])
         self.price = None if record["price"] is None else float(record["price"])
         self.terms = {
-            name: Enclosure(verify.decode(low), verify.decode(high))
+            name: Enclosure(decode(low), decode(high))
             for name, (low, high) in claim["terms"].items()
         }
 

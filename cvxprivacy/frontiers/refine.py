@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import decode
 from cvxprivacy.frontiers.curve import Convex, Curve, Gap, Knot, Staircase
 from cvxprivacy.frontiers.family import CONVEX, MONOTONE, Family, axes, knot
 
@@ -83,7 +83,7 @@ class Refinement:
         found = [gap for gap in curve.gaps() if gap.band > self.tol and gap.middle is not None]
         edge = self.edge
         if edge is not None and self.worker.kind != CONVEX:
-            middle = (edge[0] + edge[1]) / 2
+            middle = edge[0] + (edge[1] - edge[0]) / 2
             wide = edge[1] - edge[0] > EDGE * (curve.places[-1] - curve.places[0])
             if wide and edge[0] < middle < edge[1]:
                 found.append(Gap(*edge, math.inf, middle))
@@ -93,7 +93,7 @@ class Refinement:
         self.done.add(task)
         self.solves += result["solves"]
         if "edge" in result:
-            low, high = verify.decode(result["edge"][0]), result["edge"][1]
+            low, high = decode(result["edge"][0]), result["edge"][1]
             self._edge = (low, high) if low < high else None
         for record in result["points"]:
             x = record["x"]

@@ -26,11 +26,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import linprog
 
+from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.certificates.stored import channel, multipliers
 from cvxprivacy.checks import array, number, whole
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations import ChannelProblem
 from cvxprivacy.frontiers.curve import rounded
+from cvxprivacy.frontiers.ends import refuse_nothing
 from cvxprivacy.frontiers.explore import explore
 from cvxprivacy.frontiers.facets import Tessellation, Weighted
 from cvxprivacy.frontiers.mixing import mixture
@@ -175,11 +177,12 @@ class Surface:
         if found is None:
             raise InputError("x", f"no release is known at {x:g}, {y:g}", "pass larger bounds")
         problem = self._worker.problem.at(**dict(zip(self.names, (x, y), strict=True)))
-        primals = [(channel(self._records[i]["primal"]), float(w)) for i, w in found[0].items()]
+        primals = [(channel(self._records[i]["primal"]), w) for i, w in found[0].items()]
         tops = self.planes[:, 3] - self.planes[:, :2] @ np.array([x, y])
         tops = np.where(self.planes[:, 2] > 0, tops, -math.inf)
         best = multipliers(self._duals[int(np.argmax(tops))]["dual"])
-        return mixture(problem, self._worker.accuracy, primals, [best])
+        most = rounded(found[1], math.inf)
+        return mixture(problem, self._worker.accuracy, primals, [best], most)
 
     def release_at(self, x: float, y: float) -> Any:
         """Return a release within both bounds that achieves the inner surface or less."""
@@ -267,6 +270,8 @@ def _shares(
     no weights, but free.
     """
     size = len(cost) - slacks
+    if not size:
+        return {}
     total = np.repeat([1.0, 0.0], [size, slacks])
     bounds = [(0.0, None)] * size + [(None, None)] * slacks
     found = linprog(cost, A_ub=rows, b_ub=limits, A_eq=[total], b_eq=[1.0], bounds=bounds)
@@ -305,6 +310,13 @@ def surface(
     Returns
     -------
     Surface
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing is feasible, whatever the two bounds are.
+    CertificationError
+        If no release was found, and it is not proved that there is none.
     """
     names = tuple(parameters)
     if len(names) != 2 or names[0] == names[1]:
@@ -313,6 +325,8 @@ def surface(
     limit = whole(max_solves, "max_solves", least=3)
     search = Tessellation(worker, number(tol, "tol", zero=False), limit)
     done = explore([search], n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
+    if done and not len(search.vertices):
+        refuse_nothing(problem, Ends(problem.program, accuracy).certificate())
     found = Surface(search, done and search.band <= search.tol)
     if not found.complete:
         why = f"stopped after {found.solves} solves" if done else "interrupted"

@@ -138,6 +138,8 @@ def frontier(
     ------
     InfeasibleError
         If nothing is feasible.
+    CertificationError
+        If no release was found for an end of the curve, and it is not proved that there is none.
     InputError
         For a parameter that cannot move, or a checkpoint of another problem.
 
@@ -256,7 +258,8 @@ def _ended(search: Refinement, done: bool, whose: str = "") -> Frontier:
     if done and search.knots and search.curve.stretch() is None:
         loosest = min(search.knots) if search.worker.falling else max(search.knots)
         if search.shut(loosest):
-            search.worker.at(loosest).solve()  # says why nothing is feasible
+            point = next(point for point in found.points if point.x == loosest)
+            raise search.worker.at(loosest)._explained(point.known.certificate)
     if not search.complete:
         why = "interrupted"
         if done:

@@ -332,7 +332,8 @@ class Audit:
             found["I(W; X)"] = str(self.before)
         found[self._released] = str(self.after)
         biased = self.original.biased or self.released.biased
-        if self.before is not self.after and self.before.corrected > 0 and not biased:
+        alike = (self.before.lower is None) == (self.after.lower is None)  # corrected alike
+        if self.before is not self.after and self.before.corrected > 0 and alike and not biased:
             share = self.after.corrected / self.before.corrected
             found["kept"] = f"{share:.1%} of I(W; X), both corrected"
         return found
@@ -430,9 +431,9 @@ class Audit:
             "l_max": self.greatest_diversity,
             "information": {
                 name: {
-                    "plugin": of.plugin, "bias": of.bias, "corrected": of.corrected,
-                    "lower": of.lower, "upper": of.upper, "level": of.level, "draws": of.draws,
-                    "note": of.note,
+                    "plugin": of.plugin, "bias": of.bias, "remainder": of.remainder,
+                    "corrected": of.corrected, "lower": of.lower, "upper": of.upper,
+                    "level": of.level, "draws": of.draws, "note": of.note,
                 }
                 for name, of in (("before", self.before), ("after", self.after))
             },

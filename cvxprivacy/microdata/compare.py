@@ -26,7 +26,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.formulations import PrivacyDistortion, QuadraticGaussian
 from cvxprivacy.frames import cell, listed, narwhal, plain
 from cvxprivacy.gaussian import GaussianSource
-from cvxprivacy.information import differential_entropy, mutual_information
+from cvxprivacy.information import bias_in_words, differential_entropy, mutual_information
 from cvxprivacy.microdata.loss import information_loss, probabilistic_loss
 from cvxprivacy.microdata.partitions import mdav
 from cvxprivacy.microdata.risk import (
@@ -186,9 +186,8 @@ class Comparison:
         notes = [
             f"  risk: I(W; X̂) counted from the table, X̂ cut into {len(self.source.x)} cells and W "
             f"into {len(self.source.w)} classes",
-            f"  untouched, the cells leak {self.information:.4f} {self.units}, of which about "
-            f"{self.source.bias(units=self.units):.4f} is small-sample bias (Miller–Madow); every "
-            "risk has its own; "
+            f"  untouched, the cells leak {self.information:.4f} {self.units}, "
+            f"{bias_in_words(self.source.bias(units=self.units) or 0.0)}; every risk has its own; "
             f"{self.within:.1%} of the variance lies within cells",
             "  optimum: no release that sees X's cell alone leaks less at this cut distortion "
             "(certified)",

@@ -32,7 +32,8 @@ class Leak:
     information : float or None
         I(W; column) in the units asked for; None where its values are too many to tell.
     bias : float or None
-        Its small-sample bias (Miller–Madow).
+        Its small-sample bias (Miller–Madow); negative where fewer cells occur than values of
+        both less one, and the information is expected to be too low.
     values : int
         Number of different values.
     binned : bool

@@ -17,6 +17,7 @@ from cvxprivacy.programs.covariance import (
     ErrorCovariance,
     GaussianView,
 )
+from cvxprivacy.programs.hamming import HammingDual, HammingProgram, WaterLevel
 
 __all__ = [
     "Auxiliary",
@@ -27,9 +28,12 @@ __all__ = [
     "EntryBounds",
     "ErrorCovariance",
     "GaussianView",
+    "HammingDual",
+    "HammingProgram",
     "Minimize",
     "Part",
     "Row",
     "Term",
     "View",
+    "WaterLevel",
 ]

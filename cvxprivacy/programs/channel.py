@@ -40,9 +40,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from cvxprivacy import exact
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, Number
+from cvxprivacy.exact import Exact, FloatArray, Number, floats, plain, plus, rational, written
+from cvxprivacy.exact import array as exact_array
+from cvxprivacy.exact import times as product
 from cvxprivacy.frozen import FrozenDict, frozen
 from cvxprivacy.information import nat
 
@@ -64,7 +65,7 @@ IntArray = npt.NDArray[np.int64]
 def _exactly(value: Any, argument: str) -> Fraction:
     """Return a number of a program as the rational that it is."""
     try:
-        return exact.rational(value)
+        return rational(value)
     except (TypeError, ValueError, OverflowError):
         problem = f"{value!r} is no finite number"
         raise InputError(argument, problem, "pass a finite number", value=value) from None
@@ -72,13 +73,13 @@ def _exactly(value: Any, argument: str) -> Fraction:
 
 def _plainly(value: Any, argument: str) -> float | Fraction:
     """Return a number of a program: as a float if it is one, else as the rational that it is."""
-    return exact.plain(_exactly(value, argument))
+    return plain(_exactly(value, argument))
 
 
 def _exact_array(values: Any, argument: str, remedy: str = "pass finite numbers") -> Exact:
     """Return numbers of a program exactly, in an array that cannot be written to."""
     try:
-        found = exact.array(values)
+        found = exact_array(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(argument, f"not finite numbers ({error})", remedy) from None
     if found.dtype != object and not np.isfinite(found).all():
@@ -165,7 +166,7 @@ class Term:
             weights[view] = _sum(weights[view], weight) if view in weights else weight
         cost = self.cost if other.cost is None else other.cost
         if self.cost is not None and other.cost is not None:
-            cost = exact.plus(_atomic(self.cost), _atomic(other.cost))
+            cost = plus(_atomic(self.cost), _atomic(other.cost))
             cost = cost[0] if cost.shape[0] == 1 else cost
         return Term(
             name=" + ".join(filter(None, (self.name, other.name))),
@@ -181,13 +182,13 @@ class Term:
         by = _exactly(factor, "factor")
 
         def times(value: Any, by: Fraction) -> Any:
-            return exact.times(value, by) if np.ndim(value) else exact.rational(value) * by
+            return product(value, by) if np.ndim(value) else rational(value) * by
 
         return replace(
             self,
             name=f"{float(by):g} {self.name}",
             weights={view: times(weight, by) for view, weight in self.weights.items()},
-            cost=None if self.cost is None else exact.times(self.cost, by),
+            cost=None if self.cost is None else product(self.cost, by),
             cost_radius=times(self.cost_radius, abs(by)),
             constant=times(self.constant, by),
             constant_radius=times(self.constant_radius, abs(by)),
@@ -210,7 +211,7 @@ class Term:
     @cached_property
     def costs(self) -> FloatArray | None:
         """The nearest floats to the cost."""
-        return None if self.cost is None else exact.floats(self.cost)
+        return None if self.cost is None else floats(self.cost)
 
     def columns(self, m: int) -> dict[str, FloatArray]:
         """Return the weights in floats, as arrays of shape (m,)."""
@@ -224,22 +225,22 @@ class Term:
             "name": self.name,
             "weights": {view: _listed(w) for view, w in self.weights.items()},
             "cost": None if cost is None else lists.setdefault(id(cost), _listed(cost)),
-            "cost_radius": exact.written(self.cost_radius),
-            "constant": [exact.written(self.constant), exact.written(self.constant_radius)],
+            "cost_radius": written(self.cost_radius),
+            "constant": [written(self.constant), written(self.constant_radius)],
         }
 
 
 def _sum(a: Any, b: Any) -> Any:
     """Return the sum of two numbers, or of weights for each output."""
     if not (np.ndim(a) or np.ndim(b)):
-        return exact.rational(a) + exact.rational(b)
-    return exact.plus(*(x if np.ndim(x) else exact.array([x]) for x in (a, b)))
+        return rational(a) + rational(b)
+    return plus(*(x if np.ndim(x) else exact_array([x]) for x in (a, b)))
 
 
 def _listed(values: Any) -> Any:
     """Return numbers in lists, as JSON can hold them."""
     if not np.ndim(values):
-        return exact.written(values)
+        return written(values)
     if values.dtype != object:
         return values.tolist()
     return [_listed(entry) for entry in values]
@@ -336,7 +337,7 @@ class Row:
             "term": self.term.to_dict(lists),
             "sense": self.sense,
             "bound": [str(b) for b in bound] if isinstance(bound, tuple) else str(bound),
-            "radius": exact.written(self.radius),
+            "radius": written(self.radius),
             "per_output": self.per_output,
         }
 
@@ -373,7 +374,7 @@ class Auxiliary:
         return -self.slope * float(last.sum(axis=0).max())
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "bound": [exact.written(self.bound), exact.written(self.radius)]}
+        return {"kind": self.kind, "bound": [written(self.bound), written(self.radius)]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -545,12 +546,12 @@ class ChannelProgram:
     @cached_property
     def floor(self) -> FloatArray | None:
         """Lower entry bounds in floats."""
-        return None if self.lower is None else exact.floats(self.lower)
+        return None if self.lower is None else floats(self.lower)
 
     @cached_property
     def ceiling(self) -> FloatArray | None:
         """Upper entry bounds in floats."""
-        return None if self.upper is None else exact.floats(self.upper)
+        return None if self.upper is None else floats(self.upper)
 
     @cached_property
     def scale(self) -> float:

@@ -21,17 +21,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
+from flint import arb_mat, fmpq_mat
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import Exact, FloatArray, written
+from cvxprivacy.exact import floats as exact_floats
 from cvxprivacy.information import nat
+from cvxprivacy.matrices import block, identity, rationals, rounded
 from cvxprivacy.programs.channel import Row, Term
 
 __all__ = ["CovarianceDual", "CovarianceProgram", "ErrorCovariance", "GaussianView"]
-
-Factors = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class CovarianceProgram:
     rows : mapping of str to Row
         Inequalities.
     caps : mapping of str to (n, n) array
-        Further bounds Σ ≼ M.
+        Further bounds Σ ≼ M, exact.
     terms : mapping of str to Term
         Quantities that are reported with the solution.
     units : {"bits", "nats"}
@@ -73,7 +76,7 @@ class CovarianceProgram:
     views: Mapping[str, GaussianView]
     objective: Term
     rows: Mapping[str, Row] = field(default_factory=dict)
-    caps: Mapping[str, FloatArray] = field(default_factory=dict)
+    caps: Mapping[str, Exact] = field(default_factory=dict)
     terms: Mapping[str, Term] = field(default_factory=dict)
     units: str = "bits"
 
@@ -88,7 +91,7 @@ class CovarianceProgram:
             if term.costs is not None:
                 found = found + weight * self._nats(term) * term.costs
         for view, (omega, y) in self._posteriors(dual).items():
-            b = self._spread(view, found)[1]
+            _, b = self._derived[view]
             found = found - omega / 2 * b.T @ y @ b
         return (found + found.T) / 2
 
@@ -100,12 +103,12 @@ class CovarianceProgram:
         """
         stationarity = 0.0
         for view, (omega, y) in self._posteriors(dual).items():
-            x, _ = self._spread(view, sigma)
+            x = self._spread(view, sigma)
             kl = float(np.trace(y @ x)) - len(x) - np.linalg.slogdet(y @ x)[1]
             stationarity += omega / 2 * kl
         complementarity = float((self.gradient(dual) * sigma).sum())
         for name, p in self.parts(dual).items():
-            above = self._conditional(self.encoded, self.encoded) if not name else self.caps[name]
+            above = exact_floats(self.caps[name]) if name else self._above
             complementarity += float((p * above).sum())
         for name, row in self.rows.items():
             value = float(row.term.constant)
@@ -142,32 +145,59 @@ class CovarianceProgram:
                 omega[view] += weight * float(beta)
         return {view: (omega[view], _unfolded(*f)) for view, f in dual.posteriors.items()}
 
-    def _conditional(self, a: Sequence[int], b: Sequence[int]) -> FloatArray:
-        """Return Cov(A, B | Z)."""
-        gamma, z = np.array(self.covariance, float), list(self.given)
-        own = gamma[np.ix_(a, b)]
+    def _conditional(self, a: Sequence[int], b: Sequence[int]) -> Any:
+        """Return Cov(A, B | Z), exactly or in balls."""
+        gamma, z = self._gamma, self.given
+        own = block(gamma, a, b)
         if not z:
             return own
-        cross = np.linalg.solve(gamma[np.ix_(z, z)], gamma[np.ix_(z, b)])
-        return own - gamma[np.ix_(a, z)] @ cross
+        inner = arb_mat(block(gamma, z, z)).solve(arb_mat(block(gamma, z, b)))
+        return arb_mat(own) - arb_mat(block(gamma, a, z)) * inner
 
-    def _spread(self, view: str, sigma: FloatArray) -> Factors:
-        """Return S + BΣBᵀ and B."""
-        of, v = list(self.views[view].of), list(self.encoded)
-        if set(of) <= set(v):
-            b = np.array([[float(i == j) for j in v] for i in of])
-            return b @ sigma @ b.T, b
-        b = np.asarray(np.linalg.solve(self._conditional(v, v), self._conditional(v, of)).T, float)
-        x = self._conditional(of, of) - b @ self._conditional(v, of) + b @ sigma @ b.T
-        return (x + x.T) / 2, b
+    @cached_property
+    def _gamma(self) -> fmpq_mat:
+        return rationals(self.covariance)
+
+    @cached_property
+    def _above(self) -> FloatArray:
+        """Σ̄ in floats."""
+        return rounded(lambda: self._conditional(self.encoded, self.encoded))
+
+    @cached_property
+    def _derived(self) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """S and B of each view in floats, derived where no digit is lost."""
+        found, v = {}, self.encoded
+        for name, view in self.views.items():
+            of = view.of
+
+            def spread(of: Sequence[int] = of) -> Any:
+                return arb_mat(self._conditional(v, v)).solve(arb_mat(self._conditional(v, of)))
+
+            def rest(of: Sequence[int] = of) -> Any:
+                across = arb_mat(self._conditional(of, v))
+                return arb_mat(self._conditional(of, of)) - across * spread(of)
+
+            if set(of) <= set(v):
+                b = np.array([[float(i == j) for j in v] for i in of])
+                found[name] = np.zeros((len(of), len(of))), b
+            else:
+                least = min(float(self.covariance[i][i]) for i in of)
+                found[name] = rounded(rest, least), rounded(spread).T
+        return found
+
+    def _spread(self, view: str, sigma: FloatArray) -> FloatArray:
+        """Return S + BΣBᵀ."""
+        s, b = self._derived[view]
+        x = s + b @ sigma @ b.T
+        return (x + x.T) / 2
 
     def _information(self, view: str, sigma: FloatArray) -> float:
         """Return Φ in nats."""
         of = list(self.views[view].of)
         whole = np.array(self.covariance, float)[np.ix_(of, of)]
         if self.views[view].reference == "conditional":
-            whole = self._conditional(of, of)
-        spread, _ = self._spread(view, sigma)
+            whole = rounded(lambda: self._conditional(of, of))
+        spread = self._spread(view, sigma)
         return float(np.linalg.slogdet(whole)[1] - np.linalg.slogdet(spread)[1]) / 2
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,13 +205,13 @@ class CovarianceProgram:
         return {
             "kind": "covariance",
             "units": self.units,
-            "covariance": [[_exactly(x) for x in row] for row in self.covariance],
+            "covariance": _matrix(self.covariance),
             "encoded": list(self.encoded),
             "given": list(self.given),
             "views": {name: view.to_dict() for name, view in self.views.items()},
             "objective": self.objective.to_dict(),
             "rows": {name: row.to_dict() for name, row in self.rows.items()},
-            "caps": {name: np.asarray(cap, float).tolist() for name, cap in self.caps.items()},
+            "caps": {name: _matrix(cap) for name, cap in self.caps.items()},
             "terms": {name: term.to_dict() for name, term in self.terms.items()},
         }
 
@@ -231,24 +261,27 @@ class CovarianceDual:
             }
 
         return {
-            "multipliers": {k: _exactly(x) for k, x in self.multipliers.items()},
+            "multipliers": {k: written(x) for k, x in self.multipliers.items()},
             "posteriors": factors(self.posteriors),
             "parts": factors(self.parts),
             "objective": self.objective,
         }
 
 
-def _exactly(value: Any) -> float | str:
-    """Return a number for JSON: a float, or a fraction as text."""
-    return str(value) if isinstance(value, Fraction) else float(value)
-
-
 def _matrix(rows: Any) -> list[list[float | str]]:
-    return [[_exactly(x) for x in row] for row in rows]
+    """Return rows of exact numbers as JSON can hold them."""
+    return [
+        [x if type(x) is float and isfinite(x) else written(x) for x in row]
+        for row in (rows.tolist() if isinstance(rows, np.ndarray) else rows)
+    ]
 
 
 def _unfolded(root: Any, middle: Any) -> FloatArray:
     """Return L⁻ᵀ M L⁻¹."""
-    inverse = np.linalg.inv(np.array(root, float))
-    found = inverse.T @ np.array(middle, float) @ inverse
+
+    def folded() -> Any:
+        inverse = arb_mat(rationals(root)).solve(arb_mat(identity(len(root))))
+        return inverse.transpose() * arb_mat(rationals(middle)) * inverse
+
+    found = rounded(folded)
     return (found + found.T) / 2

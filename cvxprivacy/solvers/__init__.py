@@ -16,8 +16,9 @@ from cvxprivacy.certificates import Certificate, Prover
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.programs import ChannelProgram, CovarianceProgram, Term
+from cvxprivacy.programs import ChannelProgram, CovarianceProgram, Dual, Term
 from cvxprivacy.solvers import closed, interior
+from cvxprivacy.solvers.threads import one_thread
 
 if TYPE_CHECKING:
     from cvxprivacy.solvers.conic import ConicModel
@@ -100,6 +101,7 @@ def checked(
     }
 
 
+@one_thread()
 def solve(
     program: ChannelProgram,
     *,
@@ -258,11 +260,24 @@ def _contradicted(
         said = model.solve(solver, {**settings, **options}, verbose=verbose)
         log.append(f"{solver} phase one: {said}")
         dual, tau = model.dual(), model.variables["tau"].value
-        if dual is not None and prover.offer_dual(dual):
+        if dual is not None and any(map(prover.offer_dual, _fewer(dual))):
             return True
         if tau is not None and tau < -1e-7:
             return False  # something is feasible; otherwise a sharper answer might tell
     return False
+
+
+def _fewer(dual: Dual) -> Iterator[Dual]:
+    """Yield multipliers without those of the auxiliaries, without those of each, and as they are.
+
+    A factor e^ε makes much of what a solver left there by rounding.
+    """
+    given = dual.auxiliaries
+    if given:
+        yield replace(dual, auxiliaries={})
+    for name in given if len(given) > 1 else ():
+        yield replace(dual, auxiliaries={k: part for k, part in given.items() if k != name})
+    yield dual
 
 
 def _anchor(
@@ -307,6 +322,7 @@ def _anchor(
                 return
 
 
+@one_thread()
 def solve_gaussian(
     program: CovarianceProgram,
     *,

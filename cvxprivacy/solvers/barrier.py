@@ -52,9 +52,10 @@ def central_path(
     last = gap / (2 * white.program.n + len(white.program.rows))
     while True:
         middle = path.centred(middle, mu)
-        if mu <= last:
+        nearer = max(mu * SHRINK, last)
+        if not nearer < mu:
             return middle, path.multipliers(middle, mu)
-        mu = max(mu * SHRINK, last)
+        mu = nearer
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +182,8 @@ class _Path:
         root = np.sqrt(h[self.upper])
         g = self._vector(basis.T @ here.gradient @ basis) / root
         low = np.hstack(columns) / root[:, None] if columns else np.zeros((len(g), 0))
+        if not np.isfinite(low).all():
+            raise np.linalg.LinAlgError("derivatives beyond floats")
         if low.shape[1] < len(g):
             inner = cho_factor(np.eye(low.shape[1]) + low.T @ low)
             step = -(g - low @ cho_solve(inner, low.T @ g))

@@ -166,7 +166,8 @@ class ConicModel:
                 "total": cp.sum(x) / bound <= 1.0,
             }
         else:
-            parts = {"cap": q <= p @ x, "total": cp.sum(x) - slack <= bound}
+            top = min(bound, 2.0 * self.program.m)  # Σ max K ≤ m: a greater one says no more
+            parts = {"cap": q <= p @ x, "total": cp.sum(x) - slack <= top}
         for part, constraint in parts.items():
             self._own[part, name] = self._name(f"{name}.{part}", constraint)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,9 @@ from cvxprivacy.solvers.barrier import central_path
 from cvxprivacy.solvers.whitened import Whitened
 
 __all__ = ["CovarianceProver", "solve_covariance"]
+
+Nearly = Callable[[Whitened], tuple[FloatArray, Mapping[str, float]]]
+UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError)  # numbers that are none
 
 
 class CovarianceProver(Ends):
@@ -42,6 +44,8 @@ class CovarianceProver(Ends):
         M is mixed with the anchor, as little as the proof allows, and scaled where a linear row
         asks for it.
         """
+        if not np.isfinite(middle).all():
+            return False
         for exponent in range(-48, 1, 3):
             t = 2.0**exponent
             mixed = (1 - t) * middle + t * self.anchor
@@ -52,8 +56,7 @@ class CovarianceProver(Ends):
             primal = ErrorCovariance(self.white.root, (mixed + mixed.T) / 2)
             evaluation = self.proof.upper(primal.to_dict())
             if evaluation.feasible:
-                violation = max(0.0, -float(np.linalg.eigvalsh(middle)[0]))
-                return self.take_primal(primal, evaluation, violation)
+                return self.take_primal(primal, evaluation, _negative(middle))
         return False
 
     def offer_primal(self, middle: FloatArray) -> bool:
@@ -69,8 +72,16 @@ class CovarianceProver(Ends):
         parts: Mapping[str, FloatArray] | None = None,
         objective: int = 1,
     ) -> bool:
-        """Prove the bound of multipliers, the posteriors being those of M."""
-        return self.offer_dual(self.white.dual(middle, multipliers, parts, objective))
+        """Prove the bound of multipliers, the posteriors being those of M.
+
+        What has no posteriors, or is no numbers, proves nothing.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                dual = self.white.dual(middle, multipliers, parts, objective)
+            return self.offer_dual(dual)
+        except UNUSABLE:
+            return False
 
     def offer_dual(self, dual: CovarianceDual) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
@@ -86,7 +97,7 @@ def solve_covariance(
     accuracy: str = "default",
     options: Mapping[str, Any] | None = None,
     verbose: bool = False,
-    exact: tuple[ErrorCovariance, CovarianceDual] | None = None,
+    exact: tuple[ErrorCovariance, CovarianceDual] | Nearly | None = None,
 ) -> tuple[CovarianceProver, list[str]]:
     """Minimise a covariance program and prove what was found.
 
@@ -94,13 +105,19 @@ def solve_covariance(
     ----------
     attempts : sequence of mapping
         Settings to try, one after the other, until the gap is small enough.
-    exact : (primal, dual), optional
-        What a closed form proposes.
+    exact : (primal, dual) or callable, optional
+        What a closed form proposes; or from the whitened program M and the multipliers in floats.
     """
     prover = CovarianceProver(program, accuracy)
     log: list[str] = []
     white, identity = prover.white, np.eye(program.n)
-    if exact is not None:
+    if callable(exact):
+        middle, multipliers = exact(white)
+        prover.offer_middle(middle)
+        prover.offer_multipliers(middle, multipliers)
+        if prover.status == "certified":
+            return prover, ["closed form"]
+    elif exact is not None:
         evaluation = prover.proof.upper(exact[0].to_dict())
         if evaluation.feasible:
             prover.take_primal(exact[0], evaluation)
@@ -116,9 +133,12 @@ def solve_covariance(
     if not prover.anchor.any() and len(program.rows) == 1:  # a budget of 0
         (name,) = program.rows
         nothing = np.zeros_like(identity)
-        with suppress(np.linalg.LinAlgError):  # where X determines W, there is no finite value
-            prover.offer_primal(nothing)
-            prover.offer_multipliers(nothing, {name: white.last_price(name)})
+        prover.offer_primal(nothing)
+        try:
+            price = white.last_price(name)
+        except UNUSABLE:  # where X determines W, there is no finite value
+            price = 0.0
+        prover.offer_multipliers(nothing, {name: price})
         return prover, ["closed form: no error is allowed"]
     anchored = all(not row.term.weights for row in rows)
     if method != "conic" and not white.caps:
@@ -126,12 +146,14 @@ def solve_covariance(
             return prover, log
         anchored = True
         try:
-            middle, multipliers = central_path(white, prover.anchor, prover.tolerance / 20)
+            with np.errstate(all="ignore"):
+                middle, multipliers = central_path(white, prover.anchor, prover.tolerance / 20)
+        except UNUSABLE as error:
+            log.append(f"central path: {error}")
+        else:
             prover.offer_middle(middle)
             prover.offer_multipliers(middle, multipliers)
             log.append(f"central path: gap {prover.upper - prover.lower:.1e}")
-        except np.linalg.LinAlgError as error:
-            log.append(f"central path: {error}")
         if prover.status == "certified" or method == "structured":
             return prover, log
     from cvxprivacy.solvers.log_det import LogDetModel
@@ -162,7 +184,7 @@ def _contradicted(
 
     model = LogDetModel(prover.white, phase_one=True)
     log.append(f"{solver} phase one: {model.solve(solver, dict(options or {}))}")
-    middle, tau = model.middle, model.variables["tau"].value
+    middle, tau = model.middle, model.violation
     if middle is None:
         return False
     if tau is not None and tau < 0:
@@ -182,3 +204,8 @@ def _contradicted(
         if prover.offer_multipliers(middle, {**kept, name: 0.0}, model.parts, objective=0):
             kept[name] = 0.0
     return True
+
+
+def _negative(middle: FloatArray) -> float:
+    """Return how far M is from 0 ≼ M."""
+    return max(0.0, -float(np.linalg.eigvalsh(middle)[0]))

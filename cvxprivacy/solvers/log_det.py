@@ -94,26 +94,47 @@ class LogDetModel:
     @property
     def middle(self) -> FloatArray | None:
         """M with its eigenvalues in [0, 1], or None without one."""
-        value = self.variables["M"].value
-        if value is None or not np.isfinite(value).all():
+        n = self.white.program.n
+        value = _finite(self.variables["M"].value, (n, n))
+        if value is None:
             return None
-        values, vectors = np.linalg.eigh((value + value.T) / 2)
+        try:
+            values, vectors = np.linalg.eigh((value + value.T) / 2)
+        except np.linalg.LinAlgError:
+            return None
         return (vectors * np.clip(values, 0.0, 1.0)) @ vectors.T
 
     @property
     def multipliers(self) -> dict[str, float]:
-        """λ of each row, of the program in nats."""
+        """λ of each row, of the program in nats; 0 of a row without one."""
         found = {}
         for name, scale in self._scales.items():
-            value = self.constraints[name].dual_value
+            value = _finite(self.constraints[name].dual_value, ())
             found[name] = 0.0 if value is None else float(value) / scale
         return found
 
     @property
     def parts(self) -> dict[str, FloatArray]:
-        """The multiplier of each cap, in whitened coordinates."""
-        found = {}
+        """The multiplier of each cap, in whitened coordinates; 0 of a cap without one."""
+        found, n = {}, self.white.program.n
         for name in self.white.caps:
-            value = self.constraints[name].dual_value
-            found[name] = np.zeros_like(self.white.root) if value is None else np.array(value)
+            value = _finite(self.constraints[name].dual_value, (n, n))
+            found[name] = np.zeros((n, n)) if value is None else value
         return found
+
+    @property
+    def violation(self) -> float | None:
+        """τ of phase one, or None without one."""
+        value = _finite(self.variables["tau"].value, ())
+        return None if value is None else float(value)
+
+
+def _finite(value: Any, shape: tuple[int, ...]) -> FloatArray | None:
+    """Return what a solver left in a variable, if it is numbers of that shape."""
+    try:
+        found: FloatArray = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    if found.size == 1 and not shape:
+        found = found.reshape(())
+    return found if found.shape == shape and np.isfinite(found).all() else None

@@ -8,14 +8,14 @@ returns points that are infeasible by more than any certificate allows; this one
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+import flint
 import numpy as np
 from scipy.linalg import eigh
 
 from cvxprivacy.certificates.covariance import CovarianceProof
 from cvxprivacy.certificates.factors import floats, root_of
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import Exact, FloatArray
 from cvxprivacy.programs import CovarianceDual, CovarianceProgram, Term
 
 __all__ = ["Whitened"]
@@ -27,7 +27,7 @@ class Whitened:
     Attributes
     ----------
     root : (n, n) array
-        L, lower triangular.
+        L, lower triangular and exact.
     views : mapping of str to (R, S', T')
     reference : mapping of str to float
         log det R_A − log det Cov(A | Z), in nats: 0 unless A depends on Z.
@@ -36,14 +36,17 @@ class Whitened:
     def __init__(self, program: CovarianceProgram, proof: CovarianceProof) -> None:
         self.program, self.proof = program, proof
         self.nat = float(1 / proof.units)
+        flint.ctx.prec = proof.precision
         self.root, inverse = root_of(proof.bound)
-        self.views: dict[str, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        self._root = proof.exactly(self.root)
+        self._costs: dict[int, tuple[Term, FloatArray]] = {}
+        self.views: dict[str, tuple[Exact, FloatArray, FloatArray]] = {}
         self.reference: dict[str, float] = {}
         for name, (s, b, reference) in proof.views.items():
             whole = proof.whole(name)
             root, own = root_of(whole)
             s_white = floats(proof.product(own, s, own.transpose()))
-            spread = floats(proof.product(own, b, self.exact_root()))
+            spread = floats(proof.product(own, b, self._root))
             self.views[name] = root, (s_white + s_white.T) / 2, spread
             self.reference[name] = float(2 * reference - proof.log_det(whole))
         self.inverse = inverse
@@ -52,16 +55,16 @@ class Whitened:
             for name, cap in proof.caps.items()
         }
 
-    def exact_root(self) -> Any:
-        """Return L as the matrix of the proof."""
-        return self.proof.exactly(self.root)
-
     def cost(self, term: Term) -> FloatArray:
-        """Return LᵀCL."""
-        if term.costs is None:
+        """Return LᵀCL, from the exact cost: it may be far smaller than C and L are."""
+        if term.cost is None:
             return np.zeros((self.program.n, self.program.n))
-        white = self.root.T @ term.costs @ self.root
-        return (white + white.T) / 2
+        if id(term) not in self._costs:  # the term is kept, so that its id stays its own
+            flint.ctx.prec = self.proof.precision
+            cost = self.proof.exactly(term.cost)
+            white = floats(self.proof.product(self._root.transpose(), cost, self._root))
+            self._costs[id(term)] = term, (white + white.T) / 2
+        return self._costs[id(term)][1]
 
     def spread(self, view: str, middle: FloatArray) -> FloatArray:
         """Return R⁻¹(S + BΣBᵀ)R⁻ᵀ at Σ = L M Lᵀ."""

@@ -256,7 +256,9 @@ class OptimalPRAM(Letters):
             self.solution_ = PrivacyDistortion(
                 source, measure, budget=self.budget, criteria=criteria
             ).solve()
-        self.channels_ = [self.solution_.channel]
+        channel = self.solution_.channel
+        assert channel is not None
+        self.channels_ = [channel]
         return self
 
     def _measure(self, source: DiscreteSource, key: list[str]) -> Distortion:

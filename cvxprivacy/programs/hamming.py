@@ -1,0 +1,59 @@
+"""The program of the categorical example as plain data: a law, and how often it may change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from cvxprivacy.exact import FloatArray
+
+__all__ = ["HammingDual", "HammingProgram", "WaterLevel"]
+
+
+@dataclass(frozen=True, eq=False)
+class HammingProgram:
+    """min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D over p(x̂ | x), on letters that nothing else tells apart.
+
+    Attributes
+    ----------
+    law : ndarray, shape (|X|,)
+        Masses ≥ 0 in any unit, each the dyadic rational that it is.
+    budget : Fraction
+        D, 0 ≤ D ≤ 1.
+    units : {"bits", "nats"}
+    """
+
+    law: FloatArray
+    budget: Fraction
+    units: str = "bits"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the program in lists, numbers and strings: what a proof file stores."""
+        return {
+            "kind": "hamming",
+            "units": self.units,
+            "law": self.law.tolist(),
+            "budget": str(self.budget),
+        }
+
+
+@dataclass(frozen=True)
+class WaterLevel:
+    """λ: the release keeps x with probability (1 − λ/p(x))⁺."""
+
+    level: Fraction
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"level": str(self.level)}
+
+
+@dataclass(frozen=True)
+class HammingDual:
+    """λ as a multiplier: what a letter under water adds to the bound of a smaller budget."""
+
+    level: Fraction
+    objective: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"level": str(self.level), "objective": self.objective}

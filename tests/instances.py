@@ -1,0 +1,309 @@
+"""Small random problems of every formulation, and the documents of their proofs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import cvxprivacy as cpv
+from cvxprivacy.solvers import solve, solve_gaussian
+from tests import test_covariance_proof, test_soundness
+
+Document = dict[str, Any]
+Chance = np.random.Generator
+Instance = Any  # a problem of any formulation
+
+KINDS: dict[str, Callable[[Chance], Instance]] = {}
+
+
+def kind(make: Callable[[Chance], Instance]) -> Callable[[Chance], Instance]:
+    KINDS[make.__name__] = make
+    return make
+
+
+def solved(problem: Instance, **options: Any) -> Any:
+    """Return the certificate of a problem, whatever it says."""
+    if isinstance(problem, Program):
+        return problem.solve(**options)
+    try:
+        return problem.solve(**options).certificate
+    except (cpv.InfeasibleError, cpv.CertificationError) as error:
+        return error.certificate
+
+
+def instance(rng: Chance, name: str = "") -> tuple[str, Instance]:
+    """Return a random problem that its formulation takes."""
+    while True:
+        chosen = name or str(rng.choice(list(KINDS)))
+        try:
+            return chosen, KINDS[chosen](rng)
+        except cpv.InputError:
+            continue
+
+
+def documents(seed: int, count: int) -> Iterator[tuple[str, Document]]:
+    """Yield the documents of random problems, each formulation in turn."""
+    rng = np.random.default_rng(seed)
+    names = list(KINDS)
+    made = 0
+    while made < count:
+        name, problem = instance(rng, names[made % len(names)])
+        accuracy = "high" if rng.random() < 0.2 else "default"
+        try:
+            certificate = solved(problem, accuracy=accuracy)
+        except cpv.InputError:  # refused where it is solved: a singular covariance
+            continue
+        yield name, json.loads(json.dumps(certificate.document()))
+        made += 1
+
+
+# ---- what problems are made of -----------------------------------------------------------
+
+
+def law(rng: Chance, *shape: int) -> np.ndarray:
+    """Return a joint law, of counts or of floats, some of them far from even, some with zeros."""
+    while True:
+        found = rng.dirichlet(np.full(int(np.prod(shape)), 10 ** rng.uniform(-0.7, 0.7)))
+        found = found.reshape(shape)
+        if rng.random() < 0.3:
+            found = np.round(found * 20) / 20
+        if (found.sum() > 0.5) and all((found.sum(axis=i) > 0).all() for i in range(len(shape))):
+            return found / found.sum()
+
+
+def source(rng: Chance, *, side: bool = False) -> Any:
+    w, x = int(rng.integers(2, 4)), int(rng.integers(2, 5))
+    if side:
+        return cpv.DiscreteSource(law(rng, w, min(x, 3), 2))
+    if rng.random() < 0.3:
+        counts = rng.integers(0, 9, (w, x)) + np.eye(w, x, dtype=int)
+        return cpv.DiscreteSource.from_counts(counts + 1)
+    return cpv.DiscreteSource(law(rng, w, x))
+
+
+def measure(rng: Chance, given: Any, *, square: bool = False) -> Any:
+    x = len(given.x)
+    choice = rng.random()
+    if choice < 0.4 or square:
+        return cpv.hamming(x)
+    y = int(rng.integers(2, 5))
+    size = 10 ** rng.choice([0.0, 0.0, 3.0, -3.0])
+    if choice < 0.55:
+        return size * rng.random((len(given.w), x, y))
+    return size * np.round(4 * rng.random((x, y))) / 4
+
+
+def span(given: Any, d: Any) -> tuple[float, float]:
+    """Return the least distortion there is, and that of the best constant release."""
+    table = np.asarray(getattr(d, "matrix", d), float)
+    mass = np.asarray(given.law, float)
+    mass = mass.sum(axis=tuple(range(2, mass.ndim)))
+    if table.ndim == 2:
+        table = np.broadcast_to(table, (mass.shape[0], *table.shape))
+    each = np.einsum("wx,wxy->xy", mass, table)
+    return float(each.min(axis=1).sum()), float(each.sum(axis=0).min())
+
+
+def budget(rng: Chance, given: Any, d: Any) -> Any:
+    least, most = span(given, d)
+    share = rng.choice([0.0, 1.0, -0.1, rng.uniform(0, 1)], p=[0.05, 0.05, 0.05, 0.85])
+    value = max(0.0, least + float(share) * (most - least))
+    return Fraction(round(value * 64), 64) if rng.random() < 0.2 else value
+
+
+def per_letter(rng: Chance, given: Any) -> list[Any]:
+    """Return criteria that every letter, or the channel, must satisfy."""
+    x = len(given.x)
+    choices: list[Callable[[], Any]] = [
+        lambda: cpv.TCloseness(rng.uniform(0, 0.6)),
+        lambda: cpv.LDiversity(rng.uniform(1, len(given.w))),
+        lambda: cpv.DeltaDisclosure(rng.uniform(0.05, 1.5)),
+        lambda: cpv.LocalPrivacy(rng.uniform(0.1, 2)),
+        lambda: cpv.MaximalLeakage(rng.uniform(0.05, 1)),
+        lambda: cpv.LeakageCap(rng.uniform(0, 0.5) * given.information()),
+        lambda: cpv.KeepProbability(rng.uniform(0, 0.8)),
+        lambda: cpv.PreserveMarginal(),
+        lambda: cpv.PreserveMean(np.arange(x)),
+        lambda: cpv.ForbiddenMoves(np.tri(x, x, -1, dtype=bool)),
+        lambda: cpv.Linear(rng.normal(size=(x, x)), rng.uniform(0, 0.5)),
+    ]
+    if given.records is not None:
+        choices.append(lambda: cpv.KAnonymity(rng.uniform(1, given.records / 2)))
+    count = int(rng.choice([1, 1, 2]))
+    return [choices[i]() for i in rng.choice(len(choices), count, replace=False)]
+
+
+def units(rng: Chance) -> str:
+    return str(rng.choice(["bits", "nats"]))
+
+
+# ---- channel programs --------------------------------------------------------------------
+
+
+@kind
+def privacy_distortion(rng: Chance) -> Instance:
+    given = source(rng)
+    d = measure(rng, given)
+    options: dict[str, Any] = {"units": units(rng)}
+    if rng.random() < 0.25:
+        options["encoder"] = "wx"
+    if rng.random() < 0.3:
+        options["price"] = float(10 ** rng.uniform(-1.5, 1))
+    else:
+        options["budget"] = budget(rng, given, d)
+    return cpv.PrivacyDistortion(given, d, **options)
+
+
+@kind
+def with_criteria(rng: Chance) -> Instance:
+    given = source(rng)
+    d = measure(rng, given, square=True)
+    bound = budget(rng, given, d) if rng.random() < 0.6 else None
+    return cpv.PrivacyDistortion(
+        given, d, budget=bound, criteria=per_letter(rng, given), units=units(rng)
+    )
+
+
+@kind
+def minimum_distortion(rng: Chance) -> Instance:
+    given = source(rng)
+    d = measure(rng, given, square=True)
+    return cpv.MinimumDistortion(given, d, per_letter(rng, given), units=units(rng))
+
+
+@kind
+def region(rng: Chance) -> Instance:
+    known = rng.choice([None, "decoder", "both"])
+    given = source(rng, side=known is not None)
+    d = measure(rng, given, square=True)
+    options: dict[str, Any] = {"units": units(rng), "side_information": known}
+    options["minimize"] = ["rate", "leakage", {"rate": 1.0, "leakage": 0.3}][int(rng.integers(3))]
+    if rng.random() < 0.3:
+        options["max_leakage"] = float(rng.uniform(0.2, 1.2)) * given.information()
+    if rng.random() < 0.2:
+        options["max_rate"] = float(rng.uniform(0.1, 1))
+    if rng.random() < 0.2:
+        options["min_equivocation"] = float(rng.uniform(0, 0.5))
+    if rng.random() < 0.3:
+        options["encoder"] = "wx"
+    return cpv.RateDistortionEquivocation(given, d, budget(rng, given, d), **options)
+
+
+@kind
+def region_by_distortion(rng: Chance) -> Instance:
+    given = source(rng)
+    d = measure(rng, given)
+    cap = float(rng.uniform(0.05, 0.9)) * given.information()
+    return cpv.RateDistortionEquivocation(
+        given, d, minimize="distortion", max_leakage=cap, units=units(rng)
+    )
+
+
+class Program:
+    """A program that no formulation states."""
+
+    def __init__(self, program: Any) -> None:
+        self.program = program
+
+    def solve(self, **options: Any) -> Any:
+        gaussian = isinstance(self.program, cpv.programs.CovarianceProgram)
+        return (solve_gaussian if gaussian else solve)(self.program, **options).certificate
+
+
+@kind
+def any_channel_program(rng: Chance) -> Instance:
+    """Return auxiliaries, entry bounds, equalities, layers and views of every kind."""
+    size = (int(rng.integers(2, 4)), int(rng.integers(2, 5)), int(rng.integers(2, 5)))
+    flavour = str(rng.choice(test_soundness.FLAVOURS))
+    return Program(test_soundness.random_program(rng, flavour, size))
+
+
+# ---- covariance programs -----------------------------------------------------------------
+
+
+def covariance(rng: Chance, size: int) -> Any:
+    """Return a covariance: of floats, of fractions, nearly singular, or of a common factor."""
+    choice = rng.random()
+    if choice < 0.5:
+        return test_covariance_proof.random_covariance(rng, size, 10 ** rng.uniform(0, 4))
+    loads = rng.integers(-4, 5, (size, size))
+    whole = [[int(v) for v in row] for row in loads @ loads.T]
+    scale = [Fraction(1, int(k)) for k in rng.integers(1, 9, size)]
+    noise = Fraction(1, int(rng.choice([1, 8, 2**20])))
+    return [
+        [(Fraction(v) + (noise if i == j else 0)) * a * b
+         for j, (v, b) in enumerate(zip(row, scale, strict=True))]
+        for i, (row, a) in enumerate(zip(whole, scale, strict=True))
+    ]  # fmt: skip
+
+
+def gaussian_source(rng: Chance, *, side: bool = False) -> Any:
+    w, x, z = int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(side)
+    gamma = covariance(rng, w + x + z)
+    return cpv.GaussianSource(
+        gamma,
+        sensitive=list(range(w)),
+        key=list(range(w, w + x)),
+        side=list(range(w + x, w + x + z)),
+    )
+
+
+@kind
+def quadratic_gaussian(rng: Chance) -> Instance:
+    given = gaussian_source(rng)
+    variances = np.diag(given.block(given.x, given.x))
+    share = float(rng.uniform(0.02, 1.1))
+    options: dict[str, Any] = {"units": units(rng)}
+    bound: Any = share * variances.sum()
+    if rng.random() < 0.3:
+        some = [i for i in range(len(given.x)) if rng.random() < 0.7] or [0]
+        bound = {given.names[given.x[i]]: share * float(variances[i]) for i in some}
+    elif rng.random() < 0.3:
+        options["weights"] = rng.uniform(0.1, 2, len(given.x))
+    if rng.random() < 0.2:
+        spread = rng.uniform(0.3, 1.2) * np.asarray(given.block(given.x, given.x))
+        options["cap"] = spread + 0.05 * np.diag(variances)
+    if rng.random() < 0.2:
+        options["entropy"] = float(rng.uniform(-1, 3))
+    return cpv.QuadraticGaussian(given, bound, **options)
+
+
+@kind
+def gaussian_region(rng: Chance) -> Instance:
+    known = rng.choice([None, "decoder", "both"])
+    given = gaussian_source(rng, side=known is not None)
+    total = float(np.trace(given.block(given.x, given.x)))
+    options: dict[str, Any] = {"units": units(rng), "side_information": known}
+    if rng.random() < 0.3:
+        options["encoder"] = "wx"
+    options["minimize"] = str(rng.choice(["rate", "leakage"]))
+    if rng.random() < 0.5:
+        options["max_leakage"] = float(rng.uniform(0.05, 2))
+    if rng.random() < 0.3:
+        options["max_rate"] = float(rng.uniform(0.3, 3))
+    return cpv.GaussianEquivocation(given, float(rng.uniform(0.05, 1.1)) * total, **options)
+
+
+@kind
+def reverse_water_filling(rng: Chance) -> Instance:
+    variances = [Fraction(int(k), 8) for k in rng.integers(1, 40, int(rng.integers(1, 5)))]
+    given: Any = variances if rng.random() < 0.5 else [float(v) * 1.1 for v in variances]
+    total = Fraction(int(rng.integers(1, 30)), 10)
+    return cpv.ReverseWaterFilling(given, total, units=units(rng))
+
+
+@kind
+def box_water_filling(rng: Chance) -> Instance:
+    size = int(rng.integers(1, 4))
+    gains, caps = rng.uniform(0.1, 5, size), rng.uniform(0.1, 3, size)
+    return cpv.BoxWaterFilling(gains, caps, float(rng.uniform(0.05, 4)), units=units(rng))
+
+
+@kind
+def any_covariance_program(rng: Chance) -> Instance:
+    flavours = [f for f in test_covariance_proof.FLAVOURS if f != "balls"]
+    return Program(test_covariance_proof.random_program(rng, str(rng.choice(flavours))))

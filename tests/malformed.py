@@ -1,0 +1,568 @@
+"""Files that ask the verifier for more time or memory than any proof is worth.
+
+Each kind is a function of a random generator and a size (bytes, roughly: what the file may weigh)
+that returns the bytes of a file.  The verifier runs in a process of its own, whose address space
+and processor time are limited; it must refuse (exit 1 or 2), or accept what is true (exit 0),
+without a traceback and within both limits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.certificates import verify
+from tests.tally import Tally
+
+Document = dict[str, Any]
+
+MOST = 10_000_000  # bytes of a file
+SPACE = 2**30  # bytes of address space beyond what the process needs to start
+SECONDS = 20  # of processor time after which a process is killed, and counts as starved
+TARGET = 1.0  # seconds of processor time within which every refusal should come
+
+
+# ---- documents, written by hand ----------------------------------------------------------
+
+
+def term(**changes: Any) -> Document:
+    whole = {"name": "", "weights": {}, "cost": None, "cost_radius": 0.0, "constant": [0.0, 0.0]}
+    return {**whole, **changes}
+
+
+def row(**changes: Any) -> Document:
+    whole = {"term": term(), "sense": "<=", "bound": "1", "radius": 0.0, "per_output": False}
+    return {**whole, **changes}
+
+
+def channel(letters: int = 2, outputs: int = 2, **changes: Any) -> Document:
+    """Return a document of the information in a constant channel, which is 0."""
+    program = {
+        "kind": "channel",
+        "units": "nats",
+        "law": [[1.0] * letters],
+        "outputs": outputs,
+        "views": {"W": {"labels": [list(range(letters))], "reference": None}},
+        "objective": term(weights={"W": 1.0}),
+        "rows": {},
+        "lower": None,
+        "upper": None,
+        "auxiliaries": {},
+        "terms": {},
+        **changes,
+    }
+    dual = {"scores": {}, "multipliers": {}, "auxiliaries": {}, "objective": 1}
+    first = [1, *[0] * (outputs - 1)] if outputs < 5000 else [1]
+    return document(program, {"numerators": [first] * letters, "denominator": 1}, dual)
+
+
+def covariance(gamma: list[list[Any]], encoded: list[int], **changes: Any) -> Document:
+    """Return a document of W, the first variable, and the release of those encoded."""
+    size = len(encoded)
+    program = {
+        "kind": "covariance",
+        "units": "nats",
+        "covariance": gamma,
+        "encoded": encoded,
+        "given": [],
+        "views": {"W": {"of": [0], "reference": "marginal"}},
+        "objective": term(weights={"W": 1.0}),
+        "rows": {},
+        "caps": {},
+        "terms": {},
+        **changes,
+    }
+    identity = diagonal([1.0] * size)
+    dual = {
+        "multipliers": {},
+        "posteriors": {"W": {"root": [[1.0]], "middle": [[1.0]]}},
+        "parts": {"": {"root": identity, "middle": identity}},
+        "objective": 1,
+    }
+    return document(program, {"root": identity, "middle": identity}, dual)
+
+
+def document(program: Document, primal: Any, dual: Any) -> Document:
+    claim = {"status": "loose", "lower": -1e6, "upper": 1e6, "terms": {}}
+    return {
+        "schema": verify.SCHEMA,
+        "software": "",
+        "accuracy": "default",
+        "table": None,
+        "program": program,
+        "primal": primal,
+        "dual": dual,
+        "claim": claim,
+    }
+
+
+def diagonal(values: list[Any]) -> list[list[Any]]:
+    rows = [[0] * len(values) for _ in values]
+    for i, value in enumerate(values):
+        rows[i][i] = value
+    return rows
+
+
+def written(found: Document) -> bytes:
+    """Return a document as a file, with its digest."""
+    found["sha256"] = verify.digest(found)
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def digits(rng: np.random.Generator, count: int) -> str:
+    """Return a whole number of so many digits, odd."""
+    return "9" + "".join(map(str, rng.integers(0, 10, max(count - 2, 0)))) + "7"
+
+
+# ---- kinds -------------------------------------------------------------------------------
+
+KINDS: dict[str, Callable[[np.random.Generator, int], bytes]] = {}
+
+
+def kind(make: Callable[[np.random.Generator, int], bytes]) -> Callable[..., bytes]:
+    KINDS[make.__name__] = make
+    return make
+
+
+@kind
+def outputs_times_letters(rng: np.random.Generator, size: int) -> bytes:
+    return written(channel(max(2, size // 14), int(10 ** rng.uniform(2, 6))))
+
+
+@kind
+def more_outputs_than_any(rng: np.random.Generator, size: int) -> bytes:
+    return written(channel(2, int(10 ** rng.uniform(6, 300))))
+
+
+@kind
+def labels_times_letters(rng: np.random.Generator, size: int) -> bytes:
+    return written(channel(max(2, size // 12)))
+
+
+@kind
+def labels_in_the_millions(rng: np.random.Generator, size: int) -> bytes:
+    found = channel(max(2, size // 12))
+    found["program"]["views"]["W"]["labels"][0][0] = int(10 ** rng.uniform(6, 18))
+    return written(found)
+
+
+@kind
+def wide_channels(rng: np.random.Generator, size: int) -> bytes:
+    side = max(2, math.isqrt(size // 4))
+    found = channel(side, side)
+    found["primal"]["denominator"] = 2
+    found["primal"]["numerators"] = [[1, 1, *[0] * (side - 2)] for _ in range(side)]
+    return written(found)
+
+
+@kind
+def numerators_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
+    side = max(2, math.isqrt(max(size // 4000, 1)))
+    found = channel(side, 2)
+    den = 10**3999
+    part = [int(digits(rng, 3000)) for _ in range(side)]
+    found["primal"] = {"numerators": [[k, den - k] for k in part], "denominator": den}
+    return written(found)
+
+
+@kind
+def many_views(rng: np.random.Generator, size: int) -> bytes:
+    letters = int(10 ** rng.uniform(0.4, 2))
+    view = {"labels": [list(range(letters))], "reference": None}
+    count = max(1, size // (40 + 4 * letters))
+    return written(channel(letters, views={"W": view, **{f"v{i}": view for i in range(count)}}))
+
+
+@kind
+def many_rows_per_output(rng: np.random.Generator, size: int) -> bytes:
+    many = row(per_output=True, term=term(weights={"W": 1.0}))
+    rows = {f"r{i}": many for i in range(max(1, size // 150))}
+    found = channel(2, int(10 ** rng.uniform(1, 5)), rows=rows)
+    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(found)
+
+
+@kind
+def many_views_and_rows(rng: np.random.Generator, size: int) -> bytes:
+    view = {"labels": [[0, 1]], "reference": None}
+    count = max(1, size // 250)
+    rows = {f"r{i}": row(term=term(weights={f"v{i}": 1.0})) for i in range(count)}
+    found = channel(2, 2, views={"W": view, **{f"v{i}": view for i in range(count)}}, rows=rows)
+    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(found)
+
+
+@kind
+def many_terms(rng: np.random.Generator, size: int) -> bytes:
+    one = term(weights={"W": 1.0})
+    outputs = int(10 ** rng.uniform(1, 5))
+    return written(channel(2, outputs, terms={f"t{i}": one for i in range(max(1, size // 90))}))
+
+
+@kind
+def many_auxiliaries(rng: np.random.Generator, size: int) -> bytes:
+    one = {"kind": "ratio", "bound": [2.0, 0.0]}
+    many = {f"a{i}": one for i in range(max(1, size // 45))}
+    return written(channel(2, int(10 ** rng.uniform(1, 5)), auxiliaries=many))
+
+
+@kind
+def bounds_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    """Fractions whose sum has a denominator of as many digits as the file."""
+    width = int(10 ** rng.uniform(1, 3.3))
+    count = max(2, size // (2 * width))
+    bounds = [f"{digits(rng, width)}/{digits(rng, width)}" for _ in range(count)]
+    cost = [[0.0] * count, [1.0] + [0.0] * (count - 1)]
+    budget = row(per_output=True, bound=bounds, term=term(cost=cost))
+    return written(channel(2, count, rows={"r": budget}))
+
+
+@kind
+def costs_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    width = int(10 ** rng.uniform(1, 3.3))
+    count = max(2, size // (4 * width))
+    cost = [[f"{digits(rng, width)}/{digits(rng, width)}" for _ in range(count)] for _ in "01"]
+    budget = row(bound="1/2", term=term(cost=cost))
+    found = channel(2, count, rows={"r": budget}, objective=term(cost=cost))
+    found["dual"]["multipliers"] = {"r": 1.0}
+    found["primal"]["denominator"] = count
+    found["primal"]["numerators"] = [[1] * count] * 2
+    return written(found)
+
+
+@kind
+def entry_bounds_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    width = int(10 ** rng.uniform(1, 3.3))
+    count = max(2, size // (4 * width))
+    low = [[f"1/{digits(rng, width)}" for _ in range(count)] for _ in "01"]
+    return written(channel(2, count, lower=low))
+
+
+@kind
+def weights_and_constants_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
+    long = f"{digits(rng, size // 4)}/{digits(rng, size // 4)}"
+    place = int(rng.integers(4))
+    one = term(weights={"W": long}) if place == 0 else term(constant=[long, 0.0])
+    if place == 2:
+        one = term(cost=[[long, 0.0], [0.0, 0.0]])
+    found = channel(objective=one)
+    if place == 3:
+        found = channel(auxiliaries={"a": {"kind": "ratio", "bound": [long, "0"]}})
+    return written(found)
+
+
+@kind
+def entry_bounds_of_all_exponents(rng: np.random.Generator, size: int) -> bytes:
+    count = max(2, size // 50)
+    low = [10.0 ** rng.uniform(-320, -20, count) for _ in "01"]
+    return written(channel(2, count, lower=[x.tolist() for x in low]))
+
+
+@kind
+def law_of_all_exponents(rng: np.random.Generator, size: int) -> bytes:
+    count = max(2, size // 30)
+    law = 10.0 ** rng.uniform(-300, 300, count)
+    view = {"labels": [(np.arange(count) % 2).tolist()], "reference": None}
+    cost = [[0.0, 1.0]] * count
+    rows = {"r": row(bound="0", term=term(cost=cost))}
+    return written(channel(count, 2, law=[law.tolist()], views={"W": view}, rows=rows))
+
+
+@kind
+def scores_of_all_exponents(rng: np.random.Generator, size: int) -> bytes:
+    count = max(2, size // 50)
+    found = channel(2, count)
+    scores = rng.choice([1e308, -1e308, 1e4, 5e-324, 1e-300], (2, count))
+    found["dual"]["scores"] = {"W": scores.tolist()}
+    return written(found)
+
+
+@kind
+def exact_products(rng: np.random.Generator, size: int) -> bytes:
+    """Tell in rationals whether a channel says anything: J = π q of a square program."""
+    side = min(max(2, math.isqrt(size // 12)), 900)
+    found = channel(side, side, law=[rng.random(side).tolist()])
+    k = rng.integers(1, 2**52, side)
+    found["primal"] = {"numerators": [k.tolist()] * side, "denominator": int(k.sum())}
+    return written(found)
+
+
+@kind
+def large_covariance(rng: np.random.Generator, size: int) -> bytes:
+    side = min(max(2, math.isqrt(size // 2)), 2000)
+    gamma = (np.ones((side, side), int) + 2 * side * np.eye(side, dtype=int)).tolist()
+    return written(covariance(gamma, list(range(1, min(side, 1 + int(10 ** rng.uniform(0, 3)))))))
+
+
+@kind
+def indefinite_covariance(rng: np.random.Generator, size: int) -> bytes:
+    """No precision proves it positive definite."""
+    side = min(max(3, math.isqrt(size // 2)), 2000)
+    gamma = np.ones((side, side), int)
+    gamma += np.eye(side, dtype=int) * (np.arange(side) < side - 2)
+    return written(covariance(gamma.tolist(), list(range(1, side))))
+
+
+@kind
+def diagonal_covariance(rng: np.random.Generator, size: int) -> bytes:
+    side = min(max(3, math.isqrt(size // 4)), 1500)
+    return written(covariance(diagonal([1] * side), list(range(1, side))))
+
+
+@kind
+def covariance_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
+    side = int(rng.integers(2, 9))
+    width = min(3900, max(2, size // (2 * side * side)))
+    gamma = [[f"1/{digits(rng, width)}" for _ in range(side)] for _ in range(side)]
+    for i in range(side):
+        gamma[i][i] = f"{9 + i}{digits(rng, width)}/{digits(rng, width)}"
+        for j in range(i):
+            gamma[i][j] = gamma[j][i]
+    found = covariance(gamma, list(range(1, side)))
+    part = [[gamma[i][j] for j in range(1, side)] for i in range(1, side)]
+    lower = [[x if j <= i else 0 for j, x in enumerate(line)] for i, line in enumerate(part)]
+    found["dual"]["parts"][""] = {"root": lower, "middle": part}
+    found["primal"] = {"root": lower, "middle": part}
+    return written(found)
+
+
+@kind
+def large_fractions_in_large_covariance(rng: np.random.Generator, size: int) -> bytes:
+    width = int(10 ** rng.uniform(1, 3))
+    side = max(2, math.isqrt(size // (2 * width)))
+    off = [f"1/{digits(rng, width)}" for _ in range(side)]
+    gamma = [[off[i + j - side] for j in range(side)] for i in range(side)]
+    for i in range(side):
+        gamma[i][i] = f"{4 * side}/1"
+    return written(covariance(gamma, list(range(1, side))))
+
+
+@kind
+def many_gaussian_views(rng: np.random.Generator, size: int) -> bytes:
+    side = int(rng.integers(3, 30))
+    gamma = (np.ones((side, side), int) + side * np.eye(side, dtype=int)).tolist()
+    view = {"of": list(range(1, side)), "reference": "conditional"}
+    views = {f"v{i}": view for i in range(max(1, size // (50 + 4 * side)))}
+    found = covariance(gamma, list(range(1, side)), given=[])
+    found["program"]["views"] |= views
+    return written(found)
+
+
+@kind
+def many_gaussian_rows(rng: np.random.Generator, size: int) -> bytes:
+    side = int(rng.integers(3, 20))
+    gamma = (np.ones((side, side), int) + side * np.eye(side, dtype=int)).tolist()
+    cost = diagonal([1.0] * (side - 1))
+    count = max(1, size // (2 * side * side + 150))
+    rows = {f"r{i}": row(term=term(cost=cost, weights={"W": 1.0})) for i in range(count)}
+    caps = {f"c{i}": diagonal([side * 2.0] * (side - 1)) for i in range(count)}
+    which = {"rows": rows} if rng.random() < 0.5 else {"caps": caps}
+    found = covariance(gamma, list(range(1, side)), **which)
+    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(found)
+
+
+@kind
+def a_level_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
+    """Of a Hamming program, where the verifier knows the kind."""
+    width = int(10 ** rng.uniform(1, 3.6))
+    law = rng.random(max(2, size // 25)).tolist()
+    level = f"1/{digits(rng, width)}"
+    program = {"kind": "hamming", "law": law, "budget": f"1/{digits(rng, width)}"}
+    return written(document(program, {"level": level}, {"level": level}))
+
+
+@kind
+def a_law_without_end(rng: np.random.Generator, size: int) -> bytes:
+    """Of a Hamming program: masses of all exponents have a sum of many bits."""
+    law = (10.0 ** rng.uniform(-300, 300, max(2, size // 25))).tolist()
+    program = {"kind": "hamming", "law": law, "budget": "1/3", "units": "bits"}
+    return written(document(program, {"level": "1/7"}, {"level": "1/7"}))
+
+
+@kind
+def deep(rng: np.random.Generator, size: int) -> bytes:
+    depth = int(10 ** rng.uniform(1, math.log10(max(size // 2, 11))))
+    place = rng.choice(["table", "dual", "primal", "claim", "program"])
+    left, right = ("[", "]") if rng.random() < 0.5 else ('{"a":', "}")
+    text = json.dumps({**channel(), place: 0}).replace(f'"{place}": 0', f'"{place}": @')
+    return text.replace("@", left * depth + "1" + right * depth).encode()
+
+
+@kind
+def long_strings(rng: np.random.Generator, size: int) -> bytes:
+    found, text = channel(), rng.choice(["x", "9", "é", "\n", "/"]) * size
+    place = int(rng.integers(8))
+    if place == 0:
+        found["software"] = text
+    elif place == 1:
+        found["program"]["rows"] = {text[: size // 2]: row(bound=text[: size // 2])}
+    elif place == 2:
+        found["claim"]["lower"] = text
+    elif place == 3:
+        found["program"]["units"] = text
+    elif place == 4:
+        found["program"]["kind"] = text
+    elif place == 5:
+        found["schema"] = text
+    elif place == 6:
+        found["claim"]["status"] = text
+    else:
+        found["primal"]["numerators"] = [[text, 0], [1, 0]]
+    return written(found)
+
+
+@kind
+def huge_numbers(rng: np.random.Generator, size: int) -> bytes:
+    number = rng.choice(["1e999999999", "9" * 4200, "9" * min(size, 10**6), "1e-999999999"])
+    number = rng.choice([number, "-" + number, "NaN", "Infinity"])
+    places = ['"outputs": 2', '"denominator": 1', '"lower": -1000000.0', '"constant": [0.0, 0.0]']
+    place = str(rng.choice(places))
+    key = place.split(":")[0]
+    value = f"[{number}, 0]" if "[" in place else number
+    return json.dumps(channel()).replace(place, f"{key}: {value}", 1).encode()
+
+
+@kind
+def keys_twice(rng: np.random.Generator, size: int) -> bytes:
+    name = rng.choice(["schema", "program", "dual", "claim", "sha256"])
+    text = written(channel()).decode()
+    return (text[:-1] + f',"{name}":' + "0" * 1 + "}").encode()
+
+
+@kind
+def a_key_many_times(rng: np.random.Generator, size: int) -> bytes:
+    return b"{" + b'"a":1,' * (size // 6) + b'"a":1}'
+
+
+@kind
+def not_utf8(rng: np.random.Generator, size: int) -> bytes:
+    return rng.choice([b"\xff\xfe", b"\x00", b"\xef\xbb\xbf", b"\xc3"]) + written(channel()) * (
+        size // 2000 + 1
+    )
+
+
+@kind
+def truncated(rng: np.random.Generator, size: int) -> bytes:
+    found = written(channel(max(2, size // 50)))
+    return found[: int(rng.integers(len(found)))]
+
+
+@kind
+def noise(rng: np.random.Generator, size: int) -> bytes:
+    return rng.integers(0, 256, size, dtype=np.uint8).tobytes()
+
+
+@kind
+def no_object(rng: np.random.Generator, size: int) -> bytes:
+    return bytes(
+        rng.choice([b"", b"[]", b"1", b"null", b'"x"', b"[" + b"1," * (size // 2) + b"1]"])
+    )
+
+
+# ---- the campaign ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a process did with a file."""
+
+    kind: str
+    size: int
+    code: int
+    seconds: float
+    bytes: int
+    said: str
+
+    @property
+    def starved(self) -> str:
+        """What is wrong with it; empty if nothing is."""
+        if "Traceback" in self.said:
+            return "traceback"
+        if self.code not in (0, 1, 2):
+            return f"ended by {self.code}"
+        if "MemoryError" in self.said:
+            return "out of memory"
+        return ""
+
+
+# The verifier limits itself before it starts, and says at its end how much memory it held: what a
+# parent sees of a child's memory includes the parent's own, from which the child was forked.
+WATCHED = f"""
+import atexit, resource, runpy, sys
+path, place = sys.argv[1:]
+def held():
+    with open("/proc/self/status") as lines, open(place, "w") as out:
+        out.write(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+atexit.register(held)
+resource.setrlimit(resource.RLIMIT_AS, ({SPACE + 2**28},) * 2)
+resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS},) * 2)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+sys.argv[1:] = [path]
+runpy.run_module("cvxprivacy.certificates.verify", run_name="__main__", alter_sys=True)
+"""
+
+
+def watched(path: Path) -> tuple[int, float, int, str]:
+    """Run the verifier on a file; return its exit code, processor time, memory and output."""
+    held = path.with_suffix(".held")
+    command = [sys.executable, "-c", WATCHED, str(path), str(held)]
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said)
+        _, state, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(state)
+        said.seek(0)
+        text = said.read().decode(errors="replace")
+    memory = int(held.read_text()) if held.exists() else used.ru_maxrss
+    return process.returncode, used.ru_utime + used.ru_stime, memory * 1024, text
+
+
+def made(rng: np.random.Generator, name: str, size: int) -> bytes:
+    """Return a file of a kind that is no larger than any is meant to be."""
+    while len(text := KINDS[name](rng, size)) > MOST:
+        size //= 2
+    return text
+
+
+def offered(rng: np.random.Generator, name: str, size: int) -> Seen:
+    """Write a file of a kind, and watch the verifier read it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "proof.json"
+        path.write_bytes(made(rng, name, size))
+        code, seconds, used, said = watched(path)
+        return Seen(name, path.stat().st_size, code, seconds, used, said)
+
+
+def sizes(rng: np.random.Generator, index: int) -> int:
+    """Return a size: every twentieth as large as any, mostly small ones otherwise."""
+    return int(MOST * 0.95 if index % 20 == 19 else 10 ** rng.uniform(1, 5.7))
+
+
+def campaign(count: int, seed: int = 0, first: int = 0) -> Tally:
+    """Offer so many files, each kind in turn, numbers ``first`` on."""
+    tally, names = Tally(), list(KINDS)
+    for index in range(first, first + count):
+        rng = np.random.default_rng([seed, index])
+        found = offered(rng, names[index * 7 % len(names)], sizes(rng, index))
+        tally.tried += 1
+        tally.verified += found.code == 0
+        tally.slowest = max(tally.slowest, (found.seconds, found.kind))
+        tally.largest = max(tally.largest, (found.bytes, found.kind))
+        if found.starved:
+            said = f"{found.seconds:.1f} s, {found.bytes / 2**20:.0f} MiB"
+            tally.false.append(
+                f"trial {index} ({found.kind}, {found.size} bytes): {found.starved}, {said}"
+            )
+        else:
+            tally.refusals[f"exit {found.code}"] += 1
+    return tally

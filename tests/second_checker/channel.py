@@ -1,0 +1,255 @@
+"""A channel program in rationals, from design to both ends of its minimum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from mpmath import iv
+
+from tests.second_checker.numbers import (
+    BITS,
+    ONE,
+    ZERO,
+    Matrix,
+    Pair,
+    ball,
+    enclosed,
+    exact,
+    guessed,
+    guessed_table,
+    log,
+    need,
+    plus,
+    spread,
+    table,
+    times,
+    unit_of,
+)
+
+CLIP = 10_000  # scores beyond e^±10000 prove nothing more
+
+
+class Channel:
+    def __init__(self, program: Any) -> None:
+        self.bits, self.units = program["units"], unit_of(program["units"])
+        law = [[exact(x) for x in row] for row in program["law"]]
+        self.n, self.m = len(law[0]), program["outputs"]
+        need(type(self.m) is int and self.m > 0, "a number of outputs")
+        total = sum(map(sum, law))
+        need(all(len(r) == self.n and min(r) >= 0 for r in law) and total > 0, "no law")
+        self.law = [[x / total for x in row] for row in law]
+        self.p = [sum(column) for column in zip(*self.law, strict=True)]
+        need(all(self.p), "a letter without mass")
+        self.views = {name: self.view(view) for name, view in program["views"].items()}
+        self.low = self.bounds(program["lower"], ZERO)
+        self.high = self.bounds(program["upper"], ONE)
+        self.objective = self.term(program["objective"], convex=True)
+        self.reported = program["terms"]
+        self.rows: dict[str, Any] = {}
+        for name, row in program["rows"].items():
+            term, many = self.term(row["term"], convex=True), row["per_output"]
+            need(type(many) is bool, "per_output")
+            need(row["sense"] == "<=" or (row["sense"] == "==" and not term[0]), "not convex")
+            need(not many or term[2] == (0, 0), "a constant for every output")
+            bound = (
+                row["bound"]
+                if isinstance(row["bound"], list)
+                else [row["bound"]] * (self.m if many else 1)
+            )
+            need(len(bound) == (self.m if many else 1), "bounds")
+            self.rows[name] = term, row["sense"], many, [spread([b, row["radius"]]) for b in bound]
+        self.auxiliaries = {k: (a["kind"], spread(a["bound"])) for k, a in
+                            program["auxiliaries"].items()}  # fmt: skip
+        kinds = {kind for kind, _ in self.auxiliaries.values()}
+        need(kinds <= {"ratio", "maximum"}, "an auxiliary of no kind")
+
+    def bounds(self, given: Any, default: Fraction) -> Matrix:
+        found = table(given, self.n, self.m) if given is not None else None
+        found = found or [[default] * self.m] * self.n
+        return [[min(max(x, ZERO), ONE) for x in row] for row in found]
+
+    def view(self, view: Any) -> tuple[Matrix, list[Fraction]]:
+        labels = view["labels"]
+        reference = labels if view["reference"] is None else view["reference"]
+        for place in (labels, reference):
+            shape = [len(row) for row in place]
+            need(shape == [self.n] * len(self.law), "labels of another shape")
+            need(all(type(v) is int and v >= -1 for r in place for v in r), "a label")
+        size = 1 + max(v for place in (labels, reference) for row in place for v in row)
+        need(size <= len(self.law) * self.n, "too many labels")
+        seen, pi = [[ZERO] * self.n for _ in range(size)], [ZERO] * size
+        for i, s in product(range(len(self.law)), range(self.n)):
+            if labels[i][s] >= 0:
+                seen[labels[i][s]][s] += self.law[i][s]
+            if reference[i][s] >= 0:
+                pi[reference[i][s]] += self.law[i][s]
+        need(all(pi), "a label of reference mass 0")
+        return seen, [x / sum(pi) for x in pi]
+
+    def term(self, term: Any, convex: bool = False) -> tuple[Any, Matrix, Pair, Fraction, Any]:
+        """Return weights, cost times mass, constant, radius, and the cost by itself."""
+        weights = {}
+        for view, w in term["weights"].items():
+            need(view in self.views, "no such view")
+            given = [exact(x) for x in w] if isinstance(w, list) else [exact(w)] * self.m
+            need(len(given) == self.m and not (convex and min(given) < 0), "weights")
+            weights[view] = given
+        cost, zero = term["cost"], [[ZERO] * self.m] * self.n
+        if cost is None:
+            return weights, zero, spread(term["constant"]), ZERO, None
+        radius = exact(term["cost_radius"])
+        need(radius >= 0, "a negative radius")
+        layers = cost if isinstance(cost[0][0], list) else [cost]
+        layers = [table(layer, self.n, self.m) for layer in layers]
+        need(len(layers) in (1, len(self.law)), "layers of cost")
+        atoms = self.law if len(layers) > 1 else [self.p]
+        pairs = list(zip(atoms, layers, strict=True))
+        whole = [[sum(a[s] * c[s][y] for a, c in pairs) for y in range(self.m)]
+                 for s in range(self.n)]  # fmt: skip
+        mean = [[x / p for x in row] for p, row in zip(self.p, whole, strict=True)]
+        return weights, whole, spread(term["constant"]), radius, mean
+
+    def upper(self, primal: Any) -> Any:
+        """Return the objective at a channel and every term, in pairs; infeasible is refused."""
+        need(type(primal["denominator"]) is int and primal["denominator"] > 0, "a denominator")
+        need(all(type(k) is int for row in primal["numerators"] for k in row), "a numerator")
+        channel = table(primal["numerators"], self.n, self.m)
+        channel = [[k / primal["denominator"] for k in row] for row in channel]
+        self.feasible(channel)
+        terms = {k: self.value(self.term(t), channel) for k, t in self.reported.items()}
+        return self.value(self.objective, channel), terms
+
+    def feasible(self, channel: Matrix) -> None:
+        for k, low, high in zip(channel, self.low, self.high, strict=True):
+            need(sum(k) == 1, "a row's sum")
+            cells = zip(k, low, high, strict=True)
+            need(all(lo <= x <= hi for x, lo, hi in cells), "an entry out of its bounds")
+        for name, (term, sense, many, bounds) in self.rows.items():
+            values = self.columns(term, channel) if many else [self.value(term, channel)]
+            for (low, high), (b_low, b_high) in zip(values, bounds, strict=True):
+                need(high <= b_low, name)
+                need(sense == "<=" or low >= b_high, name)
+        for name, (kind, (bound, _)) in self.auxiliaries.items():
+            columns = list(zip(*channel, strict=True))
+            if kind == "ratio":
+                need(all(max(c) <= bound * min(c) for c in columns), name)
+            else:
+                need(sum(map(max, columns)) <= bound, name)
+
+    def columns(self, term: Any, channel: Matrix) -> list[Pair]:
+        weights, cost, _, radius, _ = term
+        found = []
+        for y in range(self.m):
+            pairs = zip(cost, channel, strict=True)
+            value = sum((c[y] * k[y] for c, k in pairs if c[y] and k[y]), ZERO)
+            off = radius and radius * sum(p * k[y] for p, k in zip(self.p, channel, strict=True))
+            found.append((value - off, value + off))
+        for view, w in weights.items():
+            for y in range(self.m):
+                if w[y]:
+                    found[y] = plus(found[y], times(w[y], self.phi(view, channel, y)))
+        return found
+
+    def value(self, term: Any, channel: Matrix) -> Pair:
+        return plus(term[2], *self.columns(term, channel))
+
+    def phi(self, view: str, channel: Matrix, y: int) -> Pair:
+        seen, pi = self.views[view]
+        held = [k[y] for k in channel]
+        joint = [
+            sum((a * k for a, k in zip(row, held, strict=True) if a and k), ZERO) for row in seen
+        ]
+        q = sum(joint)
+        pairs = zip(joint, pi, strict=True)
+        return plus(*(times(j, log(j / (x * q), self.bits)) for j, x in pairs if j))
+
+    def lower(self, dual: Any) -> Any:
+        """Return a number that no feasible channel's Lagrangian is below; ∞ if there is none."""
+        parts, constant = [], ZERO
+        if dual.get("objective", 1):
+            parts.append((self.objective, [ONE] * self.m))
+            constant += self.objective[2][0]
+        for name, (term, sense, many, bounds) in self.rows.items():
+            lam = dual.get("multipliers", {}).get(name, 0)
+            wrong = isinstance(lam, list) and not (many and len(lam) == self.m)
+            lam = (
+                [ZERO] if wrong else [guessed(x) for x in (lam if isinstance(lam, list) else [lam])]
+            )
+            lam = [x if sense == "==" else max(x, ZERO) for x in lam]
+            lam = lam if len(lam) == self.m else lam * self.m
+            parts.append((term, lam))
+            for x, bound in zip(lam if many else lam[:1], bounds, strict=True):
+                constant += plus(times(x, term[2]), times(-x, bound))[0]
+        g = [[ZERO] * self.m for _ in range(self.n)]
+        for term, lam in parts:
+            for s, y in product(range(self.n), range(self.m)):
+                if lam[y] and (term[1][s][y] or term[3]):
+                    g[s][y] += lam[y] * term[1][s][y] - abs(lam[y]) * term[3] * self.p[s]
+        for view, (seen, pi) in self.views.items():
+            scores = guessed_table(dual.get("scores", {}).get(view), len(pi), self.m)
+            zero = [ZERO] * self.m
+            for y in range(self.m):
+                omega = sum(lam[y] * term[0].get(view, zero)[y] for term, lam in parts)
+                if omega:
+                    column = [min(max(row[y], -CLIP), CLIP) for row in scores]
+                    for v, least in enumerate(self.log_law(column, pi)):
+                        least *= omega
+                        for s, mass in enumerate(seen[v]):
+                            if mass:
+                                g[s][y] += mass * least
+        for name, (kind, (_, bound)) in self.auxiliaries.items():
+            count = 2 if kind == "ratio" else 1
+            given = dual.get("auxiliaries", {}).get(name)
+            given = given if isinstance(given, list) and len(given) == count else [None] * count
+            mu, eta = [guessed_table(x, self.n, self.m) for x in (given * 2)[:2]]
+            sums: Matrix = [[], []]
+            for y in range(self.m):
+                a, b = ([p * max(row[y], ZERO) for p, row in zip(self.p, t, strict=True)]
+                        for t in (mu, eta))  # fmt: skip
+                sums[0].append(sum(a)), sums[1].append(sum(b))
+                for s in range(self.n):
+                    g[s][y] += b[s] - a[s] if kind == "ratio" else a[s]
+            if kind == "ratio":  # a ≥ 0, Σ a ≤ 1
+                constant += min(0, *(x - bound * z for x, z in zip(*sums, strict=True)))
+            else:  # u ≥ 0, Σ u ≤ bound
+                constant -= bound * max(sums[0])
+        for row, low, high in zip(g, self.low, self.high, strict=True):
+            left = 1 - sum(low)
+            boxed = all(a <= b for a, b in zip(low, high, strict=True))
+            if left < 0 or sum(high) < 1 or not boxed:
+                return math.inf
+            for x, a, b in sorted(zip(row, low, high, strict=True)):
+                more = min(left, b - a)
+                constant, left = constant + x * (a + more), left - more
+        return constant
+
+    def log_law(self, scores: Sequence[Fraction], pi: Sequence[Fraction]) -> list[Fraction]:
+        """Return rationals below log(r/π), r ∝ π e^score."""
+        if min(scores) == max(scores):
+            return [ZERO] * len(scores)
+        iv.prec = BITS
+        norm = sum((ball(x) * iv.exp(ball(z)) for x, z in zip(pi, scores, strict=True)), iv.mpf(0))
+        norm = iv.log(norm)
+        return [enclosed(lambda z=z: (ball(z) - norm) / self.units)[0] for z in scores]
+
+    def unit(self, upper: Any) -> Fraction:
+        """Return what the gap of a certified document is small against.
+
+        What is allowed beyond the least cost; at least the least step of the objective, at most
+        the greatest.
+        """
+        weights, _, constant, _, cost = self.objective
+        nat = 1 / enclosed(lambda: self.units)[0]
+        nats = [x * nat for w in weights.values() for x in w if x > 0]
+        steps, least = [], sum(constant) / 2
+        for p, row, high in zip(self.p, cost or [], self.high, strict=False):
+            open_ = [c for c, h in zip(row, high, strict=True) if h > 0]
+            low = min(open_, default=ZERO)
+            least += p * low
+            steps += [c - low for c in open_ if c - low > (abs(c) + abs(low)) / 2**44]
+        ceiling = max(nats, default=ZERO) + max(steps, default=ZERO) or ONE
+        return max(min(steps or nats, default=ONE), min(upper - least, ceiling))

@@ -1,0 +1,272 @@
+"""From the number typed to the number proved: nothing is rounded on the way, or by a known ball."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cvxprivacy as cpv
+from cvxprivacy import exact
+from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import ball, number
+from cvxprivacy.checks import typed
+from cvxprivacy.programs import Term
+
+NUMBERS = st.one_of(
+    st.floats(-1e6, 1e6),
+    st.integers(-(2**70), 2**70),
+    st.fractions(-100, 100, max_denominator=1000),
+    st.decimals(-100, 100, places=6),
+)
+LAW = [[0.4, 0.1], [0.1, 0.4]]
+
+
+def as_fractions(values: Any) -> list[Fraction]:
+    return [Fraction(v) for v in np.asarray(values, dtype=object).ravel()]
+
+
+# ---- arrays ------------------------------------------------------------------------------
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=8))
+def test_an_array_holds_the_numbers_that_were_typed(values: list[Any]) -> None:
+    found = exact.array(values)
+    assert as_fractions(found) == [Fraction(v) for v in values]
+    assert (found.dtype == object) == any(float(v) != Fraction(v) for v in values)
+    assert not found.flags.writeable
+    assert json.loads(json.dumps([exact.written(v) for v in found])) == [
+        float(v) if float(v) == v else str(v) for v in as_fractions(values)
+    ]
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=8), NUMBERS)
+def test_sums_products_and_squares_are_exact(pairs: list[tuple[Any, Any]], factor: Any) -> None:
+    a, b = (exact.array(list(side)) for side in zip(*pairs, strict=True))
+    left, right = as_fractions(a), as_fractions(b)
+    assert as_fractions(exact.plus(a, b)) == [x + y for x, y in zip(left, right, strict=True)]
+    assert as_fractions(exact.times(a, factor)) == [x * Fraction(factor) for x in left]
+    assert as_fractions(exact.squares(a)) == [x * x for x in left]
+
+
+def test_what_is_no_number_is_none() -> None:
+    for bad in (math.nan, math.inf, "1", None, [1], 1j):
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            exact.rational(bad)
+    assert exact.rational(np.float32(0.1)) == Fraction(float(np.float32(0.1)))
+    assert exact.rational(np.array(0.5)) == exact.rational(True) / 2
+    assert exact.plain(Fraction(10) ** 400) == Fraction(10) ** 400
+    assert exact.plain(Fraction(1, 2)) == 0.5
+    assert isinstance(exact.plain(Fraction(1, 2)), float)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(math.nan, "nan is out"), (-1, "-1 is out"), ("5", "no number"), (None, "no number")],
+)
+def test_a_number_is_refused_by_name_value_and_remedy(value: Any, message: str) -> None:
+    with pytest.raises(cpv.InputError, match=message) as caught:
+        typed(value, "budget")
+    assert caught.value.argument == "budget"
+    assert "pass a" in str(caught.value)
+
+
+# ---- terms -------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=2), NUMBERS)
+def test_the_algebra_of_terms_is_exact(costs: list[tuple[Any, Any]], factor: Any) -> None:
+    one, two = (Term("t", {"W": row[0]}, np.array([row], object), constant=row[1]) for row in costs)
+    found = factor * one + two
+    by, (a, b), (c, d) = Fraction(factor), *([Fraction(v) for v in row] for row in costs)
+    assert as_fractions(found.cost) == [by * a + c, by * b + d]
+    assert Fraction(found.weights["W"]) == by * a + c
+    assert Fraction(found.constant) == by * b + d
+    document = json.loads(json.dumps(found.to_dict()))
+    assert [number(v) for v in document["cost"][0]] == [by * a + c, by * b + d]
+    assert number(document["weights"]["W"]) == by * a + c
+
+
+def test_radii_add_up_to_no_less_than_their_sum() -> None:
+    tiny = Term("t", constant=1.0, constant_radius=0.1, cost=np.ones((1, 1)), cost_radius=0.1)
+    found = sum([tiny] * 9, tiny)
+    assert Fraction(found.constant_radius) == Fraction(found.cost_radius) == 10 * Fraction(0.1)
+    assert Fraction((-0.3 * tiny).constant_radius) == Fraction(0.3) * Fraction(0.1)
+
+
+# ---- regressions: false lower ends from typed numbers -------------------------------------
+
+
+def test_a_weight_times_a_cost_is_not_rounded_up() -> None:
+    """0.1 · 3.0 is less than the float 0.30000000000000004 that was once proved."""
+    source = cpv.DiscreteSource(LAW)
+    problem = cpv.RateDistortionEquivocation(
+        source, [[3.0, 3.0], [3.0, 3.0]], minimize={"distortion": 0.1}
+    )
+    solution = problem.solve()
+    truth = Fraction(0.1) * 3
+    assert Fraction(solution.lower) <= truth <= Fraction(solution.upper)
+    assert solution.upper == math.nextafter(0.3, 1)
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_weighted_sums_enclose_the_rational_truth(a: float, b: float, c: float) -> None:
+    """A distortion that is c wherever one goes: Σ weights · c, in rationals."""
+    source = cpv.DiscreteSource(LAW)
+    measure = a * cpv.Distortion(np.full((2, 2), c)) * b
+    solution = cpv.MinimumDistortion(source, measure, [cpv.KeepProbability(0.5)]).solve()
+    truth = Fraction(a) * Fraction(b) * Fraction(c)
+    assert Fraction(solution.lower) <= truth <= Fraction(solution.upper)
+    assert solution.upper - solution.lower <= 4 * math.ulp(float(truth))
+
+
+@pytest.mark.parametrize("budget", [Fraction(1, 3), Decimal("0.1"), 0.1, np.float32(0.3), 1])
+def test_a_budget_is_the_number_typed(budget: Any) -> None:
+    source = cpv.DiscreteSource(LAW)
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=budget)
+    assert problem.program.rows["budget"].bound == Fraction(
+        *[int(part) for part in budget.as_integer_ratio()]
+    )
+    assert problem.solve().certificate.verify()
+
+
+def test_distortions_are_exact() -> None:
+    points = [0.1, 0.2, 0.7]
+    squared = cpv.squared_error(points)
+    assert as_fractions(squared.matrix) == [
+        (Fraction(x) - Fraction(y)) ** 2 for x in points for y in points
+    ]
+    ranks = cpv.ordinal(4)
+    assert as_fractions(ranks.matrix)[:4] == [Fraction(k, 3) for k in range(4)]
+    both = cpv.per_attribute(
+        {"a": cpv.ordinal(4), "b": squared}, weights={"a": 0.1, "b": Fraction(1, 7)}
+    )
+    first = as_fractions(both.matrix)
+    assert first[1] == Fraction(1, 7) * (Fraction(0.1) - Fraction(0.2)) ** 2
+    assert first[3] == Fraction(0.1) * Fraction(1, 3)
+    paths = cpv.hierarchy_distance({"a": ("u", "r", "t"), "b": ("v", "r", "t")})
+    assert as_fractions(paths.matrix)[1] == Fraction(2, 3)
+    decimal = cpv.Distortion([[0, Decimal("0.1")], [Fraction(1, 3), 0]])
+    assert as_fractions(decimal.matrix)[1:3] == [Fraction(1, 10), Fraction(1, 3)]
+
+
+def test_a_budget_at_the_least_distortion_is_met_exactly() -> None:
+    """Thirds: no float is a third, and a ball around one would refuse the only release."""
+    source = cpv.DiscreteSource.from_counts([[5, 1], [1, 3]])
+    third = Fraction(1, 3)
+    problem = cpv.PrivacyDistortion(source, [[third, 1], [1, third]], budget=third)
+    solution = problem.solve()
+    assert solution.status == "certified"
+    assert solution.value == pytest.approx(source.information(), abs=1e-9)
+    assert problem.at(budget=third + Fraction(1, 10**9)).solve().value < solution.value
+    with pytest.raises(cpv.InfeasibleError):
+        problem.at(budget=third - Fraction(1, 10**30)).solve()
+
+
+def test_floors_are_kept_exactly() -> None:
+    """No leakage and floors of 1/3: K(0 | x) = 2/3 whatever x, at .6/3 + .4 · 2/3 = 7/15."""
+    source = cpv.DiscreteSource.from_counts([[5, 1], [1, 3]])
+    third = Fraction(1, 3)
+    criteria = [cpv.KeepProbability(third), cpv.TCloseness(0)]
+    solution = cpv.MinimumDistortion(source, cpv.hamming(2), criteria).solve()
+    primal = solution.certificate.primal
+    assert all(
+        Fraction(int(primal.numerators[i, i]), primal.denominator) >= third for i in range(2)
+    )
+    assert solution.status == "certified"
+    assert solution.value == pytest.approx(7 / 15, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        cpv.TCloseness(Fraction(1, 7)),
+        cpv.LDiversity(Decimal("1.3")),
+        cpv.DeltaDisclosure(Fraction(1, 3)),
+        cpv.LocalPrivacy(Decimal("0.7")),
+        cpv.MaximalLeakage(Fraction(1, 3)),
+        cpv.LeakageCap(Fraction(1, 9)),
+        cpv.PreserveMean([Fraction(1, 3), Decimal("0.1")]),
+        cpv.Linear([[0, Fraction(1, 3)], [Decimal("0.1"), 0]], Fraction(1, 9)),
+    ],
+)
+def test_criteria_take_exact_numbers(criterion: Any) -> None:
+    source = cpv.DiscreteSource(LAW)
+    problem = cpv.MinimumDistortion(source, cpv.hamming(2), [criterion])
+    solution = problem.solve()
+    assert solution.status == "certified"
+    assert solution.certificate.verify()
+    assert str(criterion) in str(solution)
+
+
+def test_balls_of_criteria_do_not_depend_on_flints_precision() -> None:
+    from flint import ctx
+
+    source = cpv.DiscreteSource.from_counts([[5, 3], [2, 7]])
+    criteria = [cpv.LDiversity(1.2), cpv.DeltaDisclosure(0.4), cpv.LocalPrivacy(1.1)]
+    criteria += [cpv.KAnonymity(2), cpv.MaximalLeakage(0.3)]
+    documents = []
+    for precision in (53, 128, 300):
+        ctx.prec = precision
+        problem = cpv.MinimumDistortion(source, cpv.hamming(2), criteria)
+        documents.append(problem.program.to_dict())
+    assert documents[0] == documents[1] == documents[2]
+
+
+# ---- certified says something ------------------------------------------------------------
+
+
+def test_a_forbidding_cost_does_not_make_a_wide_enclosure_certified() -> None:
+    """One cost of 1e9 among costs of 1: gaps are judged by the others."""
+    rng = np.random.default_rng(0)
+    source = cpv.DiscreteSource(rng.dirichlet(np.ones(9)).reshape(3, 3))
+    d = 1.0 - np.eye(3)
+    plain = cpv.MinimumDistortion(source, d, [cpv.LeakageCap(0.05)]).solve()
+    d[0, 2] = 1e9
+    solution = cpv.MinimumDistortion(source, d, [cpv.LeakageCap(0.05)]).solve(certify=False)
+    document = solution.certificate.document()
+    proof = verify.proof_of(document["program"])
+    assert proof.unit(0.63) == 1.0
+    assert proof.unit(math.inf) == 1e9
+    document["dual"]["multipliers"]["leakage_cap"] = 0.0  # proves 0 only
+    loose = verify.recompute(document)
+    assert loose["status"] == "loose"
+    assert loose["lower"] <= 0.0 < plain.value <= loose["upper"]
+
+
+def test_a_heavy_weight_does_not_either() -> None:
+    source = cpv.DiscreteSource(LAW)
+    problem = cpv.RateDistortionEquivocation(
+        source, cpv.hamming(2), 0.2, minimize={"rate": 1.0, "leakage": 1e9}
+    )
+    proof = verify.proof_of(problem.program.to_dict())
+    nat = 1 / math.log(2)
+    assert proof.unit(0.5) == pytest.approx(nat)
+    assert proof.unit(1e12) == pytest.approx(1e9 * nat)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_the_unit_of_distortion_does_not_matter(scale: float) -> None:
+    source = cpv.DiscreteSource([[0.3, 0.2, 0.1], [0.1, 0.1, 0.2]])
+    measure = scale * cpv.ordinal(source.x)
+    solution = cpv.MinimumDistortion(source, measure, [cpv.TCloseness(0.01)]).solve()
+    assert solution.status == "certified"
+    assert solution.gap <= 1e-6 * scale
+    proof = verify.proof_of(solution.certificate.program.to_dict())
+    assert proof.unit(solution.upper) == pytest.approx(scale / 2)
+
+
+def test_a_ball_of_a_document_contains_its_ends() -> None:
+    found = ball(["1/3", "1/7"])
+    third = Fraction(1, 3)
+    for end in (third - Fraction(1, 7), third, third + Fraction(1, 7)):
+        from flint import arb, fmpq
+
+        assert found.contains(arb(fmpq(end.numerator, end.denominator)))
