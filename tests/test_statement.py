@@ -227,8 +227,8 @@ def test_the_headline_has_the_unit_of_the_objective(honest: Document) -> None:
     assert unit(asked().solve().certificate) == "bits"
     assert unit(asked(units="nats").solve().certificate) == "nats"
     least = cpv.MinimumDistortion(source(), d, rules).solve().certificate
-    assert unit(least) == "units of the cost"
-    assert line(document_of(least), "minimised").endswith("in units of the cost")
+    assert unit(least) == "units of distortion"
+    assert line(document_of(least), "minimised").endswith("in units of distortion")
     priced = cpv.PrivacyDistortion(source(), d, price=2.0).solve().certificate
     assert unit(priced) == "units of the objective"
     both = {"rate": 1.0, "leakage": 2.0}
@@ -396,6 +396,13 @@ def test_a_rate_under_hamming_distortion() -> None:
         "subject to: Pr(X != X^) <= 1/10",
     ]
     assert headline(document) == "certified, value in [0.5, 0.5] (bits)"
+    problem = cpv.HammingWaterFilling([0.5, 0.25, 0.25], 0.125)
+    certificate = problem.solve().certificate
+    assert "subject to: Pr(X != X^) <= 0.125" in stated(document_of(certificate))
+    assert certificate.proves(problem)
+    assert certificate.differences(cpv.HammingWaterFilling([0.5, 0.25, 0.25], 0.25)) == [
+        "budget 0.125, where the problem has 0.25"
+    ]
     assert differences(program, {**program, "budget": 0.1})  # a float is no tenth
     assert differences(program, {**program, "budget": "2/20"}) == []
     assert differences({**program, "law": [5.0, 2.0, 2.0]}, program) == [

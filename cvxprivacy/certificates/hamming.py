@@ -8,6 +8,7 @@ and wider on both sides by more than that proof is unsure of.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -15,6 +16,7 @@ from flint import arb, ctx
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import ceil, floor
 from cvxprivacy.certificates.certificate import Certificate
+from cvxprivacy.certificates.differences import differences
 from cvxprivacy.certificates.hamming_proof import Filling, Letters, ball, scale
 from cvxprivacy.certificates.sums import PRECISION, exact_sum, rounded_down, sum_of_v_log_v
 from cvxprivacy.exact import FloatArray
@@ -78,6 +80,11 @@ class HammingCertificate(Certificate):
     @property
     def value_units(self) -> str:
         return str(self.program.units)  # the rate is minimised
+
+    def differences(self, problem: Any) -> list[str]:
+        """Return where the law or the budget that was proved is not that of ``problem``."""
+        stated = getattr(problem, "exact_program", None) or problem.program
+        return differences(self.program.to_dict(), stated.to_dict())
 
     @property
     def residuals(self) -> dict[str, float]:  # type: ignore[override]

@@ -60,9 +60,19 @@ def written(value: Any, digits: int = 12) -> str:
 
 def ranged(values: Iterable[Any], digits: int = 12) -> str:
     """Return the least and the greatest of some numbers in print."""
-    numbers = [exact(value) for value in set(values)]
-    low, high = written(min(numbers), digits), written(max(numbers), digits)
+    low, high = (written(end, digits) for end in ends(values))
     return low if low == high else f"{low} to {high}"
+
+
+def ends(values: Iterable[Any]) -> tuple[Fraction, Fraction]:
+    """Return the least and the greatest of some numbers."""
+    found = set(values)
+    numbers = [
+        value for value in found if not isinstance(value, str)
+    ]  # floats are compared as such
+    some = [min(numbers), max(numbers)] if numbers else []
+    exactly = [exact(value) for value in (*some, *(v for v in found if isinstance(v, str)))]
+    return min(exactly), max(exactly)
 
 
 def quoted(name: Any) -> str:
@@ -158,7 +168,7 @@ def _unit(document: Mapping[str, Any]) -> str:
         return "units of the objective"
     if informed:
         return str(program["units"])
-    return "units of the cost" if costly else "of an empty objective"
+    return "units of distortion" if costly else "of an empty objective"
 
 
 def _positive(weight: Any) -> bool:
@@ -274,10 +284,10 @@ class _Channel:
             yield [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
 
     def costs(self, term: Mapping[str, Any]) -> set[Fraction]:
-        """Return the different costs of moves that have mass; none if there is no cost."""
+        """Return the least and the greatest cost of moves that have mass; none without a cost."""
         if term["cost"] is None:
             return set()
-        return set(map(exact, {entry for _, row in self._costs(term["cost"]) for entry in row}))
+        return set(ends(entry for _, row in self._costs(term["cost"]) for entry in row))
 
     def _costs(self, cost: Table) -> Iterable[tuple[int, list[Any]]]:
         """Yield each letter with the costs of its moves, for every atom that has mass."""
@@ -290,7 +300,8 @@ class _Channel:
     def free(self, cost: Table) -> str:
         """Say which moves cost nothing: a permuted cost has the same range."""
         rows = list(self._costs(cost))
-        zeros = {entry for entry in {entry for _, row in rows for entry in row} if not exact(entry)}
+        texts = {c for _, row in rows for c in row if isinstance(c, str)}
+        zeros = {0, *(c for c in texts if not exact(c))}
         paid = {(s, y) for s, row in rows for y, entry in enumerate(row) if entry not in zeros}
         places = {(s, y) for s in range(self.n) for y in range(self.m)} - paid
         return f" (0 for {self.among(places)})" if places else ""

@@ -33,17 +33,13 @@ __all__ = ["verify"]
 @table_options
 @told
 def verify(
-    proofs: tuple[str, ...],
-    table: str | None,
-    problem: str | None,
-    as_json: bool,
-    **options: Any,
+    proofs: tuple[str, ...], table: str | None, problem: str | None, as_json: bool, **options: Any
 ) -> None:
     """Prove every claim of PROOF again, trusting none; exit 1 if one is not proved.
 
     What is proved is said in plain words, from the proof's own data.  Needs neither CVXPY nor a
-    solver.  A copy of the table with another delimiter, encoding or quoting is the same table: its
-    cells decide.
+    solver.  A copy of the table with another delimiter, encoding or quoting is the same table:
+    its cells decide.
     """
     reading = reading_of(options)
     asked = None if problem is None else _asked(problem, table, reading)
@@ -57,7 +53,7 @@ def verify(
         problems, another, note = disagreements(document), False, ""
         statement = [] if problems else stated(document)
         if not problems and table is not None:
-            problems = [f"{table}: {said}" for said in _differences(document, table, reading)]
+            problems = [f"{table}: {said}" for said in _recounted(document, table, reading)]
         if not problems and asked is not None:
             found, note = _compared(document, asked)
             problems, another = [f"{problem}: {said}" for said in found], bool(found)
@@ -86,7 +82,7 @@ def verify(
         sys.exit(1)
 
 
-def _differences(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
+def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
     """Return how a file differs from the proof's table, however it is written."""
     from cvxprivacy.cli.tables import alike
     from cvxprivacy.readback import coding_of, recount
@@ -118,20 +114,14 @@ def _asked(path: str, table: str | None, reading: dict[str, Any]) -> ChannelProb
     from cvxprivacy.frames import listed
     from cvxprivacy.problemfile import read
 
-    @wraps(table_of)
+    @wraps(table_of)  # whose options the problem file may use
     def opened(named: Path, **how: Any) -> Any:
         if table is None:
             return table_of(named, **how)
-        recorded = {key: how.pop(key, None) for key in ("delimiter", "encoding", "na")}
-        roles = [how[key] for key in ("sensitive", "key", "side", "weights") if how.get(key)]
-        names = [name for role in roles for name in listed(role, "table")]
-        refused: InputError | None = None
-        for way in alike(table, recorded, reading, names):
-            try:
-                return source_of(way, **how)[1]
-            except InputError as error:
-                refused = refused or error
-        raise refused or InputError("table", f"{table} cannot be read", "pass another")
+        said = {name: how.pop(name, None) for name in reading}
+        roles = ("sensitive", "key", "side", "weights")
+        names = [name for role in roles if how.get(role) for name in listed(how[role], role)]
+        return source_of(next(alike(table, said, reading, names)), **how)[1]
 
     return read(path, table=opened).problem
 
@@ -145,8 +135,22 @@ def _compared(document: dict[str, Any], problem: Any) -> tuple[list[str], str]:
             problem, note = informed, ", and of its lower end: Z is at the encoder too"
         else:
             note, outputs = "; its letters were generated, and all else is as stated", False
-    found = differences(program, problem.program.to_dict(), outputs=outputs)
+    asked = problem.program.to_dict()
+    if problem.source.weighted and _summed_alike(program.get("law"), asked["law"]):
+        asked["law"] = program["law"]
+    found = differences(program, asked, outputs=outputs)
     return [*found, *_recorded(document, problem)], note
+
+
+def _summed_alike(law: Any, other: Any) -> bool:
+    """Tell whether two laws are sums of the same weights, added in any order."""
+    import numpy as np
+
+    from cvxprivacy.readback import TOLERANCE
+
+    if np.shape(law) != np.shape(other):
+        return False
+    return bool((np.abs(np.subtract(law, other)) <= TOLERANCE * np.sum(law)).all())
 
 
 def _recorded(document: dict[str, Any], problem: Any) -> list[str]:

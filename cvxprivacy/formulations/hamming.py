@@ -225,6 +225,11 @@ class HammingWaterFilling(Problem[Solution]):
         return self.channel_problem().program
 
     @property
+    def exact_program(self) -> HammingProgram:
+        """The law and the budget, which is all that a proof of the closed form speaks of."""
+        return HammingProgram(self.law, self.budget, self.units)
+
+    @property
     def latex(self) -> str:
         """The program in LaTeX, without delimiters."""
         return (
@@ -251,9 +256,9 @@ class HammingWaterFilling(Problem[Solution]):
         if given != ("auto", "CLARABEL", None):
             problem, remedy = "a closed form needs no solver", "solve channel_problem() instead"
             raise InputError("method", problem, remedy, value=options["method"])
-        program = HammingProgram(self.law, self.budget, self.units)
         filling = Filling(self._letters, self.level)
-        return Outcome(HammingCertificate(program, options["accuracy"], filling), ["closed form"])
+        certificate = HammingCertificate(self.exact_program, options["accuracy"], filling)
+        return Outcome(certificate, ["closed form"])
 
     def _solution(self, outcome: Outcome) -> Solution:
         certificate = cast(HammingCertificate, outcome.certificate)
