@@ -29,6 +29,7 @@ LAYERS = [
     "bins",
     "frames",
     "draws",
+    "laws",
     "sources",
     "gaussian",
     "readback",
