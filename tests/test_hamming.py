@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.hamming import Masses, _wider
-from cvxprivacy.certificates.hamming_proof import Filling, HammingProof, nonnegative
+from cvxprivacy.certificates.hamming_proof import Filling, HammingProof, Letters, nonnegative
 from cvxprivacy.certificates.sums import exact_sum, rounded_down, sum_of_v_log_v
 from cvxprivacy.information import entropy, mutual_information
 from cvxprivacy.reference import blahut_arimoto
@@ -423,10 +423,13 @@ def test_sums_of_logarithms_are_proved(kind):
         v = awkward(rng, kind)
         assert exact_sum(v) == sum(map(Fraction, v.tolist()))
         assert exact_sum(-v) == -exact_sum(v)
+        letters = Letters(np.sort(v).tolist())  # without NumPy
+        assert letters.total == exact_sum(v)
         with ctx.workprec(400):
             exact = sum((part(Fraction(x)) for x in v.tolist()), arb(0))
             found = sum_of_v_log_v(v)
             assert found.contains(exact)
+            assert letters.m_log_m(0, len(v)).contains(exact)
             size = sum(x * (abs(math.log2(x)) + 2) for x in v.tolist())
             assert float(found.rad()) <= 2.0**-51 * 1.01 * size + 1e-300  # and no more
             # the error of a single logarithm is within its own share of the radius
