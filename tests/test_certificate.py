@@ -886,7 +886,11 @@ def test_a_new_claim_for_a_changed_program_is_true(
 
 # ---- the verifier itself -----------------------------------------------------------------
 
-TRUSTED = ("verify", "covariance")  # the trusted base: a document and each kind of program
+TRUSTED = (
+    "verify",
+    "covariance",
+    "hamming_proof",
+)  # the trusted base: a document and each kind of program
 
 
 @pytest.mark.parametrize("name", TRUSTED)
