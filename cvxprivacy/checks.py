@@ -152,7 +152,9 @@ def generator(seed: Any) -> np.random.Generator:
 
 def labels(given: Sequence[Hashable] | None, size: int | None, argument: str) -> list[Any]:
     """Return distinct labels, ``size`` of them; 0, 1, … if none are given."""
-    found = list(range(size or 0)) if given is None else list(given)
+    if given is None:
+        return list(range(size or 0))
+    found = list(given)
     if size is not None and len(found) != size:
         raise InputError(argument, f"{len(found)} labels", f"pass {size}, one per letter")
     seen: dict[Any, int] = {}

@@ -19,6 +19,7 @@ from cvxprivacy.checks import labels, table, typed
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, plus, squares, times
 from cvxprivacy.frozen import Frozen
+from cvxprivacy.laws import tabulated
 from cvxprivacy.sources import DiscreteSource
 
 __all__ = [
@@ -37,12 +38,14 @@ class Distortion(Frozen):
 
     Parameters
     ----------
-    matrix : array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+    matrix : array_like or frame, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
         d(x, x̂) ≥ 0, or d(w, x, x̂), in any unit; the budget is in the same.
     outputs : sequence, optional
-        Labels of the released letters x̂, by default those of the source if their number fits.
+        Labels of the released letters x̂, by default the columns of a frame, or those of the
+        source if their number fits.
     inputs : sequence, optional
-        Labels of the rows; they are then matched to the source's letters, not counted off.
+        Labels of the rows, by default the index of a pandas frame, or a first column of another
+        that is not numeric; they are then matched to the source's letters, not counted off.
     name : str
         What it is called in print.
 
@@ -61,7 +64,12 @@ class Distortion(Frozen):
         name: str = "distortion",
     ) -> None:
         remedy = "pass finite nonnegative entries of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
-        d = table(matrix, "distortion", remedy, axes=(2, 3))
+        given = tabulated(matrix)
+        d = table(given.values, "distortion", remedy, axes=(2, 3))
+        if d.ndim == 2 and given.labels:
+            rows, columns = given.labels
+            inputs = rows if inputs is None else inputs
+            outputs = columns if outputs is None else outputs
         self.matrix, self.name = d, name
         self._outputs = None if outputs is None else list(outputs)
         self.inputs = None if inputs is None else labels(inputs, d.shape[-2], "inputs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from cvxprivacy.checks import array, labels, number, whole
 from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.frames import MOST_CELLS, MOST_LEVELS, Coding
+from cvxprivacy.frames import MOST_CELLS, MOST_LEVELS, Coding, Counts
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.information import (
     FEW_CELLS,
@@ -21,10 +22,11 @@ from cvxprivacy.information import (
     miller_madow,
     mutual_information,
 )
+from cvxprivacy.laws import Table, frequencies, probabilities, tabulated
 
 __all__ = ["DiscreteSource"]
 
-SUM_TOLERANCE = 1e-9
+SHAPE = "pass finite nonnegative masses of shape (|W|, |X|) or (|W|, |X|, |Z|)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +65,16 @@ class DiscreteSource(Frozen):
 
     Parameters
     ----------
-    pmf : array_like, shape (|W|, |X|) or (|W|, |X|, |Z|)
+    pmf : array_like, frame or distribution, shape (|W|, |X|) or (|W|, |X|, |Z|)
         Joint probabilities p(w, x) or p(w, x, z).  The sum may be off 1 by at most 1e-9 and
-        is then divided out exactly; anything further is refused.
+        is then divided out exactly; anything further is refused.  Fractions and Decimals are
+        kept exactly, or refused.  A pandas, polars or pyarrow frame brings its labels, and so
+        does a ``dit.Distribution`` of two or three variables.
     w, x, z : sequence, optional
-        Labels of the letters, by default 0, 1, ….
-    names : (str, str) or (str, str, str)
-        What the attributes are called in print.
+        Labels of the letters, by default those of the frame, or 0, 1, ….  In pandas the index
+        labels w; elsewhere a first column that is not numeric does.
+    names : (str, str) or (str, str, str), optional
+        What the attributes are called in print, by default as in the frame, or W, X, Z.
     records : int, optional
         Number of records behind the law; criteria on records need it.
 
@@ -92,35 +97,47 @@ class DiscreteSource(Frozen):
         w: Sequence[Hashable] | None = None,
         x: Sequence[Hashable] | None = None,
         z: Sequence[Hashable] | None = None,
-        names: Sequence[str] = ("W", "X", "Z"),
+        names: Sequence[str] | None = None,
         records: int | None = None,
     ) -> None:
-        law = _masses(pmf, "pmf")
-        total = math.fsum(law.ravel())
-        if abs(total - 1.0) > SUM_TOLERANCE:
-            raise InputError(
-                "pmf",
-                f"the entries sum to {total!r}, off 1 by more than {SUM_TOLERANCE:g}",
-                "normalise it yourself, or use DiscreteSource.from_counts",
-                value=total,
-            )
-        self._set(law, w, x, z, names, records)
+        typed, otherwise = tabulated(pmf), "DiscreteSource.from_counts"
+        law = probabilities(typed.values, "pmf", SHAPE, axes=(2, 3), otherwise=otherwise)
+        self._set(law, w, x, z, names, records, typed=typed)
 
     def _set(
-        self, law: np.ndarray, w: Any, x: Any, z: Any, names: Any, records: int | None
+        self,
+        law: np.ndarray,
+        w: Any,
+        x: Any,
+        z: Any,
+        names: Any,
+        records: int | None,
+        *,
+        typed: Table | None = None,
+        coding: Coding | None = None,
+        counted: Counts | None = None,
     ) -> None:
+        typed = Table(law) if typed is None else typed
         self.records = None if records is None else whole(records, "records", least=1)
         self.effective = None if self.records is None else float(self.records)
-        self.coding: Coding | None = None  # how a table's records became letters
+        self.coding = coding  # how a table's records became letters
         self.levels: dict[str, list[Any]] = {}  # of a table's columns
         self.dropped = 0
+        if counted is not None:
+            self.effective = counted.effective
+            self.levels, self.dropped = counted.levels, counted.dropped
         self.law = law
         self.law.flags.writeable = False
+        axes = itertools.zip_longest((w, x, z), typed.labels)
+        w, x, z = (own if given is None else given for given, own in axes)
         self.w = labels(w, law.shape[0], "w")
         self.x = labels(x, law.shape[1], "x")
         self.z = labels(z, law.shape[2], "z") if law.ndim == 3 else None
         if law.ndim == 2 and z is not None:
             raise InputError("z", "labels for an axis that pmf lacks", "pass a pmf with three axes")
+        if names is None:
+            defaults = itertools.zip_longest(typed.names, "WXZ"[: law.ndim])
+            names = [own or default for own, default in defaults]
         self.names = () if isinstance(names, str) else tuple(names)[: law.ndim]
         if len(self.names) != law.ndim:
             raise InputError("names", f"{names!r}", f"pass {law.ndim} names")
@@ -131,31 +148,22 @@ class DiscreteSource(Frozen):
     def from_counts(cls, counts: npt.ArrayLike, **options: Any) -> DiscreteSource:
         """Make a source of a contingency table, shape (|W|, |X|) or (|W|, |X|, |Z|).
 
-        The law is the exact rational counts / N; N is kept as the number of records.
+        The law is the exact rational counts / N; N is kept as the number of records.  Labels and
+        names are as of the class.
 
         Raises
         ------
         InputError
-            For entries that are not nonnegative whole numbers, or no record at all.
+            For entries that are not whole numbers from 0 to 2⁵³, or no record at all.
         """
-        law = _masses(counts, "counts")
-        broken = law != np.floor(law)
-        if broken.any():
-            where = tuple(int(i) for i in np.argwhere(broken)[0])
-            raise InputError(
-                "counts",
-                f"{float(law[where])!r} is not a count",
-                "pass whole numbers, or a pmf",
-                where=where,
-                value=float(law[where]),
-            )
-        known = {"w": None, "x": None, "z": None, "names": ("W", "X", "Z")}
+        typed = tabulated(counts)
+        law, records = frequencies(typed.values, "counts", SHAPE, axes=(2, 3))
+        known = dict.fromkeys(("w", "x", "z", "names"))
         for name in options:
             if name not in known:
                 raise InputError(name, "unknown argument", f"use {', '.join(known)}")
-        given = {**known, **options}
         source = cls.__new__(cls)
-        source._set(law, given["w"], given["x"], given["z"], given["names"], int(law.sum()))
+        source._set(law, **{**known, **options}, records=records, typed=typed)
         return source._seal()
 
     @classmethod
@@ -256,10 +264,10 @@ class DiscreteSource(Frozen):
             law[tuple(p[x] for p, x in zip(places, letters, strict=True))] += mass
         z = levels[2] if coding.side else None
         names = [", ".join(group) for group in groups]
+        law = array(law, "frame", SHAPE, massive=True)
         source = cls.__new__(cls)
-        source._set(_masses(law, "frame"), levels[0], levels[1], z, names, counts.records)
-        source.coding, source.levels, source.dropped = coding, counts.levels, counts.dropped
-        source.effective = counts.effective
+        w, x = levels[:2]
+        source._set(law, w, x, z, names, counts.records, coding=coding, counted=counts)
         return source._seal()
 
     def read_as(self, reading: Mapping[str, Any]) -> DiscreteSource:
@@ -291,9 +299,18 @@ class DiscreteSource(Frozen):
     def identical(
         cls, pmf: npt.ArrayLike, *, x: Sequence[Hashable] | None = None
     ) -> DiscreteSource:
-        """Make the source W = X of a law of shape (|X|,): Shannon's rate–distortion problem."""
-        law = array(pmf, "pmf", "pass the law of X, shape (|X|,)", axes=(1,), massive=True)
-        return cls(np.diag(law), w=x, x=x, names=("X", "X"))
+        """Make the source W = X of a law of shape (|X|,): Shannon's rate–distortion problem.
+
+        The index of a pandas series labels x, and its name is that of X.
+        """
+        typed, remedy = tabulated(pmf, variables=[1]), "pass the law of X, shape (|X|,)"
+        otherwise = "DiscreteSource.from_counts"
+        law = probabilities(typed.values, "pmf", remedy, axes=(1,), otherwise=otherwise)
+        name = next(iter(typed.names), None) or "X"
+        source = cls.__new__(cls)
+        twice = Table(law, [*typed.labels[:1]] * 2)
+        source._set(np.diag(law), x, x, None, (name, name), None, typed=twice)
+        return source
 
     # ---- what it says --------------------------------------------------------------------
 
@@ -424,8 +441,3 @@ class DiscreteSource(Frozen):
         if self.effective is None:
             return None
         return miller_madow(self.joint, records=self.effective, units=units)
-
-
-def _masses(values: npt.ArrayLike, argument: str) -> np.ndarray:
-    remedy = "pass finite nonnegative masses of shape (|W|, |X|) or (|W|, |X|, |Z|)"
-    return array(values, argument, remedy, axes=(2, 3), massive=True)

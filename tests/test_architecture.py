@@ -32,6 +32,7 @@ LAYERS = [
     "bins",
     "frames",
     "draws",
+    "laws",
     "sources",
     "readback",
     "distortion",

@@ -517,3 +517,28 @@ def test_the_price_of_an_error_reaches_the_optimum():
     problem = cpv.PrivacyDistortion(source, [[0, 3], [4, 0]], budget=0)
     assert problem.greatest_distortion == pytest.approx(1.5)
     assert problem.least_distortion == 0.0
+
+
+# ---- frames ------------------------------------------------------------------------------
+
+
+def test_the_rows_of_a_frame_are_matched_and_not_counted_off():
+    pd = pytest.importorskip("pandas", reason="the extra `examples` is not installed")
+    frame = pd.DataFrame([[0.0, 1.0], [5.0, 0.0]], index=["b", "a"], columns=["b", "a"])
+    d = cpv.Distortion(frame)
+    assert (d.inputs, d.outputs) == (["b", "a"], ["b", "a"])
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]], x=["a", "b"])
+    fitted = d.fitted(2, source.x)
+    assert fitted.matrix.tolist() == [[5, 0], [0, 1]]
+    assert fitted.outputs == ["b", "a"]
+    with pytest.raises(cpv.InputError, match="no row for 0"):
+        d.fitted(2, [0, 1])
+    given = cpv.Distortion(frame, inputs=["p", "q"], outputs=["r", "s"])
+    assert (given.inputs, given.outputs) == (["p", "q"], ["r", "s"])
+    counted = cpv.Distortion(pd.DataFrame([[0, 1], [1, 0]]))
+    assert counted.inputs is None
+    assert counted.fitted(2, source.x).outputs == ["a", "b"]
+    pl = pytest.importorskip("polars", reason="the extra `tables` is not installed")
+    d = cpv.Distortion(pl.DataFrame({"from": ["b", "a"], "a": [1.0, 0.0], "b": [0.0, 5.0]}))
+    assert (d.inputs, d.outputs) == (["b", "a"], ["a", "b"])
+    assert d.fitted(2, source.x).matrix.tolist() == [[0, 5], [1, 0]]

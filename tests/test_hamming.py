@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
@@ -25,7 +26,7 @@ from hypothesis import strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.hamming import Masses, _wider
-from cvxprivacy.certificates.hamming_proof import Filling, HammingProof, nonnegative
+from cvxprivacy.certificates.hamming_proof import Filling, HammingProof, Letters, nonnegative
 from cvxprivacy.certificates.sums import exact_sum, rounded_down, sum_of_v_log_v
 from cvxprivacy.information import entropy, mutual_information
 from cvxprivacy.reference import blahut_arimoto
@@ -422,10 +423,14 @@ def test_sums_of_logarithms_are_proved(kind):
         v = awkward(rng, kind)
         assert exact_sum(v) == sum(map(Fraction, v.tolist()))
         assert exact_sum(-v) == -exact_sum(v)
+        letters = Letters(np.sort(v).tolist())  # without NumPy
+        assert letters.total == exact_sum(v)
         with ctx.workprec(400):
             exact = sum((part(Fraction(x)) for x in v.tolist()), arb(0))
             found = sum_of_v_log_v(v)
             assert found.contains(exact)
+            with ctx.workprec(160):
+                assert letters.m_log_m(0, len(v)).contains(exact)
             size = sum(x * (abs(math.log2(x)) + 2) for x in v.tolist())
             assert float(found.rad()) <= 2.0**-51 * 1.01 * size + 1e-300  # and no more
             # the error of a single logarithm is within its own share of the radius
@@ -797,7 +802,6 @@ def test_every_level_proves_true_ends():
 def forgeries(document: dict, rng: np.random.Generator) -> list[dict]:
     """Return documents in which something is wrong: levels, law, budget, claims, kinds of value."""
     program, claim = document["program"], document["claim"]
-    size = len(program["law"])
     law = [float(m) for m in rng.permutation(program["law"])]
     scaled = [m * 2.0 ** int(rng.integers(-30, 30)) for m in program["law"]]
     tiny = [*program["law"][:-1], float(rng.choice([0.0, 5e-324, 1e-300, 1e300]))]
@@ -820,7 +824,6 @@ def forgeries(document: dict, rng: np.random.Generator) -> list[dict]:
         for value in (end + float(rng.normal()), "inf", "-inf", -end, 0.0, end * (1 - 2.0**-40),
                       end * (1 + 2.0**-40)):  # fmt: skip
             found.append(moved(document, ("claim", *field), value))
-    assert size
     return found
 
 
@@ -1103,8 +1106,8 @@ def test_bad_laws_and_budgets_are_refused(given, said):
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        ([3, 2.5], r"counts\[1\]: 2.5 is no count"),
-        ([3, 2.0**54], r"counts\[1\]: 1.8014398509481984e\+16 is no count"),
+        ([3, 2.5], r"counts\[1\]: 2.5 is not a count; pass whole numbers, or pass a pmf"),
+        ([3, 2.0**54], r"counts\[1\]: 1.8014398509481984e\+16 is more than 2\*\*53; scale"),
         ([3, -1], r"counts\[1\]: -1.0 is negative"),
         ([0, 0], "counts: no mass at all"),
     ],
@@ -1143,6 +1146,33 @@ def test_other_bad_input_is_refused():
                    lambda: large.problem):  # fmt: skip
         with pytest.raises(cpv.InputError, match="2,001 letters, too many for a"):
             wanted()
+
+
+def test_the_labels_of_a_series():
+    names = pd.Series(["Smith", "Poor", "Smith", "Sankar"], name="name")
+    problem = cpv.HammingWaterFilling.from_counts(names.value_counts(), 0.2)
+    assert problem.x[0] == "Smith"
+    assert problem.records == 4
+    assert set(problem.solve().release.apply(names, seed=1)) <= set(names)
+    law = pd.Series([0.5, 0.3, 0.2], index=[3, 2, 1])
+    assert cpv.HammingWaterFilling(law, 0.1).x == [3, 2, 1]
+    assert cpv.HammingWaterFilling(law, 0.1, x="abc").x == list("abc")
+
+
+def test_fractions_and_decimals_are_not_rounded():
+    third = Fraction(1, 3)
+    problem = cpv.HammingWaterFilling([third, third, third], Decimal("0.1"))
+    assert problem.budget == Fraction(1, 10)
+    assert problem.level == Fraction(1, 20)
+    assert problem.solve().release.row(0, exact=True)[0] == Fraction(9, 10)
+    same = problem.channel_problem()
+    assert same.source.law.tolist() == np.eye(3).tolist()
+    assert problem.solve().lower <= same.solve().upper
+    for budget in (Fraction(1, 10**2001), Decimal("1e-99999999999")):
+        with pytest.raises(cpv.InputError, match="^budget: a number of more than 2,000 digits"):
+            cpv.HammingWaterFilling(PMF, budget)
+    longest = cpv.HammingWaterFilling([1.0, 5e-324], Fraction(1, 10**1999)).solve()
+    assert longest.certificate.verify()
 
 
 def test_it_prints_like_every_solution():

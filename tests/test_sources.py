@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import math
 from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -275,6 +277,217 @@ def test_counts_take_labels_and_nothing_else():
         cpv.DiscreteSource.from_counts([[1, 2]], column_names=["a", "b"])
 
 
+@pytest.mark.parametrize(
+    ("counts", "where", "value"),
+    [
+        ([[1e308, 1e308]], (0, 0), 1e308),
+        ([[1, 2.0**53 + 2]], (0, 1), 2.0**53 + 2),
+        ([[1], [2**53 + 1]], (1, 0), 2**53 + 1),
+        (np.array([[1, 2**53 + 1]]), (0, 1), 2**53 + 1),
+        (np.array([[2**53 + 1], [1]], dtype=np.uint64), (0, 0), 2**53 + 1),
+        ([[Fraction(2**54 + 1), 1]], (0, 0), Fraction(2**54 + 1)),
+        ([[1, Decimal(2**53 + 1)]], (0, 1), Decimal(2**53 + 1)),
+    ],
+)
+def test_counts_beyond_what_floats_count_are_refused(counts, where, value):
+    with pytest.raises(
+        cpv.InputError, match=r"is more than 2\*\*53; scale the table down"
+    ) as caught:
+        cpv.DiscreteSource.from_counts(counts)
+    assert caught.value.argument == "counts"
+    assert (caught.value.where, caught.value.value) == (where, value)
+
+
+def test_records_are_added_up_exactly():
+    counts = [[2**53, 2**53 - 1], [1, 0]]
+    assert cpv.DiscreteSource.from_counts(counts).records == 2**54
+    counts = [[2**53, *[1] * 999]]  # in floats every 1 is lost
+    assert cpv.DiscreteSource.from_counts(counts).records == 2**53 + 999
+
+
+# ---- exact numbers -----------------------------------------------------------------------
+
+THIRDS = [[Fraction(1, 3), Fraction(1, 6)], [Fraction(1, 4), Fraction(1, 4)]]
+
+
+def test_fractions_are_kept_exactly():
+    source = cpv.DiscreteSource(THIRDS)
+    assert source.law.tolist() == [[4, 2], [3, 3]]
+    assert source.pmf == pytest.approx(np.array(THIRDS, float), abs=1e-16)
+    assert source.records is None
+    decimals = cpv.DiscreteSource([[Decimal("0.1"), Decimal("0.2")], [Decimal("0.7"), 0]])
+    assert decimals.law.tolist() == [[1, 2], [7, 0]]
+    frame = pd.DataFrame({"a": [Decimal("0.1")], "b": [Decimal("0.9")]}, index=["w"])
+    assert cpv.DiscreteSource(frame).law.tolist() == [[1, 9]]
+    assert cpv.DiscreteSource.identical([Fraction(1, 3)] * 3).law.tolist() == np.eye(3).tolist()
+
+
+def test_what_floats_hold_stays_as_it_is():
+    law = [[Fraction(1, 2), 0.25], [Decimal("0.125"), np.float32(0.125)]]
+    assert cpv.DiscreteSource(law).law.tolist() == [[0.5, 0.25], [0.125, 0.125]]
+    assert cpv.DiscreteSource([[1, 0], [0, False]]).law.tolist() == [[1, 0], [0, 0]]
+    assert cpv.DiscreteSource.from_counts([[Fraction(3), Decimal(4)]]).law.tolist() == [[3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("law", "where"),
+    [
+        ([[Fraction(1, 3**40), 1 - Fraction(1, 3**40)]], (0, 0)),
+        ([[Fraction(1, 3), 0.1], [Fraction(1, 3), Fraction(7, 30)]], (0, 1)),
+        (
+            [[Fraction(1, 2), Fraction(1, 2) - Fraction(1, 10**18)], [Fraction(1, 10**18), 0]],
+            (0, 1),
+        ),
+        ([[Decimal("1e-3000"), 1]], (0, 0)),
+        ([[1, Decimal("1e-99999999999")]], (0, 1)),
+    ],
+)
+def test_numbers_that_floats_would_round_are_refused(law, where):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.DiscreteSource(law)
+    assert (caught.value.argument, caught.value.where) == ("pmf", where)
+    assert caught.value.value == law[where[0]][where[1]]
+    assert "round" in caught.value.remedy
+
+
+def test_exact_numbers_are_checked_like_floats():
+    for law, said in (
+        ([[Fraction(1, 3), Fraction(1, 3)]], r"^pmf: the entries sum to 0\.6666.*from_counts"),
+        ([[Fraction(4, 3), Fraction(-1, 3)]], r"^pmf\[0, 1\]: -0\.333.* is negative"),
+        ([[Decimal("NaN"), 1]], r"^pmf\[0, 0\]: nan is not finite"),
+        ([[1e308, 1e308]], "^pmf: the entries sum to inf"),
+    ):
+        with pytest.raises(cpv.InputError, match=said):
+            cpv.DiscreteSource(law)
+    with pytest.raises(cpv.InputError, match=r"^counts\[0, 1\]: 0\.5 is not a count"):
+        cpv.DiscreteSource.from_counts([[1, Fraction(1, 2)]])
+
+
+# ---- from a frame ------------------------------------------------------------------------
+
+COUNTS = pd.DataFrame([[3, 0, 1], [2, 4, 0]], index=["ill", "well"], columns=[1, 2, 3])
+
+
+def test_a_pandas_frame_brings_its_labels():
+    for source in (cpv.DiscreteSource.from_counts(COUNTS), cpv.DiscreteSource(COUNTS / 10)):
+        assert (source.w, source.x) == (["ill", "well"], [1, 2, 3])
+        assert source.names == ("W", "X")
+        assert source.pmf == pytest.approx(COUNTS.to_numpy() / 10)
+    named = COUNTS.rename_axis(index="health", columns="rooms")
+    assert cpv.DiscreteSource.from_counts(named).names == ("health", "rooms")
+    half = COUNTS.rename_axis(columns="rooms")
+    assert cpv.DiscreteSource.from_counts(half).names == ("W", "rooms")
+    problem = cpv.PrivacyDistortion(
+        cpv.DiscreteSource.from_counts(named), cpv.ordinal([1, 2, 3]), budget=0.3
+    )
+    released = problem.solve().channel.apply([1, 2, 3] * 10, seed=1)
+    assert set(released) <= {1, 2, 3}
+
+
+def test_labels_that_are_given_win():
+    source = cpv.DiscreteSource.from_counts(COUNTS, x=list("pqr"), names=("a", "b"))
+    assert (source.w, source.x, source.names) == (["ill", "well"], list("pqr"), ("a", "b"))
+    source = cpv.DiscreteSource(COUNTS / 10, w=[0, 1])
+    assert (source.w, source.x) == ([0, 1], [1, 2, 3])
+    with pytest.raises(cpv.InputError, match="^x: 2 labels; pass 3"):
+        cpv.DiscreteSource.from_counts(COUNTS, x=list("pq"))
+
+
+def test_a_crosstab_of_several_columns():
+    counted = pd.crosstab(FRAME["diagnosis"], [FRAME["age"], FRAME["sex"]])
+    source = cpv.DiscreteSource.from_counts(counted)
+    table = cpv.DiscreteSource.from_table(FRAME, sensitive="diagnosis", key=["age", "sex"])
+    assert (source.w, source.x, source.names) == (table.w, table.x, table.names)
+    assert source.law.tolist() == table.law.tolist()
+    counted.columns.names = ["age", None]
+    assert cpv.DiscreteSource.from_counts(counted).names == ("diagnosis", "X")
+
+
+def test_a_frame_that_only_counts_has_no_labels():
+    source = cpv.DiscreteSource(pd.DataFrame(LAW))
+    assert (source.w, source.x, source.names) == ([0, 1], [0, 1, 2], ("W", "X"))
+    part = pd.DataFrame(np.arange(9).reshape(3, 3)).loc[1:, 1:]  # still labels: 1 and 2
+    source = cpv.DiscreteSource.from_counts(part)
+    assert (source.w, source.x) == ([1, 2], [1, 2])
+
+
+def test_a_label_twice_is_refused():
+    with pytest.raises(cpv.InputError, match=r"^w\[1\]: 'ill' labels letters 0 and 1"):
+        cpv.DiscreteSource.from_counts(COUNTS.set_axis(["ill", "ill"]))
+
+
+@pytest.mark.parametrize("flavour", ["polars", "pyarrow"])
+def test_a_frame_without_an_index(flavour):
+    module = pytest.importorskip(flavour, reason="the extra `tables` is not installed")
+    make = module.DataFrame if flavour == "polars" else module.table
+    source = cpv.DiscreteSource.from_counts(make({"30": [3, 2], "40": [0, 4]}))
+    assert (source.w, source.x, source.names) == ([0, 1], ["30", "40"], ("W", "X"))
+    assert source.law.tolist() == [[3, 0], [2, 4]]
+    law = {"health": ["ill", "well"], "30": [0.3, 0.2], "40": [0.1, 0.4]}
+    source = cpv.DiscreteSource(make(law))
+    assert (source.w, source.x) == (["ill", "well"], ["30", "40"])
+    assert source.names == ("health", "X")
+    assert source.law.tolist() == [[0.3, 0.1], [0.2, 0.4]]
+    with pytest.raises(cpv.InputError, match=r"^counts\[1, 0\]: 9007199254740993 is more"):
+        cpv.DiscreteSource.from_counts(make({"30": [3, 2**53 + 1], "40": [0.0, 4.0]}))
+    exact = make({"30": [Decimal("0.1"), Decimal("0.2")], "40": [Decimal("0.3"), Decimal("0.4")]})
+    assert cpv.DiscreteSource(exact).law.tolist() == [[1, 3], [2, 4]]
+
+
+# ---- from a distribution -----------------------------------------------------------------
+
+
+class Distribution:
+    """Stands in for a ``dit.Distribution``."""
+
+    def __init__(self, law, names=None, alphabet=None, log=False):
+        self.outcomes, self.pmf = tuple(law), np.array(list(law.values()))
+        self.names, self.log = names, log
+        if alphabet is not None:
+            self.alphabet = alphabet
+
+    def get_rv_names(self):
+        return self.names
+
+    def is_log(self):
+        return self.log
+
+    def copy(self, base):
+        assert base == "linear"
+        return Distribution(dict(zip(self.outcomes, 2.0**self.pmf, strict=True)), self.names)
+
+
+def test_a_distribution_of_two_variables_is_taken_whole():
+    law = {"0b": 0.25, "0a": 0.25, "1a": 0.5}
+    source = cpv.DiscreteSource(Distribution(law, ("W", "key"), [("0", "1"), ("a", "b", "c")]))
+    assert (source.w, source.x, source.names) == (["0", "1"], ["a", "b", "c"], ("W", "key"))
+    assert source.law.tolist() == [[0.25, 0.25, 0], [0.5, 0, 0]]
+    seen = cpv.DiscreteSource(Distribution(law))
+    assert (seen.x, seen.names) == (["b", "a"], ("W", "X"))
+    logs = {k: math.log2(p) for k, p in law.items()}
+    assert cpv.DiscreteSource(Distribution(logs, log=True)).law.tolist() == seen.law.tolist()
+    named = cpv.DiscreteSource(Distribution(law), w=["no", "yes"], names=("ill", "age"))
+    assert (named.w, named.names) == (["no", "yes"], ("ill", "age"))
+
+
+def test_a_distribution_of_three_variables_has_z():
+    law = {(1, "a", True): 0.25, (0, "b", False): 0.75}
+    source = cpv.DiscreteSource(
+        Distribution(law, ("w", "x", "z"), [(0, 1), ("a", "b"), (False, True)])
+    )
+    assert (source.w, source.x, source.z) == ([0, 1], ["a", "b"], [False, True])
+    assert source.names == ("w", "x", "z")
+    assert source.law[1, 0, 1] == 0.25
+    assert source.law[0, 1, 0] == 0.75
+
+
+@pytest.mark.parametrize("law", [{"0": 0.5, "1": 0.5}, {1: 0.5, 2: 0.5}, {"0000": 1.0}, {}])
+def test_other_distributions_are_refused(law):
+    with pytest.raises(cpv.InputError, match="pass one of 2 or 3: see its marginal") as caught:
+        cpv.DiscreteSource(Distribution(law))
+    assert caught.value.argument == "pmf"
+
+
 # ---- from a table ------------------------------------------------------------------------
 
 
@@ -543,6 +756,20 @@ def test_identical_names_the_index_that_was_typed(value):
     with pytest.raises(cpv.InputError) as caught:
         cpv.DiscreteSource.identical([0.5, 1.0, value])
     assert str(caught.value).startswith(f"pmf[2]: {value!r} ")
+
+
+def test_identical_takes_the_labels_of_a_series():
+    series = pd.Series([0.5, 0.25, 0.25], index=["a", "b", "c"])
+    source = cpv.DiscreteSource.identical(series)
+    assert source.w == source.x == ["a", "b", "c"]
+    assert source.names == ("X", "X")
+    assert cpv.DiscreteSource.identical(series.rename_axis("city")).names == ("city", "city")
+    assert cpv.DiscreteSource.identical(series, x=[1, 2, 3]).x == [1, 2, 3]
+    assert cpv.DiscreteSource.identical(series.reset_index(drop=True)).x == [0, 1, 2]
+    one = cpv.DiscreteSource.identical(Distribution({"a": 0.5, "b": 0.5}))
+    assert (one.x, one.law.tolist()) == (["a", "b"], [[0.5, 0], [0, 0.5]])
+    with pytest.raises(cpv.InputError, match="^pmf: a distribution of 2 random variables"):
+        cpv.DiscreteSource.identical(Distribution({"ab": 1.0}))
 
 
 def test_identical_takes_numbers():

@@ -141,12 +141,16 @@ class Letters:
 
 
 def exact_sum(masses: Sequence[float]) -> Fraction:
-    """Return the sum of finite floats as the rational that it is."""
-    parts: defaultdict[int, int] = defaultdict(int)  # numerators, by power of two below them
-    for numerator, denominator in map(float.as_integer_ratio, masses):
-        parts[denominator] += numerator
-    common = max(parts, default=1)
-    return Fraction(sum(part * (common // below) for below, part in parts.items()), common)
+    """Return the sum of finite floats as the rational that it is.
+
+    Each is M 2^e with whole |M| ≤ 2⁵³; the M are added up for each e.
+    """
+    parts: defaultdict[int, int] = defaultdict(int)
+    for mantissa, exponent in map(math.frexp, masses):
+        parts[exponent] += int(mantissa * 2.0**53)
+    least = min(parts, default=0)
+    total = sum(part << (exponent - least) for exponent, part in parts.items())
+    return total * Fraction(2) ** (least - 53)
 
 
 class Filling:

@@ -51,15 +51,11 @@ def digest(document: Mapping[str, Any]) -> str:
 
 def proof_of(program: Mapping[str, Any]) -> Any:
     """Return the proof of a program of any kind."""
-    if program.get("kind") == "covariance":
-        from cvxprivacy.certificates.covariance import CovarianceProof
+    from cvxprivacy.certificates.covariance import CovarianceProof
+    from cvxprivacy.certificates.hamming_proof import HammingProof
 
-        return CovarianceProof(program)
-    if program.get("kind") == "hamming":
-        from cvxprivacy.certificates.hamming_proof import HammingProof
-
-        return HammingProof(program)
-    return ChannelProof(program)
+    kinds = {"covariance": CovarianceProof, "hamming": HammingProof}
+    return kinds.get(str(program.get("kind")), ChannelProof)(program)
 
 
 def recompute(document: Mapping[str, Any]) -> dict[str, Any]:

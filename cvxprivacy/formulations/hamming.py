@@ -32,18 +32,19 @@ from flint import ctx
 from cvxprivacy.certificates.hamming import HammingCertificate, Masses, enclosed
 from cvxprivacy.certificates.hamming_proof import Filling
 from cvxprivacy.certificates.sums import PRECISION, exact_sum
-from cvxprivacy.checks import array, labels, number
+from cvxprivacy.checks import labels, number
 from cvxprivacy.distortion import hamming
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.hamming_channel import HammingChannel, few
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.information import nat
+from cvxprivacy.laws import Table, exactly, frequencies, probabilities, tabulated
 from cvxprivacy.programs import ChannelProgram, HammingProgram
 from cvxprivacy.programs.channel import tex
 from cvxprivacy.solution import Enclosure, Solution
 from cvxprivacy.solvers import Outcome
-from cvxprivacy.sources import SUM_TOLERANCE, DiscreteSource
+from cvxprivacy.sources import DiscreteSource
 
 if TYPE_CHECKING:
     from cvxprivacy.solvers.conic import ConicModel
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["HammingWaterFilling"]
 
 FloatArray = npt.NDArray[np.float64]
-MOST_COUNT = 2.0**53  # beyond it a float need not be the whole number that was meant
+SHAPE = "pass the law of X, shape (|X|,)"
 
 
 class HammingWaterFilling(Problem[Solution]):
@@ -61,11 +62,11 @@ class HammingWaterFilling(Problem[Solution]):
     ----------
     pmf : array_like, shape (|X|,)
         Law of X; letters of probability zero are allowed.  The sum may be off 1 by at most 1e-9
-        and is then divided out exactly.
-    budget : float or Fraction
+        and is then divided out exactly.  Fractions and Decimals are kept exactly, or refused.
+    budget : float, Fraction or Decimal
         D, 0 ≤ D ≤ 1; from 1 − max p on nothing is revealed.
     x : sequence, optional
-        Labels of the letters, by default 0, 1, ….
+        Labels of the letters, by default the index of a pandas series, or 0, 1, ….
     units : {"bits", "nats"}
 
     Attributes
@@ -99,16 +100,9 @@ class HammingWaterFilling(Problem[Solution]):
         x: Sequence[Hashable] | None = None,
         units: str = "bits",
     ) -> None:
-        law = array(pmf, "pmf", "pass the law of X, shape (|X|,)", axes=(1,), massive=True)
-        total = exact_sum(law)
-        if abs(total - 1) > SUM_TOLERANCE:
-            raise InputError(
-                "pmf",
-                f"the entries sum to {float(total)!r}, off 1 by more than {SUM_TOLERANCE:g}",
-                "normalise it yourself, or use HammingWaterFilling.from_counts",
-                value=float(total),
-            )
-        self._set(law, total, budget, x, units, None)
+        typed, otherwise = tabulated(pmf, variables=[1]), "HammingWaterFilling.from_counts"
+        law = probabilities(typed.values, "pmf", SHAPE, axes=(1,), otherwise=otherwise)
+        self._set(law, typed, budget, x, units, None)
 
     @classmethod
     def from_counts(
@@ -126,21 +120,15 @@ class HammingWaterFilling(Problem[Solution]):
         InputError
             For entries that are not whole numbers from 0 to 2⁵³, or no record at all.
         """
-        remedy = "pass whole numbers, shape (|X|,), or a pmf"
-        law = array(counts, "counts", remedy, axes=(1,), massive=True)
-        broken = (law != np.floor(law)) | (law > MOST_COUNT)
-        if broken.any():
-            where = int(broken.argmax())
-            value = float(law[where])
-            raise InputError("counts", f"{value!r} is no count", remedy, where=where, value=value)
-        total, problem = exact_sum(law), cls.__new__(cls)
-        problem._set(law, total, budget, x, units, int(total))
+        typed, problem = tabulated(counts), cls.__new__(cls)
+        law, records = frequencies(typed.values, "counts", SHAPE, axes=(1,))
+        problem._set(law, typed, budget, x, units, records)
         return problem
 
     def _set(
         self,
         law: FloatArray,
-        total: Fraction,
+        typed: Table,
         budget: float | Fraction,
         x: Sequence[Hashable] | None,
         units: str,
@@ -151,11 +139,11 @@ class HammingWaterFilling(Problem[Solution]):
         if self._budget > 1:
             problem, remedy = f"{float(budget)!r} is no probability", "pass a number from 0 to 1"
             raise InputError("budget", problem, remedy, value=budget)
-        self.law, self.total, self.units, self.records = law, total, units, records
+        self.law, self.total, self.units, self.records = law, exact_sum(law), units, records
         self.law.flags.writeable = False
-        self.x = list(range(len(law))) if x is None else labels(x, len(law), "x")
+        self.x = labels(next(iter(typed.labels), None) if x is None else x, len(law), "x")
         self.masses = np.sort(law[law > 0])
-        self._letters = Masses(self.masses, total)
+        self._letters = Masses(self.masses, self.total)
 
     @property
     def budget(self) -> Fraction:
@@ -210,10 +198,15 @@ class HammingWaterFilling(Problem[Solution]):
             For more than 2,000 letters.
         """
         few(len(self.x), "a channel program")
-        make = DiscreteSource if self.records is None else DiscreteSource.from_counts
-        source = make(np.diag(self.law), w=self.x, x=self.x, names=("X", "X"))
-        budget = float(self.budget)
-        return PrivacyDistortion(source, hamming(self.x), budget=budget, units=self.units)
+        if self.records is not None:
+            names = "X", "X"
+            source = DiscreteSource.from_counts(np.diag(self.law), w=self.x, x=self.x, names=names)
+        else:
+            law = self.law
+            if self.total > 1.5:  # it was multiplied by a common denominator
+                law = np.array([Fraction(m) / self.total for m in law.tolist()], dtype=object)
+            source = DiscreteSource.identical(law, x=self.x)
+        return PrivacyDistortion(source, hamming(self.x), budget=self.budget, units=self.units)
 
     @cached_property
     def model(self) -> ConicModel:  # type: ignore[override]
@@ -284,4 +277,4 @@ class HammingWaterFilling(Problem[Solution]):
 def _exactly(value: float | Fraction, argument: str) -> Fraction:
     """Return a number ≥ 0 as the rational that it is."""
     found = number(value, argument)
-    return value if isinstance(value, Fraction) else Fraction(found)
+    return exactly(found if isinstance(value, str) else value, argument)
