@@ -38,8 +38,8 @@ from flint import arb, ctx, fmpq
 from cvxprivacy.certificates.balls import PRECISION
 from cvxprivacy.checks import table, typed
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real, plain, rational
 from cvxprivacy.exact import array as exact_array
-from cvxprivacy.exact import plain, rational
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.information import nat
 from cvxprivacy.programs import Auxiliary, EntryBounds, Part, Row, Term
@@ -92,7 +92,7 @@ class Criterion(Frozen):
         """Return what states it; the key "" stands for the criterion's own name."""
         raise NotImplementedError
 
-    def at(self, value: float) -> Criterion:
+    def at(self, value: Real) -> Criterion:
         """Return the same criterion with another number."""
         return type(self)(value)  # type: ignore[call-arg]
 
@@ -197,7 +197,7 @@ class TCloseness(Criterion):
 
     name = "t_closeness"
 
-    def __init__(self, t: float) -> None:
+    def __init__(self, t: Real) -> None:
         self.t = self.value = typed(t, "t")
         self.loosest = max(2 * float(self.t), 64.0)
         self.latex = rf"D(p_{{W \mid \hat x}} \,\|\, p_W) \le {float(self.t):g} \;\forall \hat x"
@@ -211,7 +211,7 @@ class LDiversity(Criterion):
 
     name = "l_diversity"
 
-    def __init__(self, l: float) -> None:  # noqa: E741
+    def __init__(self, l: Real) -> None:  # noqa: E741
         self.l = self.value = typed(l, "l")
         if self.l < 1:
             raise InputError("l", f"{self.l!r} values", "pass a number ≥ 1", value=self.l)
@@ -247,7 +247,7 @@ class KAnonymity(Criterion):
 
     name = "k_anonymity"
 
-    def __init__(self, k: float) -> None:
+    def __init__(self, k: Real) -> None:
         self.k = self.value = typed(k, "k")
         if self.k < 1:
             raise InputError("k", f"{self.k!r} records", "pass a number ≥ 1", value=self.k)
@@ -283,7 +283,7 @@ class DeltaDisclosure(Criterion):
 
     name = "delta_disclosure"
 
-    def __init__(self, delta: float) -> None:
+    def __init__(self, delta: Real) -> None:
         self.delta = self.value = typed(delta, "delta", below=700.0)
         self.loosest = min(max(2 * float(self.delta), 20.0), 699.0)
         self.latex = (
@@ -317,7 +317,7 @@ class LeakageCap(Criterion):
 
     name = "leakage_cap"
 
-    def __init__(self, b: float) -> None:
+    def __init__(self, b: Real) -> None:
         self.b = self.value = typed(b, "b")
         self.loosest = max(2 * float(self.b), 64.0)
         self.latex = rf"I(W; \hat X) \le {float(self.b):g}"
@@ -334,7 +334,7 @@ class LocalPrivacy(Criterion):
 
     name = "local_privacy"
 
-    def __init__(self, epsilon: float) -> None:
+    def __init__(self, epsilon: Real) -> None:
         self.epsilon = self.value = typed(epsilon, "epsilon", below=700.0)
         self.loosest = min(max(2 * float(self.epsilon), 20.0), 699.0)
         self.latex = rf"p(\hat x \mid s) \le e^{{{float(self.epsilon):g}}} p(\hat x \mid s')"
@@ -350,7 +350,7 @@ class MaximalLeakage(Criterion):
 
     name = "maximal_leakage"
 
-    def __init__(self, b: float) -> None:
+    def __init__(self, b: Real) -> None:
         self.b = self.value = typed(b, "b", below=700.0)
         self.loosest = min(max(2 * float(self.b), 64.0), 699.0)
         self.latex = rf"\log \sum_{{\hat x}} \max_s p(\hat x \mid s) \le {float(self.b):g}"
@@ -376,7 +376,7 @@ class KeepProbability(Criterion):
 
     name = "keep_probability"
 
-    def __init__(self, p: float | npt.ArrayLike) -> None:
+    def __init__(self, p: Real | npt.ArrayLike) -> None:
         floors = table(p, "p", "pass a probability, or one for each key letter", axes=(0, 1))
         if (floors > 1).any():
             where = int(np.argmax(floors > 1)) if floors.ndim else None
@@ -527,7 +527,7 @@ class Linear(Criterion):
     """
 
     def __init__(
-        self, A: npt.ArrayLike, bound: float, *, name: str = "linear", sense: str = "<="
+        self, A: npt.ArrayLike, bound: Real, *, name: str = "linear", sense: str = "<="
     ) -> None:
         remedy = "pass finite numbers of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
         self.matrix = table(A, "A", remedy, axes=(2, 3), negative=True)
@@ -538,7 +538,7 @@ class Linear(Criterion):
         said = r"\le" if sense == "<=" else "="
         self.latex = rf"\langle A, Q \rangle {said} {float(self.bound):g}"
 
-    def at(self, value: float) -> Criterion:
+    def at(self, value: Real) -> Criterion:
         return Linear(self.matrix, value, name=self.name, sense=self.sense)
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:

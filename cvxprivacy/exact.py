@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 __all__ = [
     "Exact",
+    "Real",
     "array",
     "floats",
     "fractions",
@@ -31,6 +32,7 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 Exact = npt.NDArray[Any]  # of floats, or of Fractions
 Number = int | float | Fraction | Decimal | np.floating | np.integer
+Real = float | Fraction | Decimal  # what a number may be typed as
 
 
 def rational(value: Any) -> Fraction:

@@ -86,6 +86,7 @@ Keys = tuple[str | int, ...]
 
 _WRITTEN: dict[str, tuple[set[type], str]] = {  # word of an annotation: TOML's types, in words
     "float": ({int, float}, "a number"),
+    "Real": ({int, float}, "a number"),
     "int": ({int}, "a whole number"),
     "str": ({str}, "a string"),
     "bool": ({bool}, "a boolean"),

@@ -22,7 +22,7 @@ from cvxprivacy.criteria import Criterion, criteria_listed, named
 from cvxprivacy.decoder import Decoder
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
-from cvxprivacy.exact import rational
+from cvxprivacy.exact import Real, rational
 from cvxprivacy.formulations import side
 from cvxprivacy.formulations.conflict import explained
 from cvxprivacy.formulations.massless import restored
@@ -284,7 +284,7 @@ class ChannelProblem(Problem[Solution]):
         exchanged = tuple(new if key == name else c for key, c in criteria)
         return self._remade({**self._typed(), "criteria": exchanged})
 
-    def _retyped(self, typed: Mapping[str, Any], name: str, value: float) -> dict[str, Any]:
+    def _retyped(self, typed: Mapping[str, Any], name: str, value: Real) -> dict[str, Any]:
         criteria = named(typed.get("criteria", ()), self.subject_to())
         if name not in criteria:
             return super()._retyped(typed, name, value)

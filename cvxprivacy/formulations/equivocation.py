@@ -32,7 +32,7 @@ from cvxprivacy.checks import typed, whole
 from cvxprivacy.criteria import Criterion, LocalPrivacy, MaximalLeakage, entropy_of
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
-from cvxprivacy.exact import plus
+from cvxprivacy.exact import Real, plus
 from cvxprivacy.formulations import side, strategies
 from cvxprivacy.formulations.base import ChannelProblem
 from cvxprivacy.frozen import frozen
@@ -106,12 +106,12 @@ class RateDistortionEquivocation(ChannelProblem):
         self,
         source: DiscreteSource,
         distortion: Distortion | npt.ArrayLike,
-        budget: float | Mapping[Any, float] | None = None,
+        budget: Real | Mapping[Any, Real] | None = None,
         *,
-        minimize: str | Mapping[str, float] = "rate",
-        max_rate: float | None = None,
-        max_leakage: float | Mapping[Any, float] | None = None,
-        min_equivocation: float | None = None,
+        minimize: str | Mapping[str, Real] = "rate",
+        max_rate: Real | None = None,
+        max_leakage: Real | Mapping[Any, Real] | None = None,
+        min_equivocation: Real | None = None,
         side_information: str | None = None,
         encoder: str = "x",
         criteria: Sequence[Criterion] = (),
@@ -268,7 +268,7 @@ class RateDistortionEquivocation(ChannelProblem):
         return {f"minimize[{name}]": name for name in names}
 
 
-def _weights(minimize: str | Mapping[str, float]) -> dict[str, float | Fraction]:
+def _weights(minimize: str | Mapping[str, Real]) -> dict[str, float | Fraction]:
     remedy = f"use {', '.join(_QUANTITIES)}, or a mapping of them to weights"
     if not isinstance(minimize, str | Mapping):
         raise InputError("minimize", f"{minimize!r}", remedy)

@@ -23,6 +23,7 @@ from cvxprivacy.checks import typed
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real
 from cvxprivacy.formulations.base import ChannelProblem
 from cvxprivacy.programs import Minimize, Row, Term
 from cvxprivacy.sources import DiscreteSource
@@ -68,8 +69,8 @@ class PrivacyDistortion(ChannelProblem):
         source: DiscreteSource,
         distortion: Distortion | npt.ArrayLike,
         *,
-        budget: float | None = None,
-        price: float | None = None,
+        budget: Real | None = None,
+        price: Real | None = None,
         encoder: str = "x",
         criteria: Sequence[Criterion] = (),
         units: str = "bits",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from cvxprivacy.certificates import Certificate
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
+from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen, FrozenDict, frozen
 from cvxprivacy.solution import Solution
 from cvxprivacy.solvers import Outcome, checked
@@ -46,7 +47,7 @@ class Problem(Frozen, Generic[Answer]):
     def _remedy(self, name: str) -> str:
         return f"a problem is a value; problem.at({name}=…) returns another one"
 
-    def at(self, **numbers: float) -> Self:
+    def at(self, **numbers: Real) -> Self:
         """Return the same problem with other numbers typed.
 
         Parameters
@@ -73,7 +74,7 @@ class Problem(Frozen, Generic[Answer]):
         bound = inspect.BoundArguments(inspect.signature(type(self)), dict(typed))  # type: ignore[arg-type]
         return type(self)(*bound.args, **bound.kwargs)
 
-    def _retyped(self, typed: Mapping[str, Any], name: str, value: float) -> dict[str, Any]:
+    def _retyped(self, typed: Mapping[str, Any], name: str, value: Real) -> dict[str, Any]:
         """Return the argument in which a number stands, with another number."""
         if name in inspect.signature(type(self)).parameters:
             return {name: value}
