@@ -401,6 +401,12 @@ def _real(value: Any) -> arb:
 
 def cholesky(matrix: Any) -> Matrix | None:
     """Return the rows of a Cholesky factor in balls; None unless its diagonal is proved > 0."""
+    rows, pivot = _factor(matrix)
+    return rows if pivot is None else None
+
+
+def _factor(matrix: Any) -> tuple[Matrix, arb | None]:
+    """Return rows of a Cholesky factor, and the first pivot that is not proved > 0."""
     size = matrix.nrows()
     entries = matrix if isinstance(matrix, arb_mat) else arb_mat(matrix)
     rows: Matrix = []
@@ -414,9 +420,9 @@ def cholesky(matrix: Any) -> Matrix | None:
             elif left > 0:
                 row.append(left.sqrt())
             else:
-                return None
+                return rows, left
         rows.append(row)
-    return rows
+    return rows, None
 
 
 def log_det(matrix: Any) -> arb | None:
@@ -471,9 +477,10 @@ def basis(matrix: fmpq_mat) -> list[int]:
 
 def definite(matrix: fmpq_mat) -> bool:
     """Tell whether a rational symmetric matrix is positive definite; by minors if it must be."""
-    for precision in (PRECISION, 8 * PRECISION):
+    for precision in (PRECISION, 8 * PRECISION, 64 * PRECISION):
         with flint.ctx.workprec(precision):
-            if cholesky(matrix) is not None:
-                return True
+            _, pivot = _factor(matrix)
+            if pivot is None or pivot < 0:
+                return pivot is None
     sizes = range(1, matrix.nrows() + 1)
     return all(_part(matrix, range(k), range(k)).det() > 0 for k in sizes)
