@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.second_checker.channel import Channel
-from tests.second_checker.numbers import ONE, ZERO, Matrix, enclosed, exact, need
+from tests.second_checker.numbers import ONE, ZERO, Matrix, enclosed, exact, log, need, plus, times
 
 
 class Hamming(Channel):
@@ -36,13 +36,12 @@ class Hamming(Channel):
 
     def filled(self, level: Fraction) -> tuple[list[int], Fraction]:
         """Return the letters above the water, and Pr(X ≠ X̂) of its channel."""
-        need(level >= 0, "a level below 0")
         dry = [x for x, p in enumerate(self.p) if p > level]
         return dry, (len(dry) - 1) * level + 1 - sum(self.p[x] for x in dry)
 
     def upper(self, primal: Any) -> Any:
-        dry, error = self.filled(exact(primal["level"]))
-        n, level, top = self.n, exact(primal["level"]), self.p.index(max(self.p))
+        level = max(ZERO, exact(primal["level"]))
+        (dry, error), n, top = self.filled(level), self.n, self.p.index(max(self.p))
         constant = [[Fraction(y == top) for y in range(n)] for _ in range(n)]
         channel = constant
         if len(dry) > 1:
@@ -68,10 +67,19 @@ class Hamming(Channel):
             for r, s in zip(channel, other, strict=True)
         ]
         self.feasible(mixed)
-        return self.value(self.objective, mixed), {}
+        rate = self.value(self.objective, mixed)
+        entropy = plus(*(times(-p, log(p, self.bits)) for p in self.p))
+        equivocation = plus(entropy, times(-ONE, rate))
+        distortion = self.value(self.rows["budget"][0], mixed)
+        return rate, {
+            "rate": rate,
+            "leakage": rate,  # W = X
+            "equivocation": equivocation,
+            "distortion": distortion,
+        }
 
     def lower(self, dual: Any) -> Any:
-        level = exact(dual["level"])
+        level = max(ZERO, exact(dual["level"]))
         dry, error = self.filled(level)
         if len(dry) < 2 or not dual.get("objective", 1):
             return ZERO
@@ -81,10 +89,14 @@ class Hamming(Channel):
             r = level if x in dry else self.p[x]
             if x == y:
                 r = 1 - error if x in dry else self.p[x] * (1 - error) / level
-            return math.log(r / self.p[x]) if r else -1e4
+            return log_of(r / self.p[x]) if r else -1e4
 
         scores = [[score(x, y) for y in range(self.n)] for x in range(self.n)]
-        price = math.log((1 - error) / level) if level else 2e4
+        price = log_of((1 - error) / level) if level else 2e4
         price /= float(enclosed(lambda: self.units)[0])
         return max(ZERO, super().lower({"scores": {"X": scores}, "multipliers": {"budget": price},
                                         "auxiliaries": {}}))  # fmt: skip
+
+
+def log_of(x: Fraction) -> float:
+    return math.log(x.numerator) - math.log(x.denominator)

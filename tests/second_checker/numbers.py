@@ -33,9 +33,9 @@ def exact(value: Any) -> Fraction:
 
 
 def guessed(value: Any) -> Fraction:
-    """Return a multiplier; what is no number counts as 0."""
+    """Return a multiplier; what is no number, a text for instance, counts as 0."""
     try:
-        return exact(value)
+        return ZERO if isinstance(value, str) else exact(value)
     except (ArithmeticError, ValueError):
         return ZERO
 
