@@ -31,7 +31,7 @@ PRECISION = 128
 MOST = 2_000_000  # entries of all tables that a program makes: a short file must not ask for more
 BITS = 20_000  # of a common denominator: sums of fractions without one take for ever
 
-_NUMBER = re.compile(r"-?\d{1,2000}(/0*[1-9]\d{0,1999})?")
+_NUMBER = re.compile(r"-?[0-9]{1,2000}(/0*[1-9][0-9]{0,1999})?")
 
 Matrix = list[list[Any]]
 

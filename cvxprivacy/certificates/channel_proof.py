@@ -77,6 +77,8 @@ class ChannelProof:
             if sense not in ("<=", "==") or negative or (sense == "==" and term["weights"]):
                 raise UnprovableError(f"{name} is not convex")
         for name, row in program["rows"].items():
+            if type(row["per_output"]) is not bool:
+                raise UnprovableError(f"{name} is neither one row nor one per output")
             if row["per_output"] and any(map(number, row["term"]["constant"])):
                 raise UnprovableError(f"{name} has a constant for every output")
             if number(row["radius"]) < 0 or number(row["term"]["cost_radius"]) < 0:
@@ -102,7 +104,7 @@ class ChannelProof:
                 raise UnprovableError("a view of more letters than can be multiplied")
         many = len(program["rows"]) + len(program["terms"]) + len(views)
         dense = 1 + 2 * len(program["auxiliaries"])
-        return sizes + self.n * self.m * dense + many * (self.m + len(views)) + len(rows)
+        return sizes + self.n * self.m * dense + many * (8 * self.m + len(views)) + len(rows)
 
     def view(self, name: str, law: Matrix) -> tuple[Matrix, list[Any]]:
         """Return p(v, s)·total and the reference masses of a view, for the law in some numbers."""
@@ -207,10 +209,12 @@ class ChannelProof:
     def upper(self, primal: Mapping[str, Any]) -> Evaluation:
         """Evaluate a channel: ``numerators`` (n, m) over ``denominator``, in integers."""
         flint.ctx.prec = PRECISION
-        numerators: Matrix = [[int(k) for k in row] for row in primal["numerators"]]
+        numerators, denominator = primal["numerators"], primal["denominator"]
         if len(numerators) != self.n or any(len(row) != self.m for row in numerators):
             raise UnprovableError("the channel has another shape")
-        return Evaluation(self, numerators, int(primal["denominator"]))
+        if {type(k) for row in [*numerators, [denominator]] for k in row} != {int}:
+            raise UnprovableError("the channel is not in whole numbers")
+        return Evaluation(self, numerators, denominator)
 
     # ---- lower end -----------------------------------------------------------------------
 

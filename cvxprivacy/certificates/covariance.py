@@ -341,7 +341,7 @@ class CovarianceEvaluation:
 
 def rational(rows: Any) -> fmpq_mat:
     """Return a matrix of a document exactly."""
-    if not rows or len({len(row) for row in rows}) != 1:
+    if not rows or {type(row) for row in rows} != {list} or len({len(row) for row in rows}) != 1:
         raise UnprovableError("a matrix without entries, or ragged")
     return fmpq_mat([[exactly(x) for x in row] for row in rows])
 
