@@ -86,7 +86,7 @@ class GaussianSource:
         remedy = "pass a symmetric positive semidefinite matrix of finite numbers"
         law = symmetric(covariance, "covariance", remedy)
         self._definite = proved(law, "covariance", f"{remedy}, or use from_table, which is exact")
-        self._law, size = law, law.nrows()
+        size = law.nrows()
         self.exact: Law = tuple(
             tuple(Fraction(int(v.p), int(v.q)) for v in row) for row in law.tolist()
         )
@@ -147,7 +147,7 @@ class GaussianSource:
 
     def law(self, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
         """Return a block of the covariance, exactly."""
-        return matrices.block(self._law, rows, columns)
+        return matrices.block(self.exact, rows, columns)
 
     def independent(self, places: Sequence[int], argument: str) -> tuple[int, ...]:
         """Return places among those given of variables that determine all of them.
