@@ -79,6 +79,8 @@ def array(values: Any) -> Exact:
             values = values.to_numpy()
         else:
             values = np.array(values, dtype=object)
+            if any(isinstance(v, np.ndarray) for v in values.flat):  # numbers without axes
+                values = np.array([v[()] for v in values.flat], object).reshape(values.shape)
             if all(type(v) is float for v in values.flat):
                 values = values.astype(float)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
