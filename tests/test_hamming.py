@@ -850,10 +850,10 @@ def test_no_forged_document_proves_what_is_false():
 
 
 @pytest.mark.long
-def test_no_forged_document_proves_what_is_false_a_thousand_times():
+def test_no_forged_document_proves_what_is_false_at_length():
     rng = np.random.default_rng(13)
     verified = forged = 0
-    for _ in range(1000):
+    for _ in range(250):
         law = random_pmf(rng, int(rng.integers(1, 6))).tolist()
         if rng.random() < 0.5:
             law = (10.0 ** -rng.uniform(0, rng.choice([1, 20, 300]), len(law))).tolist()
