@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import flint
@@ -143,6 +144,11 @@ CHANNEL: list[tuple[Path_, Any, str]] = [
     ((PROGRAM, "views", "W", "labels"), lambda t: [[-1] * len(r) for r in t], "more labels than"),
     ((PROGRAM, "views", "P", "reference"), lambda t: [[0] * len(r) for r in t],
      "view P has a label of reference mass 0"),
+    ((PROGRAM, "views", "W", "labels", 0), lambda r: r[1:], "not a certificate: ValueError"),
+    ((PROGRAM, "views", "W", "labels", 0), lambda r: [*r, 0], "not a certificate: ValueError"),
+    ((PROGRAM, "views", "W", "labels"), lambda t: [*t, t[0]], "not a certificate: ValueError"),
+    ((PROGRAM, "views", "P", "reference", 1), lambda r: [*r, 0], "not a certificate: ValueError"),
+    ((PROGRAM, "law", 1), lambda row: [*row, 0.5], "not a certificate: ValueError"),
     ((*TERM, "weights"), {"none": 1}, "no view 'none'"),
     ((*TERM, "weights", "P"), [0.5], "weights of P"),
     ((*TERM, "weights", "P"), lambda w: [*w[1:], -1e-9], "objective is not convex"),
@@ -326,7 +332,8 @@ def test_a_document_is_all_of_itself(name: str) -> None:
     refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is 'cvxprivacy/certif")
     refused({**document, "sha256": "0" * 64}, "sha256 does not match")
     refused({**document, "software": "other"}, "sha256 does not match")
-    refused(signed({**document, "more": None}), "a field is unknown or missing")
+    more = signed({**document, "more": None})
+    assert verify.disagreements(more) == ["a field is unknown or missing"]
     for field in sorted(verify.FIELDS - {"schema", "sha256"}):
         refused(signed({k: v for k, v in document.items() if k != field}), "not a cert|a field is")
     kind = document["program"]["kind"]
@@ -1064,3 +1071,154 @@ def test_the_water_in_rationals() -> None:
         assert float(found.upper(Fraction(3, 4))) == 0.0
         assert float(found.lower(d)) == pytest.approx(float(found.rate))
         assert float(found.lower(d + tenth)) == pytest.approx(float(found.rate) - 0.1 * math.log(5))
+
+
+# ---- what single lines are for -------------------------------------------------------------
+
+
+def test_a_radius_is_never_rounded_inwards() -> None:
+    """Radii are of 30 bits: one a little above such a number is worth the next."""
+    with flint.ctx.workprec(balls.PRECISION):
+        for excess in (Fraction(1, 2**20), Fraction(1, 2**100), Fraction(1, 2**140), TINY):
+            found = around(Fraction(0), 1 + excess)
+            assert rational(found.upper()) >= 1 + excess
+            assert rational(found.lower()) <= -1 - excess
+
+
+def test_one_output_is_a_program_too() -> None:
+    program = channel(outputs=1, rows={"d": bounded({"cost": [["1/3"], [0]]}, "1/9")})
+    program["objective"] = {**BLANK, "cost": [[3], ["3/2"]]}
+    proof = verify.proof_of(program)
+    primal = {"numerators": [[1], [1]], "denominator": 1}
+    assert proof.upper(primal).broken == []
+    assert proof.upper(primal).objective.contains(2)
+    dual = {"scores": {}, "multipliers": {"d": 2.0}, "auxiliaries": {}}
+    assert abs(proof.lower(dual) - 2) < 1e-35
+
+
+def test_the_least_of_a_row_within_its_bounds_is_that_of_the_best_channel() -> None:
+    def greedy(costs: Any, lows: Any, highs: Any) -> Fraction:
+        value, left = sum(c * a for c, a in zip(costs, lows, strict=True)), 1 - sum(lows)
+        for c, a, b in sorted(zip(costs, lows, highs, strict=True)):
+            more = min(left, b - a)
+            value, left = value + c * more, left - more
+        return Fraction(value)
+
+    tenth = Fraction(1, 10)
+    for costs in ([3, 1, 2], [1, 2, 3], [-2, 5, -1], [2, 1, 2]):
+        for lows, highs in (
+            ([tenth] * 3, [4 * tenth] * 3),
+            ([0, tenth, tenth], [tenth, 1, 4 * tenth]),
+            ([2 * tenth, 3 * tenth, 5 * tenth], [1, 1, 1]),
+            ([0, 0, 0], [2 * tenth, 3 * tenth, 5 * tenth]),
+            ([0, 0, 0], [1, 1, 1]),
+        ):
+            given = {"lower": [[str(x) for x in lows]], "upper": [[str(x) for x in highs]]}
+            known = greedy(costs, lows, highs)
+            proof = verify.proof_of(
+                channel(law=[[0.5]], outputs=3, objective={**BLANK, "cost": [costs]}, **given)
+            )
+            dual = {"scores": {}, "multipliers": {}, "auxiliaries": {}}
+            assert abs(proof.lower(dual) - exact(known)) < 1e-15, (costs, lows, highs)
+
+
+def exact(value: Fraction) -> arb:
+    return arb(fmpq(*value.as_integer_ratio()))
+
+
+def test_the_entries_that_a_covariance_program_asks_for(monkeypatch: Any) -> None:
+    program = base("gaussian by hand")["program"]
+    asked: list[int] = []
+    monkeypatch.setattr(covariance, "affordable", asked.append)
+    verify.proof_of(program)
+    size, views, tables = 4, 3, 3 + 3 + 1
+    assert asked == [(1 + views) * size**3 // 6 + (1 + tables) * size**2]
+    asked.clear()
+    verify.proof_of(gaussian(eye(5)))
+    assert asked == [125 // 6 + 25]
+    assert (covariance.BURDEN, covariance.MOST, covariance.EXACT) == (10**10, 4096, 8)
+
+
+def test_no_objective_contradicts_a_gaussian_program() -> None:
+    """Only the constraints may: a least cost of 5 is no contradiction."""
+    cost = {"cost": IDENTITY, "constant": [5, 0]}
+    dual = {
+        "posteriors": {},
+        "multipliers": {"d": 1.0},
+        "parts": {"": {"root": IDENTITY, "middle": [[0, 0], [0, 0]]}},
+    }
+    for bound, known in ((Fraction(6), -1), (Fraction(5), 0), (Fraction(9, 2), 0.5)):
+        program = gaussian(eye(3), objective={**BLANK, **cost}, rows={"d": bounded(cost, bound)})
+        document = {"program": program, "primal": None, "accuracy": "high"}
+        proof = verify.proof_of(program)
+        assert proof.lower({**dual, "objective": 0}) == known
+        assert proof.lower({**dual, "objective": 1}) == 5 + known
+        assert proof.lower(dual) == 5 + known
+        found = verify.recompute({**document, "dual": {**dual, "objective": 0}})
+        infeasible = known > 0
+        assert found["status"] == ("infeasible" if infeasible else "uncertified")
+        assert found["lower"] == (INF if infeasible else -INF)
+        found = verify.recompute({**document, "dual": {**dual, "objective": 1}})
+        assert (found["status"], found["lower"]) == ("uncertified", 5 + known)
+
+
+def test_letters_are_not_contradicted() -> None:
+    program = {"kind": "hamming", "units": "bits", "law": [0.5, 0.25, 0.25], "budget": "1/8"}
+    proof = verify.proof_of(program)
+    assert proof.lower({"level": "1/16", "objective": 0}) == 0
+    assert float(proof.lower({"level": "1/16", "objective": 1})) > 0.5
+    assert float(proof.lower({"level": "1/16"})) > 0.5
+    far = verify.proof_of({**program, "budget": 1})
+    assert far.lower({"level": "1/16"}) == 0  # the line is below 0 there
+    with pytest.raises(UnprovableError, match="has a kind, units, a law and a budget"):
+        hamming_proof.HammingProof({**program, "kind": "channel"})
+
+
+@pytest.mark.parametrize("name", ["by hand", "gaussian by hand", "letters", "gaussian balls"])
+def test_the_precision_is_the_proofs_own(name: str) -> None:
+    document = base(name)
+    claim, proof = document["claim"], verify.proof_of(document["program"])
+    for precision in (20, 2000):
+        flint.ctx.prec = precision
+        lower = proof.lower(document["dual"])
+        assert balls.floor(lower) == claim["lower"]
+        flint.ctx.prec = precision
+        proof.upper(document["primal"])
+        flint.ctx.prec = precision
+        fresh = verify.recompute(document)
+        assert [fresh["lower"], fresh["upper"]] == [claim["lower"], claim["upper"]]
+        flint.ctx.prec = precision
+        assert verify.proof_of(document["program"]).unit(claim["upper"]) == proof.unit(
+            claim["upper"]
+        )
+    flint.ctx.prec = balls.PRECISION
+
+
+def test_what_proposers_may_ask() -> None:
+    program = base("gaussian by hand")["program"]
+    proof = verify.proof_of(program)
+    assert proof.whole("V") == fmpq_mat([[fmpq(3, 2), fmpq(1, 2)], [fmpq(1, 2), 2]])
+    half = [[0.5, 0.0], [0.0, 2.0]]
+    matrix = proof.exactly(SimpleNamespace(tolist=lambda: half))
+    assert matrix == fmpq_mat([[fmpq(1, 2), 0], [0, 2]])
+    assert proof.product(matrix, matrix, matrix) == fmpq_mat([[fmpq(1, 8), 0], [0, 8]])
+
+
+def test_the_arguments_of_the_command(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(base("letters")), encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["verify", str(path)])
+    assert verify.main() == 0
+    assert str(path) in capsys.readouterr().out
+
+
+def test_no_objective_contradicts_a_channel_program() -> None:
+    row = bounded({"cost": [[1, 2], [2, 1]]}, "1/2")
+    dual = {"scores": {}, "multipliers": {"d": 2.0}, "auxiliaries": {}}
+    for sign, known in ((1, Fraction(23, 3)), (-1, Fraction(-17, 3))):
+        objective = {**BLANK, "cost": [[5 * sign, 6 * sign]] * 2, "constant": [sign, 0]}
+        proof = verify.proof_of(channel(objective=objective, rows={"d": row}))
+        assert abs(proof.lower({**dual, "objective": 0}) - 1) < 1e-35
+        assert abs(proof.lower({**dual, "objective": 1}) - exact(known)) < 1e-35
