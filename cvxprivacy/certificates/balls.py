@@ -100,8 +100,6 @@ def ceil(value: arb) -> float:
 
 
 def _outward(end: arb, side: float) -> float:
-    if end.is_nan():
-        return side
     value = float(end)
     if math.isnan(value):
         return side

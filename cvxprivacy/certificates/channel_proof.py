@@ -130,7 +130,7 @@ class ChannelProof:
     def weights(self, term: Mapping[str, Any], view: str) -> list[arb]:
         if view not in self.views:
             raise UnprovableError(f"no view {view!r}")
-        weights = term["weights"].get(view, 0)
+        weights = term["weights"][view]
         if not isinstance(weights, list):
             return [arb(exactly(weights))] * self.m
         if len(weights) != self.m:

@@ -469,11 +469,8 @@ def _burden(matrix: fmpq_mat) -> int:
 def basis(matrix: fmpq_mat) -> list[int]:
     """Return the first columns that the others are combinations of."""
     reduced, rank = matrix.rref()
-    pivots: list[int] = []
-    for i in range(rank):
-        start = pivots[-1] + 1 if pivots else 0
-        pivots.append(next(j for j in range(start, matrix.ncols()) if reduced[i, j] != 0))
-    return pivots
+    columns = range(matrix.ncols())
+    return [next(j for j in columns if reduced[i, j] != 0) for i in range(rank)]
 
 
 def definite(matrix: fmpq_mat) -> bool:
