@@ -174,7 +174,7 @@ def _per_letter(
         term = Term(
             name,
             {observer.view(kind): 1} if kind else {},
-            layers if here.any() else None,
+            layers if here.any() or radius else None,
             cost_radius=radius,
         )
         found[observer.name] = Row(
@@ -488,18 +488,19 @@ class PreserveMean(Criterion):
     latex = r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"
 
     def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
-        self.values = frozen(values)
+        remedy = "pass one number per key letter"
+        listed = isinstance(values, Mapping)
+        self.values = (
+            values if listed else table(values, "values", remedy, axes=(1,), negative=True)
+        )
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         inputs, outputs = problem.source.x, problem.measure.outputs
-        given = self.values
+        given: Any = self.values
         if not isinstance(given, Mapping):
-            numbers = table(
-                given, "values", "pass one number per key letter", axes=(1,), negative=True
-            )
-            if len(numbers) != len(inputs):
-                raise InputError("values", f"{len(numbers)} numbers", f"pass {len(inputs)}")
-            given = dict(zip(inputs, numbers.tolist(), strict=True))
+            if len(given) != len(inputs):
+                raise InputError("values", f"{len(given)} numbers", f"pass {len(inputs)}")
+            given = dict(zip(inputs, given.tolist(), strict=True))
         known: dict[Any, float | Fraction] = {}
         for label in (*inputs, *outputs):
             if label not in given:

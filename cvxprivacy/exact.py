@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -29,6 +30,7 @@ __all__ = [
     "written",
 ]
 
+_EXPONENT = 1000  # of a Decimal: 1e10000000 as a fraction would take all memory
 FloatArray = npt.NDArray[np.float64]
 Exact = npt.NDArray[Any]  # of floats, or of Fractions
 Number = int | float | Fraction | Decimal | np.floating | np.integer
@@ -45,6 +47,10 @@ def rational(value: Any) -> Fraction:
     """
     if isinstance(value, Fraction):
         return value
+    if isinstance(value, Decimal) and value.is_finite():
+        size = max(abs(value.adjusted()), len(value.as_tuple().digits))
+        if size > _EXPONENT:
+            raise OverflowError(f"more than {_EXPONENT} digits before or after the point")
     if isinstance(value, np.ndarray) and not value.ndim:
         value = value[()]
     if isinstance(value, str | bytes) or not hasattr(value, "as_integer_ratio"):
@@ -75,17 +81,15 @@ def array(values: Any) -> Exact:
         As :func:`rational`; infinite and undefined floats of an array of floats are kept.
     """
     if not isinstance(values, np.ndarray):
-        if hasattr(values, "to_numpy"):
-            values = values.to_numpy()
-        else:
-            values = np.array(values, dtype=object)
+        values = _entries(values)
+        if values.dtype == object:
             if any(isinstance(v, np.ndarray) for v in values.flat):  # numbers without axes
                 values = np.array([v[()] for v in values.flat], object).reshape(values.shape)
             if all(type(v) is float for v in values.flat):
                 values = values.astype(float)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
         return _kept(values.astype(float, copy=values.flags.writeable))
-    if values.dtype.kind in "biu" and (np.abs(values.astype(float)) <= 2.0**53).all():
+    if values.dtype.kind in "biu" and (np.abs(values.astype(float)) < 2.0**53).all():
         return _kept(values.astype(float))
     return _lowered(_each(rational, values))
 
@@ -127,12 +131,12 @@ def times(a: Exact, factor: Number) -> Exact:
     by = rational(factor)
     if by == 1:
         return a
-    return _of_distinct(lambda values: fractions(values) * by, a)
+    return _of_distinct(lambda value: rational(value) * by, a)
 
 
 def squares(a: Exact) -> Exact:
     """Return the squares."""
-    return _of_distinct(lambda values: fractions(values) ** 2, a)
+    return _of_distinct(lambda value: rational(value) ** 2, a)
 
 
 def written(value: Number) -> float | str:
@@ -141,12 +145,23 @@ def written(value: Number) -> float | str:
     return found if isinstance(found, float) else str(found)
 
 
-def _of_distinct(function: Callable[[Exact], Any], values: Exact) -> Exact:
-    """Apply a function of each entry, once for each distinct float."""
+def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
+    """Apply a function of each entry, once for each distinct one."""
     if values.dtype == object:
-        return _lowered(function(values))
+        return _lowered(_each(function, values))
     distinct, places = np.unique(values, return_inverse=True)
-    return _kept(_lowered(function(distinct))[places].reshape(values.shape))
+    return _kept(_lowered(_each(function, distinct))[places].reshape(values.shape))
+
+
+def _entries(values: Any) -> npt.NDArray[Any]:
+    """Return what a list, a series or a frame holds, no column cast to the type of another."""
+    if hasattr(values, "iloc"):  # pandas
+        return np.asarray(values.to_numpy(dtype=object))
+    seen = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(seen, nw.DataFrame):
+        rows = list(zip(*(column.to_list() for column in seen.iter_columns()), strict=True))
+        return np.array(rows, dtype=object).reshape(len(seen), len(seen.columns))
+    return np.array(seen.to_list() if isinstance(seen, nw.Series) else values, dtype=object)
 
 
 def _each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object_]:

@@ -66,6 +66,10 @@ class Frozen:
         if "__init__" in cls.__dict__:
             cls.__init__ = _sealing(cls.__init__)  # type: ignore[method-assign]
 
+    def __init__(self) -> None:
+        if "_depth" not in self.__dict__:  # no subclass has an __init__ of its own
+            self._seal()
+
     def _remedy(self, name: str) -> str:
         return "make another one"
 

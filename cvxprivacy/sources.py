@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cvxprivacy.checks import array, labels, number, whole
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.frames import MOST_CELLS, MOST_LEVELS, Coding, Counts
-from cvxprivacy.frozen import Frozen
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.information import (
     FEW_CELLS,
     bias_in_words,
@@ -58,6 +58,10 @@ class Atoms:
     x_of: np.ndarray
     z_of: np.ndarray
     shape: tuple[int, int, int]
+
+    def __post_init__(self) -> None:
+        for name in ("law", "w_of", "alive_w", "alive", "x_of", "z_of"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
 class DiscreteSource(Frozen):

@@ -94,7 +94,7 @@ def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
             cost = np.where(np.asarray(program.upper, float) > 0, cost, np.nan)
         above = cost - np.nanmin(cost, axis=1, keepdims=True)
         positive = above[above > 1e-12 * np.nanmax(np.abs(cost), initial=1e-300)]
-        steps = positive.tolist() or steps
+        steps += positive.tolist()
         most += float(positive.max(initial=0.0))
         least += float(mass @ np.nanmin(cost, axis=1))
     return max(min(steps, default=1.0), min(solution.upper - least, most or 1.0))

@@ -272,3 +272,92 @@ def test_a_ball_of_a_document_contains_its_ends() -> None:
         from flint import arb, fmpq
 
         assert found.contains(arb(fmpq(end.numerator, end.denominator)))
+
+
+# ---- regressions: roundings between the argument and the program ---------------------------
+
+
+def test_whole_numbers_next_to_two_to_the_53_are_told_apart() -> None:
+    """Once an array of integers was rounded before it was asked whether floats hold it."""
+    big = 2**53
+    for typed_ in (np.array([big, big + 1]), [big, big + 1], np.array([big, big + 1], np.uint64)):
+        assert as_fractions(exact.array(typed_)) == [big, big + 1]
+    source = cpv.DiscreteSource(LAW)
+    never = cpv.Linear(np.full((2, 2), big + 1), big)
+    with pytest.raises(cpv.InfeasibleError):
+        cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, criteria=[never]).solve()
+    always = cpv.Linear(np.full((2, 2), -big - 1), -big - 1)
+    fine = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, criteria=[always]).solve()
+    assert fine.status == "certified"
+
+
+@pytest.mark.parametrize("flavour", ["pandas", "polars"])
+def test_columns_of_frames_are_not_cast_to_each_other(flavour: str) -> None:
+    library = pytest.importorskip(flavour)
+    frame = library.DataFrame({"a": [2**60 + 1, 1], "b": [2.0**60, 0.5]})
+    assert as_fractions(exact.array(frame)) == [2**60 + 1, 2**60, 1, Fraction(1, 2)]
+    assert as_fractions(cpv.Linear(frame, 1).matrix) == [2**60 + 1, 2**60, 1, Fraction(1, 2)]
+    assert as_fractions(exact.array(frame["a"])) == [2**60 + 1, 1]
+
+
+def test_a_decimal_that_would_take_all_memory_is_refused() -> None:
+    for huge in (Decimal("1e10000000"), Decimal("1e-10000000")):
+        with pytest.raises(cpv.InputError, match="out of range"):
+            cpv.TCloseness(huge)
+
+
+def test_the_least_distortion_of_floors_that_are_no_floats_is_rounded_up() -> None:
+    source = cpv.DiscreteSource(LAW)
+    for floor in (Fraction(1, 3), Fraction(1, 6), Fraction(2, 7)):
+        problem = cpv.PrivacyDistortion(
+            source, [[1, 0], [0, 1]], budget=0.9, criteria=[cpv.KeepProbability(floor)]
+        )
+        assert Fraction(problem.least_distortion) >= floor
+        assert problem.least_distortion <= math.nextafter(float(floor), 1)
+        assert problem.at(budget=problem.least_distortion).solve().status == "certified"
+        with pytest.raises(cpv.InfeasibleError):
+            problem.at(budget=floor - Fraction(1, 10**20)).solve()
+
+
+def test_a_floor_that_is_no_float_and_forbidden_is_named() -> None:
+    criteria = [cpv.KeepProbability(Fraction(1, 3))]
+    criteria += [cpv.ForbiddenMoves([[True, False], [False, False]])]  # type: ignore[list-item]
+    problem = cpv.PrivacyDistortion(
+        cpv.DiscreteSource(LAW), cpv.hamming(2), budget=0.5, criteria=criteria
+    )
+    with pytest.raises(cpv.InputError, match="probability 0.333333 and is forbidden"):
+        problem.solve()
+
+
+@pytest.mark.parametrize("price", [1e-9, 1e-6, 1.0])
+def test_a_small_price_certifies_no_wide_enclosure(price: float) -> None:
+    """Once [0, 2.8e-10] of a price of 1e-9 was certified, all of it gap."""
+    source = cpv.DiscreteSource(LAW)
+    solution = cpv.PrivacyDistortion(source, cpv.hamming(2), price=price).solve(certify=False)
+    truth = price * source.information()  # no price is worth an error until it is steep
+    assert solution.lower <= min(truth, 0.5) + 1e-12
+    if solution.status == "certified":
+        assert solution.gap <= 2e-6 * max(price, solution.upper)
+
+
+def test_a_constraint_of_cvxpy_is_refused_where_letters_are_left_out() -> None:
+    source = cpv.DiscreteSource([[0.5, 0.2, 1e-15], [0.1, 0.2 - 1e-15, 0.0]])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(3), budget=0.2)
+    q = problem.variables["Q"]
+    with pytest.raises(cpv.InputError, match="too rare"):
+        cpv.Linear.from_cvxpy(q[0, 1] <= 0.1, problem)
+
+
+def test_a_radius_counts_where_all_costs_are_next_to_zero() -> None:
+    term = Term("t", {"W": 1}, np.zeros((2, 2)), cost_radius=2.0**-100)
+    assert term.to_dict()["cost"] is not None
+    source = cpv.DiscreteSource(LAW)
+    rows = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.LDiversity(2)]).program.rows
+    assert rows["l_diversity"].term.cost is not None or not rows["l_diversity"].term.cost_radius
+
+
+def test_hamming_budgets_are_typed_like_all_others() -> None:
+    for bad in ("0.25", Fraction(-1, 10**400), math.nan):
+        with pytest.raises(cpv.InputError, match="budget"):
+            cpv.HammingWaterFilling([0.5, 0.5], bad)
+    assert cpv.HammingWaterFilling([0.5, 0.5], Decimal("0.1")).budget == Fraction(1, 10)

@@ -39,6 +39,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "Gaussian bound": lambda: cpv.QuadraticGaussian(GAUSSIAN, 0.5),
     "Gaussian region": lambda: cpv.GaussianEquivocation(GAUSSIAN, 0.5, minimize="leakage"),
     "reverse water-filling": lambda: cpv.ReverseWaterFilling([1.0, 2.0], 1.5),
+    "Hamming of counts": lambda: cpv.HammingWaterFilling.from_counts([4, 3, 2, 1], 0.2),
     "Hamming": lambda: cpv.HammingWaterFilling([0.4, 0.3, 0.2, 0.1], 0.2),
 }  # fmt: skip
 
@@ -199,3 +200,48 @@ def test_attributes_are_set_while_an_object_is_made_by_any_of_its_classes() -> N
     for kind in (Base, Derived, Silent):
         with pytest.raises(AttributeError, match="make another one"):
             kind().a = 2
+
+
+def test_what_a_program_is_made_of_cannot_be_reached() -> None:
+    law = np.random.default_rng(0).dirichlet(np.ones(8)).reshape(2, 2, 2)
+    problem = cpv.RateDistortionEquivocation(
+        cpv.DiscreteSource(law), cpv.hamming(2), 0.2, side_information="decoder"
+    )
+    for array in (
+        problem.observers[0].here,
+        problem.program.mass,
+        problem.z_of,
+        problem.strategies,
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(AttributeError):
+        problem.hidden.clear()
+    primal = MADE["Gaussian bound"]().solve().certificate.primal
+    with pytest.raises(TypeError, match="cannot be written to"):
+        primal.middle[0][0] = 5
+
+
+def test_criteria_without_numbers_and_those_of_users_cannot_change() -> None:
+    class Own(cpv.criteria.Criterion):
+        name = "own"
+
+    for criterion in (cpv.PreserveMarginal(), Own()):
+        with pytest.raises(AttributeError, match="cannot change"):
+            criterion.value = 3
+    values = [0.0, 1.0]
+    mean = cpv.PreserveMean(values)
+    values[0] = 7.0
+    assert mean.values.tolist() == [0.0, 1.0]
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series([0.0, 1.0])
+    mean = cpv.PreserveMean(series)
+    series.iloc[0] = 7.0
+    assert mean.values.tolist() == [0.0, 1.0]
+
+
+def test_a_problem_of_counts_is_stated_again() -> None:
+    problem = MADE["Hamming of counts"]()
+    other = problem.at(budget=0.1)
+    assert other.records == problem.records == 10
+    assert other.solve().value > problem.solve().value

@@ -175,10 +175,9 @@ class ChannelProof:
         """Return the size by which a gap is judged, given the upper end.
 
         What the enclosure allows beyond the objective's least cost: upper − Σ_s p(s) min_y C_0.
-        At least the smallest step that there is, which is the least positive C_0(s, y) −
-        min_y C_0(s, y), or without costs one nat of the view of least weight; at most a nat of
-        the weightiest and the greatest such difference.  So no forbidding cost makes a wide
-        enclosure look narrow.
+        At least the smallest step that there is, the least positive C_0(s, y) − min_y C_0(s, y)
+        or a nat of the view of least weight; at most a nat of the weightiest and the greatest
+        such difference.  So no forbidding cost makes a wide enclosure look narrow.
         """
         step, ceiling, least = self._steps
         room = upper - least
@@ -201,7 +200,7 @@ class ChannelProof:
             gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
             steps += gaps
             ceiling = max(ceiling, max(nats, default=0.0) + max(gaps, default=0.0))
-        found = min(steps or nats, default=1.0), ceiling or 1.0, least
+        found = min([*steps, *nats], default=1.0), ceiling or 1.0, least
         if not all(map(math.isfinite, found)):
             raise UnprovableError("the objective's scale is not finite")
         return found

@@ -249,7 +249,8 @@ class CovarianceProof:
         above = any(root[i, j] != 0 for i in range(size) for j in range(i + 1, size))
         if above or not all(root[i, i] > 0 for i in range(size)):
             raise UnprovableError("a root that is not triangular with a positive diagonal")
-        return root if self.exact else arb_mat(root), middle
+        burden = max(_burden(root), _burden(middle))
+        return root if self.exact and burden <= BURDEN else arb_mat(root), middle
 
     def _least(self, gradient: Any, dual: Mapping[str, Any]) -> arb | None:
         """Return a proved lower bound of min ⟨G, Σ⟩, or None if the parts given prove none."""
@@ -462,8 +463,12 @@ def semidefinite(matrix: Any) -> bool:
 def _burden(matrix: fmpq_mat) -> int:
     """Return the size of the numbers that exact elimination multiplies, times their count."""
     entries = [x for row in matrix.tolist() for x in row]
-    bits = max(max(int(x.p).bit_length(), int(x.q).bit_length()) for x in entries)
-    return matrix.nrows() ** 4 * bits
+    bits, common = max(int(x.p).bit_length() for x in entries), 1
+    for denominator in {int(x.q) for x in entries}:
+        common = math.lcm(common, denominator)
+        if common.bit_length() > BURDEN:
+            break
+    return matrix.nrows() ** 4 * (bits + common.bit_length())
 
 
 def basis(matrix: fmpq_mat) -> list[int]:

@@ -254,7 +254,7 @@ class ChannelProblem(Problem[Solution]):
         if lower is not None and upper is not None and (lower > upper).any():
             s, y = (int(i) for i in np.argwhere(lower > upper)[0])
             move = f"{self.source.x[self.x_of[s]]!r} → {self.outputs[y]!r}"
-            problem = f"{move} must have probability {lower[s, y]:g} and is forbidden"
+            problem = f"{move} must have probability {float(lower[s, y]):g} and is forbidden"
             raise InputError("criteria", problem, "drop the floor or allow the move")
         terms = dict(self.terms())
         for name, cost in self.measure.parts.items():
@@ -383,19 +383,31 @@ class ChannelProblem(Problem[Solution]):
 
     def least_value(self, term: Term) -> float:
         """Return the least value of a linear term over the entry bounds, rounded up."""
-        program = self.program
-        cost = program.mass[:, None] * program.cost(term)
-        channel = program.least(cost)[0]
+        program, value, total = self.program, Fraction(0), Fraction(0)
         atomic = term.cost if term.cost is not None else np.zeros((program.n, program.m))
         layers = np.broadcast_to(
             atomic if atomic.ndim == 3 else atomic[None], (*program.law.shape, program.m)
         )
-        value = total = Fraction(0)
-        for (atom, s), mass in np.ndenumerate(program.law):
-            total += Fraction(float(mass))
-            for y in np.flatnonzero(channel[s]):
-                price = Fraction(layers[atom, s, y]) * Fraction(float(channel[s, y]))
-                value += Fraction(float(mass)) * price
+        shape = (program.n, program.m)
+        low = np.zeros(shape) if program.lower is None else program.lower
+        high = np.ones(shape) if program.upper is None else program.upper
+        for s in range(program.n):
+            masses = [Fraction(float(mass)) for mass in program.law[:, s]]
+            total += sum(masses)
+            costs = [
+                sum(
+                    (m * Fraction(c) for m, c in zip(masses, column, strict=True) if m), Fraction(0)
+                )
+                for column in layers[:, s].T
+            ]
+            floors, left = [Fraction(x) for x in low[s]], Fraction(1)
+            for cost, floor in zip(costs, floors, strict=True):
+                value, left = value + cost * floor, left - floor
+            for cost, y in sorted((cost, y) for y, cost in enumerate(costs)):
+                share = min(left, Fraction(high[s, y]) - floors[y])
+                value, left = value + cost * share, left - share
+                if left <= 0:
+                    break
         least = value / total + rational(term.constant)
         near = float(least)
         return near if near >= least else math.nextafter(near, math.inf)

@@ -235,9 +235,9 @@ class RateDistortionEquivocation(ChannelProblem):
         )
 
     @cached_property
-    def hidden(self) -> list[tuple[str, ...]]:
+    def hidden(self) -> tuple[tuple[str, ...], ...]:
         """The sets of hidden attributes with a bound of their own."""
-        return [key for key in _bounds(self.max_leakage, "max_leakage") if key]
+        return tuple(key for key in _bounds(self.max_leakage, "max_leakage") if key)
 
     def views(self) -> dict[str, View]:
         found = super().views()

@@ -32,14 +32,15 @@ from flint import ctx
 from cvxprivacy.certificates.hamming import HammingCertificate, Masses, enclosed
 from cvxprivacy.certificates.hamming_proof import Filling
 from cvxprivacy.certificates.sums import PRECISION, exact_sum
-from cvxprivacy.checks import labels, number
+from cvxprivacy.checks import labels, typed
 from cvxprivacy.distortion import hamming
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real
 from cvxprivacy.formulations.hamming_channel import HammingChannel, few
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.information import nat
-from cvxprivacy.laws import Table, exactly, frequencies, probabilities, tabulated
+from cvxprivacy.laws import Table, frequencies, probabilities, tabulated
 from cvxprivacy.programs import ChannelProgram, HammingProgram
 from cvxprivacy.programs.channel import tex
 from cvxprivacy.solution import Enclosure, Solution
@@ -95,20 +96,20 @@ class HammingWaterFilling(Problem[Solution]):
     def __init__(
         self,
         pmf: npt.ArrayLike,
-        budget: float | Fraction,
+        budget: Real,
         *,
         x: Sequence[Hashable] | None = None,
         units: str = "bits",
     ) -> None:
-        typed, otherwise = tabulated(pmf, variables=[1]), "HammingWaterFilling.from_counts"
-        law = probabilities(typed.values, "pmf", SHAPE, axes=(1,), otherwise=otherwise)
-        self._set(law, typed, budget, x, units, None)
+        given, otherwise = tabulated(pmf, variables=[1]), "HammingWaterFilling.from_counts"
+        law = probabilities(given.values, "pmf", SHAPE, axes=(1,), otherwise=otherwise)
+        self._set(law, given, budget, x, units, None)
 
     @classmethod
     def from_counts(
         cls,
         counts: npt.ArrayLike,
-        budget: float | Fraction,
+        budget: Real,
         *,
         x: Sequence[Hashable] | None = None,
         units: str = "bits",
@@ -120,28 +121,32 @@ class HammingWaterFilling(Problem[Solution]):
         InputError
             For entries that are not whole numbers from 0 to 2⁵³, or no record at all.
         """
-        typed, problem = tabulated(counts), cls.__new__(cls)
-        law, records = frequencies(typed.values, "counts", SHAPE, axes=(1,))
-        problem._set(law, typed, budget, x, units, records)
-        return problem
+        given, problem = tabulated(counts), cls.__new__(cls, counts, budget, x=x, units=units)
+        law, records = frequencies(given.values, "counts", SHAPE, axes=(1,))
+        problem._set(law, given, budget, x, units, records)
+        return problem._seal()
+
+    @property
+    def _maker(self) -> Any:
+        return type(self) if self.records is None else type(self).from_counts
 
     def _set(
         self,
         law: FloatArray,
-        typed: Table,
-        budget: float | Fraction,
+        given: Table,
+        budget: Real,
         x: Sequence[Hashable] | None,
         units: str,
         records: int | None,
     ) -> None:
         nat(units)
-        self._budget = _exactly(budget, "budget")
+        self._budget = Fraction(typed(budget, "budget"))
         if self._budget > 1:
             problem, remedy = f"{float(budget)!r} is no probability", "pass a number from 0 to 1"
             raise InputError("budget", problem, remedy, value=budget)
         self.law, self.total, self.units, self.records = law, exact_sum(law), units, records
         self.law.flags.writeable = False
-        self.x = labels(next(iter(typed.labels), None) if x is None else x, len(law), "x")
+        self.x = labels(next(iter(given.labels), None) if x is None else x, len(law), "x")
         self.masses = np.sort(law[law > 0])
         self._letters = Masses(self.masses, self.total)
 
@@ -182,7 +187,9 @@ class HammingWaterFilling(Problem[Solution]):
         By default with the optimal one, for which both ends are the mutual information of the
         release but for rounding: see :mod:`cvxprivacy.certificates.hamming_proof`.
         """
-        filling = Filling(self._letters, self.level if level is None else _exactly(level, "level"))
+        filling = Filling(
+            self._letters, self.level if level is None else Fraction(typed(level, "level"))
+        )
         with ctx.workprec(PRECISION):
             ends = filling.lower(self.budget), filling.upper(self.budget)
             return Enclosure(*enclosed(*ends, self.units))
@@ -272,9 +279,3 @@ class HammingWaterFilling(Problem[Solution]):
             posteriors={},
             log=outcome.log,
         )
-
-
-def _exactly(value: float | Fraction, argument: str) -> Fraction:
-    """Return a number ≥ 0 as the rational that it is."""
-    found = number(value, argument)
-    return exactly(found if isinstance(value, str) else value, argument)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from cvxprivacy.certificates import Certificate
@@ -42,7 +42,12 @@ class Problem(Frozen, Generic[Answer]):
 
     def __reduce__(self) -> Any:  # a problem is what it was made of
         given, named = self._given
-        return _made, (type(self), given, dict(named))
+        return _made, (self._maker, given, dict(named))
+
+    @property
+    def _maker(self) -> Callable[..., Self]:
+        """What made the problem of its arguments: its class, or another way into it."""
+        return type(self)
 
     def _remedy(self, name: str) -> str:
         return f"a problem is a value; problem.at({name}=…) returns another one"
@@ -68,15 +73,15 @@ class Problem(Frozen, Generic[Answer]):
     def _typed(self) -> dict[str, Any]:
         """Return the arguments that the problem was made of, by name."""
         given, named = self._given
-        return inspect.signature(type(self)).bind(*given, **named).arguments
+        return inspect.signature(self._maker).bind(*given, **named).arguments
 
     def _remade(self, typed: Mapping[str, Any]) -> Self:
-        bound = inspect.BoundArguments(inspect.signature(type(self)), dict(typed))  # type: ignore[arg-type]
-        return type(self)(*bound.args, **bound.kwargs)
+        bound = inspect.BoundArguments(inspect.signature(self._maker), dict(typed))  # type: ignore[arg-type]
+        return self._maker(*bound.args, **bound.kwargs)
 
     def _retyped(self, typed: Mapping[str, Any], name: str, value: Real) -> dict[str, Any]:
         """Return the argument in which a number stands, with another number."""
-        if name in inspect.signature(type(self)).parameters:
+        if name in inspect.signature(self._maker).parameters:
             return {name: value}
         part = re.fullmatch(r"(\w+)\[(.+)\]", name)
         if part and isinstance(typed.get(part[1]), Mapping) and part[2] in typed[part[1]]:
@@ -184,5 +189,5 @@ class Problem(Frozen, Generic[Answer]):
         raise NotImplementedError
 
 
-def _made(kind: type[Problem], given: tuple[Any, ...], named: dict[str, Any]) -> Problem:
-    return kind(*given, **named)
+def _made(maker: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    return maker(*given, **named)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import frozen
 from cvxprivacy.sources import Atoms, DiscreteSource
 
 __all__ = ["Observer", "all_strategies", "checked", "few", "observers", "who"]
@@ -37,6 +38,9 @@ class Observer:
     z: int | None
     here: np.ndarray
     share: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "here", frozen(self.here))
 
     def view(self, kind: str) -> str:
         """Return the name of the view of W or S that this observer has."""

@@ -510,7 +510,8 @@ class ChannelProgram:
     @cached_property
     def mass(self) -> FloatArray:
         """p(s), shape (n,)."""
-        return self.law.sum(axis=0) / self.total
+        found: FloatArray = frozen(self.law.sum(axis=0) / self.total)
+        return found
 
     def view_matrix(self, view: str) -> sparse.csr_array:
         """Return p(v, s), shape (|V|, n): J = view_matrix @ K."""

@@ -30,6 +30,7 @@ from flint import arb_mat
 
 from cvxprivacy.exact import Exact, FloatArray, written
 from cvxprivacy.exact import floats as exact_floats
+from cvxprivacy.frozen import frozen
 from cvxprivacy.information import nat
 from cvxprivacy.matrices import block, identity, rationals, rounded
 from cvxprivacy.programs.channel import Row, Term
@@ -219,6 +220,10 @@ class ErrorCovariance:
     root: Any
     middle: Any
 
+    def __post_init__(self) -> None:
+        for name in ("root", "middle"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
     @property
     def matrix(self) -> FloatArray:
         root, middle = (np.array(x, float) for x in (self.root, self.middle))
@@ -248,6 +253,10 @@ class CovarianceDual:
     posteriors: Mapping[str, tuple[Any, Any]]
     parts: Mapping[str, tuple[Any, Any]]
     objective: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("multipliers", "posteriors", "parts"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def to_dict(self) -> dict[str, Any]:
         def factors(pairs: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:

@@ -271,6 +271,9 @@ def affine_rows(
     if others or not expression.variables():
         found = f"{constraint} uses {', '.join(others) or 'no variable'}"
         raise InputError("constraint", found, 'use problem.variables["Q"] alone')
+    if len(model.letters) < model.program.n:
+        problem, remedy = "some letters are too rare for a solver", "state it with Linear(A, bound)"
+        raise InputError("constraint", problem, remedy)
     held, q.value = q.value, np.zeros(q.shape)
     try:
         gradient = expression.grad[q].toarray()

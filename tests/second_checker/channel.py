@@ -255,4 +255,4 @@ class Channel:
             least += p * low
             steps += [c - low for c in open_ if c - low > (abs(c) + abs(low)) / 2**44]
         ceiling = max(nats, default=ZERO) + max(steps, default=ZERO) or ONE
-        return max(min(steps or nats, default=ONE), min(upper - least, ceiling))
+        return max(min([*steps, *nats], default=ONE), min(upper - least, ceiling))
