@@ -977,7 +977,7 @@ kind = "PreserveMean"
 kind = "PreserveMean"
 values = [1, 2] # here
 
->> criteria[1].values: inf is not finite
+>> criteria[1].values[25]: inf is out of range
 @head @source @years @first
 [[criteria]]
 kind = "PreserveMean"
