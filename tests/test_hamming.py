@@ -772,7 +772,7 @@ def test_a_claim_moved_inwards_is_refused(budget):
         assert verify.disagreements(moved(document, ("claim", *field), outwards)) == []
 
 
-GARBAGE = (-1, -1e300, 0, "0", "-7/3", 5e-324, "1/" + "9" * 3999, 0.02, 0.1, 0.26, 0.4, 0.5, 1, 2.0,
+GARBAGE = (-1, -1e300, 0, "0", "-7/3", 5e-324, "1/" + "9" * 1999, 0.02, 0.1, 0.26, 0.4, 0.5, 1, 2.0,
            1.7e308, "9" * 2000)  # fmt: skip
 
 
