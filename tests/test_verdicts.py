@@ -330,7 +330,8 @@ def test_what_is_no_proof_over_letters_is_refused(path: Path_, value: Any, words
 def test_a_document_is_all_of_itself(name: str) -> None:
     document = base(name)
     refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is 'cvxprivacy/certif")
-    refused({**document, "sha256": "0" * 64}, "sha256 does not match")
+    seal = ["sha256 does not match: the file was changed after it was written"]
+    assert verify.disagreements({**document, "sha256": "0" * 64}) == seal
     refused({**document, "software": "other"}, "sha256 does not match")
     more = signed({**document, "more": None})
     assert verify.disagreements(more) == ["a field is unknown or missing"]
@@ -388,6 +389,8 @@ def test_files(tmp_path: Path, capsys: Any) -> None:
     assert verify.main([str(tmp_path / "e.json")]) == 2
     assert verify.main(["-h"]) == verify.main(["--help"]) == 0
     assert capsys.readouterr().out.startswith("usage: ")
+    assert verify.main([str(good), "-h"]) == 2  # no file of this name
+    capsys.readouterr()
     assert verify.main([]) == 2
     assert capsys.readouterr().out.startswith("usage: ")
 
@@ -796,8 +799,9 @@ def test_matrices_that_are_semidefinite_and_not_by_nothing(monkeypatch: Any) -> 
         ([[2, 1, 3], [1, 2, 3], [3, 3, 6 - e]], False),
     ):
         matrix = fmpq_mat(rows)
-        assert semidefinite(matrix) == known, rows
-        assert definite(matrix) == (known and matrix.det() > 0), rows
+        assert semidefinite(matrix) is known, rows
+        assert semidefinite(matrix / 9) is known, rows
+        assert definite(matrix) is (known and bool(matrix.det() > 0)), rows
         assert semidefinite(arb_like(matrix)) in (known and matrix.det() > 0, False)
     assert semidefinite(arb_like(fmpq_mat([[2, 1], [1, 2]])))
     singular = fmpq_mat([[1, 2], [2, 4]])
@@ -806,7 +810,7 @@ def test_matrices_that_are_semidefinite_and_not_by_nothing(monkeypatch: Any) -> 
     assert covariance._burden(fmpq_mat([[1, 0], [0, fmpq(1, 16)]])) == 2**4 * 5
     assert semidefinite(singular)
     monkeypatch.setattr(covariance, "BURDEN", 2**4 * 3 - 1)
-    assert not semidefinite(singular)
+    assert semidefinite(singular) is False
     assert covariance.basis(fmpq_mat([[0, 1, 2, 0], [0, 0, 0, 1]])) == [1, 3]
     assert covariance.basis(fmpq_mat([[1, 1, 0], [1, 1, 0], [0, 0, 3]])) == [0, 2]
 
@@ -1030,8 +1034,9 @@ def test_what_is_nonnegative_has_no_negative_part() -> None:
             assert balls.ceil(found) == pytest.approx(high, rel=1e-6)
 
 
-def test_the_water_in_rationals() -> None:
-    letters = hamming_proof.Letters([0.125, 0.125, 0.25, 0.5])
+@pytest.mark.parametrize("total", [1, 2, 12])
+def test_the_water_in_rationals(total: int) -> None:
+    letters = hamming_proof.Letters([total * p for p in (0.125, 0.125, 0.25, 0.5)])
     half, eighth, tenth = Fraction(1, 2), Fraction(1, 8), Fraction(1, 10)
     for level, kept, tail, distortion in (
         (tenth, 4, 0, 3 * tenth),
@@ -1070,6 +1075,9 @@ def test_the_water_in_rationals() -> None:
         assert float(empty.lower(Fraction(0))) == pytest.approx(1.75 * math.log(2))
         assert float(found.upper(Fraction(3, 4))) == 0.0
         assert float(found.lower(d)) == pytest.approx(float(found.rate))
+        assert float(found.outside) == pytest.approx(0.75 * math.log(2))
+        assert float(found.inside) == pytest.approx(math.log(2))
+        assert float(found.equivocation) == pytest.approx(float(found.entropy - found.rate))
         assert float(found.lower(d + tenth)) == pytest.approx(float(found.rate) - 0.1 * math.log(5))
 
 
@@ -1183,7 +1191,7 @@ def test_the_precision_is_the_proofs_own(name: str) -> None:
         lower = proof.lower(document["dual"])
         assert balls.floor(lower) == claim["lower"]
         flint.ctx.prec = precision
-        proof.upper(document["primal"])
+        assert balls.ceil(proof.upper(document["primal"]).objective) == claim["upper"]
         flint.ctx.prec = precision
         fresh = verify.recompute(document)
         assert [fresh["lower"], fresh["upper"]] == [claim["lower"], claim["upper"]]
@@ -1192,6 +1200,15 @@ def test_the_precision_is_the_proofs_own(name: str) -> None:
             claim["upper"]
         )
     flint.ctx.prec = balls.PRECISION
+
+
+def test_beyond_order_eight_nothing_is_eliminated_exactly() -> None:
+    for name, known in (("gaussian by hand", fmpq_mat), ("gaussian balls", flint.arb_mat)):
+        document = base(name)
+        proof = verify.proof_of(document["program"])
+        root, middle = proof.factors(document["primal"], proof.n)
+        assert (type(root), type(middle)) == (known, fmpq_mat)
+        assert type(proof.bound) is known
 
 
 def test_what_proposers_may_ask() -> None:
