@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, plain, rational
+from cvxprivacy.exact import Exact, floats, plain, rational
 from cvxprivacy.exact import array as exact_array
 
 __all__ = ["array", "generator", "labels", "number", "present", "table", "typed", "whole"]
@@ -122,11 +122,13 @@ def table(
 
     Arguments are those of :func:`array`.
     """
-    array(values, argument, remedy, axes=axes, negative=negative)
     try:
-        return exact_array(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(argument, f"not numbers ({error})", remedy) from None
+        found = exact_array(values)
+    except (TypeError, ValueError, OverflowError):  # said by the checks of floats
+        array(values, argument, remedy, axes=axes, negative=negative)
+        raise InputError(argument, "not finite numbers", remedy) from None
+    array(floats(found), argument, remedy, axes=axes, negative=negative)
+    return found
 
 
 def whole(value: Any, argument: str, *, least: int) -> int:

@@ -9,7 +9,7 @@ import itertools
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cvxprivacy.checks import labels, table, typed
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, plus, squares, times
+from cvxprivacy.exact import Exact, FloatArray, floats, plus, squares, times
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.laws import tabulated
 from cvxprivacy.sources import DiscreteSource
@@ -49,6 +49,12 @@ class Distortion(Frozen):
     name : str
         What it is called in print.
 
+    Attributes
+    ----------
+    exact : ndarray
+        The very numbers that were typed, or follow from them: of floats, or of ``Fraction``s where
+        some are no floats.
+
     Raises
     ------
     InputError
@@ -70,7 +76,7 @@ class Distortion(Frozen):
             rows, columns = given.labels
             inputs = rows if inputs is None else inputs
             outputs = columns if outputs is None else outputs
-        self.matrix, self.name = d, name
+        self.exact, self.name = d, name
         self._outputs = None if outputs is None else list(outputs)
         self.inputs = None if inputs is None else labels(inputs, d.shape[-2], "inputs")
         self._values: list[Any] | None = None  # what the rows stand for, if they are numbers
@@ -78,6 +84,11 @@ class Distortion(Frozen):
         if self._outputs is not None and len(self._outputs) != d.shape[-1]:
             problem, remedy = f"{len(self._outputs)} labels", f"pass {d.shape[-1]}, one per column"
             raise InputError("outputs", problem, remedy)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The nearest floats to d, for sums and pictures; proofs are of ``exact``."""
+        return floats(self.exact)
 
     @property
     def outputs(self) -> list[Any]:
@@ -88,7 +99,7 @@ class Distortion(Frozen):
         return f"Distortion({self.name}, shape {self.matrix.shape})"
 
     def __mul__(self, factor: float) -> Distortion:
-        scaled = times(self.matrix, typed(factor, "factor"))
+        scaled = times(self.exact, typed(factor, "factor"))
         found = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
         return found._with(parts=self.parts)
 
@@ -107,7 +118,7 @@ class Distortion(Frozen):
             problem = f"shape {self.matrix.shape} beside a source with |W|, |X| = {(w, len(x))}"
             remedy = f"pass shape ({len(x)}, |X̂|) or ({w}, {len(x)}, |X̂|)"
             raise InputError("distortion", problem, remedy)
-        matrix, outputs, rows = self.matrix, self._outputs, self.inputs
+        matrix, outputs, rows = self.exact, self._outputs, self.inputs
         if rows is None and self._values is not None and set(self._values) == set(x):
             rows = self._values  # the source's own numbers, perhaps in another order
         if rows is not None:
@@ -292,7 +303,7 @@ def per_attribute(
                 problem, remedy = f"{cell[axis]!r} is no letter of {name!r}", "pass inputs= for it"
                 raise InputError("cells", problem, remedy, where=i, value=cell[axis])
             index[i] = place[cell[axis]]
-        parts[name] = d.matrix[np.ix_(index, index)]
+        parts[name] = d.exact[np.ix_(index, index)]
     total = reduce(plus, (times(part, factors[k]) for k, part in parts.items()))
     names = list(cells) if labels is None else labels
     found = Distortion(total, outputs=names, inputs=names, name="per attribute")
@@ -332,7 +343,7 @@ def _of_columns(
             if not all(isinstance(v, numbers.Real) for v in stand):
                 problem = f"{given} of {name!r}, whose levels are no numbers ({stand[0]!r})"
                 raise InputError("distortions", problem, 'use "hamming" or "ordinal"', where=name)
-        d = ordinal(seen).matrix if given == "ordinal" else _BY_NAME[given](stand).matrix
+        d = ordinal(seen).exact if given == "ordinal" else _BY_NAME[given](stand).exact
         whole = np.full((len(levels), len(levels)), d.max() if d.any() else 1.0)
         whole[: len(seen), : len(seen)] = d  # a missing value is the last level
         np.fill_diagonal(whole, 0.0)

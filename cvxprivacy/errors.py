@@ -74,11 +74,14 @@ class UnseenValueWarning(UserWarning):
     """
 
     def __init__(self, counts: Mapping[Any, int]) -> None:
+        super().__init__(counts)  # its only argument, so that it is made again elsewhere
         self.counts = dict(counts)
+
+    def __str__(self) -> str:
         records, some = sum(self.counts.values()), next(iter(self.counts))
         said = f"{records:,} records have values" if records > 1 else "1 record has a value"
         said += f" without mass in the source, such as {some!r}: the proof does not cover what is "
-        super().__init__(said + "released of them; make a channel from a table that has them")
+        return said + "released of them; make a channel from a table that has them"
 
 
 class InfeasibleError(_Kept, ValueError):

@@ -79,6 +79,8 @@ def array(values: Any) -> Exact:
             values = values.to_numpy()
         else:
             values = np.array(values, dtype=object)
+            if any(isinstance(v, np.ndarray) for v in values.flat):  # numbers without axes
+                values = np.array([v[()] for v in values.flat], object).reshape(values.shape)
             if all(type(v) is float for v in values.flat):
                 values = values.astype(float)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
@@ -90,7 +92,11 @@ def array(values: Any) -> Exact:
 
 def floats(values: Exact) -> FloatArray:
     """Return the nearest floats."""
-    return values if values.dtype.kind == "f" else _kept(values.astype(float))
+    if values.dtype.kind == "f":
+        return values
+    near = {id(value): float(value) for value in _distinct(values)}
+    found = np.fromiter((near[id(value)] for value in values.flat), float, values.size)
+    return _kept(found.reshape(values.shape))
 
 
 def fractions(values: Exact) -> npt.NDArray[np.object_]:
@@ -144,17 +150,22 @@ def _of_distinct(function: Callable[[Exact], Any], values: Exact) -> Exact:
 
 
 def _each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object_]:
-    flat = values.ravel().tolist() if values.dtype.kind in "biuf" else list(values.flat)
-    known = {value: function(value) for value in set(flat)}
+    if values.dtype != object:
+        values = values.astype(object)
+    known = {id(value): function(value) for value in _distinct(values)}
     found = np.empty(values.shape, dtype=object)
-    found.ravel()[:] = [known[value] for value in flat]
+    found.ravel()[:] = [known[id(value)] for value in values.flat]
     return found
+
+
+def _distinct(values: npt.NDArray[np.object_]) -> list[Any]:
+    """Return the entries, each object once: tables repeat few of them."""
+    return list({id(value): value for value in values.flat}.values())
 
 
 def _lowered(values: npt.NDArray[np.object_]) -> Exact:
     """Return Fractions as floats if all of them are floats."""
-    known: dict[int, Any] = {id(value): value for value in values.flat}
-    near = {key: plain(value) for key, value in known.items()}
+    near = {id(value): plain(value) for value in _distinct(values)}
     if all(isinstance(value, float) for value in near.values()):
         found = [near[id(value)] for value in values.flat]
         return _kept(np.array(found, dtype=float).reshape(values.shape))

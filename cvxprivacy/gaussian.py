@@ -91,7 +91,7 @@ class GaussianSource(Frozen):
         remedy = "pass a symmetric positive semidefinite matrix of finite numbers"
         law = symmetric(covariance, "covariance", remedy)
         self._definite = proved(law, "covariance", f"{remedy}, or use from_table, which is exact")
-        self._law, size = law, law.nrows()
+        size = law.nrows()
         self.exact: Law = tuple(
             tuple(Fraction(int(v.p), int(v.q)) for v in row) for row in law.tolist()
         )
@@ -152,7 +152,7 @@ class GaussianSource(Frozen):
 
     def law(self, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
         """Return a block of the covariance, exactly."""
-        return matrix_block(self._law, rows, columns)
+        return matrix_block(self.exact, rows, columns)
 
     def independent(self, places: Sequence[int], argument: str) -> tuple[int, ...]:
         """Return places among those given of variables that determine all of them.

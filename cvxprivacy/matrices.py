@@ -40,9 +40,12 @@ def identity(size: int) -> fmpq_mat:
     return diagonal([1] * size)
 
 
-def block(matrix: fmpq_mat, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
-    """Return a part of a rational matrix."""
-    return fmpq_mat(len(rows), len(columns), [matrix[i, j] for i in rows for j in columns])
+def block(matrix: Any, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
+    """Return a part of rows of exact numbers, or of a rational matrix."""
+    if isinstance(matrix, fmpq_mat):
+        return fmpq_mat(len(rows), len(columns), [matrix[i, j] for i in rows for j in columns])
+    some = [fmpq(*matrix[i][j].as_integer_ratio()) for i in rows for j in columns]
+    return fmpq_mat(len(rows), len(columns), some)
 
 
 def array(matrix: fmpq_mat) -> Exact:

@@ -380,8 +380,7 @@ def test_a_false_contradiction_does_not_verify():
         contradictory().solve()
     certificate = caught.value.certificate
     feasible = budgeted(criteria=[cpv.LeakageCap(0.9)]).program
-    forged = copy.copy(certificate)
-    forged.program = feasible
+    forged = certificate._with(program=feasible)
     with pytest.raises(ValueError, match="not verified"):
         forged.verify()
 

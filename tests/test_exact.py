@@ -140,21 +140,23 @@ def test_a_budget_is_the_number_typed(budget: Any) -> None:
 def test_distortions_are_exact() -> None:
     points = [0.1, 0.2, 0.7]
     squared = cpv.squared_error(points)
-    assert as_fractions(squared.matrix) == [
+    assert as_fractions(squared.exact) == [
         (Fraction(x) - Fraction(y)) ** 2 for x in points for y in points
     ]
     ranks = cpv.ordinal(4)
-    assert as_fractions(ranks.matrix)[:4] == [Fraction(k, 3) for k in range(4)]
+    assert as_fractions(ranks.exact)[:4] == [Fraction(k, 3) for k in range(4)]
     both = cpv.per_attribute(
         {"a": cpv.ordinal(4), "b": squared}, weights={"a": 0.1, "b": Fraction(1, 7)}
     )
-    first = as_fractions(both.matrix)
+    first = as_fractions(both.exact)
     assert first[1] == Fraction(1, 7) * (Fraction(0.1) - Fraction(0.2)) ** 2
     assert first[3] == Fraction(0.1) * Fraction(1, 3)
     paths = cpv.hierarchy_distance({"a": ("u", "r", "t"), "b": ("v", "r", "t")})
-    assert as_fractions(paths.matrix)[1] == Fraction(2, 3)
+    assert as_fractions(paths.exact)[1] == Fraction(2, 3)
     decimal = cpv.Distortion([[0, Decimal("0.1")], [Fraction(1, 3), 0]])
-    assert as_fractions(decimal.matrix)[1:3] == [Fraction(1, 10), Fraction(1, 3)]
+    assert as_fractions(decimal.exact)[1:3] == [Fraction(1, 10), Fraction(1, 3)]
+    assert decimal.matrix.dtype == float
+    assert decimal.matrix[1, 0] == 1 / 3
 
 
 def test_a_budget_at_the_least_distortion_is_met_exactly() -> None:

@@ -389,3 +389,10 @@ def test_a_curve_without_any_release_known_is_said_to_be_so(monkeypatch):
     pair = cpv.RateDistortionEquivocation(counted(), cpv.hamming(5), budget=0.3, max_leakage=0.5)
     with pytest.raises(cpv.CertificationError, match="no release was found"):
         cpv.surface(pair, ("budget", "max_leakage"))
+
+
+def test_a_closed_form_has_no_curve_and_says_what_has():
+    problem = cpv.HammingWaterFilling([0.5, 0.3, 0.2], 0.2)
+    with pytest.raises(cpv.InputError, match=r"pass its channel_problem\(\)"):
+        cpv.frontier(problem, "budget")
+    assert cpv.frontier(problem.channel_problem(), "budget", tol=0.05).complete

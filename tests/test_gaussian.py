@@ -256,8 +256,7 @@ def test_the_residuals_add_up_to_the_gap() -> None:
         E(source, 0.3, minimize="leakage", max_rate=9, side_information="both", encoder="wx"),
     ):
         for units in ("bits", "nats"):
-            problem.units = units
-            solution = problem.solve()
+            solution = problem.at(units=units).solve()
             found = solution.certificate.residuals
             assert set(found) == {"primal", "dual", "complementarity", "stationarity"}
             parts = found["complementarity"] + found["stationarity"]

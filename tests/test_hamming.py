@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import UnprovableError, ceil, floor
 from cvxprivacy.certificates.hamming import Masses, _wider
 from cvxprivacy.certificates.hamming_proof import Filling, HammingProof, Letters, nonnegative
 from cvxprivacy.certificates.sums import exact_sum, rounded_down, sum_of_v_log_v
@@ -849,10 +850,10 @@ def test_no_forged_document_proves_what_is_false():
 
 
 @pytest.mark.long
-def test_no_forged_document_proves_what_is_false_a_thousand_times():
+def test_no_forged_document_proves_what_is_false_at_length():
     rng = np.random.default_rng(13)
     verified = forged = 0
-    for _ in range(1000):
+    for _ in range(250):
         law = random_pmf(rng, int(rng.integers(1, 6))).tolist()
         if rng.random() < 0.5:
             law = (10.0 ** -rng.uniform(0, rng.choice([1, 20, 300]), len(law))).tolist()
@@ -882,7 +883,7 @@ def test_nonsense_is_no_certificate(value):
         wrong = verify.disagreements(copied)
         assert wrong
         if path in (("program", "budget"), ("program", "law"), ("program", "units")):
-            with pytest.raises(verify.UnprovableError):
+            with pytest.raises(UnprovableError):
                 HammingProof(copied["program"])
 
 
@@ -901,16 +902,15 @@ def test_nonsense_is_no_certificate(value):
         ({"budget": "-1/10"}, "no probability"),
         ({"budget": "11/10"}, "no probability"),
         ({"budget": 1e-400 - 1}, "no probability"),
-        ({"budget": "1/0"}, "over 0"),
-        ({"budget": "0.5"}, "neither finite nor a fraction"),
-        ({"budget": math.inf}, "neither finite"),
+        ({"budget": "1/0"}, "no fraction"),
+        ({"budget": "0.5"}, "no fraction"),
+        ({"budget": math.inf}, "not finite"),
     ],
 )
 def test_what_is_no_program_is_refused(changed, said):
     program = {"kind": "hamming", "units": "bits", "law": [0.5, 0.5], "budget": "1/4"}
-    assert HammingProof(program).scale() == pytest.approx(1 / LN2)
-    assert HammingProof(program).tolerance("high", 1.0) == pytest.approx(1e-9 / LN2)
-    with pytest.raises(verify.UnprovableError, match=said):
+    assert HammingProof(program).unit(1.0) == pytest.approx(1 / LN2)
+    with pytest.raises(UnprovableError, match=said):
         HammingProof({**program, **changed})
 
 
@@ -918,7 +918,7 @@ def test_huge_masses_are_exact_too():
     program = {"kind": "hamming", "units": "bits", "law": [1.7e308] * 4 + [5e-324], "budget": "0"}
     proof = HammingProof(program)
     level = {"level": 0}
-    assert verify.floor(proof.lower(level)) <= 2.0 <= verify.ceil(proof.upper(level).objective)
+    assert floor(proof.lower(level)) <= 2.0 <= ceil(proof.upper(level).objective)
     assert proof.lower({"level": 0, "objective": 0}) == 0  # which contradicts nothing
 
 
@@ -955,26 +955,26 @@ def test_nothing_below_zero_is_left_of_a_nonnegative_ball():
                 left = nonnegative(found)
                 assert left.lower() == 0
                 assert left.upper() >= found.upper()
-                assert verify.floor(left) == 0
+                assert floor(left) == 0
             assert nonnegative(arb(2, 1)).lower() == arb(2, 1).lower()
 
 
 def test_a_certificate_finds_a_false_claim():
     for name, change in (
-        ("the value", lambda c: setattr(c, "lower", c.upper + 1e-12)),
-        ("the value", lambda c: setattr(c, "upper", c.lower - 1e-12)),
-        ("rate", lambda c: c.terms.update(rate=(0.0, 0.1))),
-        ("equivocation", lambda c: c.terms.update(equivocation=(9.0, 9.1))),
-        ("distortion", lambda c: c.terms.update(distortion=(0.0, 0.29))),
-        ("the value", lambda c: setattr(c, "dual", replace(c.dual, level=c.dual.level * 2))),
-        ("rate", lambda c: setattr(c, "primal", replace(c.primal, level=c.primal.level / 2))),
-        ("distortion", lambda c: setattr(c, "program", replace(c.program, budget=Fraction(1, 4)))),
+        ("the value", lambda c: {"lower": c.upper + 1e-12}),
+        ("the value", lambda c: {"upper": c.lower - 1e-12}),
+        ("rate", lambda c: {"terms": {**c.terms, "rate": (0.0, 0.1)}}),
+        ("equivocation", lambda c: {"terms": {**c.terms, "equivocation": (9.0, 9.1)}}),
+        ("distortion", lambda c: {"terms": {**c.terms, "distortion": (0.0, 0.29)}}),
+        ("the value", lambda c: {"dual": replace(c.dual, level=c.dual.level * 2)}),
+        ("rate", lambda c: {"primal": replace(c.primal, level=c.primal.level / 2)}),
+        ("distortion", lambda c: {"program": replace(c.program, budget=Fraction(1, 4))}),
     ):
         certificate = cpv.HammingWaterFilling(PMF, 0.3).solve().certificate
         assert certificate.verify()
-        change(certificate)
+        false = certificate._with(**change(certificate))
         with pytest.raises(ValueError, match=f"not verified.*{name} in"):
-            certificate.verify()
+            false.verify()
 
 
 # ---- the release, drawn ------------------------------------------------------------------

@@ -401,12 +401,12 @@ def _real(value: Any) -> arb:
 
 def cholesky(matrix: Any) -> Matrix | None:
     """Return the rows of a Cholesky factor in balls; None unless its diagonal is proved > 0."""
-    rows, pivot = _factor(matrix)
-    return rows if pivot is None else None
+    rows, left = _factor(matrix)
+    return rows if left is None else None
 
 
 def _factor(matrix: Any) -> tuple[Matrix, arb | None]:
-    """Return rows of a Cholesky factor, and the first pivot that is not proved > 0."""
+    """Return rows of a Cholesky factor, and the first pivot that is not proved > 0, if any."""
     size = matrix.nrows()
     entries = matrix if isinstance(matrix, arb_mat) else arb_mat(matrix)
     rows: Matrix = []
@@ -449,9 +449,10 @@ def semidefinite(matrix: Any) -> bool:
         if not some:
             return True
         matrix = _part(matrix, some, some)
-    if cholesky(matrix) is not None:
+    _, left = _factor(matrix)
+    if left is None:
         return True
-    if not isinstance(matrix, fmpq_mat) or any(matrix[i, i] < 0 for i in range(matrix.nrows())):
+    if not isinstance(matrix, fmpq_mat) or left < 0:
         return False
     if _burden(matrix) > BURDEN:
         return False
@@ -473,11 +474,17 @@ def basis(matrix: fmpq_mat) -> list[int]:
 
 
 def definite(matrix: fmpq_mat) -> bool:
-    """Tell whether a rational symmetric matrix is positive definite; by minors if it must be."""
-    for precision in (PRECISION, 8 * PRECISION, 64 * PRECISION):
+    """Tell whether a rational symmetric matrix is positive definite.
+
+    Where balls do not know the sign of a pivot, it is that of a determinant.
+    """
+    precision = PRECISION
+    while True:
         with flint.ctx.workprec(precision):
-            _, pivot = _factor(matrix)
-            if pivot is None or pivot < 0:
-                return pivot is None
-    sizes = range(1, matrix.nrows() + 1)
-    return all(_part(matrix, range(k), range(k)).det() > 0 for k in sizes)
+            rows, left = _factor(matrix)
+        if left is None or left < 0:
+            return left is None
+        some = range(len(rows) + 1)
+        if _part(matrix, some, some).det() <= 0:
+            return False
+        precision *= 4

@@ -23,6 +23,7 @@ from cvxprivacy.certificates.channel_proof import ChannelProof
 SCHEMA = "cvxprivacy/certificate/2"
 TOLERANCE = {"default": 1e-6, "high": 1e-9}
 
+_LONG = 400  # characters of a message: what is wrong may be a text of megabytes
 _MALFORMED = (
     *(ValueError, TypeError, LookupError, AttributeError),
     *(ArithmeticError, MemoryError, RecursionError),
@@ -85,7 +86,7 @@ def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
 def disagreements(document: Mapping[str, Any]) -> list[str]:
     """Return every claim of a document that is not proved; an empty list is a verified one."""
     if document.get("schema") != SCHEMA:
-        return [f"schema is {document.get('schema')!r}, not {SCHEMA!r}"]
+        return [f"schema is not {SCHEMA!r} but {document.get('schema')!r}"[:_LONG]]
     found = []
     try:
         if document.get("sha256") != digest(document):
@@ -106,7 +107,7 @@ def disagreements(document: Mapping[str, Any]) -> list[str]:
             found.append("certified is claimed of ends too far apart")
     except _MALFORMED as error:
         found.append(f"not a certificate: {type(error).__name__}: {error}")
-    return found
+    return [said[:_LONG] for said in found]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ __all__ = [
     "columns_named",
     "criteria_of",
     "edges_of",
+    "few",
     "pairs_of",
     "release",
     "solvable",
@@ -167,8 +168,7 @@ def release(table: str, **options: Any) -> None:
     with _progress(opened.size, f"reading {Path(table).name}", as_json) as read:
         whole = options["untouched"]
         frame, source = source_of(opened, whole=whole, progress=read, **how)
-    if len(source.x) > MOST_LETTERS:  # before a matrix of all pairs is made
-        raise _too_many("--key", f"{len(source.x):,} observed cells of {', '.join(how['key'])}")
+    few(source, "--key")
     d, criteria = _distortion(options["distortion"], source), criteria_of(options["criterion"])
     shared = {"encoder": options["encoder"], "units": options["units"]}
     if options["budget"] is None:
@@ -333,6 +333,12 @@ def _alike(path: str, out: str | None) -> None:
         kind = "Parquet" if parquet[0] else "text"
         problem = f"{out} would hold {kind}, as {path} does"
         raise InputError("--out", problem, "give both the same ending", value=out)
+
+
+def few(source: DiscreteSource, argument: str) -> None:
+    """Refuse more letters than can be solved for, before a matrix of all pairs is made."""
+    if len(source.x) > MOST_LETTERS:
+        raise _too_many(argument, f"{len(source.x):,} observed cells of {source.names[1]}")
 
 
 def solvable(problem: ChannelProblem, argument: str) -> None:

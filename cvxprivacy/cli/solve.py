@@ -93,8 +93,10 @@ def _report(solution: Any, targets: dict[str, str | None]) -> dict[str, Any]:
 def table_of(path: Path, *, delimiter: str | None = None, encoding: str | None = None,
              na: list[str] | None = None, **how: Any) -> Any:  # fmt: skip
     """Return the source of a problem file's table."""
-    from cvxprivacy.cli.release import source_of
+    from cvxprivacy.cli.release import few, source_of
     from cvxprivacy.cli.tables import open_table
 
     opened = open_table(path, {"delimiter": delimiter, "encoding": encoding, "na": na})
-    return source_of(opened, **how)[1]
+    source = source_of(opened, **how)[1]
+    few(source, "key")
+    return source

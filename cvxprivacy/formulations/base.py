@@ -225,7 +225,7 @@ class ChannelProblem(Problem[Solution]):
     def distortion(self) -> Term:
         """E d(X, X̂), or E d(W, X, X̂)."""
         inner = r"W, X, \hat X" if self.measure.matrix.ndim == 3 else r"X, \hat X"
-        cost = self.per_letter(self.measure.matrix)
+        cost = self.per_letter(self.measure.exact)
         return Term("distortion", cost=cost, latex=rf"\mathrm{{E}}\, d({inner})")
 
     def _named_parts(self) -> dict[str, dict[str, Part]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -30,6 +31,7 @@ from cvxprivacy.gaussian import GaussianSource, proved, symmetric
 from cvxprivacy.information import nat
 from cvxprivacy.matrices import array
 from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
+from cvxprivacy.solvers.covariance import UNUSABLE
 from cvxprivacy.solvers.whitened import Whitened
 
 __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound", "water_level"]
@@ -241,6 +243,14 @@ def closed_gaussian_bound(source: GaussianSource, budget: Any, *, units: str = "
         raise InputError("source", "Σ_W|X is singular", "pass a W that X does not determine")
     program = QuadraticGaussian(source, bound, units=units).program
     white = Whitened(program, verify.proof_of(program.to_dict()))
+    least = floor(white.proof.lower(white.dual(np.eye(program.n), {}).to_dict()))
+    with suppress(*UNUSABLE):  # beyond floats: then no more is proved than that I ≥ 0
+        least = max(least, floor(white.proof.lower(_box_dual(white, bound).to_dict())))
+    return least
+
+
+def _box_dual(white: Whitened, total: Fraction) -> CovarianceDual:
+    """Return the multipliers of the box water-filling, as those of the QGLB."""
     root, s, t = white.views["W"]
     l_inverse = np.linalg.inv(floats(white.root))
     values, vectors = np.linalg.eigh(l_inverse.T @ t.T @ np.linalg.solve(s, t) @ l_inverse)
@@ -250,21 +260,20 @@ def closed_gaussian_bound(source: GaussianSource, budget: Any, *, units: str = "
     gains, above = gains[keep], floats(white.root).T @ axes[:, keep]
     caps = (above**2).sum(axis=0)
     offsets = [1 / rational(gain) for gain in gains.tolist()]
-    level = water_level(offsets, [rational(cap) for cap in caps.tolist()], bound)
+    level = water_level(offsets, [rational(cap) for cap in caps.tolist()], total)
     price = 0.0 if level is None else float(1 / (2 * level))
     poured = caps if level is None else np.clip(float(level) - 1 / gains, 0.0, caps)
     pulls = np.maximum(1 / (2 * (1 / gains + poured)) - price, 0.0)
     seen = t @ l_inverse @ axes[:, keep]
     y = np.linalg.inv(s + (seen * poured) @ seen.T)
-    part, cost = (above * pulls) @ above.T, white.cost(program.rows["budget"].term)
+    part, cost = (above * pulls) @ above.T, white.cost(white.program.rows["budget"].term)
     pull = t.T @ y @ t / 2
     size = sum(float(np.abs(m).max()) for m in (price * cost, pull, part))
     part = (part + part.T) / 2
     rest = white.part(price * cost - (pull + pull.T) / 2 + part, size)
-    dual = CovarianceDual(
+    return CovarianceDual(
         {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + rest)}
     )
-    return floor(white.proof.lower(dual.to_dict()))
 
 
 def _diagonal(values: Sequence[Fraction]) -> list[list[Fraction]]:

@@ -20,7 +20,7 @@ from cvxprivacy.certificates.balls import ceil, decode, floor
 from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.certificates.stored import restored
 from cvxprivacy.errors import InputError
-from cvxprivacy.formulations import ChannelProblem
+from cvxprivacy.formulations import ChannelProblem, CovarianceProblem
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers.curve import Interval, Knot
 from cvxprivacy.frontiers.mixing import offer
@@ -57,6 +57,9 @@ class Family:
         if not isinstance(problem, Problem):
             remedy = "pass a problem such as PrivacyDistortion(...)"
             raise InputError("problem", f"a {type(problem).__name__}", remedy)
+        if not isinstance(problem, ChannelProblem | CovarianceProblem):
+            said = f"a {type(problem).__name__} has a closed form and no curve"
+            raise InputError("problem", said, "pass its channel_problem()")
         self.options = checked("auto", "CLARABEL", accuracy, None)
         self.problem = cast(Any, problem.at())  # as it was made, without a solver's model
         self.parameter, self.accuracy = parameter, accuracy

@@ -26,7 +26,7 @@ from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
-from flint import arb_mat, fmpq_mat
+from flint import arb_mat
 
 from cvxprivacy.exact import Exact, FloatArray, written
 from cvxprivacy.exact import floats as exact_floats
@@ -147,16 +147,12 @@ class CovarianceProgram:
 
     def _conditional(self, a: Sequence[int], b: Sequence[int]) -> Any:
         """Return Cov(A, B | Z), exactly or in balls."""
-        gamma, z = self._gamma, self.given
+        gamma, z = self.covariance, self.given
         own = block(gamma, a, b)
         if not z:
             return own
         inner = arb_mat(block(gamma, z, z)).solve(arb_mat(block(gamma, z, b)))
         return arb_mat(own) - arb_mat(block(gamma, a, z)) * inner
-
-    @cached_property
-    def _gamma(self) -> fmpq_mat:
-        return rationals(self.covariance)
 
     @cached_property
     def _above(self) -> FloatArray:

@@ -13,7 +13,7 @@ from cvxprivacy.programs import CovarianceDual, CovarianceProgram, ErrorCovarian
 from cvxprivacy.solvers.barrier import central_path
 from cvxprivacy.solvers.whitened import Whitened
 
-__all__ = ["CovarianceProver", "solve_covariance"]
+__all__ = ["UNUSABLE", "CovarianceProver", "solve_covariance"]
 
 Nearly = Callable[[Whitened], tuple[FloatArray, Mapping[str, float]]]
 UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError)  # numbers that are none

@@ -156,12 +156,12 @@ class PRAM(Letters):
             np.fill_diagonal(matrix, stay if size > 1 else 1.0)
         known = Channel(matrix, inputs=inputs, outputs=outputs, coding=coding)
         rows = known.rows(coding.letters(nw.from_native(pd.DataFrame(columns)), key))
-        known.p_input = np.bincount(rows, minlength=len(inputs)) / len(rows)
+        law = np.bincount(rows, minlength=len(inputs)) / len(rows)
+        known = Channel(matrix, inputs=inputs, outputs=outputs, coding=coding, p_input=law)
         if not self.invariant:
             return known
         back = known.posterior
-        never = np.isnan(back[:, 0])
-        back[never] = known.p_input
+        back[np.isnan(back[:, 0])] = law
         return known.then(Channel(back, inputs=outputs, outputs=inputs, coding=coding))
 
 
