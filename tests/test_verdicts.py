@@ -329,7 +329,7 @@ def test_what_is_no_proof_over_letters_is_refused(path: Path_, value: Any, words
 @pytest.mark.parametrize("name", ["by hand", "gaussian by hand", "letters"])
 def test_a_document_is_all_of_itself(name: str) -> None:
     document = base(name)
-    refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is 'cvxprivacy/certif")
+    refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is not .*2' but .*1'$")
     seal = ["sha256 does not match: the file was changed after it was written"]
     assert verify.disagreements({**document, "sha256": "0" * 64}) == seal
     refused({**document, "software": "other"}, "sha256 does not match")
@@ -1074,6 +1074,10 @@ def test_the_water_in_rationals(total: int) -> None:
         assert float(empty.lower(tenth)) == 0.0
         assert float(empty.lower(Fraction(0))) == pytest.approx(1.75 * math.log(2))
         assert float(found.upper(Fraction(3, 4))) == 0.0
+        assert float(found.upper(Fraction(0))) == pytest.approx(1.75 * math.log(2))
+        assert float(found.upper(d / 2)) == pytest.approx(
+            (float(found.rate) + 1.75 * math.log(2)) / 2
+        )
         assert float(found.lower(d)) == pytest.approx(float(found.rate))
         assert float(found.outside) == pytest.approx(0.75 * math.log(2))
         assert float(found.inside) == pytest.approx(math.log(2))
@@ -1239,3 +1243,41 @@ def test_no_objective_contradicts_a_channel_program() -> None:
         proof = verify.proof_of(channel(objective=objective, rows={"d": row}))
         assert abs(proof.lower({**dual, "objective": 0}) - 1) < 1e-35
         assert abs(proof.lower({**dual, "objective": 1}) - exact(known)) < 1e-35
+
+
+def test_a_negative_radius_is_refused_before_anything_is_computed() -> None:
+    for more in ({"radius": -1}, {"term": {**BLANK, "cost_radius": "-1/9"}}):
+        with pytest.raises(UnprovableError, match="a negative radius"):
+            verify.proof_of(channel(rows={"d": {**bounded({}, 1), **more}}))
+
+
+def test_violations_are_those_of_probabilities() -> None:
+    auxiliaries = {
+        "ratio": {"kind": "ratio", "bound": ["5/2", "1/2"]},
+        "maximum": {"kind": "maximum", "bound": [1, 0]},
+    }
+    rows = {"d": bounded({"cost": THIRDS}, 1)}
+    found = verify.proof_of(channel(auxiliaries=auxiliaries, rows=rows)).upper(HALVES).violation
+    assert [float(x) for x in found["ratio"]] == pytest.approx([0.1, -0.2])
+    assert [float(x) for x in found["maximum"]] == pytest.approx([0.3])
+    assert [float(x) for x in found["d"]] == pytest.approx([float(VALUE) - 1])
+
+
+def test_what_cannot_be_computed_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = base("gaussian by hand")
+    proof = verify.proof_of(document["program"])
+
+    def singular(dual: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(proof, "_lower", singular)
+    assert proof.lower(document["dual"]) == arb.neg_inf()
+    view = {"V": {"of": [1, 2], "reference": "conditional"}}  # told all of, Σ = 0
+    program = gaussian(eye(3), views=view, objective={**BLANK, "weights": {"V": 1}})
+    primal = {"root": IDENTITY, "middle": [[0, 0], [0, 0]]}
+    evaluation = verify.proof_of(program).upper(primal)
+    assert evaluation.feasible
+    assert evaluation.objective == arb.pos_inf()
+    document = {"program": program, "primal": primal, "dual": None, "accuracy": "high"}
+    found = verify.recompute(document)
+    assert (found["status"], found["lower"], found["upper"]) == ("uncertified", -INF, INF)
