@@ -8,6 +8,7 @@ must fail here.
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import math
 import re
@@ -1281,3 +1282,67 @@ def test_what_cannot_be_computed_proves_nothing(monkeypatch: pytest.MonkeyPatch)
     document = {"program": program, "primal": primal, "dual": None, "accuracy": "high"}
     found = verify.recompute(document)
     assert (found["status"], found["lower"], found["upper"]) == ("uncertified", -INF, INF)
+
+
+@pytest.mark.parametrize("given", [[], [0]])
+@pytest.mark.parametrize("units", ["nats", "bits"])
+def test_parts_hold_up_the_whole_gradient_or_prove_nothing(units: str, given: list[int]) -> None:
+    """G = C + λ C′ − ½ ω Bᵀ Y B + P must be ≽ 0 with the last part, and no less will do."""
+    view = {"V": {"of": [1], "reference": "conditional"}}
+    objective = {**BLANK, "weights": {"V": "1/2"}, "cost": [["1/3"]]}
+    rows = {
+        "d": bounded({"cost": [["1/5"]]}, 1),
+        "m": bounded({"cost": [["1/7"]], "weights": {"V": "1/4"}}, 9),
+    }
+    program = gaussian([[1, 0], [0, 2]], views=view, objective=objective, rows=rows, units=units)
+    program |= {"given": given, "caps": {"cap": [["3/2"]]}}
+    proof = verify.proof_of(program)
+    nat = 1.0 if units == "nats" else math.log(2)
+    # ω = 1/2 + 3/4, Y = 3
+    left = (Fraction(1, 2) + Fraction(3, 4)) * 3 / 2 - Fraction(2, 5)
+    left -= (Fraction(1, 3) + Fraction(3, 7)) * Fraction(nat)
+    least = Fraction(1, 10**13) if given or units == "bits" else TINY
+
+    def lower(own: Fraction, cap: Fraction) -> arb:
+        parts = {
+            "": {"root": [[1]], "middle": [[str(own)]]},
+            "cap": {"root": [["1/2"]], "middle": [[str(cap / 4)]]},
+        }
+        posteriors = {"V": {"root": [[1]], "middle": [[3]]}}
+        dual = {"multipliers": {"d": 2, "m": 3}, "posteriors": posteriors, "parts": parts}
+        return proof.lower(dual)
+
+    cap = Fraction(1, 9)
+    assert lower(left - cap - least, cap) == arb.neg_inf()
+    found = lower(left - cap + least, cap)
+    size = math.log(2) / 2 + (math.log(3) + 1) / 2  # of ½ log det R + ½ (log det Y + m)
+    known = 1.25 * size - 2 - 27 * nat - float(left - cap) * 2 - float(cap) * 1.5
+    assert float(found) == pytest.approx(known / nat)
+
+
+def test_what_is_given_has_a_known_covariance() -> None:
+    for own, words in ((0, "a covariance is not proved positive definite"), (1, "")):
+        program = gaussian([[own, 0], [0, 2]], given=[0])
+        if words:
+            with pytest.raises(UnprovableError, match=words):
+                verify.proof_of(program)
+        else:
+            assert verify.proof_of(program).n == 1
+
+
+def test_a_common_denominator_of_all_the_bits_that_there_may_be() -> None:
+    odd = [3**4000, 5**2800, 7**300]
+    bits = math.prod(odd).bit_length()
+    for more, fits in ((0, True), (1, False)):
+        table = [[f"1/{x}" for x in (*odd, 2 ** (balls.BITS - bits + more))]]
+        if fits:
+            assert balls.whole(table)[1].bit_length() == balls.BITS == 20_000
+        else:
+            with pytest.raises(UnprovableError, match="has over 20000 bits"):
+                balls.whole(table)
+
+
+def test_the_digest_is_of_canonical_json() -> None:
+    text = '{"a":"Σ ≼ é","b":[1,0.5]}'
+    document = {"sha256": "", "b": [1, 0.5], "a": "Σ ≼ é"}
+    assert verify.digest(document) == hashlib.sha256(text.encode()).hexdigest()
