@@ -1346,3 +1346,20 @@ def test_the_digest_is_of_canonical_json() -> None:
     text = '{"a":"Σ ≼ é","b":[1,0.5]}'
     document = {"sha256": "", "b": [1, 0.5], "a": "Σ ≼ é"}
     assert verify.digest(document) == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("given", [[], [2]])
+def test_parts_hold_up_the_gradient_of_what_is_not_encoded(given: list[int]) -> None:
+    """W of X: B = 1/2, S = 3/2, and G = C − ½ Bᵀ Y B = 1/5 − 3/8."""
+    view = {"W": {"of": [0], "reference": "conditional"}}
+    rows = {"d": bounded({"cost": [["1/5"]]}, 1)}
+    program = gaussian([[2, 1, 0], [1, 2, 0], [0, 0, 1]], views=view, rows=rows)
+    program |= {"objective": {**BLANK, "weights": {"W": 1}}, "encoded": [1], "given": given}
+    proof = verify.proof_of(program)
+    posteriors = {"W": {"root": [[1]], "middle": [[3]]}}
+    for off, proves in ((Fraction(-1, 10**13), False), (Fraction(1, 10**13), True)):
+        own = str(Fraction(7, 40) + off)
+        parts = {"": {"root": [[1]], "middle": [[own]]}}
+        found = proof.lower({"multipliers": {"d": 1}, "posteriors": posteriors, "parts": parts})
+        known = -1 + (math.log(2) + math.log(3) + 1 - 4.5) / 2 - 0.35
+        assert float(found) == (pytest.approx(known) if proves else -INF)
