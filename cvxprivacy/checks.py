@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Hashable, Iterable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, floats, plain, rational
+from cvxprivacy.exact import DIGITS, Exact, floats, plain, rational, short
 from cvxprivacy.exact import array as exact_array
 
 __all__ = ["array", "generator", "labels", "number", "present", "table", "typed", "whole"]
@@ -97,8 +98,12 @@ def typed(
     except TypeError:
         problem = f"{value!r} is no number"
         raise InputError(argument, problem, "pass a number", where=where, value=value) from None
-    except (ValueError, OverflowError):  # NaN, or infinite
+    except (ValueError, OverflowError):  # NaN, infinite, or with a huge exponent
         found = None
+    long = isinstance(value, Decimal) and value.is_finite() if found is None else not short(found)
+    if long:
+        problem = f"a number of more than {DIGITS:,} digits"
+        raise InputError(argument, problem, "pass one of fewer digits", where=where)
     if (
         found is None
         or abs(found) > sys.float_info.max

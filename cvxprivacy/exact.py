@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "DIGITS",
     "Exact",
     "Real",
     "array",
@@ -25,12 +26,13 @@ __all__ = [
     "plain",
     "plus",
     "rational",
+    "short",
     "squares",
     "times",
     "written",
 ]
 
-_EXPONENT = 1000  # of a Decimal: 1e10000000 as a fraction would take all memory
+DIGITS = 2000  # of a numerator or a denominator, which proofs can hold
 FloatArray = npt.NDArray[np.float64]
 Exact = npt.NDArray[Any]  # of floats, or of Fractions
 Number = int | float | Fraction | Decimal | np.floating | np.integer
@@ -49,8 +51,8 @@ def rational(value: Any) -> Fraction:
         return value
     if isinstance(value, Decimal) and value.is_finite():
         size = max(abs(value.adjusted()), len(value.as_tuple().digits))
-        if size > _EXPONENT:
-            raise OverflowError(f"more than {_EXPONENT} digits before or after the point")
+        if size > DIGITS:
+            raise OverflowError(f"more than {DIGITS:,} digits")
     if isinstance(value, np.ndarray) and not value.ndim:
         value = value[()]
     if isinstance(value, str | bytes) or not hasattr(value, "as_integer_ratio"):
@@ -58,6 +60,11 @@ def rational(value: Any) -> Fraction:
             return Fraction(int(value))
         raise TypeError(f"{value!r} is no number")
     return Fraction(*(int(part) for part in value.as_integer_ratio()))
+
+
+def short(value: Fraction) -> bool:
+    """Tell whether a proof can hold a rational."""
+    return max(abs(value.numerator), value.denominator) < 10**DIGITS
 
 
 def plain(value: Fraction) -> float | Fraction:

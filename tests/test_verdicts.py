@@ -8,6 +8,7 @@ must fail here.
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import math
 import re
@@ -329,8 +330,9 @@ def test_what_is_no_proof_over_letters_is_refused(path: Path_, value: Any, words
 @pytest.mark.parametrize("name", ["by hand", "gaussian by hand", "letters"])
 def test_a_document_is_all_of_itself(name: str) -> None:
     document = base(name)
-    refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is 'cvxprivacy/certif")
-    refused({**document, "sha256": "0" * 64}, "sha256 does not match")
+    refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is not .*2' but .*1'$")
+    seal = ["sha256 does not match: the file was changed after it was written"]
+    assert verify.disagreements({**document, "sha256": "0" * 64}) == seal
     refused({**document, "software": "other"}, "sha256 does not match")
     more = signed({**document, "more": None})
     assert verify.disagreements(more) == ["a field is unknown or missing"]
@@ -388,6 +390,8 @@ def test_files(tmp_path: Path, capsys: Any) -> None:
     assert verify.main([str(tmp_path / "e.json")]) == 2
     assert verify.main(["-h"]) == verify.main(["--help"]) == 0
     assert capsys.readouterr().out.startswith("usage: ")
+    assert verify.main([str(good), "-h"]) == 2  # no file of this name
+    capsys.readouterr()
     assert verify.main([]) == 2
     assert capsys.readouterr().out.startswith("usage: ")
 
@@ -796,8 +800,9 @@ def test_matrices_that_are_semidefinite_and_not_by_nothing(monkeypatch: Any) -> 
         ([[2, 1, 3], [1, 2, 3], [3, 3, 6 - e]], False),
     ):
         matrix = fmpq_mat(rows)
-        assert semidefinite(matrix) == known, rows
-        assert definite(matrix) == (known and matrix.det() > 0), rows
+        assert semidefinite(matrix) is known, rows
+        assert semidefinite(matrix / 9) is known, rows
+        assert definite(matrix) is (known and bool(matrix.det() > 0)), rows
         assert semidefinite(arb_like(matrix)) in (known and matrix.det() > 0, False)
     assert semidefinite(arb_like(fmpq_mat([[2, 1], [1, 2]])))
     singular = fmpq_mat([[1, 2], [2, 4]])
@@ -806,7 +811,7 @@ def test_matrices_that_are_semidefinite_and_not_by_nothing(monkeypatch: Any) -> 
     assert covariance._burden(fmpq_mat([[1, 0], [0, fmpq(1, 16)]])) == 2**4 * 5
     assert semidefinite(singular)
     monkeypatch.setattr(covariance, "BURDEN", 2**4 * 3 - 1)
-    assert not semidefinite(singular)
+    assert semidefinite(singular) is False
     assert covariance.basis(fmpq_mat([[0, 1, 2, 0], [0, 0, 0, 1]])) == [1, 3]
     assert covariance.basis(fmpq_mat([[1, 1, 0], [1, 1, 0], [0, 0, 3]])) == [0, 2]
 
@@ -1030,8 +1035,9 @@ def test_what_is_nonnegative_has_no_negative_part() -> None:
             assert balls.ceil(found) == pytest.approx(high, rel=1e-6)
 
 
-def test_the_water_in_rationals() -> None:
-    letters = hamming_proof.Letters([0.125, 0.125, 0.25, 0.5])
+@pytest.mark.parametrize("total", [1, 2, 12])
+def test_the_water_in_rationals(total: int) -> None:
+    letters = hamming_proof.Letters([total * p for p in (0.125, 0.125, 0.25, 0.5)])
     half, eighth, tenth = Fraction(1, 2), Fraction(1, 8), Fraction(1, 10)
     for level, kept, tail, distortion in (
         (tenth, 4, 0, 3 * tenth),
@@ -1069,7 +1075,14 @@ def test_the_water_in_rationals() -> None:
         assert float(empty.lower(tenth)) == 0.0
         assert float(empty.lower(Fraction(0))) == pytest.approx(1.75 * math.log(2))
         assert float(found.upper(Fraction(3, 4))) == 0.0
+        assert float(found.upper(Fraction(0))) == pytest.approx(1.75 * math.log(2))
+        assert float(found.upper(d / 2)) == pytest.approx(
+            (float(found.rate) + 1.75 * math.log(2)) / 2
+        )
         assert float(found.lower(d)) == pytest.approx(float(found.rate))
+        assert float(found.outside) == pytest.approx(0.75 * math.log(2))
+        assert float(found.inside) == pytest.approx(math.log(2))
+        assert float(found.equivocation) == pytest.approx(float(found.entropy - found.rate))
         assert float(found.lower(d + tenth)) == pytest.approx(float(found.rate) - 0.1 * math.log(5))
 
 
@@ -1183,7 +1196,7 @@ def test_the_precision_is_the_proofs_own(name: str) -> None:
         lower = proof.lower(document["dual"])
         assert balls.floor(lower) == claim["lower"]
         flint.ctx.prec = precision
-        proof.upper(document["primal"])
+        assert balls.ceil(proof.upper(document["primal"]).objective) == claim["upper"]
         flint.ctx.prec = precision
         fresh = verify.recompute(document)
         assert [fresh["lower"], fresh["upper"]] == [claim["lower"], claim["upper"]]
@@ -1192,6 +1205,15 @@ def test_the_precision_is_the_proofs_own(name: str) -> None:
             claim["upper"]
         )
     flint.ctx.prec = balls.PRECISION
+
+
+def test_beyond_order_eight_nothing_is_eliminated_exactly() -> None:
+    for name, known in (("gaussian by hand", fmpq_mat), ("gaussian balls", flint.arb_mat)):
+        document = base(name)
+        proof = verify.proof_of(document["program"])
+        root, middle = proof.factors(document["primal"], proof.n)
+        assert (type(root), type(middle)) == (known, fmpq_mat)
+        assert type(proof.bound) is known
 
 
 def test_what_proposers_may_ask() -> None:
@@ -1222,3 +1244,122 @@ def test_no_objective_contradicts_a_channel_program() -> None:
         proof = verify.proof_of(channel(objective=objective, rows={"d": row}))
         assert abs(proof.lower({**dual, "objective": 0}) - 1) < 1e-35
         assert abs(proof.lower({**dual, "objective": 1}) - exact(known)) < 1e-35
+
+
+def test_a_negative_radius_is_refused_before_anything_is_computed() -> None:
+    for more in ({"radius": -1}, {"term": {**BLANK, "cost_radius": "-1/9"}}):
+        with pytest.raises(UnprovableError, match="a negative radius"):
+            verify.proof_of(channel(rows={"d": {**bounded({}, 1), **more}}))
+
+
+def test_violations_are_those_of_probabilities() -> None:
+    auxiliaries = {
+        "ratio": {"kind": "ratio", "bound": ["5/2", "1/2"]},
+        "maximum": {"kind": "maximum", "bound": [1, 0]},
+    }
+    rows = {"d": bounded({"cost": THIRDS}, 1)}
+    found = verify.proof_of(channel(auxiliaries=auxiliaries, rows=rows)).upper(HALVES).violation
+    assert [float(x) for x in found["ratio"]] == pytest.approx([0.1, -0.2])
+    assert [float(x) for x in found["maximum"]] == pytest.approx([0.3])
+    assert [float(x) for x in found["d"]] == pytest.approx([float(VALUE) - 1])
+
+
+def test_what_cannot_be_computed_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = base("gaussian by hand")
+    proof = verify.proof_of(document["program"])
+
+    def singular(dual: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(proof, "_lower", singular)
+    assert proof.lower(document["dual"]) == arb.neg_inf()
+    view = {"V": {"of": [1, 2], "reference": "conditional"}}  # told all of, Σ = 0
+    program = gaussian(eye(3), views=view, objective={**BLANK, "weights": {"V": 1}})
+    primal = {"root": IDENTITY, "middle": [[0, 0], [0, 0]]}
+    evaluation = verify.proof_of(program).upper(primal)
+    assert evaluation.feasible
+    assert evaluation.objective == arb.pos_inf()
+    document = {"program": program, "primal": primal, "dual": None, "accuracy": "high"}
+    found = verify.recompute(document)
+    assert (found["status"], found["lower"], found["upper"]) == ("uncertified", -INF, INF)
+
+
+@pytest.mark.parametrize("given", [[], [0]])
+@pytest.mark.parametrize("units", ["nats", "bits"])
+def test_parts_hold_up_the_whole_gradient_or_prove_nothing(units: str, given: list[int]) -> None:
+    """G = C + λ C′ − ½ ω Bᵀ Y B + P must be ≽ 0 with the last part, and no less will do."""
+    view = {"V": {"of": [1], "reference": "conditional"}}
+    objective = {**BLANK, "weights": {"V": "1/2"}, "cost": [["1/3"]]}
+    rows = {
+        "d": bounded({"cost": [["1/5"]]}, 1),
+        "m": bounded({"cost": [["1/7"]], "weights": {"V": "1/4"}}, 9),
+    }
+    program = gaussian([[1, 0], [0, 2]], views=view, objective=objective, rows=rows, units=units)
+    program |= {"given": given, "caps": {"cap": [["3/2"]]}}
+    proof = verify.proof_of(program)
+    nat = 1.0 if units == "nats" else math.log(2)
+    # ω = 1/2 + 3/4, Y = 3
+    left = (Fraction(1, 2) + Fraction(3, 4)) * 3 / 2 - Fraction(2, 5)
+    left -= (Fraction(1, 3) + Fraction(3, 7)) * Fraction(nat)
+    least = Fraction(1, 10**13) if given or units == "bits" else TINY
+
+    def lower(own: Fraction, cap: Fraction) -> arb:
+        parts = {
+            "": {"root": [[1]], "middle": [[str(own)]]},
+            "cap": {"root": [["1/2"]], "middle": [[str(cap / 4)]]},
+        }
+        posteriors = {"V": {"root": [[1]], "middle": [[3]]}}
+        dual = {"multipliers": {"d": 2, "m": 3}, "posteriors": posteriors, "parts": parts}
+        return proof.lower(dual)
+
+    cap = Fraction(1, 9)
+    assert lower(left - cap - least, cap) == arb.neg_inf()
+    found = lower(left - cap + least, cap)
+    size = math.log(2) / 2 + (math.log(3) + 1) / 2  # of ½ log det R + ½ (log det Y + m)
+    known = 1.25 * size - 2 - 27 * nat - float(left - cap) * 2 - float(cap) * 1.5
+    assert float(found) == pytest.approx(known / nat)
+
+
+def test_what_is_given_has_a_known_covariance() -> None:
+    for own, words in ((0, "a covariance is not proved positive definite"), (1, "")):
+        program = gaussian([[own, 0], [0, 2]], given=[0])
+        if words:
+            with pytest.raises(UnprovableError, match=words):
+                verify.proof_of(program)
+        else:
+            assert verify.proof_of(program).n == 1
+
+
+def test_a_common_denominator_of_all_the_bits_that_there_may_be() -> None:
+    odd = [3**4000, 5**2800, 7**300]
+    bits = math.prod(odd).bit_length()
+    for more, fits in ((0, True), (1, False)):
+        table = [[f"1/{x}" for x in (*odd, 2 ** (balls.BITS - bits + more))]]
+        if fits:
+            assert balls.whole(table)[1].bit_length() == balls.BITS == 20_000
+        else:
+            with pytest.raises(UnprovableError, match="has over 20000 bits"):
+                balls.whole(table)
+
+
+def test_the_digest_is_of_canonical_json() -> None:
+    text = '{"a":"Σ ≼ é","b":[1,0.5]}'
+    document = {"sha256": "", "b": [1, 0.5], "a": "Σ ≼ é"}
+    assert verify.digest(document) == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("given", [[], [2]])
+def test_parts_hold_up_the_gradient_of_what_is_not_encoded(given: list[int]) -> None:
+    """W of X: B = 1/2, S = 3/2, and G = C − ½ Bᵀ Y B = 1/5 − 3/8."""
+    view = {"W": {"of": [0], "reference": "conditional"}}
+    rows = {"d": bounded({"cost": [["1/5"]]}, 1)}
+    program = gaussian([[2, 1, 0], [1, 2, 0], [0, 0, 1]], views=view, rows=rows)
+    program |= {"objective": {**BLANK, "weights": {"W": 1}}, "encoded": [1], "given": given}
+    proof = verify.proof_of(program)
+    posteriors = {"W": {"root": [[1]], "middle": [[3]]}}
+    for off, proves in ((Fraction(-1, 10**13), False), (Fraction(1, 10**13), True)):
+        own = str(Fraction(7, 40) + off)
+        parts = {"": {"root": [[1]], "middle": [[own]]}}
+        found = proof.lower({"multipliers": {"d": 1}, "posteriors": posteriors, "parts": parts})
+        known = -1 + (math.log(2) + math.log(3) + 1 - 4.5) / 2 - 0.35
+        assert float(found) == (pytest.approx(known) if proves else -INF)

@@ -200,7 +200,7 @@ class ChannelProof:
             gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
             steps += gaps
             ceiling = max(ceiling, max(nats, default=0.0) + max(gaps, default=0.0))
-        found = min([*steps, *nats], default=1.0), ceiling or 1.0, least
+        found = min([*steps, *nats], default=1.0), ceiling, least
         if not all(map(math.isfinite, found)):
             raise UnprovableError("the objective's scale is not finite")
         return found

@@ -238,7 +238,7 @@ class Filling:
         own = self.distortion
         if own > budget:
             return budget / own, True
-        if own == budget or own == self.most:
+        if own == self.most:
             return Fraction(1), False
         return max(self.most - budget, Fraction(0)) / (self.most - own), False
 
