@@ -195,7 +195,8 @@ class DiscreteSource(Frozen):
         side : column name, or several, optional
             Z, side information of the user.
         weights : column name, optional
-            Survey weights: the law is that of the weighted records.
+            Survey weights: the law is that of the weighted records, as the frame's engine adds
+            the weights, in floats.
         bins : mapping of column to number or sequence, optional
             A number is the width of bands anchored at 0 (``{"age": 10}`` makes ``[20, 30)``, …);
             a sequence holds the edges of intervals closed below, and may begin with −inf and
