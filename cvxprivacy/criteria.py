@@ -153,16 +153,17 @@ def _per_letter(
     cost: Any,
     *,
     slope: float,
-    radius: float | Fraction = 0.0,
+    radius: Any = 0.0,
 ) -> Mapping[str, Row]:
     """Return Φ(y) + ⟨cost, Q⟩ ≤ 0 for every output, and every z where the user knows it.
 
     ``kind`` is the view of Φ, none if empty; ``cost`` one number, or one for each atom (L, n), or
-    one for each observer.
+    one for each observer, like its ``radius``.
     """
     found = {}
     for observer in problem.observers:
         own = cost[observer.name] if isinstance(cost, Mapping) else cost
+        off = radius[observer.name] if isinstance(radius, Mapping) else radius
         here = np.where(observer.here, own, 0.0)
         share = None
         if observer.z is not None:
@@ -174,8 +175,8 @@ def _per_letter(
         term = Term(
             name,
             {observer.view(kind): 1} if kind else {},
-            layers if here.any() or radius else None,
-            cost_radius=radius,
+            layers if here.any() or off else None,
+            cost_radius=off,
         )
         found[observer.name] = Row(
             term,
@@ -262,7 +263,7 @@ class KAnonymity(Criterion):
             raise InputError("source", "no number of records behind it", remedy)
         if problem.source.weighted:
             raise InputError("source", "weighted records cannot be counted", "leave weights= out")
-        costs, radius = {}, 0.0
+        costs, radii = {}, {}
         for observer in problem.observers:
             own = records * observer.share
             if self.k > own:
@@ -273,9 +274,9 @@ class KAnonymity(Criterion):
             ratio = own / Fraction(self.k)
             log = _log(arb(fmpq(ratio.numerator, ratio.denominator)), problem.units)
             value, off = _enclosed(log)
-            costs[observer.name], radius = -value, max(radius, off)
+            costs[observer.name], radii[observer.name] = -value, off
         slope = nat(problem.units) / float(self.k)
-        return _per_letter(problem, "k-anonymity", "S", costs, slope=slope, radius=radius)
+        return _per_letter(problem, "k-anonymity", "S", costs, slope=slope, radius=radii)
 
 
 class DeltaDisclosure(Criterion):
