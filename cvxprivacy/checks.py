@@ -129,10 +129,11 @@ def table(
     """
     try:
         found = exact_array(values)
+        near = floats(found)
     except (TypeError, ValueError, OverflowError):  # said by the checks of floats
         array(values, argument, remedy, axes=axes, negative=negative)
         raise InputError(argument, "not finite numbers", remedy) from None
-    array(floats(found), argument, remedy, axes=axes, negative=negative)
+    array(near, argument, remedy, axes=axes, negative=negative)
     return found
 
 
