@@ -57,7 +57,8 @@ class ChannelProof:
         if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
             raise UnprovableError("the law has a negative or infinite atom")
         self.whole, _ = whole(self.atoms)  # the same law in whole numbers
-        self.boxes = {k: program[k] and whole(program[k]) for k in ("lower", "upper")}
+        boxes = ((k, program[k]) for k in ("lower", "upper"))
+        self.boxes = {k: None if table is None else whole(table) for k, table in boxes}
         for table, _ in filter(None, self.boxes.values()):
             if len(table) != self.n or any(len(row) != self.m for row in table):
                 raise UnprovableError("entry bounds of another shape")

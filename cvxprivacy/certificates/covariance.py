@@ -73,7 +73,7 @@ class CovarianceProof:
         if any(number(t["cost_radius"]) < 0 for t in terms):
             raise UnprovableError("a negative radius")
         for name, row in program["rows"].items():
-            if row["sense"] != "<=" or row["per_output"] or number(row["radius"]) != 0:
+            if row["sense"] != "<=" or row["per_output"] is not False or number(row["radius"]) != 0:
                 raise UnprovableError(f"{name} is no plain inequality")
         parts = {
             name: (_indices(view["of"], size), view["reference"]) for name, view in views.items()
@@ -328,8 +328,8 @@ class CovarianceEvaluation:
         for view, weight in term["weights"].items():
             s, b, reference = self.proof.views[view]
             own = log_det(_plus(s, _times(_times(b, self.sigma), b.transpose())))
-            if own is None:
-                return arb.pos_inf()
+            if own is None:  # it may be infinite, or only too large for these balls
+                return arb.nan()
             information = (reference - own / 2) / self.proof.units
             value += arb(self.proof._positive(view, weight)) * information
         if term["cost"] is not None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.balls import UnprovableError
 from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import CovarianceDual, CovarianceProgram, ErrorCovariance
@@ -118,10 +120,12 @@ def solve_covariance(
         if prover.status == "certified":
             return prover, ["closed form"]
     elif exact is not None:
-        evaluation = prover.proof.upper(exact[0].to_dict())
-        if evaluation.feasible:
-            prover.take_primal(exact[0], evaluation)
-        prover.offer_dual(exact[1])
+        with suppress(UnprovableError):  # a proposal that is none proposes nothing
+            evaluation = prover.proof.upper(exact[0].to_dict())
+            if evaluation.feasible:
+                prover.take_primal(exact[0], evaluation)
+        with suppress(UnprovableError):
+            prover.offer_dual(exact[1])
         if prover.status == "certified":
             return prover, ["closed form"]
     prover.offer_multipliers(identity, {})
