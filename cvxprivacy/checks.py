@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import DIGITS, Exact, floats, plain, rational, short
+from cvxprivacy.exact import DIGITS, Exact, entries, floats, plain, rational, short
 from cvxprivacy.exact import array as exact_array
 
 __all__ = ["array", "generator", "labels", "number", "present", "table", "typed", "whole"]
@@ -102,8 +102,7 @@ def typed(
         found = None
     long = isinstance(value, Decimal) and value.is_finite() if found is None else not short(found)
     if long:
-        problem = f"a number of more than {DIGITS:,} digits"
-        raise InputError(argument, problem, "pass one of fewer digits", where=where)
+        raise _long(value, argument, where)
     if (
         found is None
         or abs(found) > sys.float_info.max
@@ -122,6 +121,7 @@ def table(
     *,
     axes: Sequence[int] | None = None,
     negative: bool = False,
+    massive: bool = False,
 ) -> Exact:
     """Return the very numbers that were typed, in an array that cannot be written to.
 
@@ -130,11 +130,22 @@ def table(
     try:
         found = exact_array(values)
         near = floats(found)
-    except (TypeError, ValueError, OverflowError):  # said by the checks of floats
-        array(values, argument, remedy, axes=axes, negative=negative)
+    except (TypeError, ValueError, OverflowError):  # said by the checks of floats, or of each
+        array(values, argument, remedy, axes=axes, negative=negative, massive=massive)
+        for where, value in np.ndenumerate(entries(values)):
+            typed(value, argument, negative=negative, where=where)
         raise InputError(argument, "not finite numbers", remedy) from None
-    array(near, argument, remedy, axes=axes, negative=negative)
+    array(near, argument, remedy, axes=axes, negative=negative, massive=massive)
+    if found.dtype == object:
+        for where, value in np.ndenumerate(found):
+            if not short(value):
+                raise _long(value, argument, where)
     return found
+
+
+def _long(value: Any, argument: str, where: Any) -> InputError:
+    problem = f"a number of more than {DIGITS:,} digits"
+    return InputError(argument, problem, "round it to fewer digits", where=where, value=value)
 
 
 def whole(value: Any, argument: str, *, least: int) -> int:

@@ -21,6 +21,7 @@ __all__ = [
     "Exact",
     "Real",
     "array",
+    "entries",
     "floats",
     "fractions",
     "plain",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 DIGITS = 2000  # of a numerator or a denominator, which proofs can hold
+_LONG = 10**DIGITS
 FloatArray = npt.NDArray[np.float64]
 Exact = npt.NDArray[Any]  # of floats, or of Fractions
 Number = int | float | Fraction | Decimal | np.floating | np.integer
@@ -64,7 +66,7 @@ def rational(value: Any) -> Fraction:
 
 def short(value: Fraction) -> bool:
     """Tell whether a proof can hold a rational."""
-    return max(abs(value.numerator), value.denominator) < 10**DIGITS
+    return max(abs(value.numerator), value.denominator) < _LONG
 
 
 def plain(value: Fraction) -> float | Fraction:
@@ -88,7 +90,7 @@ def array(values: Any) -> Exact:
         As :func:`rational`; infinite and undefined floats of an array of floats are kept.
     """
     if not isinstance(values, np.ndarray):
-        values = _entries(values)
+        values = entries(values)
         if values.dtype == object:
             if any(isinstance(v, np.ndarray) for v in values.flat):  # numbers without axes
                 values = np.array([v[()] for v in values.flat], object).reshape(values.shape)
@@ -160,7 +162,7 @@ def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
     return _kept(_lowered(_each(function, distinct))[places].reshape(values.shape))
 
 
-def _entries(values: Any) -> npt.NDArray[Any]:
+def entries(values: Any) -> npt.NDArray[Any]:
     """Return what a list, a series or a frame holds, no column cast to the type of another."""
     if hasattr(values, "iloc"):  # pandas
         return np.asarray(values.to_numpy(dtype=object))

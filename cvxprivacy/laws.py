@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
-from numbers import Rational
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
-from cvxprivacy.checks import array
+from cvxprivacy.checks import table
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Exact, FloatArray, fractions
 
-__all__ = ["Table", "exactly", "frequencies", "probabilities", "tabulated"]
+__all__ = ["Table", "frequencies", "probabilities", "tabulated"]
 
 SUM_TOLERANCE = 1e-9
 MOST = 2**53  # beyond it a float need not be the whole number that was meant
-_DIGITS = 2000  # of a numerator or a denominator
 
 
 @dataclass(frozen=True)
@@ -62,9 +57,7 @@ def tabulated(values: Any, *, variables: Sequence[int] = (2, 3)) -> Table:
     """
     if nw.dependencies.is_pandas_like_dataframe(values):
         axes = values.index, values.columns
-        columns = [values.iloc[:, place] for place in range(len(values.columns))]
-        numbers = values.to_numpy() if _floats(columns) else _stacked(columns)
-        return Table(numbers, [_index(axis) for axis in axes], [_name(axis) for axis in axes])
+        return Table(values, [_index(axis) for axis in axes], [_name(axis) for axis in axes])
     if nw.dependencies.is_pandas_like_series(values):
         return Table(values, [_index(values.index)], [_name(values.index)])
     frame = nw.from_native(values, eager_only=True, pass_through=True)
@@ -93,19 +86,7 @@ def _columns(frame: nw.DataFrame[Any]) -> Table:
     if len(names) > 1 and not frame[names[0]].dtype.is_numeric():
         of_rows, *names = names
         rows = frame[of_rows].to_list()
-    columns = [frame[name] for name in names]
-    exact = _floats(columns)
-    values = np.column_stack([c.to_numpy() for c in columns]) if exact else _stacked(columns)
-    return Table(values, [rows, names], [of_rows, None])
-
-
-def _floats(columns: Sequence[Any]) -> bool:
-    return bool(columns) and all(str(column.dtype).lower() == "float64" for column in columns)
-
-
-def _stacked(columns: Sequence[Any]) -> npt.NDArray[np.object_]:
-    """Return the entries as they are: an array of one type would round some of them."""
-    return np.array([column.to_list() for column in columns], dtype=object).T
+    return Table(frame.select(names), [rows, names], [of_rows, None])
 
 
 def _distribution(law: Any, variables: Sequence[int]) -> Table:
@@ -133,33 +114,9 @@ def _distribution(law: Any, variables: Sequence[int]) -> Table:
 # ---- masses ------------------------------------------------------------------------------
 
 
-def exactly(value: Any, argument: str, where: Any = None) -> Fraction:
-    """Return a finite number as the rational that it is.
-
-    Raises
-    ------
-    InputError
-        For more than 2,000 digits above or below the line.
-    """
-    if isinstance(value, Rational):
-        exact = Fraction(int(value.numerator), int(value.denominator))
-    elif isinstance(value, Decimal) and abs(int(value.as_tuple().exponent)) > 2 * _DIGITS:
-        exact = None  # it would take all memory
-    elif isinstance(value, Decimal):
-        exact = Fraction(value)
-    elif isinstance(value, np.floating):
-        exact = Fraction(*value.as_integer_ratio())
-    else:
-        exact = Fraction(float(value))
-    if exact is None or max(abs(exact.numerator), exact.denominator) >= 10**_DIGITS:
-        problem = f"a number of more than {_DIGITS:,} digits"
-        raise InputError(argument, problem, "round it yourself", where=where, value=value)
-    return exact
-
-
 def probabilities(
     values: Any, argument: str, remedy: str, *, axes: Sequence[int], otherwise: str
-) -> npt.NDArray[np.float64]:
+) -> FloatArray:
     """Return masses in exactly the ratios of the probabilities typed.
 
     They are these floats; Fractions and Decimals that floats would round are multiplied by their
@@ -178,9 +135,9 @@ def probabilities(
         For no array of finite numbers ≥ 0, a sum off 1 by more than 1e-9, or numbers with a
         common denominator that floats do not hold.
     """
-    law, common = array(values, argument, remedy, axes=axes, massive=True), 1
-    if next(_rounded(values, law, argument), None) is not None:
-        law, common = _multiplied(values, law.shape, argument)
+    law, common = table(values, argument, remedy, axes=axes, massive=True), 1
+    if law.dtype == object:
+        law, common = _multiplied(law, argument)
     total = math.fsum(law.ravel().tolist()) / common if law.max() <= MOST else math.inf
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise InputError(
@@ -194,7 +151,7 @@ def probabilities(
 
 def frequencies(
     values: Any, argument: str, remedy: str, *, axes: Sequence[int]
-) -> tuple[npt.NDArray[np.float64], int]:
+) -> tuple[FloatArray, int]:
     """Return whole numbers from 0 to 2⁵³, as floats, and their sum.
 
     Raises
@@ -202,62 +159,31 @@ def frequencies(
     InputError
         For anything else.
     """
-    law = array(values, argument, remedy, axes=axes, massive=True)
-    broken = (law != np.floor(law)) | (law > MOST)
-    found = ((tuple(map(int, place)), float(law[tuple(place)])) for place in np.argwhere(broken))
-    wrong = next(itertools.chain(_rounded(values, law, argument), found), None)
-    if wrong is not None:
-        where, value = wrong
-        large = value > MOST
-        problem = f"{value!r} is {'more than 2**53' if large else 'not a count'}"
+    law = table(values, argument, remedy, axes=axes, massive=True)
+    for place in np.argwhere((law % 1 != 0) | (law > MOST)):
+        where = tuple(map(int, place))
+        large, value = law[where] > MOST, law[where]
+        problem = f"{value} is {'more than 2**53' if large else 'not a count'}"
         remedy = f"{'scale the table down' if large else 'pass whole numbers'}, or pass a pmf"
         raise InputError(argument, problem, remedy, where=where, value=value)
     return law, sum(map(int, law.ravel().tolist()))
 
 
-def _rounded(
-    values: Any, law: npt.NDArray[np.float64], argument: str
-) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Yield place and value of each number that is not the float that was made of it."""
-    dtype = getattr(values, "dtype", None)
-    if dtype in (np.float64, np.float32, np.float16, np.bool_):
-        return
-    if getattr(dtype, "kind", "") in ("i", "u") and law.max() < MOST:
-        return
-    for where, value in _entries(values, law.shape):
-        if isinstance(value, float) or (isinstance(value, int) and abs(value) <= MOST):
-            continue
-        if isinstance(value, Rational | Decimal | np.floating):
-            exact = exactly(value, argument, where)
-            if exact != Fraction(float(law[where])):
-                yield where, value
+def _multiplied(law: Exact, argument: str) -> tuple[FloatArray, int]:
+    """Return fractions times their common denominator, and that."""
 
-
-def _entries(values: Any, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Yield place and value of each number as it was typed."""
-    typed = np.array(values, dtype=object).reshape(shape)
-    return zip(itertools.product(*map(range, shape)), typed.ravel().tolist(), strict=True)
-
-
-def _multiplied(
-    values: Any, shape: tuple[int, ...], argument: str
-) -> tuple[npt.NDArray[np.float64], int]:
-    """Return probabilities times their common denominator, and that."""
-
-    def refused(where: Any, value: Any) -> InputError:
-        problem = f"{value!r} has no denominator in common with the rest that floats hold"
+    def refused(where: tuple[int, ...], value: Any) -> InputError:
+        problem = f"{value} has no denominator in common with the rest that floats hold"
         remedy = "round them all to floats yourself, or pass counts of at most 2**53"
         return InputError(argument, problem, remedy, where=where, value=value)
 
-    exact, common = [], 1
-    for where, value in _entries(values, shape):
-        exact.append(exactly(value, argument, where))
-        common = math.lcm(common, exact[-1].denominator)
-        if common > MOST * math.prod(shape):  # and so is the sum of the numerators
+    common = 1
+    for where, value in np.ndenumerate(fractions(law)):
+        common = math.lcm(common, value.denominator)
+        if common > MOST * law.size:  # and so is the sum of the numerators
             raise refused(where, value)
-    whole = [int(value * common) for value in exact]
-    greatest = max(range(len(whole)), key=whole.__getitem__)
+    whole = fractions(law) * common
+    greatest = np.unravel_index(np.argmax(whole), whole.shape)
     if whole[greatest] > MOST:
-        where, value = next(itertools.islice(_entries(values, shape), greatest, None))
-        raise refused(where, value)
-    return np.array(whole, float).reshape(shape), common
+        raise refused(tuple(map(int, greatest)), law[greatest])
+    return whole.astype(float), common

@@ -309,9 +309,12 @@ def test_data_that_is_no_program_is_refused(change, message):
 
 def test_terms_of_what_is_no_number_are_refused():
     for change, message in (
-        ({"cost": np.full((4, 4), np.inf)}, "infinite cost"),
-        ({"weights": {"W": math.nan}}, "no finite number"),
-        ({"constant": "1/2"}, "no finite number"),
+        (
+            {"cost": np.full((4, 4), np.inf)},
+            "^cost.*inf is not finite; forbid the move with upper = 0",
+        ),
+        ({"weights": {"W": math.nan}}, "^W: nan is out of range; pass a finite number"),
+        ({"constant": "1/2"}, "^constant: '1/2' is no number"),
     ):
         with pytest.raises(InputError, match=message):
             Term("", **change)

@@ -12,6 +12,7 @@ import numpy as np
 from cvxprivacy.certificates import Prover
 from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.certificates.repair import ExactChannel
+from cvxprivacy.exact import array, fractions
 from cvxprivacy.programs import ChannelProgram, ErrorCovariance
 from cvxprivacy.solution import Solution
 from cvxprivacy.solvers import Outcome
@@ -85,14 +86,13 @@ def _channel(shares: Shares) -> ExactChannel:
 def _covariance(shares: Shares) -> ErrorCovariance:
     """Return a mixture of error covariances, exactly."""
     primals = [primal for primal, _ in shares]
-    roots, middles = ([_fractions(getattr(p, k)) for p in primals] for k in ("root", "middle"))
+    roots, middles = (
+        [fractions(array(getattr(primal, part))) for primal in primals]
+        for part in ("root", "middle")
+    )
     root = roots[0]
     if any((other != root).any() for other in roots):
         middles = [r @ m @ r.T for r, m in zip(roots, middles, strict=True)]
-        root = _fractions(np.eye(len(root)))
+        root = fractions(np.eye(len(root)))
     mixed = sum(share * m for (_, share), m in zip(shares, middles, strict=True))
     return ErrorCovariance(root.tolist(), mixed.tolist())
-
-
-def _fractions(matrix: Any) -> np.ndarray:
-    return np.array([[Fraction(x) for x in row] for row in np.asarray(matrix).tolist()], object)

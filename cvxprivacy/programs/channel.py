@@ -40,8 +40,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from cvxprivacy.checks import table, typed
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, Number, floats, plain, plus, rational, written
+from cvxprivacy.exact import Exact, FloatArray, Number, floats, plus, rational, written
 from cvxprivacy.exact import array as exact_array
 from cvxprivacy.exact import times as product
 from cvxprivacy.frozen import FrozenDict, frozen
@@ -62,29 +63,12 @@ __all__ = [
 IntArray = npt.NDArray[np.int64]
 
 
-def _exactly(value: Any, argument: str) -> Fraction:
-    """Return a number of a program as the rational that it is."""
-    try:
-        return rational(value)
-    except (TypeError, ValueError, OverflowError):
-        problem = f"{value!r} is no finite number"
-        raise InputError(argument, problem, "pass a finite number", value=value) from None
+def _number(value: Any, argument: str) -> float | Fraction:
+    return typed(value, argument, negative=True)
 
 
-def _plainly(value: Any, argument: str) -> float | Fraction:
-    """Return a number of a program: as a float if it is one, else as the rational that it is."""
-    return plain(_exactly(value, argument))
-
-
-def _exact_array(values: Any, argument: str, remedy: str = "pass finite numbers") -> Exact:
-    """Return numbers of a program exactly, in an array that cannot be written to."""
-    try:
-        found = exact_array(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(argument, f"not finite numbers ({error})", remedy) from None
-    if found.dtype != object and not np.isfinite(found).all():
-        raise InputError(argument, f"an infinite {argument}", remedy)
-    return found
+def _table(values: Any, argument: str, remedy: str = "pass finite numbers") -> Exact:
+    return table(values, argument, remedy, negative=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +135,12 @@ class Term:
         weights: dict[str, Any] = {}
         for view, weight in self.weights.items():
             many = np.ndim(weight) > 0
-            weights[view] = _exact_array(weight, view) if many else _plainly(weight, view)
+            weights[view] = _table(weight, view) if many else _number(weight, view)
         kept("weights", FrozenDict(weights))
         if self.cost is not None:
-            kept("cost", _exact_array(self.cost, "cost", "forbid the move with upper = 0"))
+            kept("cost", _table(self.cost, "cost", "forbid the move with upper = 0"))
         for name in ("cost_radius", "constant", "constant_radius"):
-            kept(name, _plainly(getattr(self, name), name))
+            kept(name, _number(getattr(self, name), name))
 
     def __add__(self, other: Term) -> Term:
         if not isinstance(other, Term):
@@ -179,7 +163,7 @@ class Term:
         )
 
     def __mul__(self, factor: Number) -> Term:
-        by = _exactly(factor, "factor")
+        by = Fraction(_number(factor, "factor"))
 
         def times(value: Any, by: Fraction) -> Any:
             return product(value, by) if np.ndim(value) else rational(value) * by
@@ -307,10 +291,12 @@ class Row:
 
     def __post_init__(self) -> None:
         bound: Any = self.bound
-        many = isinstance(bound, Iterable)
-        found = tuple(_exactly(b, "bound") for b in bound) if many else _exactly(bound, "bound")
+        if isinstance(bound, Iterable):
+            found: Any = tuple(Fraction(_number(b, "bound")) for b in bound)
+        else:
+            found = Fraction(_number(bound, "bound"))
         object.__setattr__(self, "bound", found)
-        object.__setattr__(self, "radius", _plainly(self.radius, "radius"))
+        object.__setattr__(self, "radius", _number(self.radius, "radius"))
 
     def __bool__(self) -> bool:
         raise TypeError("a constraint has no truth value: name it in a dict of constraints")
@@ -488,7 +474,7 @@ class ChannelProgram:
     def __post_init__(self) -> None:
         for name in ("law", "lower", "upper"):
             if (table := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _exact_array(table, name))
+                object.__setattr__(self, name, _table(table, name))
         for name in ("views", "rows", "auxiliaries", "terms"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         _check(self)
