@@ -33,9 +33,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
-from cvxprivacy.certificates.balls import PRECISION
+from cvxprivacy.certificates.balls import PRECISION, ball
 from cvxprivacy.checks import table, typed
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, plain, rational
@@ -112,24 +112,19 @@ def _precisely(function: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-def _enclosed(ball: arb) -> tuple[float, float]:
+def _rounded(found: arb) -> tuple[float, float]:
     """Return a float and a radius that contain a ball."""
-    value = float(ball.mid())
-    off = abs(ball - arb(value)).upper()
+    value = float(found.mid())
+    off = abs(found - arb(value)).upper()
     return value, math.nextafter(float(off), math.inf) if not off.is_zero() else 0.0
 
 
 def _exponential(exponent: arb) -> tuple[float, float]:
     """Return e^x, x ≥ 0, as a float and a radius; its least is not below 1, as a constant's is."""
-    value, radius = _enclosed(exponent.exp())
+    value, radius = _rounded(exponent.exp())
     if Fraction(value) - Fraction(radius) < 1:  # where floats cannot tell it from 1
         return 1 + 2.0**-52, 2.0**-52
     return value, radius
-
-
-def _ball(value: float | Fraction) -> arb:
-    """Return a typed number as a ball."""
-    return arb(value) if isinstance(value, float) else arb(fmpq(*value.as_integer_ratio()))
 
 
 def _log(x: arb, units: str) -> arb:
@@ -141,9 +136,9 @@ def entropy_of(masses: Sequence[Fraction], units: str) -> tuple[float, float]:
     """Return the entropy of exact masses as a float, and how far it may be off."""
     total, value = sum(masses), arb(0)
     for mass in masses:
-        share = arb(fmpq(*(mass / total).as_integer_ratio()))
+        share = ball(mass / total)
         value -= share * _log(share, units)
-    return _enclosed(value)
+    return _rounded(value)
 
 
 def _per_letter(
@@ -229,9 +224,7 @@ class LDiversity(Criterion):
         found = []
         for mass in masses:  # log ℓ + log p(w), since Φ_W = Σ J log(J/q) − Σ J log p(w)
             ratio = mass / total * Fraction(self.l)
-            found.append(
-                _enclosed(_log(arb(fmpq(ratio.numerator, ratio.denominator)), problem.units))
-            )
+            found.append(_rounded(_log(ball(ratio), problem.units)))
         values = np.array([value for value, _ in found])
         radius, slope = max(radius for _, radius in found), nat(problem.units) / float(self.l)
         costs = values[problem.w_of]
@@ -272,8 +265,8 @@ class KAnonymity(Criterion):
                 problem_ = f"{float(self.k):g} exceeds the {float(own):g} records{those}"
                 raise InputError("k", problem_, f"pass at most {float(own):g}", value=self.k)
             ratio = own / Fraction(self.k)
-            log = _log(arb(fmpq(ratio.numerator, ratio.denominator)), problem.units)
-            value, off = _enclosed(log)
+            log = _log(ball(ratio), problem.units)
+            value, off = _rounded(log)
             costs[observer.name], radii[observer.name] = -value, off
         slope = nat(problem.units) / float(self.k)
         return _per_letter(problem, "k-anonymity", "S", costs, slope=slope, radius=radii)
@@ -298,10 +291,10 @@ class DeltaDisclosure(Criterion):
         masses = problem.masses_of_w()
         total, found = sum(masses), {}
         for w, mass in enumerate(masses):
-            share = arb(fmpq(*(mass / total).as_integer_ratio()))
+            share = ball(mass / total)
             for side, sign in (("above", 1), ("below", -1)):
                 # ±(1[w' = w] − e^±δ p(w)) on every atom, summed over the letter's atoms
-                factor, radius = _enclosed(share * (_ball(self.delta) * sign).exp())
+                factor, radius = _rounded(share * (ball(self.delta) * sign).exp())
                 cost = sign * ((problem.w_of == w) - factor)
                 off = Fraction(radius) + Fraction(2.0**-52) * Fraction(max(1.0, factor))
                 rows = _per_letter(problem, "delta", "", cost, slope=-factor, radius=off)
@@ -342,7 +335,7 @@ class LocalPrivacy(Criterion):
 
     @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
-        bound, radius = _exponential(_ball(self.epsilon))
+        bound, radius = _exponential(ball(self.epsilon))
         return {"": Auxiliary("ratio", bound, radius, slope=bound)}
 
 
@@ -358,7 +351,7 @@ class MaximalLeakage(Criterion):
 
     @_precisely
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
-        exponent = _ball(self.b) * (arb(2).log() if problem.units == "bits" else 1)
+        exponent = ball(self.b) * (arb(2).log() if problem.units == "bits" else 1)
         bound, radius = _exponential(exponent)
         return {"": Auxiliary("maximum", bound, radius, slope=bound / nat(problem.units))}
 

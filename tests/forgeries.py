@@ -22,6 +22,7 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from tests import second_checker
+from tests.claims import claimed
 from tests.instances import Chance, Document, documents, solved
 from tests.second_checker import Refused, covariance
 from tests.tally import Tally
@@ -314,24 +315,6 @@ def forged(rng: Chance, base: Document, given: list[tuple[str, Document]]) -> tu
     return document, "; ".join(filter(None, said))
 
 
-def sealed(document: Document) -> Document:
-    """Return the document with the best claim that the verifier computes, and a digest."""
-    document = json.loads(json.dumps(document))
-    proved = verify.recompute(document)
-    document["claim"] = {
-        "status": proved["status"],
-        "lower": end(proved["lower"]),
-        "upper": end(proved["upper"]),
-        "terms": {k: [end(x) for x in ends] for k, ends in proved["terms"].items()},
-    }
-    document["sha256"] = verify.digest(document)
-    return document
-
-
-def end(value: float) -> Any:
-    return value if math.isfinite(value) else str(value)
-
-
 # ---- truth -------------------------------------------------------------------------------
 
 
@@ -498,7 +481,7 @@ def trial(seed: int, index: int, given: list[tuple[str, Document]], tally: Tally
     document, said = forged(rng, base, given)
     tally.tried += 1
     try:
-        document = sealed(document)
+        document = claimed(document)
     except REFUSED as error:
         tally.refusals[type(error).__name__] += 1
         return

@@ -21,7 +21,7 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from tests import test_covariance_proof
-from tests.forgeries import end
+from tests.claims import claimed
 from tests.instances import Chance, Document, Program, documents, solved
 
 PATH = Path(__file__).parent / "data" / "proofs.json"
@@ -33,19 +33,6 @@ def document(program: Any, primal: Any, dual: Any, accuracy: str = "default") ->
     found = {"schema": verify.SCHEMA, "software": "by hand", "accuracy": accuracy, "table": None}
     found |= {"program": program, "primal": primal, "dual": dual}
     return claimed(found)
-
-
-def claimed(given: Document) -> Document:
-    found = json.loads(json.dumps(given))
-    proved = verify.recompute(found)
-    found["claim"] = {
-        "status": proved["status"],
-        "lower": end(proved["lower"]),
-        "upper": end(proved["upper"]),
-        "terms": {k: [end(x) for x in ends] for k, ends in proved["terms"].items()},
-    }
-    found["sha256"] = verify.digest(found)
-    return json.loads(json.dumps(found))
 
 
 def spoilt(rng: Chance, given: Document, size: float) -> Document:

@@ -12,6 +12,7 @@ import pytest
 
 from cvxprivacy.certificates import verify
 from tests import attacks, forgeries, malformed
+from tests.claims import claimed
 from tests.tally import Tally
 
 WHOLE = {"forge": 100_000, "lie": 10_000, "gaussian": 2_000, "malformed": 2_000}
@@ -129,7 +130,7 @@ def test_a_verifier_that_trusts_multipliers_is_caught(monkeypatch: pytest.Monkey
     document = honest("binary")
     document["dual"]["multipliers"]["budget"] *= -1
     document["program"]["rows"]["budget"]["bound"] = "5/1"
-    wrong = forgeries.sealed(document)
+    wrong = claimed(document)
     assert verify.disagreements(wrong) == []
     assert forgeries.falsehood(wrong, honest("binary"))
 

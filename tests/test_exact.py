@@ -266,7 +266,7 @@ def test_the_unit_of_distortion_does_not_matter(scale: float) -> None:
 
 
 def test_a_ball_of_a_document_contains_its_ends() -> None:
-    found = ball(["1/3", "1/7"])
+    found = ball("1/3", "1/7")
     third = Fraction(1, 3)
     for end in (third - Fraction(1, 7), third, third + Fraction(1, 7)):
         from flint import arb, fmpq

@@ -406,7 +406,7 @@ def rational(value: arb) -> Fraction:
 
 
 def around(value: Fraction, radius: Fraction = Fraction(0)) -> arb:
-    return balls.ball([str(value), str(radius)])
+    return balls.ball(str(value), str(radius))
 
 
 def test_numbers() -> None:
@@ -448,7 +448,7 @@ def test_balls_hold_their_ends_and_little_more() -> None:
         assert rational(around(Fraction(1, 4))) == Fraction(1, 4)
         assert around(Fraction(0)).is_zero()
         with pytest.raises(UnprovableError, match="a negative radius"):
-            balls.ball([1, -1e-300])
+            balls.ball(1, -1e-300)
         assert balls.total([]) == 0
         assert balls.total([arb(1), arb(2)]) == 3
     assert balls.PRECISION == 128
@@ -1221,7 +1221,7 @@ def test_what_proposers_may_ask() -> None:
     proof = verify.proof_of(program)
     assert proof.whole("V") == fmpq_mat([[fmpq(3, 2), fmpq(1, 2)], [fmpq(1, 2), 2]])
     half = [[0.5, 0.0], [0.0, 2.0]]
-    matrix = proof.exactly(SimpleNamespace(tolist=lambda: half))
+    matrix = proof.matrix(SimpleNamespace(tolist=lambda: half))
     assert matrix == fmpq_mat([[fmpq(1, 2), 0], [0, 2]])
     assert proof.product(matrix, matrix, matrix) == fmpq_mat([[fmpq(1, 8), 0], [0, 8]])
 

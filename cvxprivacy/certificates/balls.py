@@ -20,6 +20,7 @@ __all__ = [
     "ball",
     "ceil",
     "decode",
+    "enclosure",
     "exactly",
     "floor",
     "number",
@@ -69,13 +70,18 @@ def whole(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     return [[scaled[value] for value in row] for row in table], common
 
 
-def ball(pair: Sequence[Any]) -> arb:
+def enclosure(pair: Sequence[Any]) -> arb:
     """Return a ball of a document, its middle and its radius."""
-    middle, radius = map(number, pair)
-    if radius < 0:
+    middle, radius = pair
+    return ball(middle, radius)
+
+
+def ball(middle: Any, radius: Any = 0) -> arb:
+    """Return a ball around a number of a document, or a rational."""
+    value, off = arb(exactly(middle)), exactly(radius)
+    if off < 0:
         raise UnprovableError("a negative radius")
-    value = arb(exactly(middle))
-    return value + arb(0, arb(exactly(radius)).upper()) if radius else value
+    return value + arb(0, arb(off).upper()) if off else value
 
 
 def total(values: Iterable[Any]) -> arb:

@@ -27,6 +27,7 @@ from cvxprivacy.certificates.balls import (
     UnprovableError,
     affordable,
     ball,
+    enclosure,
     exactly,
     number,
     whole,
@@ -85,7 +86,7 @@ class ChannelProof:
             if number(row["radius"]) < 0 or number(row["term"]["cost_radius"]) < 0:
                 raise UnprovableError("a negative radius")
         for aux in program["auxiliaries"].values():
-            if aux["kind"] not in ("ratio", "maximum") or not ball(aux["bound"]) > 0:
+            if aux["kind"] not in ("ratio", "maximum") or not enclosure(aux["bound"]) > 0:
                 raise UnprovableError("an auxiliary of unknown kind, or with a bound ≤ 0")
 
     # ---- the program, in balls or in rationals -------------------------------------------
@@ -133,10 +134,10 @@ class ChannelProof:
             raise UnprovableError(f"no view {view!r}")
         weights = term["weights"][view]
         if not isinstance(weights, list):
-            return [arb(exactly(weights))] * self.m
+            return [ball(weights)] * self.m
         if len(weights) != self.m:
             raise UnprovableError(f"weights of {view}")
-        return [arb(exactly(w)) for w in weights]
+        return [ball(w) for w in weights]
 
     def weighted(self, cost: Any, law: Matrix, kind: Callable[[Any], Any]) -> Matrix:
         """Return Σ_l law[l, s] C(l, s, y), which multiplies K(s, y); ``kind`` reads a cost."""
@@ -157,9 +158,9 @@ class ChannelProof:
             table = None
             if term["cost"] is not None:
                 law = [[arb(a) for a in row] for row in self.atoms]
-                table = self.weighted(term["cost"], law, lambda c: arb(exactly(c)))
+                table = self.weighted(term["cost"], law, ball)
             if table is not None and number(term["cost_radius"]):
-                off = ball([0, term["cost_radius"]])
+                off = ball(0, term["cost_radius"])
                 table = _map(lambda t, p: t + p * off, table, [[p] * self.m for p in self.mass])
             self._costs[key] = None if table is None else arb_mat(table)
         return self._costs[key]
@@ -191,7 +192,7 @@ class ChannelProof:
         term = self.program["objective"]
         weights = [float(w) for view in term["weights"] for w in self.weights(term, view)]
         nats = [w / float(self.units) for w in weights if w > 0]
-        ceiling, steps, least = max(nats, default=0.0), [], float(ball(term["constant"]))
+        ceiling, steps, least = max(nats, default=0.0), [], float(enclosure(term["constant"]))
         cost = self.cost({**term, "cost_radius": 0})
         high = self.program["upper"] or [[1] * self.m] * self.n
         for s, row in enumerate([] if cost is None else cost.tolist()):
@@ -224,11 +225,11 @@ class ChannelProof:
         program, m = self.program, self.m
         objective = 1 if dual.get("objective", 1) else 0
         parts = [(program["objective"], [arb(objective)] * m)]
-        bound = objective * ball(program["objective"]["constant"])
+        bound = objective * enclosure(program["objective"]["constant"])
         for name, row in program["rows"].items():
             lam = self._multipliers(row, dual["multipliers"].get(name, 0.0))
             parts.append((row["term"], lam))
-            constant = ball(row["term"]["constant"]) - ball([0, row["radius"]])
+            constant = enclosure(row["term"]["constant"]) - ball(0, row["radius"])
             for x, b in zip(lam, self.bounds(row), strict=False):
                 bound += 0 if x.is_zero() else x * (constant - arb(b))
         g = arb_mat(self.n, m)
@@ -262,7 +263,7 @@ class ChannelProof:
 
     def _auxiliary(self, aux: Mapping[str, Any], dual: Any, table: Matrix) -> tuple[Matrix, arb]:
         """Add an auxiliary's multipliers to the table; return it and what is left outside."""
-        count, bound = {"ratio": 2, "maximum": 1}[aux["kind"]], ball(aux["bound"])
+        count, bound = {"ratio": 2, "maximum": 1}[aux["kind"]], enclosure(aux["bound"])
         given = dual if isinstance(dual, list) and len(dual) == count else [None] * count
         spread = [[p] * self.m for p in self.mass]
         parts = [
@@ -319,7 +320,7 @@ class Evaluation:
         for name, row in program["rows"].items():
             gaps = self.violation[name] = self._violation(row)
             surely_broken = row["sense"] == "<=" and any(v > 0 for v in gaps)
-            proved = not surely_broken and (all(v <= 0 for v in gaps) or self._exactly(row))
+            proved = not surely_broken and (all(v <= 0 for v in gaps) or self._holds(row))
             self.broken += [] if proved else [name]
         for name, aux in program["auxiliaries"].items():
             gaps = self.violation[name] = self._auxiliary(aux)
@@ -384,15 +385,15 @@ class Evaluation:
         return value
 
     def _value(self, term: Mapping[str, Any]) -> arb:
-        return _sum(self._columns(term)) + ball(term["constant"])
+        return _sum(self._columns(term)) + enclosure(term["constant"])
 
     def _violation(self, row: Mapping[str, Any]) -> list[arb]:
         value = self._columns(row["term"]) if row["per_output"] else [self._value(row["term"])]
-        off = ball([0, row["radius"]])
+        off = ball(0, row["radius"])
         gaps = [v - (arb(b) + off) for v, b in zip(value, self.proof.bounds(row), strict=True)]
         return [abs(g) for g in gaps] if row["sense"] == "==" else gaps
 
-    def _exactly(self, row: Mapping[str, Any]) -> bool:
+    def _holds(self, row: Mapping[str, Any]) -> bool:
         """Decide a linear row in rationals, where a ball cannot tell equality."""
         term, proof = row["term"], self.proof
         inexact = any(map(number, (row["radius"], term["cost_radius"], term["constant"][1])))

@@ -33,6 +33,7 @@ from cvxprivacy.certificates.balls import (
     UnprovableError,
     affordable,
     ball,
+    enclosure,
     exactly,
     number,
 )
@@ -143,7 +144,7 @@ class CovarianceProof:
         most = 0.0
         if term["cost"] is not None:
             most = float(abs(_trace(_times(rational(term["cost"]), self.bound))))
-        room = abs(upper - float(ball(term["constant"])))
+        room = abs(upper - float(enclosure(term["constant"])))
         value = nats + (min(most, room) if math.isfinite(room) else most)
         if not math.isfinite(value):
             raise UnprovableError("the objective has no scale")
@@ -155,9 +156,9 @@ class CovarianceProof:
         """Return Cov(A | Z)."""
         return self._wholes[view]
 
-    def exactly(self, matrix: Any) -> Any:
+    def matrix(self, floats: Any) -> Any:
         """Return a matrix of floats as the proof has it."""
-        found = rational(matrix.tolist())
+        found = rational(floats.tolist())
         return found if self.exact else arb_mat(found)
 
     @staticmethod
@@ -195,7 +196,7 @@ class CovarianceProof:
         total, omega = arb(0), dict.fromkeys(self.views, fmpq(0))
         gradient: Any = fmpq_mat(self.n, self.n)
         for term, weight, bound in parts:
-            total += arb(weight) * (self._nats(term, ball(term["constant"])) - bound)
+            total += arb(weight) * (self._nats(term, enclosure(term["constant"])) - bound)
             for view, beta in term["weights"].items():
                 omega[view] += weight * self._positive(view, beta)
             if term["cost"] is not None:
@@ -236,7 +237,7 @@ class CovarianceProof:
         return arb_mat(cost) * self.units
 
     def _bound(self, row: Mapping[str, Any]) -> arb:
-        return self._nats(row["term"], arb(exactly(row["bound"])))
+        return self._nats(row["term"], ball(row["bound"]))
 
     def factors(self, given: Mapping[str, Any], size: int) -> tuple[Any, fmpq_mat]:
         """Return a lower triangular root with positive diagonal, and a symmetric middle."""
@@ -300,12 +301,12 @@ class CovarianceEvaluation:
         self.violation = {}
         if not self.broken:
             for name, row in proof.program["rows"].items():
-                self.violation[name] = self._value(row["term"]) - arb(exactly(row["bound"]))
-                if not (self.violation[name] <= 0 or self._exactly(row)):
+                self.violation[name] = self._value(row["term"]) - ball(row["bound"])
+                if not (self.violation[name] <= 0 or self._holds(row)):
                     self.broken.append(name)
         self.feasible = not self.broken
 
-    def _exactly(self, row: Mapping[str, Any]) -> bool:
+    def _holds(self, row: Mapping[str, Any]) -> bool:
         """Tell in rationals whether a linear row holds, where a ball around it cannot."""
         term = row["term"]
         radii = map(number, (term["constant"][1], term["cost_radius"]))
@@ -324,7 +325,7 @@ class CovarianceEvaluation:
         return {name: self._value(term) for name, term in self.proof.program["terms"].items()}
 
     def _value(self, term: Mapping[str, Any]) -> arb:
-        value = ball(term["constant"])
+        value = enclosure(term["constant"])
         for view, weight in term["weights"].items():
             s, b, reference = self.proof.views[view]
             own = log_det(_plus(s, _times(_times(b, self.sigma), b.transpose())))
@@ -349,7 +350,7 @@ def rational(rows: Any) -> fmpq_mat:
 
 def costs(term: Mapping[str, Any]) -> Any:
     """Return the cost of a term exactly, or in balls of its radius."""
-    middle, radius = rational(term["cost"]), ball([0, term["cost_radius"]])
+    middle, radius = rational(term["cost"]), ball(0, term["cost_radius"])
     if radius.is_zero():
         return middle
     return arb_mat([[arb(x) + radius for x in row] for row in middle.tolist()])

@@ -122,7 +122,7 @@ class _Comparison:
             yield f"{label}: a cost is {_only(pair[1] is None)}"
         pair = mine["cost_radius"], theirs["cost_radius"]
         yield from self.entries(f"{label}: radius of cost", *pair)
-        yield from self.enclosed(f"{label}: constant", mine["constant"], theirs["constant"])
+        yield from self.pairs(f"{label}: constant", mine["constant"], theirs["constant"])
 
     def row(self, label: str, mine: Program, theirs: Program) -> Iterator[str]:
         yield from self.fields(label, mine, theirs)
@@ -138,7 +138,7 @@ class _Comparison:
         yield from self.fields(label, mine, theirs)
         if mine["kind"] != theirs["kind"]:
             yield _instead(f"{label}: kind", quoted(mine["kind"]), quoted(theirs["kind"]))
-        yield from self.enclosed(f"{label}: bound", mine["bound"], theirs["bound"])
+        yield from self.pairs(f"{label}: bound", mine["bound"], theirs["bound"])
 
     def entry_bounds(self, key: str) -> Iterator[str]:
         if self.outputs:
@@ -172,7 +172,7 @@ class _Comparison:
             pair = [cost if len(_shape(cost)) == 3 else [cost] * count for cost in pair]
         yield from self.entries(label, *pair)
 
-    def enclosed(self, label: str, mine: Any, theirs: Any) -> Iterator[str]:
+    def pairs(self, label: str, mine: Any, theirs: Any) -> Iterator[str]:
         (mine, radius), (theirs, other) = mine, theirs
         yield from self.entries(label, mine, theirs)
         yield from self.entries(f"{label}: radius", radius, other)

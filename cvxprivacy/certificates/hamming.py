@@ -14,10 +14,10 @@ import numpy as np
 from flint import arb, ctx
 
 from cvxprivacy.certificates import verify
-from cvxprivacy.certificates.balls import ceil, floor
+from cvxprivacy.certificates.balls import ball, ceil, floor
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.differences import differences
-from cvxprivacy.certificates.hamming_proof import Filling, Letters, ball, scale
+from cvxprivacy.certificates.hamming_proof import Filling, Letters, scale
 from cvxprivacy.certificates.sums import PRECISION, exact_sum, rounded_down, sum_of_v_log_v
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import HammingDual, HammingProgram, WaterLevel

@@ -54,19 +54,14 @@ from typing import Any
 import flint
 from flint import arb, ctx
 
-from cvxprivacy.certificates.balls import PRECISION, UnprovableError, exactly, number
+from cvxprivacy.certificates.balls import PRECISION, UnprovableError, ball, number
 
-__all__ = ["Filling", "HammingProof", "Letters", "ball", "scale"]
+__all__ = ["Filling", "HammingProof", "Letters", "scale"]
 
 # A sum over 2²⁰ letters loses 2²⁰, and one that cancels against Σ m log m over m ≤ Σm/2 ten bits
 # more, so that the first is enough unless ends cancel, and the last always is, as no logarithm of
 # what a document may hold exceeds 10⁴.
 PRECISIONS = (160, 320, 640, 1280)
-
-
-def ball(value: Fraction) -> arb:
-    """Return a ball that contains a rational."""
-    return arb(exactly(value))
 
 
 def log(value: Fraction) -> arb:

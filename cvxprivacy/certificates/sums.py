@@ -20,7 +20,7 @@ from functools import cache
 import numpy as np
 from flint import arb, ctx
 
-from cvxprivacy.certificates.hamming_proof import ball
+from cvxprivacy.certificates.balls import ball
 from cvxprivacy.exact import FloatArray
 
 __all__ = ["PRECISION", "exact_sum", "rounded_down", "sum_of_v_log_v"]

@@ -38,7 +38,7 @@ class Whitened:
         self.nat = float(1 / proof.units)
         flint.ctx.prec = proof.precision
         self.root, inverse = root_of(proof.bound)
-        self._root = proof.exactly(self.root)
+        self._root = proof.matrix(self.root)
         self._costs: dict[int, tuple[Term, FloatArray]] = {}
         self.views: dict[str, tuple[Exact, FloatArray, FloatArray]] = {}
         self.reference: dict[str, float] = {}
@@ -61,7 +61,7 @@ class Whitened:
             return np.zeros((self.program.n, self.program.n))
         if id(term) not in self._costs:  # the term is kept, so that its id stays its own
             flint.ctx.prec = self.proof.precision
-            cost = self.proof.exactly(term.cost)
+            cost = self.proof.matrix(term.cost)
             white = floats(self.proof.product(self._root.transpose(), cost, self._root))
             self._costs[id(term)] = term, (white + white.T) / 2
         return self._costs[id(term)][1]
