@@ -22,7 +22,7 @@ from cvxprivacy.criteria import Criterion, criteria_listed, named
 from cvxprivacy.decoder import Decoder
 from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InfeasibleError, InputError
-from cvxprivacy.exact import Real, rational
+from cvxprivacy.exact import Real, fractions, rational
 from cvxprivacy.formulations import side
 from cvxprivacy.formulations.conflict import explained
 from cvxprivacy.formulations.massless import restored
@@ -383,32 +383,21 @@ class ChannelProblem(Problem[Solution]):
 
     def least_value(self, term: Term) -> float:
         """Return the least value of a linear term over the entry bounds, rounded up."""
-        program, value, total = self.program, Fraction(0), Fraction(0)
-        atomic = term.cost if term.cost is not None else np.zeros((program.n, program.m))
-        layers = np.broadcast_to(
-            atomic if atomic.ndim == 3 else atomic[None], (*program.law.shape, program.m)
-        )
-        shape = (program.n, program.m)
+        program, value = self.program, Fraction(0)
+        masses, shape = fractions(program.law), (program.n, program.m)
+        cost = np.zeros(shape) if term.cost is None else term.cost
         low = np.zeros(shape) if program.lower is None else program.lower
         high = np.ones(shape) if program.upper is None else program.upper
-        for s in range(program.n):
-            masses = [Fraction(float(mass)) for mass in program.law[:, s]]
-            total += sum(masses)
-            costs = [
-                sum(
-                    (m * Fraction(c) for m, c in zip(masses, column, strict=True) if m), Fraction(0)
-                )
-                for column in layers[:, s].T
-            ]
-            floors, left = [Fraction(x) for x in low[s]], Fraction(1)
-            for cost, floor in zip(costs, floors, strict=True):
-                value, left = value + cost * floor, left - floor
-            for cost, y in sorted((cost, y) for y, cost in enumerate(costs)):
-                share = min(left, Fraction(high[s, y]) - floors[y])
-                value, left = value + cost * share, left - share
+        layers: Any = zip(masses, cost, strict=True) if cost.ndim == 3 else [(sum(masses), cost)]
+        costs: Any = sum(mass[:, None] * fractions(layer) for mass, layer in layers)
+        for row, floors, most in zip(costs, fractions(low), fractions(high), strict=True):
+            value, left = value + row @ floors, 1 - floors.sum()
+            for y in np.argsort(row):
+                share = min(left, most[y] - floors[y])
+                value, left = value + row[y] * share, left - share
                 if left <= 0:
                     break
-        least = value / total + rational(term.constant)
+        least = value / masses.sum() + rational(term.constant)
         near = float(least)
         return near if near >= least else math.nextafter(near, math.inf)
 
