@@ -374,12 +374,12 @@ def many_gaussian_rows(rng: np.random.Generator, size: int) -> bytes:
 
 @kind
 def a_level_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
-    """Of a Hamming program, where the verifier knows the kind."""
+    """Of a Hamming program."""
     width = int(10 ** rng.uniform(1, 3.6))
     law = rng.random(max(2, size // 25)).tolist()
-    level = f"1/{digits(rng, width)}"
-    program = {"kind": "hamming", "law": law, "budget": f"1/{digits(rng, width)}"}
-    return written(document(program, {"level": level}, {"level": level}))
+    level, budget = (f"1/{digits(rng, width)}" for _ in range(2))
+    program = {"kind": "hamming", "law": law, "budget": budget, "units": "nats"}
+    return written(document(program, {"level": level}, {"level": level, "objective": 1}))
 
 
 @kind
@@ -387,7 +387,7 @@ def a_law_without_end(rng: np.random.Generator, size: int) -> bytes:
     """Of a Hamming program: masses of all exponents have a sum of many bits."""
     law = (10.0 ** rng.uniform(-300, 300, max(2, size // 25))).tolist()
     program = {"kind": "hamming", "law": law, "budget": "1/3", "units": "bits"}
-    return written(document(program, {"level": "1/7"}, {"level": "1/7"}))
+    return written(document(program, {"level": "1/7"}, {"level": "1/7", "objective": 1}))
 
 
 @kind

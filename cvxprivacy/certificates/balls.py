@@ -54,6 +54,8 @@ def number(value: Any) -> Fraction:
 
 def exactly(value: Any) -> fmpq:
     """Return a number of a document, or a rational, as FLINT has it."""
+    if _is_float(value):
+        return fmpq(*value.as_integer_ratio())
     found = value if isinstance(value, Fraction) else number(value)
     return fmpq(*found.as_integer_ratio())
 
@@ -78,10 +80,18 @@ def enclosure(pair: Sequence[Any]) -> arb:
 
 def ball(middle: Any, radius: Any = 0) -> arb:
     """Return a ball around a number of a document, or a rational."""
-    value, off = arb(exactly(middle)), exactly(radius)
+    value = arb(middle if _is_float(middle) else exactly(middle))
+    if type(radius) is int and radius == 0:
+        return value
+    off = exactly(radius)
     if off < 0:
         raise UnprovableError("a negative radius")
     return value + arb(0, arb(off).upper()) if off else value
+
+
+def _is_float(value: Any) -> bool:
+    """Tell the numbers that most are, and that FLINT takes as they are."""
+    return type(value) is float and math.isfinite(value)
 
 
 def total(values: Iterable[Any]) -> arb:

@@ -95,7 +95,10 @@ class ChannelProof:
         """Return how many entries all tables have that the program asks for."""
         program, letters, most = self.program, self.n + self.m, len(self.atoms) * self.n
         views, rows = program["views"].values(), program["rows"].values()
-        sizes = 0
+        many = len(program["rows"]) + len(program["terms"]) + len(views)
+        dense = 1 + 2 * len(program["auxiliaries"])
+        sizes = self.n * self.m * dense + many * (8 * self.m + len(views)) + len(rows)
+        affordable(sizes)
         for view in views:
             tables = [view["labels"], *([view["reference"]] if view["reference"] else [])]
             last = max(label for table in tables for row in table for label in row)
@@ -104,9 +107,7 @@ class ChannelProof:
             sizes += (1 + last) * letters
             if (1 + last) * self.n * self.m > _PRODUCTS:
                 raise UnprovableError("a view of more letters than can be multiplied")
-        many = len(program["rows"]) + len(program["terms"]) + len(views)
-        dense = 1 + 2 * len(program["auxiliaries"])
-        return sizes + self.n * self.m * dense + many * (8 * self.m + len(views)) + len(rows)
+        return sizes
 
     def view(self, name: str, law: Matrix) -> tuple[Matrix, list[Any]]:
         """Return p(v, s)·total and the reference masses of a view, for the law in some numbers."""
