@@ -657,6 +657,7 @@ def test_what_z_tells_cannot_be_capped(case, units, most):
             assert solution.value == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.long
 def test_conflicts_name_numbers_that_would_do():
     """Each suggestion, put in alone, is feasible; a little less is not."""
     rng = np.random.default_rng(18)

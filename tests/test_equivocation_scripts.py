@@ -153,6 +153,7 @@ def leaked(joint):
     return plogp(joint) - plogp(first) - plogp(joint.sum(axis=0))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("adult")
 def test_script_side_information_adult(tmp_path, capsys):
     module, result, text = ran("problems", "side_information_adult", tmp_path, capsys, "--quick")

@@ -36,6 +36,7 @@ def performance(source, channel):
     return (source.p_x[:, None] * channel * np.subtract.outer(x, x) ** 2).sum(), risk
 
 
+@pytest.mark.long
 def test_script_rebollo_fig6(tmp_path, capsys):
     module, result, text = ran("rebollo_fig6", tmp_path, capsys)
     assert "above its certified optimum" in text
@@ -130,6 +131,7 @@ def test_script_rebollo_fig7(tmp_path, capsys):
     )
 
 
+@pytest.mark.long
 def test_script_sankar_fig5(tmp_path, capsys):
     module, result, text = ran("sankar_fig5", tmp_path, capsys)
     assert "lost in the text" in text

@@ -13,6 +13,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.frozen import Frozen, FrozenDict, FrozenList, frozen
+from cvxprivacy.solvers import Outcome
 
 LAW = [[0.4, 0.1], [0.1, 0.4]]
 SOURCE = cpv.DiscreteSource(LAW)
@@ -108,6 +109,16 @@ def test_a_gaussian_problem_does_not_drift() -> None:
     assert tighter.value == pytest.approx(0.83632, abs=1e-5)
     assert "≤ 0.1" in str(tighter)
     assert "≤ 0.5" in str(problem.solve())
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name != "minimum distortion"])
+def test_what_is_printed_is_the_program_that_was_proved(name: str) -> None:
+    problem = MADE[name]()
+    other = problem.at(budget=0.35)
+    proved = other.solve()
+    printed = problem._solution(Outcome(proved.certificate, []))
+    assert str(printed).splitlines()[1] == str(proved).splitlines()[1]
+    assert str(printed).splitlines()[1] != str(problem.solve()).splitlines()[1]
 
 
 def test_moving_parameters_moves_no_solve() -> None:

@@ -215,6 +215,7 @@ def test_script_census_income(census, tmp_path, capsys):
     assert result.bounds[module.SHARE].lower < seen < result.measured(census)
 
 
+@pytest.mark.long
 def test_script_colored_source(tmp_path, capsys):
     module = script(ROOT / "problems" / "colored_source.py")
     result = module.main(["--out", str(tmp_path / "deep" / "picture.png")])

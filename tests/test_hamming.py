@@ -258,6 +258,7 @@ def test_many_letters_beside_blahut_and_arimoto():
         assert dense == pytest.approx(channel, abs=1e-2)
 
 
+@pytest.mark.long
 def test_a_million_letters():
     p = 1 / (np.arange(1.0, 1_000_001) + 2.7)
     p /= p.sum()
