@@ -145,6 +145,8 @@ CHANNEL: list[tuple[Path_, Any, str]] = [
     ((PROGRAM, "views", "W", "labels"), lambda t: [[-1] * len(r) for r in t], "more labels than"),
     ((PROGRAM, "views", "P", "reference"), lambda t: [[0] * len(r) for r in t],
      "view P has a label of reference mass 0"),
+    *[((PROGRAM, "views", "W", "reference"), none, "not a certificate") for none in (0, [], "")],
+    ((PROGRAM, "views", "P", "labels"), None, "not a certificate"),
     ((PROGRAM, "views", "W", "labels", 0), lambda r: r[1:], "not a certificate: ValueError"),
     ((PROGRAM, "views", "W", "labels", 0), lambda r: [*r, 0], "not a certificate: ValueError"),
     ((PROGRAM, "views", "W", "labels"), lambda t: [*t, t[0]], "not a certificate: ValueError"),
@@ -295,6 +297,22 @@ GAUSSIAN: list[tuple[Path_, Any, str]] = [
 @pytest.mark.parametrize(("path", "value", "words"), GAUSSIAN)
 def test_what_is_no_covariance_proof_is_refused(path: Path_, value: Any, words: str) -> None:
     refused(changed(base("gaussian by hand"), *path, value=value), words)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("rows", "r", "bound"), ["5/2"]),
+        (("rows", "d", "term", "constant", 0), None),
+        (("terms", "m", "constant", 1), "none"),
+        (("objective", "constant", 1), -1e-30),
+    ],
+)
+def test_numbers_that_nothing_uses_are_numbers(path: Path_, value: Any) -> None:
+    document = {**base("gaussian by hand"), "primal": None, "dual": None}
+    document["claim"] = {"status": "uncertified", "lower": "-inf", "upper": "inf", "terms": {}}
+    assert verify.disagreements(signed(document)) == []
+    refused(changed(document, PROGRAM, *path, value=value), "not a certificate: UnprovableError")
 
 
 HAMMING: list[tuple[Path_, Any, str]] = [
@@ -682,7 +700,7 @@ def test_multipliers_that_are_none_count_as_zero() -> None:
 
     nan = math.nan
     for part, name, zero, garbage in (
-        ("multipliers", "mean", 0.0, (nan, INF, "1", None, 10**400, [1.0] * m, {}, [[1.0]])),
+        ("multipliers", "mean", 0.0, (nan, INF, "1", None, True, 10**400, [1.0] * m, {}, [[1.0]])),
         ("multipliers", "budget", 0.0, (-1.0, nan, -INF, -1e-300, [1.0] * m, [1.0])),
         ("multipliers", "close", [0.0] * m, ([1.0] * (m + 1), [-1.0] * m, "1" * m, [nan] * m)),
         ("scores", "W", [[0.0] * m] * 2, (None, [], [[1.0] * m], [[1.0] * (m + 1)] * 2, "12")),

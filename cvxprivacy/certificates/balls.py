@@ -15,6 +15,7 @@ __all__ = [
     "MOST",
     "PRECISION",
     "Matrix",
+    "UnaffordableError",
     "UnprovableError",
     "affordable",
     "ball",
@@ -39,6 +40,10 @@ Matrix = list[list[Any]]
 
 class UnprovableError(ValueError):
     """The data are no program, no channel or no multipliers."""
+
+
+class UnaffordableError(UnprovableError):
+    """A short file asks for more work than proofs are worth."""
 
 
 def number(value: Any) -> Fraction:
@@ -102,7 +107,7 @@ def total(values: Iterable[Any]) -> arb:
 def affordable(work: int) -> None:
     """Refuse a program whose tables would have too many entries, before any is made."""
     if work > MOST:
-        raise UnprovableError(f"tables of {work:,} entries, where {MOST:,} are the most")
+        raise UnaffordableError(f"tables of {work:,} entries, where {MOST:,} are the most")
 
 
 def floor(value: arb) -> float:

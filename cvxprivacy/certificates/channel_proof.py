@@ -24,6 +24,7 @@ from flint import arb, arb_mat, fmpq, fmpz_mat
 from cvxprivacy.certificates.balls import (
     PRECISION,
     Matrix,
+    UnaffordableError,
     UnprovableError,
     affordable,
     ball,
@@ -100,27 +101,25 @@ class ChannelProof:
         sizes = self.n * self.m * dense + many * (8 * self.m + len(views)) + len(rows)
         affordable(sizes)
         for view in views:
-            tables = [view["labels"], *([view["reference"]] if view["reference"] else [])]
+            tables = _tables(view)
             last = max(label for table in tables for row in table for label in row)
             if type(last) is not int or not 0 <= last < most:
                 raise UnprovableError("a view has more labels than there are atoms")
             sizes += (1 + last) * letters
             if (1 + last) * self.n * self.m > _PRODUCTS:
-                raise UnprovableError("a view of more letters than can be multiplied")
+                raise UnaffordableError("a view of more letters than can be multiplied")
         return sizes
 
     def view(self, name: str, law: Matrix) -> tuple[Matrix, list[Any]]:
         """Return p(v, s)·total and the reference masses of a view, for the law in some numbers."""
-        view = self.program["views"][name]
-        labels = view["labels"]
-        tables = [labels, view["reference"] or labels]
+        tables = _tables(self.program["views"][name])
         if any(type(v) is not int or v < -1 for table in tables for row in table for v in row):
             raise UnprovableError(f"view {name} has a label that is no whole number ≥ −1")
         size = 1 + max(label for table in tables for row in table for label in row)
         none = law[0][0] * 0
         seen = [[none] * self.n for _ in range(size)]
         masses = [none] * size
-        for rows in zip(*tables, law, strict=True):
+        for rows in zip(tables[0], tables[-1], law, strict=True):
             for s, (v, r, atom) in enumerate(zip(*rows, strict=True)):
                 if v >= 0:
                     seen[v][s] += atom
@@ -463,9 +462,15 @@ def _table(values: Any, rows: int, columns: int, limit: float = math.inf) -> Mat
 
 def _finite(x: Any) -> float:
     try:
-        return float(x) if isinstance(x, int | float) and math.isfinite(x) else 0.0
+        return float(x) if type(x) in (int, float) and math.isfinite(x) else 0.0
     except OverflowError:  # an integer beyond every float
         return 0.0
+
+
+def _tables(view: Mapping[str, Any]) -> list[Any]:
+    """Return the labels of a view, and those of its reference if it has its own."""
+    labels, reference = view["labels"], view["reference"]
+    return [labels] if reference is None else [labels, reference]
 
 
 def _map(function: Callable[..., Any], *tables: Matrix) -> Matrix:

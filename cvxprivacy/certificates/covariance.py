@@ -71,9 +71,10 @@ class CovarianceProof:
                 raise UnprovableError("a cost or a cap of another shape")
             if matrix != matrix.transpose():
                 raise UnprovableError("a cost or a cap that is not symmetric")
-        if any(number(t["cost_radius"]) < 0 for t in terms):
-            raise UnprovableError("a negative radius")
+        for pair in [*((0, t["cost_radius"]) for t in terms), *(t["constant"] for t in terms)]:
+            enclosure(pair)  # of numbers, and no radius is negative
         for name, row in program["rows"].items():
+            number(row["bound"])
             if row["sense"] != "<=" or row["per_output"] is not False or number(row["radius"]) != 0:
                 raise UnprovableError(f"{name} is no plain inequality")
         parts = {

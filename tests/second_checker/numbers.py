@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -33,9 +34,9 @@ def exact(value: Any) -> Fraction:
 
 
 def guessed(value: Any) -> Fraction:
-    """Return a multiplier; what is no number, a text for instance, counts as 0."""
+    """Return a multiplier; what is no number within floats, a text for instance, counts as 0."""
     try:
-        return ZERO if isinstance(value, str) else exact(value)
+        return ZERO if isinstance(value, str) or math.isinf(float(value)) else exact(value)
     except (ArithmeticError, ValueError):
         return ZERO
 
