@@ -83,7 +83,6 @@ class Solution(Frozen):
         certificate: Certificate,
         *,
         title: str,
-        statement: str,
         sizes: str,
         release: Any,
         prices: Mapping[str, Any],
@@ -92,7 +91,7 @@ class Solution(Frozen):
         log: list[str],
     ) -> None:
         self.certificate = certificate
-        self.title, self.statement, self.sizes = title, statement, sizes
+        self.title, self.sizes = title, sizes
         self.release, self.log = release, frozen(log)
         self.terms = frozen({k: Enclosure(*ends) for k, ends in certificate.terms.items()})
         self.prices, self.duals = frozen(prices), frozen(duals)
@@ -104,6 +103,11 @@ class Solution(Frozen):
         if self.release is None or isinstance(self.release, Channel):
             return self.release
         raise AttributeError  # which __getattr__ explains
+
+    @property
+    def statement(self) -> str:
+        """The program that was proved, in one line."""
+        return self.certificate.program.statement
 
     @property
     def status(self) -> str:

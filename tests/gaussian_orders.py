@@ -8,7 +8,7 @@ truth where a formula has it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -99,15 +99,15 @@ class Problem:
             weights = [self.weights[self.x.index(int(name[1:]))] for name in places["x"]]
         return cpv.QuadraticGaussian(source, budget, weights=weights, units=self.units)
 
-    def twins(self, rng: Chance) -> Iterator[Any]:
-        """Yield the problem as it is, in another order, in another unit, and in both."""
+    def twins(self, rng: Chance) -> Iterator[Callable[[], Any]]:
+        """Yield what makes it as it is, in another order, in another unit, and in both."""
         plain = list(range(len(self.law)))
         other = rng.permutation(plain).tolist()
         a = Fraction(int(rng.integers(1, 99)), int(rng.integers(1, 99)))
         if rng.random() < 0.5:
             a = Fraction(2) ** int(rng.integers(-30, 31))
         for order, unit in ((plain, Fraction(1)), (other, Fraction(1)), (plain, a), (other, a)):
-            yield self.written(order, unit)
+            yield partial(self.written, order, unit)
 
 
 # ---- problems whose value is known -------------------------------------------------------
@@ -136,7 +136,7 @@ def nearly_equal(k: int) -> tuple[list[Any], Any]:
         ]
         key = [name for name in names if name != "W"]
         source = cpv.GaussianSource(gamma, sensitive=["W"], key=key, names=names)
-        problems.append(cpv.QuadraticGaussian(source, {"X3": d / 121}))
+        problems.append(partial(cpv.QuadraticGaussian, source, {"X3": d / 121}))
     with mpmath.workdps(60):
         told = mpmath.mpf(18) / (2 + mpmath.mpf(15) / 2 + 8 * mpmath.mpf(1) / 2)
         return problems, mpmath.log(told, 2) / 2
@@ -151,7 +151,7 @@ def density(bits: int, entropy: float, budget: float = 0.5) -> tuple[list[Any], 
         law_ = [[gamma[i][j] for j in order] for i in order]
         places = [order.index(0), order.index(1)]
         source = cpv.GaussianSource(law_, sensitive=places, key=[order.index(2)])
-        problems.append(cpv.QuadraticGaussian(source, budget, entropy=entropy))
+        problems.append(partial(cpv.QuadraticGaussian, source, budget, entropy=entropy))
     with mpmath.workdps(60):
         q = (1 - mpmath.mpf(budget)) / 4
         det = (2 * mpmath.pi * mpmath.e) ** 2 * (1 - mpmath.mpf(a)) * (1 + mpmath.mpf(a) - 2 * q)
@@ -186,16 +186,27 @@ def proved(problem: Any) -> tuple[float, float, str]:
     return certificate.lower, certificate.upper, ""
 
 
-def falsehood(problems: list[Any], truth: Any = None) -> str:
+def falsehood(makers: list[Callable[[], Any]], truth: Any = None) -> str:
     """Return what is false about enclosures of one value; empty if nothing is."""
-    ends = []
-    for problem in problems:
-        lower, upper, wrong = proved(problem)
+    ends: list[tuple[float, float]] = []
+    refused = None
+    for make in makers:
+        try:
+            lower, upper, wrong = proved(make())
+        except cpv.InputError as error:
+            if ends:
+                return f"solved as {ends[0]}, and refused: {error}"
+            refused = error
+            continue
+        if refused is not None:
+            return f"refused, and solved as {(lower, upper)}: {refused}"
         if wrong:
             return wrong
         if truth is not None and not lower <= truth <= upper:
             return f"{mpmath.nstr(truth, 20)} is not in [{lower!r}, {upper!r}]"
         ends.append((lower, upper))
+    if refused is not None:
+        raise refused
     infeasible = {low == np.inf for low, _ in ends}  # some proved infeasible, others feasible?
     if len(infeasible) > 1 and any(high < np.inf for _, high in ends):
         return f"feasible and infeasible: {ends}"
@@ -204,12 +215,11 @@ def falsehood(problems: list[Any], truth: Any = None) -> str:
     return ""
 
 
-def told(tally: Tally, name: str, make: Any) -> None:
+def told(tally: Tally, name: str, makers: list[Callable[[], Any]], truth: Any = None) -> None:
     """Judge problems that must have one value, or be refused for one reason."""
     tally.tried += 1
     try:
-        problems, truth = make()
-        wrong = falsehood(problems, truth)
+        wrong = falsehood(makers, truth)
     except cpv.InputError as error:
         tally.refusals[f"InputError: {error.argument}"] += 1
         return
@@ -221,18 +231,14 @@ def told(tally: Tally, name: str, make: Any) -> None:
         tally.verified += 1
 
 
-def twins(problem: Problem, rng: Chance) -> tuple[list[Any], None]:
-    return list(problem.twins(rng)), None
-
-
 def campaign(count: int, seed: int = 0, first: int = 0) -> Tally:
     """Write so many problems four ways, numbers ``first`` on; the known ones come first."""
     tally = Tally()
     if not first:
-        for name, problems, truth in known():
-            told(tally, name, partial(tuple, (problems, truth)))
+        for name, makers, truth in known():
+            told(tally, name, makers, truth)
     for index in range(first, first + count):
         rng = np.random.default_rng([seed, index])
         problem = Problem(rng)
-        told(tally, f"trial {index} ({problem.kind})", partial(twins, problem, rng))
+        told(tally, f"trial {index} ({problem.kind})", list(problem.twins(rng)))
     return tally

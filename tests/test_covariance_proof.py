@@ -1172,3 +1172,22 @@ def test_a_contradiction_cannot_be_forged() -> None:
         change(wrong)
         if wrong["claim"] != {**document["claim"], "lower": 0.0}:  # which is only modest
             assert verify.disagreements(signed(wrong))
+
+
+@pytest.mark.parametrize("limit", [None, 0.05])
+def test_a_lower_end_holds_for_every_cost_within_the_radius(limit: float | None) -> None:
+    def solved(cost: float, radius: float) -> Certificate:
+        risk, d = Term("risk", {"W": 1.0}), Term("d", cost=np.array([[cost]]), cost_radius=radius)
+        program = CovarianceProgram(
+            covariance=[[1, 0.5], [0.5, 1]],
+            encoded=(1,),
+            given=(),
+            units="nats",
+            views={"W": GaussianView((0,))},
+            objective=risk if limit else risk + d,
+            rows={"d": d <= limit} if limit else {},
+        )
+        return solve_gaussian(program, accuracy="high").certificate
+
+    assert solved(0.1, 2.0**-10).lower <= solved(0.1 - 2.0**-10, 0.0).upper
+    assert solved(0.1, 0.0).lower > solved(0.1 - 2.0**-10, 0.0).upper  # a lapse would be seen

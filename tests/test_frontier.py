@@ -871,3 +871,11 @@ def test_a_knot_that_proves_nothing_is_passed_over():
     assert empty.inner(0.5) == math.inf
     assert empty.outer(0.5) == -math.inf
     assert empty.band == math.inf
+
+
+def test_a_frontier_of_distortions_is_not_in_bits():
+    source = counted()
+    least = cpv.MinimumDistortion(source, cpv.absolute_error(source.x), [cpv.LeakageCap(0.1)])
+    curve = cpv.frontier(least, "leakage_cap", tol=0.1)
+    assert "units of distortion" in str(curve)
+    assert "bits" not in str(curve) + curve.plot().get_ylabel()

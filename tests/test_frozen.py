@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import copy
 import pickle
+import typing
 from collections.abc import Callable
 from typing import Any
 
+import cvxpy as cp
 import joblib
 import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frozen import Frozen, FrozenDict, FrozenList, frozen
+from cvxprivacy.solution import GaussianSolution, Solution
 from cvxprivacy.solvers import Outcome
 
 LAW = [[0.4, 0.1], [0.1, 0.4]]
@@ -119,6 +123,43 @@ def test_what_is_printed_is_the_program_that_was_proved(name: str) -> None:
     printed = problem._solution(Outcome(proved.certificate, []))
     assert str(printed).splitlines()[1] == str(proved).splitlines()[1]
     assert str(printed).splitlines()[1] != str(problem.solve()).splitlines()[1]
+
+
+def test_printed_criteria_are_those_that_were_proved() -> None:
+    def made(b: float) -> cpv.MinimumDistortion:
+        return cpv.MinimumDistortion(SOURCE, cpv.hamming(2), [cpv.LeakageCap(b)])
+
+    proved = made(0.3).solve()
+    printed = str(made(0.1)._solution(Outcome(proved.certificate, [])))
+    assert "LeakageCap(0.3)" in printed
+    assert "LeakageCap(0.1)" not in printed
+
+
+def test_a_parameter_of_a_constraint_is_read_once() -> None:
+    problem, most = discrete(criteria=[]), cp.Parameter(value=0.05)
+    ruled = discrete(criteria=cpv.Linear.from_cvxpy(problem.variables["Q"][0, 1] <= most, problem))
+    before = ruled.solve()
+    most.value = 0.0
+    assert ruled.solve().upper == ruled.at(budget=0.3).solve().upper == before.upper
+    assert before.lower > discrete(criteria=[]).solve().upper
+
+
+def test_solve_says_what_it_returns() -> None:
+    for kind, answer in (
+        (cpv.PrivacyDistortion, Solution),
+        (cpv.MinimumDistortion, Solution),
+        (cpv.RateDistortionEquivocation, Solution),
+        (cpv.HammingWaterFilling, Solution),
+        (cpv.QuadraticGaussian, GaussianSolution),
+        (cpv.GaussianEquivocation, GaussianSolution),
+        (cpv.ReverseWaterFilling, GaussianSolution),
+        (cpv.BoxWaterFilling, GaussianSolution),
+    ):
+        bases = [base for each in kind.__mro__ for base in getattr(each, "__orig_bases__", ())]
+        stated = {base.__args__ for base in bases if typing.get_origin(base) is Problem}
+        assert stated == {(answer,)}
+    answers = typing.get_type_hints(Problem.solve, localns=vars(typing))["return"]
+    assert answers.__bound__ is Solution
 
 
 def test_moving_parameters_moves_no_solve() -> None:

@@ -277,7 +277,7 @@ def test_weights_that_are_only_just_none_are_refused() -> None:
 
 
 @pytest.mark.parametrize("over", [4e-10, 2.0**-52, F(1, 10**30)])
-def test_an_indefinite_covariance_is_refusalswith_a_remedy(over: Any) -> None:
+def test_an_indefinite_covariance_is_refused_with_a_remedy(over: Any) -> None:
     law = [[1, 1 + over], [1 + over, 1]]
     with pytest.raises(cpv.InputError, match="indefinite") as caught:
         S(law, sensitive=[0], key=[1])
@@ -290,7 +290,7 @@ def test_an_indefinite_covariance_is_refusalswith_a_remedy(over: Any) -> None:
     assert S(lifted, sensitive=[0], key=[1]).w == (0,)
 
 
-def test_rounded_moments_of_dependent_columns_are_refusalsand_a_tables_are_exact() -> None:
+def test_rounded_moments_of_dependent_columns_are_refused_and_a_tables_are_exact() -> None:
     rng = np.random.default_rng(0)
     refusals = 0
     for _ in range(20):
@@ -501,3 +501,17 @@ def test_all_is_pickled_and_copied_before_and_after_a_solve() -> None:
             assert one.certificate.residuals
             kept = pickle.loads(pickle.dumps(one))
             assert kept.certificate.document() == one.certificate.document()
+
+
+def test_a_key_may_tell_nothing_beyond_what_the_user_knows() -> None:
+    """W = Z + N₁ and X = Z + N₂: the regression of W on X given Z is 0, and a ball around it."""
+    z = Fraction(1, 3)
+    gamma = [[z + Fraction(1, 7), z, z], [z, z + Fraction(1, 11), z], [z, z, z]]
+    source = cpv.GaussianSource(gamma, sensitive=[0], key=[1], side=[2])
+    for known in ("decoder", "both"):
+        solution = cpv.GaussianEquivocation(
+            source, Fraction(1, 50), side_information=known, minimize="leakage", units="nats"
+        ).solve()
+        assert solution.status == "certified"
+        held = np.log1p(float(z * 7)) / 2  # I(W; Z)
+        assert solution.lower - 1e-12 <= held <= solution.upper + 1e-12

@@ -299,6 +299,12 @@ def test_what_is_no_covariance_proof_is_refused(path: Path_, value: Any, words: 
     refused(changed(base("gaussian by hand"), *path, value=value), words)
 
 
+@pytest.mark.parametrize("off", [1 + 4e-10, 5, 1 + 2.0**-52])
+def test_an_indefinite_joint_covariance_has_no_proof(off: float) -> None:
+    with pytest.raises(UnprovableError, match="joint covariance is not proved positive semidef"):
+        verify.proof_of(gaussian([[1, Fraction(off)], [Fraction(off), 1]]))
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [

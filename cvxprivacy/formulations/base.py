@@ -272,6 +272,7 @@ class ChannelProblem(Problem[Solution]):
             auxiliaries={k: part for k, part in parts.items() if isinstance(part, Auxiliary)},
             terms=terms,
             units=self.units,
+            statement=self._statement(),
         )
 
     def named_criteria(self) -> dict[str, Criterion]:
@@ -306,7 +307,7 @@ class ChannelProblem(Problem[Solution]):
     def latex(self) -> str:
         """The program in LaTeX, without delimiters."""
         rows = [rf"\min_{{{self._over}}} \quad & {self.objective().latex} \\"]
-        said = [*_stated(self.subject_to(), tex), *(self._held(c.latex) for c in self.criteria)]
+        said = [*self._stated(tex), *(self._held(c.latex) for c in self.criteria)]
         for i, line in enumerate(said):
             lead = "" if i else r"\text{s.t.}"
             rows.append(rf"{lead} \quad & {line} \\")
@@ -335,10 +336,17 @@ class ChannelProblem(Problem[Solution]):
         )
         return f"$$\n{self.latex}\n$$\n$${size}$$"
 
-    def _statement(self, program: ChannelProgram | None = None) -> str:
-        objective, rows = self.objective(), self.subject_to()
-        if program is not None:
-            objective, rows = program.objective, {name: program.rows[name] for name in rows}
+    def _stated(self, written: Callable[[float], str]) -> list[str]:
+        """Return the formulation's own constraints in LaTeX, their bounds as ``written``."""
+        found = []
+        for row in self.subject_to().values():
+            assert isinstance(row.bound, Fraction)
+            least = row.bound_slope < 0  # the row of a least value has its sign changed
+            sense, sign = (r"\ge", -1) if least else (_SENSE[row.sense], 1)
+            found.append(rf"{row.term.latex} {sense} {written(sign * float(row.bound))}")
+        return found
+
+    def _statement(self) -> str:
         plain = {
             r"\hat X": "X̂",
             r"\mathrm{E}\,": "E",
@@ -348,8 +356,8 @@ class ChannelProblem(Problem[Solution]):
             r"\mid": "|",
             r"\hat x": "x̂",
         }
-        text = f"min {objective.latex}"
-        said = [*_stated(rows, "{:.6g}".format), *map(repr, self.criteria)]
+        text = f"min {self.objective().latex}"
+        said = [*self._stated("{:.6g}".format), *map(repr, self.criteria)]
         if said:
             text += f"  s.t.  {', '.join(said)}"
         plainly = self.seen == "x" and self.strategies is None
@@ -418,7 +426,6 @@ class ChannelProblem(Problem[Solution]):
         return Solution(
             certificate,
             title=type(self).__name__,
-            statement=self._statement(certificate.program),
             sizes=self._sizes(),
             release=None if certificate.primal is None else self._channel(certificate),
             prices=self._prices(certificate, outcome.edges),
@@ -539,14 +546,3 @@ class ChannelProblem(Problem[Solution]):
         places = [i if i in met else met[0] for i in range(len(z))]  # z without mass: as another
         table = [[letters[rule[place]] for place in places] for rule in self.strategies.tolist()]
         return Decoder(table, side=z, coding=self.source.coding)
-
-
-def _stated(rows: Mapping[str, Row], written: Callable[[float], str]) -> list[str]:
-    """Return constraints in LaTeX, their bounds as ``written``."""
-    found = []
-    for row in rows.values():
-        assert isinstance(row.bound, Fraction)
-        least = row.bound_slope < 0  # the row of a least value has its sign changed
-        sense, sign = (r"\ge", -1) if least else (_SENSE[row.sense], 1)
-        found.append(rf"{row.term.latex} {sense} {written(sign * float(row.bound))}")
-    return found

@@ -179,6 +179,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
             caps=self.caps,
             terms=terms,
             units=self.units,
+            statement=self._statement(),
         )
 
     # ---- CVXPY in sight ------------------------------------------------------------------
@@ -209,10 +210,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
     def _repr_latex_(self) -> str:
         return f"$$\n{self.latex}\n$$"
 
-    def _statement(self, program: CovarianceProgram | None = None) -> str:
-        objective, rows = self.objective(), self.subject_to()
-        if program is not None:
-            objective, rows = program.objective, {name: program.rows[name] for name in rows}
+    def _statement(self) -> str:
         plain = {
             r"\hat X": "X̂",
             r"\mathrm{E}\,": "E",
@@ -222,8 +220,8 @@ class CovarianceProblem(Problem[GaussianSolution]):
             r"\mid": "|",
         }
         plain |= {r"\mathrm{tr}\,\Sigma": "tr Σ"}
-        bounds = [f"{r.term.latex} ≤ {float(r.bounds(1)):.6g}" for r in rows.values()]
-        text = f"min {objective.latex}  s.t.  " + ", ".join([*bounds, "0 ≼ Σ ≼ Σ_X"])
+        bounds = [f"{r.term.latex} ≤ {float(r.bounds(1)):.6g}" for r in self.subject_to().values()]
+        text = f"min {self.objective().latex}  s.t.  " + ", ".join([*bounds, "0 ≼ Σ ≼ Σ_X"])
         for latex, letter in plain.items():
             text = text.replace(latex, letter)
         if self.given:
@@ -295,7 +293,6 @@ class CovarianceProblem(Problem[GaussianSolution]):
         return GaussianSolution(
             certificate,
             title=type(self).__name__,
-            statement=self._statement(certificate.program),
             sizes=self._sizes(),
             release=None if sigma is None else self._release(sigma),
             prices=prices,

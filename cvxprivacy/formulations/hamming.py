@@ -227,7 +227,7 @@ class HammingWaterFilling(Problem[Solution]):
     @property
     def exact_program(self) -> HammingProgram:
         """The law and the budget, which is all that a proof of the closed form speaks of."""
-        return HammingProgram(self.law, self.budget, self.units)
+        return HammingProgram(self.law, self.budget, self.units, self._statement())
 
     @property
     def latex(self) -> str:
@@ -243,9 +243,8 @@ class HammingWaterFilling(Problem[Solution]):
     def _repr_latex_(self) -> str:
         return f"$$\n{self.latex}\n$$"
 
-    def _statement(self, program: HammingProgram | None = None) -> str:
-        budget = (self if program is None else program).budget
-        return f"min I(X; X̂)  s.t.  Pr(X ≠ X̂) ≤ {float(budget):.6g}"
+    def _statement(self) -> str:
+        return f"min I(X; X̂)  s.t.  Pr(X ≠ X̂) ≤ {float(self.budget):.6g}"
 
     def _sizes(self) -> str:
         return f"|X| = |X̂| = {len(self.x):,}"
@@ -272,7 +271,6 @@ class HammingWaterFilling(Problem[Solution]):
         return Solution(
             certificate,
             title=type(self).__name__,
-            statement=self._statement(certificate.program),
             sizes=f"{self._sizes()}, {len(release.outputs):,} of them released",
             release=release,
             prices={"budget": -slope + 0.0},

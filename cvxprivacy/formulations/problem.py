@@ -105,8 +105,8 @@ class Problem(Frozen, Generic[Answer]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._statement()}; {self._sizes()})"
 
-    def _statement(self, program: Any = None) -> str:
-        """Return the program in one line; with the numbers of one that was proved, if given."""
+    def _statement(self) -> str:
+        """Return the program in one line."""
         raise NotImplementedError
 
     def _sizes(self) -> str:

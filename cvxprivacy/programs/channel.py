@@ -458,6 +458,8 @@ class ChannelProgram:
     terms : mapping of str to Term
         Quantities that are reported with the solution, in the order of interest.
     units : {"bits", "nats"}
+    statement : str
+        The program in one line, for people; no proof reads it.
     """
 
     law: FloatArray
@@ -470,6 +472,7 @@ class ChannelProgram:
     auxiliaries: Mapping[str, Auxiliary] = field(default_factory=dict)
     terms: Mapping[str, Term] = field(default_factory=dict)
     units: str = "bits"
+    statement: str = ""
 
     def __post_init__(self) -> None:
         for name in ("law", "lower", "upper"):

@@ -18,11 +18,11 @@ S = Cov(A | V, Z), B = Cov(A, V | Z) Σ̄⁻¹: convex, since log det is concave
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -69,6 +69,8 @@ class CovarianceProgram:
     terms : mapping of str to Term
         Quantities that are reported with the solution.
     units : {"bits", "nats"}
+    statement : str
+        The program in one line, for people; no proof reads it.
     """
 
     covariance: Sequence[Sequence[float | Fraction]]
@@ -80,6 +82,7 @@ class CovarianceProgram:
     caps: Mapping[str, Exact] = field(default_factory=dict)
     terms: Mapping[str, Term] = field(default_factory=dict)
     units: str = "bits"
+    statement: str = ""
 
     @property
     def n(self) -> int:
@@ -179,7 +182,8 @@ class CovarianceProgram:
                 found[name] = np.zeros((len(of), len(of))), b
             else:
                 least = min(float(self.covariance[i][i]) for i in of)
-                found[name] = rounded(rest, least), rounded(spread).T
+                most = max(float(self.covariance[i][i]) for i in v)
+                found[name] = rounded(rest, least), rounded(spread, math.sqrt(least / most)).T
         return found
 
     def _spread(self, view: str, sigma: FloatArray) -> FloatArray:
@@ -276,7 +280,7 @@ class CovarianceDual:
 def _matrix(rows: Any) -> list[list[float | str]]:
     """Return rows of exact numbers as JSON can hold them."""
     return [
-        [x if type(x) is float and isfinite(x) else written(x) for x in row]
+        [x if type(x) is float and math.isfinite(x) else written(x) for x in row]
         for row in (rows.tolist() if isinstance(rows, np.ndarray) else rows)
     ]
 

@@ -22,11 +22,14 @@ class HammingProgram:
     budget : Fraction
         D, 0 ≤ D ≤ 1.
     units : {"bits", "nats"}
+    statement : str
+        The program in one line, for people; no proof reads it.
     """
 
     law: FloatArray
     budget: Fraction
     units: str = "bits"
+    statement: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the program in lists, numbers and strings: what a proof file stores."""
