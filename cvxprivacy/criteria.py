@@ -42,6 +42,7 @@ from cvxprivacy.exact import Real, plain, rational
 from cvxprivacy.exact import array as exact_array
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.information import nat
+from cvxprivacy.laws import tabulated
 from cvxprivacy.programs import Auxiliary, EntryBounds, Part, Row, Term
 
 if TYPE_CHECKING:
@@ -371,6 +372,9 @@ class KeepProbability(Criterion):
     name = "keep_probability"
 
     def __init__(self, p: Real | npt.ArrayLike) -> None:
+        if any(tabulated(p, variables=()).labels):
+            remedy = "pass its values in the order of the source's x: p[source.x].to_numpy()"
+            raise InputError("p", "labelled floors", remedy)
         floors = table(p, "p", "pass a probability, or one for each key letter", axes=(0, 1))
         if (floors > 1).any():
             where = int(np.argmax(floors > 1)) if floors.ndim else None
@@ -474,19 +478,21 @@ class PreserveMean(Criterion):
 
     Parameters
     ----------
-    values : mapping of letter to float, or array_like, shape (|X|,)
-        v of each key letter; with an array, released letters must be key letters.
+    values : mapping of letter to float, series, or array_like, shape (|X|,)
+        v of each key letter, which the index of a pandas series labels; with an array, released
+        letters must be key letters.
     """
 
     name = "preserve_mean"
     latex = r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"
 
     def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
-        remedy = "pass one number per key letter"
-        listed = isinstance(values, Mapping)
-        self.values = (
-            values if listed else table(values, "values", remedy, axes=(1,), negative=True)
-        )
+        given, remedy = tabulated(values, variables=()), "pass one number per key letter"
+        if not isinstance(values, Mapping):
+            values = table(given.values, "values", remedy, axes=(1,), negative=True)
+            if any(given.labels):
+                values = dict(zip(given.labels[0] or (), values.tolist(), strict=True))
+        self.values = values
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         inputs, outputs = problem.source.x, problem.measure.outputs

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from flint import arb, fmpq
 from flint import ctx as flint_context
@@ -691,3 +692,19 @@ def test_what_is_not_affine_in_the_mass_is_refused():
     ):
         with pytest.raises(cpv.InputError, match=message):
             cpv.Linear.from_cvxpy(constraint, problem)
+
+
+def test_what_a_series_labels_is_not_counted_off():
+    source = cpv.DiscreteSource.from_counts([[30, 20, 10], [5, 15, 20]], x=[1, 2, 3])
+    measure = cpv.hamming(source.x)
+    with pytest.raises(cpv.InputError, match=r"^p: labelled floors; pass .* in the order"):
+        cpv.KeepProbability(pd.Series([0.9, 0.1, 0.5], index=[3, 2, 1]))
+    plain = cpv.KeepProbability(pd.Series([0.5, 0.1, 0.9]))
+    lower = cpv.MinimumDistortion(source, measure, [plain]).program.lower
+    assert np.diag(lower).tolist() == [0.5, 0.1, 0.9]
+    rules = [
+        cpv.PreserveMean(values)
+        for values in (pd.Series([9.0, 2.0, 1.0], index=[3, 2, 1]), {1: 1.0, 2: 2.0, 3: 9.0})
+    ]
+    series, mapping = (cpv.MinimumDistortion(source, measure, [rule]).program for rule in rules)
+    assert (series.rows["preserve_mean"].term.cost == mapping.rows["preserve_mean"].term.cost).all()
