@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -879,3 +880,16 @@ def test_a_frontier_of_distortions_is_not_in_bits():
     curve = cpv.frontier(least, "leakage_cap", tol=0.1)
     assert "units of distortion" in str(curve)
     assert "bits" not in str(curve) + curve.plot().get_ylabel()
+
+
+@pytest.mark.parametrize("criteria", [[], [cpv.LocalPrivacy(2.0)]])
+def test_a_frontier_is_copied_and_sent(criteria):
+    source = counted()
+    problem = cpv.PrivacyDistortion(
+        source, cpv.absolute_error(source.x), budget=0.5, criteria=criteria
+    )
+    curve = cpv.frontier(problem, "local_privacy" if criteria else "budget", tol=0.2)
+    x = (curve.points[0].x + curve.points[-1].x) / 2
+    for other in (copy.deepcopy(curve), pickle.loads(pickle.dumps(curve))):
+        assert str(other) == str(curve)
+        assert (other.outer(x), other.inner(x)) == (curve.outer(x), curve.inner(x))

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, cast
 
 from flint import arb
@@ -189,15 +190,23 @@ def written(number: float) -> float | str:
 def axes(kind: str, units: str) -> tuple[Callable[[float], Interval], Callable[[Fraction], float]]:
     """Return the right-hand side of a number, enclosed, and a number near a right-hand side."""
     if kind != EXPONENTIAL:
-        return (lambda x: (Fraction(x), Fraction(x))), float
+        return _itself, float
+    return partial(_exponential, units), partial(_logarithm, units)
 
-    def exponential(x: float) -> Interval:
-        ball = (arb(x) * (arb(2).log() if units == "bits" else 1)).exp()
-        if ceil(ball) == math.inf:
-            raise InputError("x", f"{x!r} is out of range", "pass a number < 700", value=x)
-        return _interval(ball)
 
-    return exponential, lambda u: math.log(u) * nat(units)
+def _itself(x: float) -> Interval:
+    return Fraction(x), Fraction(x)
+
+
+def _exponential(units: str, x: float) -> Interval:
+    ball = (arb(x) * (arb(2).log() if units == "bits" else 1)).exp()
+    if ceil(ball) == math.inf:
+        raise InputError("x", f"{x!r} is out of range", "pass a number < 700", value=x)
+    return _interval(ball)
+
+
+def _logarithm(units: str, u: Fraction) -> float:
+    return math.log(u) * nat(units)
 
 
 def knot(record: Mapping[str, Any], program: Mapping[str, Any], parameter: str, kind: str) -> Knot:
