@@ -131,16 +131,27 @@ def table(
         found = exact_array(values)
         near = floats(found)
     except (TypeError, ValueError, OverflowError):  # said by the checks of floats, or of each
-        array(values, argument, remedy, axes=axes, negative=negative, massive=massive)
-        for where, value in np.ndenumerate(entries(values)):
-            typed(value, argument, negative=negative, where=where)
+        try:
+            array(values, argument, remedy, axes=axes, negative=negative, massive=massive)
+        except InputError as error:
+            if error.where is None:
+                _each_typed(values, argument)
+            raise
+        _each_typed(values, argument)
         raise InputError(argument, "not finite numbers", remedy) from None
     array(near, argument, remedy, axes=axes, negative=negative, massive=massive)
     if found.dtype == object:
         for where, value in np.ndenumerate(found):
             if not short(value):
-                raise _long(value, argument, where)
+                raise _long(value, argument, where or None)
     return found
+
+
+def _each_typed(values: Any, argument: str) -> None:
+    """Refuse the first entry that is no number, of what has entries that are no lists."""
+    for where, value in np.ndenumerate(entries(values)):
+        if where and not isinstance(value, list | tuple | np.ndarray):
+            typed(value, argument, negative=True, where=where)
 
 
 def _long(value: Any, argument: str, where: Any) -> InputError:

@@ -36,13 +36,13 @@ import numpy.typing as npt
 from flint import arb, ctx
 
 from cvxprivacy.certificates.balls import PRECISION, ball
-from cvxprivacy.checks import table, typed
+from cvxprivacy.checks import labels, table, typed
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, plain, rational
 from cvxprivacy.exact import array as exact_array
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.information import nat
-from cvxprivacy.laws import tabulated
+from cvxprivacy.laws import index_of
 from cvxprivacy.programs import Auxiliary, EntryBounds, Part, Row, Term
 
 if TYPE_CHECKING:
@@ -366,13 +366,13 @@ class KeepProbability(Criterion):
     Parameters
     ----------
     p : float or array_like, shape (|X|,)
-        One floor, or one for each key letter, in [0, 1].
+        One floor, or one for each key letter, in [0, 1]; no series with labels of its own.
     """
 
     name = "keep_probability"
 
     def __init__(self, p: Real | npt.ArrayLike) -> None:
-        if any(tabulated(p, variables=()).labels):
+        if index_of(p) is not None:
             remedy = "pass its values in the order of the source's x: p[source.x].to_numpy()"
             raise InputError("p", "labelled floors", remedy)
         floors = table(p, "p", "pass a probability, or one for each key letter", axes=(0, 1))
@@ -487,12 +487,14 @@ class PreserveMean(Criterion):
     latex = r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"
 
     def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
-        given, remedy = tabulated(values, variables=()), "pass one number per key letter"
+        index, remedy = index_of(values), "pass one number per key letter"
+        given: Any = values
         if not isinstance(values, Mapping):
-            values = table(given.values, "values", remedy, axes=(1,), negative=True)
-            if any(given.labels):
-                values = dict(zip(given.labels[0] or (), values.tolist(), strict=True))
-        self.values = values
+            given = table(values, "values", remedy, axes=(1,), negative=True)
+        if index is not None:
+            letters = labels(index, len(given), "values")
+            given = dict(zip(letters, given.tolist(), strict=True))
+        self.values = given
 
     def parts(self, problem: ChannelProblem) -> Mapping[str, Part]:
         inputs, outputs = problem.source.x, problem.measure.outputs

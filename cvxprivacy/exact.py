@@ -7,6 +7,7 @@ an array of ``Fraction``s.  Nothing here rounds: what enters a proof has been th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -38,6 +39,7 @@ _LONG = 10**DIGITS
 FloatArray = npt.NDArray[np.float64]
 Exact = npt.NDArray[Any]  # of floats, or of Fractions
 Number = int | float | Fraction | Decimal | np.floating | np.integer
+_NATIVE = (float, int, np.integer, np.bool_, np.float16, np.float32)  # within 2⁵³ all are floats
 Real = float | Fraction | Decimal  # what a number may be typed as
 
 
@@ -89,15 +91,14 @@ def array(values: Any) -> Exact:
     TypeError, ValueError, OverflowError
         As :func:`rational`; infinite and undefined floats of an array of floats are kept.
     """
-    if not isinstance(values, np.ndarray):
+    if type(values) is not np.ndarray:
         values = entries(values)
         if values.dtype == object:
             if any(isinstance(v, np.ndarray) for v in values.flat):  # numbers without axes
                 values = np.array([v[()] for v in values.flat], object).reshape(values.shape)
-            if all(type(v) is float for v in values.flat):
-                values = values.astype(float)
+            values = _typed_alike(values)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
-        return _kept(values.astype(float, copy=values.flags.writeable))
+        return _kept(values.astype(float, copy=not _constant(values)))
     if values.dtype.kind in "biu" and (np.abs(values.astype(float)) < 2.0**53).all():
         return _kept(values.astype(float))
     return _lowered(_each(rational, values))
@@ -163,7 +164,14 @@ def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
 
 
 def entries(values: Any) -> npt.NDArray[Any]:
-    """Return what a list, a series or a frame holds, no column cast to the type of another."""
+    """Return what a list, a series or a frame holds, no column cast to the type of another.
+
+    What is masked is no number.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(object), math.nan)
+    if isinstance(values, np.ndarray):
+        return np.asarray(values)
     if hasattr(values, "iloc"):  # pandas
         return np.asarray(values.to_numpy(dtype=object))
     seen = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
@@ -171,6 +179,19 @@ def entries(values: Any) -> npt.NDArray[Any]:
         rows = list(zip(*(column.to_list() for column in seen.iter_columns()), strict=True))
         return np.array(rows, dtype=object).reshape(len(seen), len(seen.columns))
     return np.array(seen.to_list() if isinstance(seen, nw.Series) else values, dtype=object)
+
+
+def _typed_alike(values: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
+    """Return numbers that are all floats, or all small, as an array of floats; else as they are."""
+    kinds = set(map(type, values.flat))
+    if not all(issubclass(kind, _NATIVE) for kind in kinds):
+        return values
+    try:
+        near = values.astype(float)
+    except OverflowError:
+        return values
+    floating = all(issubclass(kind, float) for kind in kinds)
+    return near if floating or (np.abs(near) < 2.0**53).all() else values
 
 
 def _each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object_]:
@@ -196,6 +217,19 @@ def _lowered(values: npt.NDArray[np.object_]) -> Exact:
     return _kept(values)
 
 
+def _constant(values: Any) -> bool:
+    """Tell whether nobody can write to an array, nor to what it is a part of."""
+    while isinstance(values, np.ndarray):
+        if values.flags.writeable:
+            return False
+        values = values.base
+    return values is None
+
+
 def _kept(values: Exact) -> Exact:
-    values.flags.writeable = False
+    """Return an array of this module's own, which nobody can write to from here on."""
+    owner: Any = values
+    while isinstance(owner, np.ndarray):
+        owner.flags.writeable = False
+        owner = owner.base
     return values

@@ -12,9 +12,9 @@ import numpy as np
 
 from cvxprivacy.checks import table
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, fractions
+from cvxprivacy.exact import Exact, FloatArray, entries, fractions
 
-__all__ = ["Table", "frequencies", "probabilities", "tabulated"]
+__all__ = ["Table", "frequencies", "index_of", "probabilities", "tabulated"]
 
 SUM_TOLERANCE = 1e-9
 MOST = 2**53  # beyond it a float need not be the whole number that was meant
@@ -59,13 +59,18 @@ def tabulated(values: Any, *, variables: Sequence[int] = (2, 3)) -> Table:
         axes = values.index, values.columns
         return Table(values, [_index(axis) for axis in axes], [_name(axis) for axis in axes])
     if nw.dependencies.is_pandas_like_series(values):
-        return Table(values, [_index(values.index)], [_name(values.index)])
+        return Table(values, [index_of(values)], [_name(values.index)])
     frame = nw.from_native(values, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return _columns(frame)
     if hasattr(values, "outcomes") and hasattr(values, "pmf"):
         return _distribution(values, variables)
     return Table(values)
+
+
+def index_of(values: Any) -> list[Any] | None:
+    """Return what labels the entries of a pandas series; None of anything else."""
+    return _index(values.index) if nw.dependencies.is_pandas_like_series(values) else None
 
 
 def _index(axis: Any) -> list[Any] | None:
@@ -135,9 +140,9 @@ def probabilities(
         For no array of finite numbers ≥ 0, a sum off 1 by more than 1e-9, or numbers with a
         common denominator that floats do not hold.
     """
-    law, common = table(values, argument, remedy, axes=axes, massive=True), 1
+    law, common = table(values, argument, remedy, axes=axes, massive=True).copy(), 1
     if law.dtype == object:
-        law, common = _multiplied(law, argument)
+        law, common = _multiplied(law, values, argument)
     total = math.fsum(law.ravel().tolist()) / common if law.max() <= MOST else math.inf
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise InputError(
@@ -159,20 +164,22 @@ def frequencies(
     InputError
         For anything else.
     """
-    law = table(values, argument, remedy, axes=axes, massive=True)
-    for place in np.argwhere((law % 1 != 0) | (law > MOST)):
-        where = tuple(map(int, place))
-        large, value = law[where] > MOST, law[where]
+    law = table(values, argument, remedy, axes=axes, massive=True).copy()
+    broken = np.argwhere((law % 1 != 0) | (law > MOST))
+    if len(broken):
+        where = tuple(map(int, broken[0]))
+        large, value = law[where] > MOST, entries(values)[where]
         problem = f"{value} is {'more than 2**53' if large else 'not a count'}"
         remedy = f"{'scale the table down' if large else 'pass whole numbers'}, or pass a pmf"
         raise InputError(argument, problem, remedy, where=where, value=value)
     return law, sum(map(int, law.ravel().tolist()))
 
 
-def _multiplied(law: Exact, argument: str) -> tuple[FloatArray, int]:
-    """Return fractions times their common denominator, and that."""
+def _multiplied(law: Exact, values: Any, argument: str) -> tuple[FloatArray, int]:
+    """Return fractions times their common denominator, and that; ``values`` as they were typed."""
 
-    def refused(where: tuple[int, ...], value: Any) -> InputError:
+    def refused(where: tuple[int, ...]) -> InputError:
+        value = entries(values)[where]
         problem = f"{value} has no denominator in common with the rest that floats hold"
         remedy = "round them all to floats yourself, or pass counts of at most 2**53"
         return InputError(argument, problem, remedy, where=where, value=value)
@@ -181,9 +188,9 @@ def _multiplied(law: Exact, argument: str) -> tuple[FloatArray, int]:
     for where, value in np.ndenumerate(fractions(law)):
         common = math.lcm(common, value.denominator)
         if common > MOST * law.size:  # and so is the sum of the numerators
-            raise refused(where, value)
+            raise refused(where)
     whole = fractions(law) * common
     greatest = np.unravel_index(np.argmax(whole), whole.shape)
     if whole[greatest] > MOST:
-        raise refused(tuple(map(int, greatest)), law[greatest])
+        raise refused(tuple(map(int, greatest)))
     return whole.astype(float), common

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.programs import Term
 from tests import referee
 
 SOURCE = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
@@ -301,6 +302,14 @@ def test_the_number_in_the_message_is_a_remedy(budget):
     assert numbers[0] == pytest.approx(budget, rel=1e-5)
     assert numbers[1] == pytest.approx(1 / 3, rel=1e-5)
     referee.check(cpv.PrivacyDistortion(THREE, ENDS, budget=numbers[1]).solve())
+
+
+def test_a_cost_of_one_layer_is_of_all_atoms():
+    source = cpv.DiscreteSource([[0.25, 0.25], [0.125, 0.375]])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+    cost = np.array([[3.0, 1.0], [2.0, 5.0]])
+    for given in (cost, cost[None], np.stack([cost, cost])):
+        assert problem.least_value(Term("c", cost=given, constant=0.5)) == 0.5 + 0.375 + 2 * 0.625
 
 
 def test_the_least_distortion_of_pairs():

@@ -699,6 +699,8 @@ def test_what_a_series_labels_is_not_counted_off():
     measure = cpv.hamming(source.x)
     with pytest.raises(cpv.InputError, match=r"^p: labelled floors; pass .* in the order"):
         cpv.KeepProbability(pd.Series([0.9, 0.1, 0.5], index=[3, 2, 1]))
+    with pytest.raises(cpv.InputError, match=r"^values\[1\]: 'a' labels letters 0 and 1"):
+        cpv.PreserveMean(pd.Series([1.0, 2.0, 3.0], index=["a", "a", "b"]))
     plain = cpv.KeepProbability(pd.Series([0.5, 0.1, 0.9]))
     lower = cpv.MinimumDistortion(source, measure, [plain]).program.lower
     assert np.diag(lower).tolist() == [0.5, 0.1, 0.9]

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy import exact
 
 pd = pytest.importorskip("pandas", reason="the extra `examples` is not installed")
 
@@ -133,9 +134,16 @@ def test_other_shapes_are_refused(law):
     assert "(|W|, |X|)" in str(caught.value)
 
 
-@pytest.mark.parametrize("law", ["law", [["a", "b"]], [[0.5], [0.25, 0.25]]])
-def test_what_is_no_array_of_numbers_is_refused(law):
-    with pytest.raises(cpv.InputError, match="^pmf: not numbers"):
+@pytest.mark.parametrize(
+    ("law", "message"),
+    [
+        ("law", "^pmf: not numbers"),
+        ([["a", "b"]], r"^pmf\[0, 0\]: 'a' is no number"),
+        ([[0.5], [0.25, 0.25]], "^pmf: not numbers .*inhomogeneous"),
+    ],
+)
+def test_what_is_no_array_of_numbers_is_refused(law, message):
+    with pytest.raises(cpv.InputError, match=message):
         cpv.DiscreteSource(law)
 
 
@@ -263,7 +271,7 @@ def test_counts_of_three_axes():
         ([[math.inf, 1]], r"^counts\[0, 0\]: inf"),
         ([[0, 0]], "^counts: no mass"),
         ([1, 2], r"^counts: shape \(2,\)"),
-        ([["a", "b"]], "^counts: not numbers"),
+        ([["a", "b"]], r"^counts\[0, 0\]: 'a' is no number"),
         ([[0.4, 0.1], [0.1, 0.4]], r"^counts\[0, 0\]: 0\.4 is not a count.*pmf"),
     ],
 )
@@ -350,6 +358,39 @@ def test_numbers_that_floats_would_round_are_refused(law, where):
     assert "round" in caught.value.remedy
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_arrays_of_other_classes_are_plain_ones():
+    law = np.matrix([[0.5, 0.25], [0.125, 0.125]])
+    assert type(cpv.DiscreteSource(law).law) is np.ndarray
+    masked = np.ma.array([[5, 2], [1, 1]], mask=[[False, True], [False, False]])
+    with pytest.raises(cpv.InputError, match=r"^counts\[0, 1\]: nan is out of range"):
+        cpv.DiscreteSource.from_counts(masked)
+    assert type(cpv.DiscreteSource.from_counts(masked.filled(3)).law) is np.ndarray
+
+
+def test_a_law_is_a_copy_of_what_was_typed():
+    typed = np.array([[0.5, 0.25], [0.125, 0.125]])
+    typed.flags.writeable = False
+    law = cpv.DiscreteSource(typed).law
+    typed.flags.writeable = True
+    typed[0, 0] = 9.0
+    assert law[0, 0] == 0.5
+    part = typed[:1]
+    part.flags.writeable = False  # of what may be written to
+    kept = exact.array(part)
+    typed[0, 0] = 7.0
+    assert kept[0, 0] == 9.0
+
+
+@pytest.mark.parametrize("value", [10**400, Decimal("sNaN"), pd.NA, "a", Fraction(10**400, 7)])
+def test_what_is_no_number_is_named_with_its_place(value):
+    for table in ([[1, 2], [value, 1]], pd.DataFrame({"a": [1, value], "b": [2, 1]}, dtype=object)):
+        with pytest.raises(
+            cpv.InputError, match=r"^counts\[1, 0\]: .* is (no number|out of range)"
+        ):
+            cpv.DiscreteSource.from_counts(table)
+
+
 def test_exact_numbers_are_checked_like_floats():
     for law, said in (
         ([[Fraction(1, 3), Fraction(1, 3)]], r"^pmf: the entries sum to 0\.6666.*from_counts"),
@@ -359,7 +400,7 @@ def test_exact_numbers_are_checked_like_floats():
     ):
         with pytest.raises(cpv.InputError, match=said):
             cpv.DiscreteSource(law)
-    with pytest.raises(cpv.InputError, match=r"^counts\[0, 1\]: 0\.5 is not a count"):
+    with pytest.raises(cpv.InputError, match=r"^counts\[0, 1\]: 1/2 is not a count"):
         cpv.DiscreteSource.from_counts([[1, Fraction(1, 2)]])
 
 
@@ -773,5 +814,5 @@ def test_identical_takes_the_labels_of_a_series():
 
 
 def test_identical_takes_numbers():
-    with pytest.raises(cpv.InputError, match="^pmf: not numbers"):
+    with pytest.raises(cpv.InputError, match=r"^pmf\[0\]: 'a' is no number"):
         cpv.DiscreteSource.identical(["a", "b"])

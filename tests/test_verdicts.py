@@ -312,13 +312,50 @@ def test_an_indefinite_joint_covariance_has_no_proof(off: float) -> None:
         (("rows", "d", "term", "constant", 0), None),
         (("terms", "m", "constant", 1), "none"),
         (("objective", "constant", 1), -1e-30),
+        (("terms", "r", "weights", "V"), "x"),
+        (("terms", "r", "weights"), {"none": 1}),
     ],
 )
 def test_numbers_that_nothing_uses_are_numbers(path: Path_, value: Any) -> None:
-    document = {**base("gaussian by hand"), "primal": None, "dual": None}
+    unused_is_refused("gaussian by hand", path, value)
+
+
+@pytest.mark.parametrize("value", ["x", True, math.nan, None, -0.5])
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("objective", "cost_radius"),
+        ("terms", "risk", "cost_radius"),
+        ("terms", "risk", "constant", 1),
+        ("terms", "risk", "weights", "W"),
+        ("terms", "distortion", "cost", 0, 0),
+    ],
+)
+def test_numbers_of_a_channel_program_that_nothing_uses_are_numbers(
+    path: Path_, value: Any
+) -> None:
+    if path[-1] in (0, "W") and value == -0.5:
+        value = [value]  # which is a number there
+    unused_is_refused("privacy_distortion", path, value)
+
+
+@pytest.mark.parametrize("value", ["x", True, math.nan, None, -0.5])
+def test_the_radius_of_a_row_that_nothing_uses_is_a_number(value: Any) -> None:
+    unused_is_refused("region", ("rows", "budget", "radius"), value)
+
+
+def unused_is_refused(name: str, path: Path_, value: Any) -> None:
+    document = {**base(name), "primal": None, "dual": None}
     document["claim"] = {"status": "uncertified", "lower": "-inf", "upper": "inf", "terms": {}}
     assert verify.disagreements(signed(document)) == []
-    refused(changed(document, PROGRAM, *path, value=value), "not a certificate: UnprovableError")
+    refused(changed(document, PROGRAM, *path, value=value), "not a certificate")
+
+
+def test_what_was_found_before_a_failure_is_said() -> None:
+    document = changed(base("by hand"), CLAIM, "status", value="infeasible")
+    document = {**changed(document, CLAIM, "lower", value=None), "sha256": ""}
+    said = verify.disagreements(document)
+    assert [words.split()[0] for words in said] == ["status", "not", "sha256"]
 
 
 HAMMING: list[tuple[Path_, Any, str]] = [

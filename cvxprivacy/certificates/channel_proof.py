@@ -73,6 +73,11 @@ class ChannelProof:
             seen, masses = self.view(name, [[arb(a) for a in row] for row in self.atoms])
             self.views[name] = arb_mat(seen), [mass / _sum(masses) for mass in masses]
         self._costs: dict[tuple[int, Any], arb_mat | None] = {}
+        terms = [program["objective"], *program["terms"].values()]
+        for term in [*terms, *(row["term"] for row in program["rows"].values())]:
+            enclosure(term["constant"]), ball(0, term["cost_radius"]), self.cost(term)
+            for view in term["weights"]:  # all numbers are read, used or not
+                self.weights(term, view)
         rows = [("objective", "<=", program["objective"])]
         rows += [(name, row["sense"], row["term"]) for name, row in program["rows"].items()]
         for name, sense, term in rows:
@@ -84,8 +89,7 @@ class ChannelProof:
                 raise UnprovableError(f"{name} is neither one row nor one per output")
             if row["per_output"] and any(map(number, row["term"]["constant"])):
                 raise UnprovableError(f"{name} has a constant for every output")
-            if number(row["radius"]) < 0 or number(row["term"]["cost_radius"]) < 0:
-                raise UnprovableError("a negative radius")
+            ball(0, row["radius"])  # which is no negative number
         for aux in program["auxiliaries"].values():
             if aux["kind"] not in ("ratio", "maximum") or not enclosure(aux["bound"]) > 0:
                 raise UnprovableError("an auxiliary of unknown kind, or with a bound ≤ 0")

@@ -93,6 +93,9 @@ class CovarianceProof:
             raise UnprovableError("a covariance is not proved positive definite")
         if not semidefinite(gamma):  # no variables have it
             raise UnprovableError("the joint covariance is not proved positive semidefinite")
+        for term in terms:  # all numbers are read, used or not
+            for view, beta in term["weights"].items():
+                self._positive(view, beta)
 
     def _derived(self, views: Mapping[str, tuple[list[int], str]]) -> bool:
         """Condition on Z, and lay out every view; False if a determinant is not known."""

@@ -389,8 +389,10 @@ class ChannelProblem(Problem[Solution]):
         cost = np.zeros(shape) if term.cost is None else term.cost
         low = np.zeros(shape) if program.lower is None else program.lower
         high = np.ones(shape) if program.upper is None else program.upper
-        layers: Any = zip(masses, cost, strict=True) if cost.ndim == 3 else [(sum(masses), cost)]
-        costs: Any = sum(mass[:, None] * fractions(layer) for mass, layer in layers)
+        if len(cost) != len(masses) or cost.ndim == 2:  # one layer for all atoms
+            masses, cost = masses.sum(axis=0)[None], cost.reshape(1, *shape)
+        layers = zip(masses, fractions(cost), strict=True)
+        costs: Any = sum(mass[:, None] * layer for mass, layer in layers)
         for row, floors, most in zip(costs, fractions(low), fractions(high), strict=True):
             value, left = value + row @ floors, 1 - floors.sum()
             for y in np.argsort(row):

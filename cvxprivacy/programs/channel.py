@@ -476,8 +476,8 @@ class ChannelProgram:
 
     def __post_init__(self) -> None:
         for name in ("law", "lower", "upper"):
-            if (table := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _table(table, name))
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _table(given, name))
         for name in ("views", "rows", "auxiliaries", "terms"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         _check(self)
