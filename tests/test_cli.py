@@ -32,6 +32,7 @@ from cvxprivacy.certificates.statement import stated
 from cvxprivacy.certificates.verify import digest, recompute
 from cvxprivacy.cli import main
 from cvxprivacy.readback import recounted
+from tests.lengths import rest_at_length
 from tests.test_architecture import ROOT
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -219,6 +220,7 @@ def test_the_released_table_follows_the_channel_and_all_else_is_copied(released)
         assert chi2.sf(off, len(pairs) - 1) > 1e-4, letter
 
 
+@pytest.mark.long
 def test_a_seed_decides_the_file_and_a_proof_is_verified_with_its_table(released):
     folder, _, _ = released
     for name, seed in (("1.csv", ["--seed", 1]), ("2.csv", ["--seed", 2]), ("3.csv", [])):
@@ -261,7 +263,7 @@ QUESTIONS = [  # what is changed in the problem, and what is different then
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "different"), QUESTIONS)
+@pytest.mark.parametrize(("old", "new", "different"), rest_at_length(QUESTIONS, 3))
 def test_a_proof_of_another_question(old, new, different, released):
     folder, _, _ = released
     text = (folder / "release.toml").read_text("utf-8")
@@ -829,10 +831,10 @@ def bytes_written(process, folder):
 
 
 @LINUX
-@pytest.mark.parametrize(("sent", "ended", "code"), [
+@pytest.mark.parametrize(("sent", "ended", "code"), rest_at_length([
     (signal.SIGTERM, 143, RUN), (signal.SIGINT, 130, RUN), (signal.SIGKILL, -9, RUN),
     (signal.SIGTERM, 143, f"import os; del os.O_TMPFILE; {RUN}"),
-])  # fmt: skip
+], 1))  # fmt: skip
 def test_a_killed_command_leaves_what_stood_there(sent, ended, code, large, kept, here):
     killed, before = 0, contents()
     for megabytes in (0, 1, 3):

@@ -17,6 +17,7 @@ from cvxprivacy.frames import narwhal
 from cvxprivacy.microdata import loss, risk
 from cvxprivacy.microdata.compare import Point, _cells, _classes
 from tests import referee
+from tests.lengths import rest_at_length
 
 masking = pytest.importorskip(
     "cvxprivacy.microdata.masking", reason="the extra `masking` is not installed"
@@ -187,7 +188,7 @@ def test_optimal_pram_is_given_the_classes():
     assert optimal.excess < plain.excess
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("whole", rest_at_length([True, False], 1))
 def test_cells_of_few_records_and_of_ties(whole):
     for seed in range(8):
         data = np.random.default_rng(seed).normal(size=(150, 2))

@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 
 import cvxprivacy as cpv
 from tests import referee
+from tests.lengths import rest_at_length
 
 # ---- direct evaluation on the returned channel, in rationals and (for logs) 200-bit balls ----
 
@@ -605,15 +606,18 @@ def test_a_floor_on_a_forbidden_move_is_named():
 
 @pytest.mark.parametrize(
     ("criteria", "conflict"),
-    [
-        ([cpv.TCloseness(0.01)], ["budget", "t_closeness"]),
-        ([cpv.LDiversity(2.8)], ["budget", "l_diversity"]),
-        ([cpv.KAnonymity(120)], ["budget", "k_anonymity"]),
-        ([cpv.DeltaDisclosure(0.1)], ["budget", "delta_disclosure"]),
-        ([cpv.LeakageCap(0.01)], ["budget", "leakage_cap"]),
-        ([cpv.LocalPrivacy(0.1)], ["budget", "local_privacy"]),
-        ([cpv.MaximalLeakage(0.1)], ["budget", "maximal_leakage"]),
-    ],
+    rest_at_length(
+        [
+            ([cpv.TCloseness(0.01)], ["budget", "t_closeness"]),
+            ([cpv.LeakageCap(0.01)], ["budget", "leakage_cap"]),
+            ([cpv.LocalPrivacy(0.1)], ["budget", "local_privacy"]),
+            ([cpv.LDiversity(2.8)], ["budget", "l_diversity"]),
+            ([cpv.KAnonymity(120)], ["budget", "k_anonymity"]),
+            ([cpv.DeltaDisclosure(0.1)], ["budget", "delta_disclosure"]),
+            ([cpv.MaximalLeakage(0.1)], ["budget", "maximal_leakage"]),
+        ],
+        3,
+    ),
 )
 def test_conflicts_are_named_with_the_values_that_would_do(criteria, conflict):
     def problem(budget, *criteria):

@@ -21,6 +21,7 @@ from cvxprivacy.formulations import strategies
 from cvxprivacy.readback import recount
 from cvxprivacy.solvers import solve
 from tests import referee
+from tests.lengths import rest_at_length
 from tests.test_cli import say
 
 CASES = (None, "decoder", "both")
@@ -221,7 +222,7 @@ def test_the_closed_form_of_the_tests_has_the_papers_numbers():
         assert wyner_ziv(0.25, budget)[0] == pytest.approx(value, abs=1e-10)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", rest_at_length(CASES, 1))
 def test_doubly_symmetric_binary_sources_are_the_closed_forms(case):
     """Fifty (p₀, D), half on each side of D_c; with W = X the leakage is I(X; Z) + rate."""
     rng = np.random.default_rng(5)
@@ -1205,7 +1206,7 @@ def cut_problem(seed: int, most: int):
     return rde(source, d, None if free else budget, most_strategies=most, **options, **bounds)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", rest_at_length(range(8), 4))
 def test_a_cut_list_encloses_the_optimum_of_the_whole_list(seed, tmp_path):
     """Also under LocalPrivacy and MaximalLeakage: the lower end leaves them out, and is lower."""
     whole, cut = cut_problem(seed, 27), cut_problem(seed, 26)

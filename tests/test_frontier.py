@@ -27,6 +27,7 @@ from cvxprivacy.certificates.balls import ceil
 from cvxprivacy.frontiers.curve import Convex, Knot
 from cvxprivacy.frontiers.family import Family, axes, knot
 from tests import referee
+from tests.lengths import rest_at_length
 from tests.test_architecture import ROOT
 
 
@@ -436,7 +437,7 @@ MONOTONE = [
 ]
 
 
-@pytest.mark.parametrize(("criteria", "name", "falling"), MONOTONE)
+@pytest.mark.parametrize(("criteria", "name", "falling"), rest_at_length(MONOTONE, 2))
 def test_monotone_curves_are_staircases(criteria, name, falling):
     problem = cpv.MinimumDistortion(counted(), D5, criteria)
     between = (0.0, 3.0) if name == "local_privacy" else None

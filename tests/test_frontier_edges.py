@@ -15,6 +15,7 @@ from cvxprivacy.certificates.balls import ceil, floor
 from cvxprivacy.criteria import _exponential
 from cvxprivacy.frontiers.ends import _between
 from cvxprivacy.frontiers.family import Family
+from tests.lengths import rest_at_length
 
 TINY = 5e-324  # the least float above 0
 
@@ -331,7 +332,7 @@ def infeasible() -> list[tuple[cpv.ChannelProblem, str, set[str]]]:
     ]
 
 
-@pytest.mark.parametrize(("problem", "name", "conflict"), infeasible())
+@pytest.mark.parametrize(("problem", "name", "conflict"), rest_at_length(infeasible(), 4))
 def test_an_infeasible_problem_is_said_to_be_so(problem, name, conflict):
     with pytest.raises(cpv.InfeasibleError) as solved:
         problem.solve()

