@@ -6,6 +6,7 @@ Every message names the argument, the place, the value and the remedy.
 from __future__ import annotations
 
 import math
+import reprlib
 import sys
 from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
@@ -85,19 +86,21 @@ def typed(
     negative: bool = False,
     below: float = math.inf,
     where: Any = None,
+    remedy: str = "",
 ) -> float | Fraction:
     """Return the very number that was typed: as a float if it is one, else as a ``Fraction``.
 
     It is finite, ≥ 0 (> 0 unless ``zero``, anything if ``negative``), and less than ``below``.
+    ``remedy`` is said in place of that.
     """
     limit = "" if below == math.inf else f" and < {below:g}"
     sign = "" if negative else f" {'≥' if zero else '>'} 0"
-    remedy = f"pass a finite number{sign}{limit}"
+    other, remedy = remedy or "pass a number", remedy or f"pass a finite number{sign}{limit}"
     try:
         found = rational(value)
     except TypeError:
         problem = f"{value!r} is no number"
-        raise InputError(argument, problem, "pass a number", where=where, value=value) from None
+        raise InputError(argument, problem, other, where=where, value=value) from None
     except (ValueError, OverflowError):  # NaN, infinite, or with a huge exponent
         found = None
     long = isinstance(value, Decimal) and value.is_finite() if found is None else not short(found)
@@ -110,7 +113,10 @@ def typed(
         or not found < below
         or (found == 0 and not zero)
     ):
-        raise InputError(argument, f"{value!r} is out of range", remedy, where=where, value=value)
+        problem = (
+            f"{reprlib.repr(value) if isinstance(value, int) else repr(value)} is out of range"
+        )
+        raise InputError(argument, problem, remedy, where=where, value=value)
     return plain(found)
 
 
@@ -135,9 +141,9 @@ def table(
             array(values, argument, remedy, axes=axes, negative=negative, massive=massive)
         except InputError as error:
             if error.where is None:
-                _each_typed(values, argument)
+                _each_typed(values, argument, remedy)
             raise
-        _each_typed(values, argument)
+        _each_typed(values, argument, remedy)
         raise InputError(argument, "not finite numbers", remedy) from None
     array(near, argument, remedy, axes=axes, negative=negative, massive=massive)
     if found.dtype == object:
@@ -147,11 +153,11 @@ def table(
     return found
 
 
-def _each_typed(values: Any, argument: str) -> None:
+def _each_typed(values: Any, argument: str, remedy: str) -> None:
     """Refuse the first entry that is no number, of what has entries that are no lists."""
     for where, value in np.ndenumerate(entries(values)):
         if where and not isinstance(value, list | tuple | np.ndarray):
-            typed(value, argument, negative=True, where=where)
+            typed(value, argument, negative=True, where=where, remedy=remedy)
 
 
 def _long(value: Any, argument: str, where: Any) -> InputError:

@@ -81,7 +81,9 @@ def test_other_shapes_are_refused(matrix):
 
 @pytest.mark.parametrize("matrix", ["hamming", [["a"]], [[0, 1], [1]]])
 def test_what_is_no_matrix_of_numbers_is_refused(matrix):
-    with pytest.raises(cpv.InputError, match="^distortion: not numbers"):
+    with pytest.raises(
+        cpv.InputError, match=r"^distortion: not numbers|^distortion\[0, 0\]: 'a' is no number"
+    ):
         cpv.Distortion(matrix)
 
 
@@ -153,7 +155,7 @@ def test_a_broken_number_is_named(function, value):
 @pytest.mark.parametrize("function", [cpv.squared_error, cpv.absolute_error])
 @pytest.mark.parametrize("values", [["a", "b"], [], np.zeros((2, 2, 2)), [[1], [1, 2]]])
 def test_letters_that_stand_for_no_number_are_refused(function, values):
-    with pytest.raises(cpv.InputError, match="^values: .*number"):
+    with pytest.raises(cpv.InputError, match=r"^values(\[0\])?: .*number"):
         function(values)
 
 

@@ -1091,7 +1091,7 @@ def test_a_dense_channel_is_the_same_and_does_all_that_channels_do(tmp_path):
         (([0.0, 0.0], 0.1), "pmf: no mass at all"),
         (([[0.5, 0.5]], 0.1), r"pmf: shape \(1, 2\); pass the law of X"),
         (([], 0.1), "pmf: shape"),
-        ((["a"], 0.1), "pmf: not numbers"),
+        ((["a"], 0.1), r"pmf\[0\]: 'a' is no number"),
         ((PMF, -0.1), "budget: -0.1 is out of range"),
         ((PMF, math.nan), "budget: nan is out of range"),
         ((PMF, math.inf), "budget: inf is out of range"),

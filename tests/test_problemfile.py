@@ -752,7 +752,7 @@ outputs = [[1, 2]] # here
 @head @source @years
 values = [1, 2, "c", 4] # here
 
->> distortion.values: not numbers … pass one finite number
+>> distortion.values[0]: 'a' is no number … pass one finite number
 @head
 [source]
 identical = [0.5, 0.5]
