@@ -136,7 +136,9 @@ def kind(make: Callable[[np.random.Generator, int], bytes]) -> Callable[..., byt
 
 @kind
 def outputs_times_letters(rng: np.random.Generator, size: int) -> bytes:
-    return written(channel(max(2, size // 14), int(10 ** rng.uniform(2, 6))))
+    outputs = int(10 ** rng.uniform(2, 6))
+    letters = size // (14 + 2 * outputs * (outputs < 5000))  # whose channel is then written
+    return written(channel(max(2, letters), outputs))
 
 
 @kind

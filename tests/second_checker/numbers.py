@@ -36,8 +36,8 @@ def exact(value: Any) -> Fraction:
 def guessed(value: Any) -> Fraction:
     """Return a multiplier; what is no number within floats, a text for instance, counts as 0."""
     try:
-        return ZERO if isinstance(value, str) or math.isinf(float(value)) else exact(value)
-    except (ArithmeticError, ValueError):
+        return exact(value) if type(value) in (int, float) and math.isfinite(value) else ZERO
+    except OverflowError:
         return ZERO
 
 
