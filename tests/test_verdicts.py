@@ -299,6 +299,12 @@ def test_what_is_no_covariance_proof_is_refused(path: Path_, value: Any, words: 
     refused(changed(base("gaussian by hand"), *path, value=value), words)
 
 
+def test_factors_are_read_though_another_proves_nothing() -> None:
+    document = changed(base("gaussian by hand"), DUAL, "parts", "cap", "middle", 1, 1, value=-1)
+    refused(document, r"the value in \[")
+    refused(changed(document, DUAL, "parts", "", "middle", 1, 0, value=1), "not symmetric")
+
+
 @pytest.mark.parametrize("off", [1 + 4e-10, 5, 1 + 2.0**-52])
 def test_an_indefinite_joint_covariance_has_no_proof(off: float) -> None:
     with pytest.raises(UnprovableError, match="joint covariance is not proved positive semidef"):

@@ -205,11 +205,14 @@ class CovarianceProof:
                 omega[view] += weight * self._positive(view, beta)
             if term["cost"] is not None:
                 gradient = _plus(gradient, self._cost(term, _scaled(costs(term), weight)))
-        for view, o in omega.items():
-            if o == 0:
-                continue
+        weighted = {view: o for view, o in omega.items() if o != 0}
+        given, above = dual["posteriors"], dual["parts"]
+        posteriors = {v: self.factors(given[v], self.views[v][0].nrows()) for v in weighted}
+        bounds = {k: self.factors(above[k], self.n) for k in above if k in self.caps}
+        bounds[""] = self.factors(above[""], self.n)  # all are read before any proves nothing
+        for view, o in weighted.items():
             s, b, reference = self.views[view]
-            root, middle = self.factors(dual["posteriors"][view], s.nrows())
+            root, middle = posteriors[view]
             inverse = root.inv()
             y = _times(_times(inverse.transpose(), middle), inverse)
             own = log_det(middle)
@@ -221,7 +224,7 @@ class CovarianceProof:
             pull = _times(_times(b.transpose(), y), b)
             half = o / 2 if isinstance(pull, fmpq_mat) else arb(o / 2)
             gradient = _minus(gradient, pull * half)
-        least = self._least(gradient, dual)
+        least = self._least(gradient, bounds)
         if least is None:
             return arb.neg_inf()
         return (total + least) / (self.units if program["objective"]["weights"] else 1)
@@ -257,19 +260,19 @@ class CovarianceProof:
         burden = max(_burden(root), _burden(middle))
         return root if self.exact and burden <= BURDEN else arb_mat(root), middle
 
-    def _least(self, gradient: Any, dual: Mapping[str, Any]) -> arb | None:
+    def _least(self, gradient: Any, given: Mapping[str, Any]) -> arb | None:
         """Return a proved lower bound of min ⟨G, Σ⟩, or None if the parts given prove none."""
-        value, given = arb(0), dual["parts"]
+        value = arb(0)
         for name, cap in self.caps.items():
             if name in given:
-                root, part = self.factors(given[name], self.n)
+                root, part = given[name]
                 if not semidefinite(part):
                     return None
                 inverse = root.inv()
                 p = _times(_times(inverse.transpose(), part), inverse)
                 gradient = _plus(gradient, p)
                 value -= _real(_trace(_times(p, cap)))
-        root, part = self.factors(given[""], self.n)
+        root, part = given[""]
         inner = _times(_times(root.transpose(), gradient), root)
         if not semidefinite(part) or not semidefinite(_plus(inner, part)):
             return None
