@@ -154,6 +154,7 @@ CHANNEL: list[tuple[Path_, Any, str]] = [
     ((PROGRAM, "law", 1), lambda row: [*row, 0.5], "not a certificate: ValueError"),
     ((*TERM, "weights"), {"none": 1}, "no view 'none'"),
     ((*TERM, "weights", "P"), [0.5], "weights of P"),
+    *[((*TERM, "weights"), none, "weights that are no mapping") for none in ("", [], 0)],
     ((*TERM, "weights", "P"), lambda w: [*w[1:], -1e-9], "objective is not convex"),
     ((*TERM, "weights", "W"), "-1/9", "objective is not convex"),
     ((PROGRAM, "rows", "layers", "term", "weights", "X"), -1, "layers is not convex"),

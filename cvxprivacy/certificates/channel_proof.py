@@ -76,6 +76,8 @@ class ChannelProof:
         terms = [program["objective"], *program["terms"].values()]
         for term in [*terms, *(row["term"] for row in program["rows"].values())]:
             enclosure(term["constant"]), ball(0, term["cost_radius"]), self.cost(term)
+            if not isinstance(term["weights"], dict):
+                raise UnprovableError("weights that are no mapping")
             for view in term["weights"]:  # all numbers are read, used or not
                 self.weights(term, view)
         rows = [("objective", "<=", program["objective"])]

@@ -70,7 +70,8 @@ class Channel:
     def bounds(self, given: Any, default: Fraction) -> Matrix:
         found = table(given, self.n, self.m) if given is not None else None
         found = found or [[default] * self.m] * self.n
-        return [[min(max(x, ZERO), ONE) for x in row] for row in found]
+        clip, end = (max, ZERO) if default == ZERO else (min, ONE)
+        return [[clip(x, end) for x in row] for row in found]
 
     def view(self, view: Any) -> tuple[Matrix, list[Fraction]]:
         labels = view["labels"]
