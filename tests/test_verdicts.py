@@ -8,6 +8,7 @@ must fail here.
 from __future__ import annotations
 
 import copy
+import gc
 import hashlib
 import json
 import math
@@ -444,6 +445,7 @@ def test_files(tmp_path: Path, capsys: Any) -> None:
     twice.write_text('{"schema": 1, "schema": 2}', encoding="utf-8")
     none.write_text("[1]", encoding="utf-8")
     assert verify.read_document(str(good)) == document
+    assert gc.isenabled()
     assert verify.main([str(good)]) == 0
     said = capsys.readouterr().out
     assert str(good) in said
@@ -517,6 +519,8 @@ def test_balls_hold_their_ends_and_little_more() -> None:
         assert around(Fraction(0)).is_zero()
         with pytest.raises(UnprovableError, match="a negative radius"):
             balls.ball(1, -1e-300)
+        with pytest.raises(UnprovableError, match="False is no number"):
+            balls.ball(1, False)
         assert balls.total([]) == 0
         assert balls.total([arb(1), arb(2)]) == 3
     assert balls.PRECISION == 128
