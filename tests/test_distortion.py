@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -79,11 +80,16 @@ def test_other_shapes_are_refused(matrix):
         cpv.Distortion(matrix)
 
 
-@pytest.mark.parametrize("matrix", ["hamming", [["a"]], [[0, 1], [1]]])
-def test_what_is_no_matrix_of_numbers_is_refused(matrix):
-    with pytest.raises(
-        cpv.InputError, match=r"^distortion: not numbers|^distortion\[0, 0\]: 'a' is no number"
-    ):
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ("hamming", "^distortion: not numbers"),
+        ([["a"]], r"^distortion\[0, 0\]: 'a' is no number"),
+        ([[0, 1], [1]], "^distortion: not numbers"),
+    ],
+)
+def test_what_is_no_matrix_of_numbers_is_refused(matrix, message):
+    with pytest.raises(cpv.InputError, match=message):
         cpv.Distortion(matrix)
 
 
@@ -153,9 +159,12 @@ def test_a_broken_number_is_named(function, value):
 
 
 @pytest.mark.parametrize("function", [cpv.squared_error, cpv.absolute_error])
-@pytest.mark.parametrize("values", [["a", "b"], [], np.zeros((2, 2, 2)), [[1], [1, 2]]])
-def test_letters_that_stand_for_no_number_are_refused(function, values):
-    with pytest.raises(cpv.InputError, match=r"^values(\[0\])?: .*number"):
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [(["a", "b"], "[0]"), ([], ""), (np.zeros((2, 2, 2)), ""), ([[1], [1, 2]], "")],
+)
+def test_letters_that_stand_for_no_number_are_refused(function, values, place):
+    with pytest.raises(cpv.InputError, match=rf"^values{re.escape(place)}: .*number"):
         function(values)
 
 
