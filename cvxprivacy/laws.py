@@ -12,7 +12,7 @@ import numpy as np
 
 from cvxprivacy.checks import table
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, entries, fractions
+from cvxprivacy.exact import Exact, FloatArray, entries
 
 __all__ = ["Table", "frequencies", "index_of", "probabilities", "tabulated"]
 
@@ -185,11 +185,11 @@ def _multiplied(law: Exact, values: Any, argument: str) -> tuple[FloatArray, int
         return InputError(argument, problem, remedy, where=where, value=value)
 
     common = 1
-    for where, value in np.ndenumerate(fractions(law)):
+    for where, value in np.ndenumerate(law):
         common = math.lcm(common, value.denominator)
         if common > MOST * law.size:  # and so is the sum of the numerators
             raise refused(where)
-    whole = fractions(law) * common
+    whole = law * common
     greatest = np.unravel_index(np.argmax(whole), whole.shape)
     if whole[greatest] > MOST:
         raise refused(tuple(map(int, greatest)))

@@ -73,17 +73,12 @@ class ChannelProof:
             seen, masses = self.view(name, [[arb(a) for a in row] for row in self.atoms])
             self.views[name] = arb_mat(seen), [mass / _sum(masses) for mass in masses]
         self._costs: dict[tuple[int, Any], arb_mat | None] = {}
-        terms = [program["objective"], *program["terms"].values()]
-        for term in [*terms, *(row["term"] for row in program["rows"].values())]:
-            enclosure(term["constant"]), ball(0, term["cost_radius"]), self.cost(term)
-            if not isinstance(term["weights"], dict):
-                raise UnprovableError("weights that are no mapping")
-            for view in term["weights"]:  # all numbers are read, used or not
-                self.weights(term, view)
+        for term in program["terms"].values():
+            self._read(term)
         rows = [("objective", "<=", program["objective"])]
         rows += [(name, row["sense"], row["term"]) for name, row in program["rows"].items()]
         for name, sense, term in rows:
-            negative = any(not w >= 0 for view in term["weights"] for w in self.weights(term, view))
+            negative = any(not w >= 0 for w in self._read(term))
             if sense not in ("<=", "==") or negative or (sense == "==" and term["weights"]):
                 raise UnprovableError(f"{name} is not convex")
         for name, row in program["rows"].items():
@@ -135,7 +130,17 @@ class ChannelProof:
             raise UnprovableError(f"view {name} has a label of reference mass 0")
         return seen, masses
 
+    def _read(self, term: Mapping[str, Any]) -> list[arb]:
+        """Return all weights of a term, of which every number is one, used or not."""
+        if not isinstance(term["weights"], dict):
+            raise UnprovableError("weights that are no mapping")
+        enclosure(term["constant"])
+        ball(0, term["cost_radius"])
+        self.cost(term)
+        return [w for view in term["weights"] for w in self.weights(term, view)]
+
     def weights(self, term: Mapping[str, Any], view: str) -> list[arb]:
+        """Return the weight of a view's information for each output."""
         if view not in self.views:
             raise UnprovableError(f"no view {view!r}")
         weights = term["weights"][view]
@@ -172,6 +177,7 @@ class ChannelProof:
         return self._costs[key]
 
     def bounds(self, row: Mapping[str, Any]) -> list[fmpq]:
+        """Return the bound of a row, for each output if it is a row for each."""
         count, bound = self.m if row["per_output"] else 1, row["bound"]
         bounds = bound if isinstance(bound, list) else [bound] * count
         if len(bounds) != count:
@@ -196,7 +202,7 @@ class ChannelProof:
         """Return the smallest step of the objective, the greatest, and its least cost."""
         flint.ctx.prec = PRECISION
         term = self.program["objective"]
-        weights = [float(w) for view in term["weights"] for w in self.weights(term, view)]
+        weights = [float(w) for w in self._read(term)]
         nats = [w / float(self.units) for w in weights if w > 0]
         ceiling, steps, least = max(nats, default=0.0), [], float(enclosure(term["constant"]))
         cost = self.cost({**term, "cost_radius": 0})

@@ -469,14 +469,17 @@ def semidefinite(matrix: Any) -> bool:
 
 
 def _burden(matrix: fmpq_mat) -> int:
-    """Return the size of the numbers that exact elimination multiplies, times their count."""
-    entries = [x for row in matrix.tolist() for x in row]
+    """Return the size of the numbers that exact elimination multiplies, times their count.
+
+    Of what is beyond ``BURDEN``, only that it is.
+    """
+    entries, count = [x for row in matrix.tolist() for x in row], matrix.nrows() ** 4
     bits, common = max(int(x.p).bit_length() for x in entries), 1
     for denominator in {int(x.q) for x in entries}:
         common = math.lcm(common, denominator)
-        if common.bit_length() > BURDEN:
+        if count * common.bit_length() > BURDEN:
             break
-    return matrix.nrows() ** 4 * (bits + common.bit_length())
+    return count * (bits + common.bit_length())
 
 
 def basis(matrix: fmpq_mat) -> list[int]:
