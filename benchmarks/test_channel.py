@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import Prover
 from cvxprivacy.programs import Dual
+from cvxprivacy.proving.certificate import Prover
 
 
 def grid_problem(points: int) -> cpv.PrivacyDistortion:

@@ -7,10 +7,7 @@ solver's failure alone, because the certificate decides what is known.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from cvxprivacy.certificates import Certificate
+from typing import Any
 
 __all__ = [
     "CertificationError",
@@ -100,7 +97,7 @@ class InfeasibleError(_Kept, ValueError):
     def __init__(
         self,
         message: str,
-        certificate: Certificate,
+        certificate: Any,
         *,
         conflict: Sequence[str] = (),
         extremes: Mapping[str, float] | None = None,
@@ -121,7 +118,7 @@ class CertificationError(_Kept, RuntimeError):
         What was proved, for inspection.
     """
 
-    def __init__(self, message: str, certificate: Certificate) -> None:
+    def __init__(self, message: str, certificate: Any) -> None:
         super().__init__(message)
         self.certificate = certificate
         self.lower, self.upper = certificate.lower, certificate.upper

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.release import Channel
-from cvxprivacy.solution import Solution
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.results.solution import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
-from cvxprivacy import one_symbol
-from cvxprivacy.information import entropy, mutual_information
+from cvxprivacy.model import one_symbol
+from cvxprivacy.model.information import entropy, mutual_information
 
 KINDS = {
     "I1": one_symbol.i1, "I2": one_symbol.i2, "I3": one_symbol.i3, "I4": one_symbol.i4,

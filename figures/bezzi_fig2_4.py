@@ -30,8 +30,8 @@ from pathlib import Path
 import pandas as pd
 
 import cvxprivacy as cpv
-from cvxprivacy.information import entropy, mutual_information
-from cvxprivacy.microdata import PriceOfDeterminism
+from cvxprivacy.microdata.determinism import PriceOfDeterminism
+from cvxprivacy.model.information import entropy, mutual_information
 
 W = "marital-status"
 KEY = ["age", "sex", "race", "education"]

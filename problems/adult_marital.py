@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata import PriceOfDeterminism
+from cvxprivacy.microdata.determinism import PriceOfDeterminism
 
 W = "marital-status"
 KEY = ["age", "sex", "race", "education"]

@@ -28,8 +28,8 @@ import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata import PriceOfDeterminism
-from cvxprivacy.one_symbol import privacy_loss, surprise_of_inputs
+from cvxprivacy.microdata.determinism import PriceOfDeterminism
+from cvxprivacy.model.one_symbol import privacy_loss, surprise_of_inputs
 
 PROMISES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8555)  # t in bits; at the last the bins pass
 PROMISE = 0.3  # for the release that is printed

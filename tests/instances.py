@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import cvxprivacy as cpv
-from cvxprivacy.solvers import solve, solve_gaussian
+from cvxprivacy.solvers.driver import solve, solve_gaussian
 from tests import test_covariance_proof, test_soundness
 
 Document = dict[str, Any]

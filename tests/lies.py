@@ -21,7 +21,7 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from cvxprivacy.programs import CovarianceDual, Dual, ErrorCovariance
-from cvxprivacy.solvers import closed, conic, covariance, interior
+from cvxprivacy.solvers import covariance, cvxpy_channel, interior, presolve
 from tests.instances import KINDS, Chance, Instance, Program, instance
 from tests.second_checker import Refused, check
 from tests.tally import Tally
@@ -103,14 +103,14 @@ class Liar:
 
 def patches(liar: Liar) -> Iterator[Any]:
     """Yield patches of all that proposes something to a prover."""
-    model, log_det = conic.ConicModel, covariance_model()
+    model, log_det = cvxpy_channel.ConicModel, covariance_model()
     dual, channel, follow, path = (
         model.dual,
         model.channel,
         interior.follow,
         covariance.central_path,
     )
-    run, constant, contradictions = cp.Problem.solve, closed.constant, closed.contradictions
+    run, constant, contradictions = cp.Problem.solve, presolve.constant, presolve.contradictions
 
     def wrong_path(*given: Any, **options: Any) -> Iterator[Any]:
         for found, multipliers in follow(*given, **options):
@@ -136,7 +136,7 @@ def patches(liar: Liar) -> Iterator[Any]:
         return None if found is None else (liar(found[0]), liar.dual(found[1]))
 
     def wrong_contradictions(program: Any) -> list[Any]:
-        found = [*contradictions(program), closed.idle(program)]
+        found = [*contradictions(program), presolve.idle(program)]
         return [Dual(d.scores, liar.dual(d).multipliers, d.auxiliaries, 0) for d in found]  # type: ignore[union-attr]
 
     yield mock.patch.object(model, "dual", lambda self: liar.dual(dual(self)))
@@ -144,8 +144,8 @@ def patches(liar: Liar) -> Iterator[Any]:
     yield mock.patch.object(interior, "follow", wrong_path)
     yield mock.patch.object(covariance, "central_path", wrong_central)
     yield mock.patch.object(cp.Problem, "solve", wrong_run)
-    yield mock.patch.object(closed, "constant", wrong_constant)
-    yield mock.patch.object(closed, "contradictions", wrong_contradictions)
+    yield mock.patch.object(presolve, "constant", wrong_constant)
+    yield mock.patch.object(presolve, "contradictions", wrong_contradictions)
     middle, multipliers, parts = log_det.middle, log_det.multipliers, log_det.parts
     yield mock.patch.object(log_det, "middle", property(lambda s: liar(middle.fget(s))))
     yield mock.patch.object(
@@ -159,7 +159,7 @@ def patches(liar: Liar) -> Iterator[Any]:
 
 
 def covariance_model() -> Any:
-    from cvxprivacy.solvers.log_det import LogDetModel
+    from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
 
     return LogDetModel
 

@@ -7,6 +7,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import numpy as np
@@ -18,62 +19,41 @@ from tests import referee
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "cvxprivacy"
 
-# Each layer imports only from those before it.
-LAYERS = [
+# A room imports only from those above it in this list, for type checkers too.
+ROOMS = [
     "errors",
     "exact",
     "frozen",
-    "matrices",
-    "checks",
-    "information",
-    "one_symbol",
+    "validation",
     "files",
-    "labels",
-    "bins",
-    "frames",
-    "draws",
-    "laws",
-    "sources",
-    "readback",
-    "distortion",
-    "estimation",
-    "programs",
-    "streaming",
-    "decoder",
-    "release",
     "certificates",
-    "gaussian",
-    "solvers",
-    "solution",
+    "tables",
+    "model",
+    "programs",
+    "proving",
     "criteria",
+    "solvers",
+    "release",
+    "results",
     "formulations",
     "frontiers",
     "plotting",
     "reference",
     "microdata",
-    "datasets",
-    "delimited",
-    "problemfile",
     "cli",
     "__main__",
 ]
 
 
-def imports_of(path: Path, *, runtime: bool) -> set[str]:
-    """Return the modules a file imports, without those for type checkers only if ``runtime``."""
+def imports_of(path: Path) -> set[str]:
+    """Return the modules that a file imports, wherever in it, for whatever reason."""
     found: set[str] = set()
-
-    def visit(node: ast.AST) -> None:
-        if runtime and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            found.add(node.module or "")
-        for child in ast.iter_child_nodes(node):
-            visit(child)
-
-    visit(ast.parse(path.read_text(encoding="utf-8")))
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names} & MODULES
+            found |= inner or {node.module}
     return found
 
 
@@ -81,23 +61,36 @@ def modules() -> list[Path]:
     return [p for p in sorted(PACKAGE.rglob("*.py")) if p != PACKAGE / "__init__.py"]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_layer_imports_only_from_those_before_it(path):
-    layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    rank = LAYERS.index(layer)
-    for name in imports_of(path, runtime=True):
-        if name.startswith("cvxprivacy."):
-            other = name.split(".")[1]
-            assert LAYERS.index(other) <= rank, f"{path.name} imports {name}"
+def dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {dotted(path) for path in modules()}
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_a_room_imports_only_from_those_above_it(path):
+    rank = ROOMS.index(dotted(path).split(".")[1])
+    for name in imports_of(path) & MODULES:
+        assert ROOMS.index(name.split(".")[1]) <= rank, f"{dotted(path)} imports {name}"
+
+
+def test_no_modules_import_each_other():
+    graph = {dotted(path): imports_of(path) & MODULES for path in modules()}
+    list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
+
+
+def test_certificates_need_only_the_standard_library_and_flint():
+    for path in (PACKAGE / "certificates").glob("*.py"):
+        for name in imports_of(path):
+            known = name.split(".")[0] in {"flint", *sys.stdlib_module_names}
+            assert known or name.startswith("cvxprivacy.certificates"), f"{path.name}: {name}"
 
 
 def test_only_the_conic_statements_import_cvxpy():
-    users = {
-        p.name
-        for p in modules()
-        if any(n.split(".")[0] == "cvxpy" for n in imports_of(p, runtime=True))
-    }
-    assert users == {"conic.py", "log_det.py"}
+    users = {p.name for p in modules() if any(n.split(".")[0] == "cvxpy" for n in imports_of(p))}
+    assert users == {"cvxpy_channel.py", "cvxpy_covariance.py"}
 
 
 def loaded_after(code: str) -> set[str]:

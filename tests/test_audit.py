@@ -19,9 +19,9 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.information import miller_madow, mutual_information
 from cvxprivacy.microdata import measures
 from cvxprivacy.microdata.bootstrap import estimated
+from cvxprivacy.model.information import miller_madow, mutual_information
 from tests.test_architecture import ROOT, script
 from tests.test_cli import say
 

@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import UnprovableError, ceil, floor
 from cvxprivacy.programs import Auxiliary, ChannelProgram, Row, Term, View
-from cvxprivacy.solvers import solve
+from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.solvers.driver import solve
 from tests.claims import claimed
 
 INF = math.inf

@@ -31,7 +31,7 @@ import cvxprivacy as cpv
 from cvxprivacy.certificates.statement import stated
 from cvxprivacy.certificates.verify import digest, recompute
 from cvxprivacy.cli import main
-from cvxprivacy.readback import recounted
+from cvxprivacy.results.recount import recounted
 from tests.lengths import rest_at_length
 from tests.test_architecture import ROOT
 

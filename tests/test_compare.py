@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 import cvxprivacy as cpv
 from cvxprivacy.cli import main
-from cvxprivacy.frames import narwhal
 from cvxprivacy.microdata import loss, risk
 from cvxprivacy.microdata.compare import Point, _cells, _classes
+from cvxprivacy.tables.frames import narwhal
 from tests import referee
 from tests.lengths import rest_at_length
 

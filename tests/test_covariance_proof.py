@@ -2,8 +2,8 @@
 
 ``check`` recomputes the optimality conditions of a solved program in extended precision, by
 formulas of its own: Cov(A | X̂, Z) from the joint law of A and X̂, never from S + B Σ Bᵀ.  The
-rest offers garbage to ``certificates/covariance.py``: whatever comes out must contain a minimum
-that is known beforehand.
+rest offers garbage to ``certificates/covariance_proof.py``: whatever comes out must contain a
+minimum that is known beforehand.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import UnprovableError, ceil, floor
 from cvxprivacy.programs import CovarianceProgram, GaussianView, Row, Term
-from cvxprivacy.solvers import solve_gaussian
+from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.solvers.driver import solve_gaussian
 
 INF = math.inf
 LONG = np.longdouble

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy import datasets
+from cvxprivacy.tables import datasets
 
 RAW = b"39, State-gov\n50, Private\n\n"
 CSV = b"age,workclass\n39,State-gov\n50,Private\n"

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chi2
 
 import cvxprivacy as cpv
-from cvxprivacy.frames import plain
+from cvxprivacy.tables.frames import plain
 from tests.test_streaming import column, whole
 
 WHY = "the extra `tables` is not installed"

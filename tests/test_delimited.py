@@ -19,8 +19,9 @@ import pytest
 from hypothesis import example, given, note
 from hypothesis import strategies as st
 
-from cvxprivacy import InputError, delimited
-from cvxprivacy.delimited import DelimitedTable, as_numbers
+from cvxprivacy import InputError
+from cvxprivacy.cli import delimited
+from cvxprivacy.cli.delimited import DelimitedTable, as_numbers
 
 ENCODINGS = [
     "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252",

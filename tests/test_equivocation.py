@@ -18,8 +18,8 @@ from scipy.optimize import brentq
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from cvxprivacy.formulations import strategies
-from cvxprivacy.readback import recount
-from cvxprivacy.solvers import solve
+from cvxprivacy.results.recount import recount
+from cvxprivacy.solvers.driver import solve
 from tests import referee
 from tests.lengths import rest_at_length
 from tests.test_cli import say

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.readback import recount
+from cvxprivacy.results.recount import recount
 from tests import test_decoder as td
 from tests.test_equivocation import CASES, random_law, rde
 

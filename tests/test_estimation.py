@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import chi2, norm
 
-from cvxprivacy import InputError, estimation
-from cvxprivacy.estimation import estimate
+from cvxprivacy import InputError
+from cvxprivacy.release import estimation
+from cvxprivacy.release.estimation import estimate
 
 # Asymmetric, so that a transposed channel is seen; the wide one has two outputs more than inputs.
 SQUARE = np.array([[0.7, 0.2, 0.1], [0.05, 0.9, 0.05], [0.3, 0.1, 0.6]])

@@ -17,8 +17,8 @@ import cvxprivacy as cpv
 from cvxprivacy import exact
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import ball, number
-from cvxprivacy.checks import typed
 from cvxprivacy.programs import Term
+from cvxprivacy.validation import typed
 
 NUMBERS = st.one_of(
     st.floats(-1e6, 1e6),

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cvxprivacy as cpv
-from cvxprivacy import frames
+from cvxprivacy.tables import frames
 
 WHY = "the extra `tables` is not installed"
 pd = pytest.importorskip("pandas", reason=WHY)

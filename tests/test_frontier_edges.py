@@ -12,7 +12,7 @@ from flint import arb
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import ceil, floor
-from cvxprivacy.criteria import _exponential
+from cvxprivacy.criteria.privacy import _exponential
 from cvxprivacy.frontiers.ends import _between
 from cvxprivacy.frontiers.family import Family
 from tests.lengths import rest_at_length
@@ -379,7 +379,7 @@ def test_an_infeasible_surface_is_said_to_be_so():
 
 
 def test_a_curve_without_any_release_known_is_said_to_be_so(monkeypatch):
-    from cvxprivacy.certificates import Prover
+    from cvxprivacy.proving.certificate import Prover
 
     monkeypatch.setattr(Prover, "take_primal", lambda *given, **named: False)
     criteria = [cpv.LeakageCap(0.1)]

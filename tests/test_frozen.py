@@ -16,8 +16,8 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frozen import Frozen, FrozenDict, FrozenList, frozen
-from cvxprivacy.solution import GaussianSolution, Solution
-from cvxprivacy.solvers import Outcome
+from cvxprivacy.results.solution import GaussianSolution, Solution
+from cvxprivacy.solvers.driver import Outcome
 
 LAW = [[0.4, 0.1], [0.1, 0.4]]
 SOURCE = cpv.DiscreteSource(LAW)

@@ -19,7 +19,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import UnprovableError
-from cvxprivacy.certificates.covariance import CovarianceProof
+from cvxprivacy.certificates.covariance_proof import CovarianceProof
 from tests.test_bad_input import refused
 from tests.test_covariance_proof import check
 

@@ -23,11 +23,11 @@ from flint import arb, ctx, fmpq
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import cvxprivacy as cpv
-from cvxprivacy import solvers
 from cvxprivacy.certificates import verify
-from cvxprivacy.certificates.covariance import semidefinite
-from cvxprivacy.gaussian import entropy
-from cvxprivacy.matrices import rationals
+from cvxprivacy.certificates.covariance_proof import semidefinite
+from cvxprivacy.model.gaussian import entropy
+from cvxprivacy.model.matrices import rationals
+from cvxprivacy.solvers import driver
 from tests.test_bad_input import refused
 
 Q, E, S = cpv.QuadraticGaussian, cpv.GaussianEquivocation, cpv.GaussianSource
@@ -462,9 +462,7 @@ def test_a_solve_keeps_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
             Q(S.scalar(0.5), 0.5).solve()
             cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1).solve()
             with pytest.raises(cpv.InputError):
-                solvers.solve_gaussian(
-                    Q(S.scalar(0.5), 0.5, cap=[[1]]).program, method="structured"
-                )
+                driver.solve_gaussian(Q(S.scalar(0.5), 0.5, cap=[[1]]).program, method="structured")
             monkeypatch.undo()
             assert {path: threads()[path] for path in before} == before
     assert 2 in before.values()  # some were built for one thread

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cvxprivacy as cpv
-from cvxprivacy.information import entropy, mutual_information
 from cvxprivacy.microdata import measures
+from cvxprivacy.model.information import entropy, mutual_information
 from tests import referee
 
 COUNTS = arrays(np.int64, (3, 6), elements=st.integers(0, 9)).filter(lambda n: n.sum(axis=1).all())

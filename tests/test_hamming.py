@@ -26,10 +26,10 @@ from hypothesis import strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import UnprovableError, ceil, floor
-from cvxprivacy.certificates.hamming import Masses, _wider
 from cvxprivacy.certificates.hamming_proof import Filling, HammingProof, Letters, nonnegative
-from cvxprivacy.certificates.sums import exact_sum, rounded_down, sum_of_v_log_v
-from cvxprivacy.information import entropy, mutual_information
+from cvxprivacy.model.information import entropy, mutual_information
+from cvxprivacy.proving.hamming import Masses, _wider
+from cvxprivacy.proving.sums import exact_sum, rounded_down, sum_of_v_log_v
 from cvxprivacy.reference import blahut_arimoto
 from tests import referee
 
@@ -441,7 +441,7 @@ def test_sums_of_logarithms_are_proved(kind):
 
 
 def test_constants_of_the_logarithm():
-    from cvxprivacy.certificates import sums
+    from cvxprivacy.proving import sums
 
     with ctx.workprec(400):
         assert abs(arb(2).log() - arb(sums._LN2)) < arb(2) ** -54

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import cvxprivacy as cpv
-from cvxprivacy.information import (
+from cvxprivacy.model.information import (
     conditional_entropy,
     divergence,
     entropy,

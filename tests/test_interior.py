@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import Prover
-from cvxprivacy.solvers import interior, solve
+from cvxprivacy.proving.certificate import Prover
+from cvxprivacy.solvers import interior
+from cvxprivacy.solvers.driver import solve
 from tests import referee
 
 

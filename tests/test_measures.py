@@ -18,7 +18,7 @@ from scipy.stats import wasserstein_distance
 
 import cvxprivacy as cpv
 from cvxprivacy.microdata import measures
-from cvxprivacy.one_symbol import i1
+from cvxprivacy.model.one_symbol import i1
 
 TABLE = np.array([[5, 0, 2], [3, 1, 2], [0, 1, 2]])
 TABLES = arrays(np.int64, (3, 4), elements=st.integers(0, 6)).filter(

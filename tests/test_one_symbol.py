@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cvxprivacy as cpv
-from cvxprivacy.information import conditional_entropy, entropy, mutual_information
-from cvxprivacy.one_symbol import (
+from cvxprivacy.model.information import conditional_entropy, entropy, mutual_information
+from cvxprivacy.model.one_symbol import (
     average_conditions,
     equivalent_diversity,
     greatest_diversity,

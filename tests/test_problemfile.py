@@ -17,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cvxprivacy as cpv
-from cvxprivacy import criteria, distortion, formulations, problemfile
+from cvxprivacy import criteria
+from cvxprivacy.cli import problemfile
+from cvxprivacy.model import distortion
 from tests import referee
 
 COUNTS = [[40, 22, 9, 4], [18, 30, 21, 10], [5, 12, 28, 41]]
@@ -146,8 +148,8 @@ CRITERIA = {
 def test_every_formulation_and_criterion_has_an_example():
     """A new one is reachable by its name alone; write down here how."""
     assert set(CRITERIA) == set(criteria.__all__) - {"Criterion"}
-    known = {name: getattr(formulations, name) for name in formulations.__all__}
-    base = formulations.ChannelProblem
+    known = {name: getattr(cpv, name) for name in cpv.__all__}
+    base = cpv.ChannelProblem
     discrete = {n for n, c in known.items() if isinstance(c, type) and issubclass(c, base)}
     assert set(FORMULATIONS) == discrete - {"ChannelProblem"}
 
@@ -222,7 +224,7 @@ def test_the_documentation_says_every_kind_and_every_argument():
 def test_reading_does_not_import_cvxpy(write):
     path = write(BUDGET + SOURCE + YEARS + '[[criteria]]\nkind = "LocalPrivacy"\nepsilon = 1\n')
     code = (
-        "import sys; from cvxprivacy.problemfile import read;"
+        "import sys; from cvxprivacy.cli.problemfile import read;"
         f"read({str(path)!r}); print('cvxpy' in sys.modules)"
     )
     done = subprocess.run(
@@ -240,8 +242,7 @@ def test_a_formulation_that_is_added_later_is_reachable(monkeypatch, read):
         def objective(self):
             return self.risk
 
-    monkeypatch.setattr(formulations, "Constant", Constant, raising=False)
-    monkeypatch.setattr(formulations, "__all__", [*formulations.__all__, "Constant"])
+    monkeypatch.setattr(problemfile, "FORMULATIONS", (*problemfile.FORMULATIONS, Constant))
     found = read('formulation = "Constant"\nlevel = 3' + SOURCE + YEARS).problem
     assert (type(found), found.level) == (Constant, 3)
     with pytest.raises(

@@ -10,10 +10,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cvxprivacy.certificates import Prover
 from cvxprivacy.errors import InputError
 from cvxprivacy.programs import Auxiliary, ChannelProgram, Dual, Minimize, Row, Term, View
-from cvxprivacy.solvers import solve
+from cvxprivacy.proving.certificate import Prover
+from cvxprivacy.solvers.driver import solve
 
 
 def labels_of_w(law: np.ndarray) -> np.ndarray:
@@ -248,7 +248,7 @@ def test_a_constant_and_a_radius_are_part_of_what_is_proved():
 
 def test_moved_bounds_need_no_new_problem():
     """The budget is a parameter: the same model solves another budget."""
-    from cvxprivacy.solvers.conic import ConicModel
+    from cvxprivacy.solvers.cvxpy_channel import ConicModel
 
     term = Term("d", cost=cost(1))
     program = base(1, rows={"budget": term <= 0.45})

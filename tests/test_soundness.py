@@ -20,12 +20,13 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import Prover
 from cvxprivacy.certificates.balls import ceil, floor
 from cvxprivacy.certificates.channel_proof import ChannelProof
-from cvxprivacy.certificates.repair import repair
 from cvxprivacy.programs import Auxiliary, ChannelProgram, Dual, Row, Term, View
-from cvxprivacy.solvers import conic, interior, solve
+from cvxprivacy.proving.certificate import Prover
+from cvxprivacy.proving.repair import repair
+from cvxprivacy.solvers import cvxpy_channel, interior
+from cvxprivacy.solvers.driver import solve
 from tests.lengths import rest_at_length
 from tests.referee import atoms_of, cost_of, reference_of, unit
 
@@ -776,7 +777,11 @@ LIES: dict[str, Any] = {
 def test_a_lie_of_the_solver_proves_nothing_false(
     lie: str, number: int, truths: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dual, channel, follow = conic.ConicModel.dual, conic.ConicModel.channel, interior.follow
+    dual, channel, follow = (
+        cvxpy_channel.ConicModel.dual,
+        cvxpy_channel.ConicModel.channel,
+        interior.follow,
+    )
 
     def wrong_dual(self: Any) -> Any:
         return changed(dual(self), LIES[lie])
@@ -792,14 +797,14 @@ def test_a_lie_of_the_solver_proves_nothing_false(
     for patches in ({"dual": wrong_dual}, {"channel": wrong_channel}, {}):
         with monkeypatch.context() as patch:  # the central path may mend what the solver spoilt
             for name, wrong in (patches or {"dual": wrong_dual, "channel": wrong_channel}).items():
-                patch.setattr(conic.ConicModel, name, wrong)
+                patch.setattr(cvxpy_channel.ConicModel, name, wrong)
             settle(PROBLEMS[number](), truths[number])
     monkeypatch.setattr(interior, "follow", wrong_path)
     said = set()
     for patches in ({"dual": wrong_dual}, {"channel": wrong_channel}, None):
         with monkeypatch.context() as patch:
             for name, wrong in (patches or {"dual": wrong_dual, "channel": wrong_channel}).items():
-                patch.setattr(conic.ConicModel, name, wrong)
+                patch.setattr(cvxpy_channel.ConicModel, name, wrong)
             said.add(settle(PROBLEMS[number](), truths[number]))
     assert said <= {"certified", "loose", "uncertified", "infeasible"}
     if lie in ("nan", "zero") and number != 1:  # nothing useful is left of both
@@ -811,19 +816,19 @@ def test_a_lie_of_the_solver_proves_nothing_false(
 def test_what_the_solver_says_of_itself_decides_nothing(
     status: str, number: int, truths: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = conic.ConicModel.solve
+    honest = cvxpy_channel.ConicModel.solve
 
     def lying(self: Any, *args: Any, **options: Any) -> str:
         honest(self, *args, **options)
         return status
 
-    monkeypatch.setattr(conic.ConicModel, "solve", lying)
+    monkeypatch.setattr(cvxpy_channel.ConicModel, "solve", lying)
     found = settle(PROBLEMS[number](), truths[number])
     assert found == ("infeasible" if truths[number] is None else "certified")
 
     # and nothing is proved by a solver that says so and does nothing
     monkeypatch.setattr(interior, "fits", lambda program: False)
-    monkeypatch.setattr(conic.ConicModel, "solve", lambda *_, **__: status)
+    monkeypatch.setattr(cvxpy_channel.ConicModel, "solve", lambda *_, **__: status)
     found = settle(PROBLEMS[number](), truths[number])
     assert found in ("loose", "uncertified")
 

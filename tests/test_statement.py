@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import Certificate, statement, verify
+from cvxprivacy.certificates import statement, verify
 from cvxprivacy.certificates.differences import differences
 from cvxprivacy.certificates.statement import headline, quoted, ranged, stated, written
+from cvxprivacy.proving.certificate import Certificate
 from tests.test_certificate import (
     BUILD,
     EVERYWHERE,

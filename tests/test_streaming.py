@@ -13,7 +13,8 @@ import pytest
 from scipy import stats
 
 import cvxprivacy as cpv
-from cvxprivacy import streaming
+from cvxprivacy.release import streaming
+from cvxprivacy.tables import frames
 from tests.test_frames import ASKED, INF, KINDS, MEMORY, NAN, dd, duckdb, made, pa, pd, people, pl
 
 LETTERS = ["cold", "flu", "none"]
@@ -115,8 +116,8 @@ def test_types_are_kept_where_they_hold_the_letters(kept, alone):
         found = one.apply((series if alone else frame).to_native(), seed=0)
         found = nw.from_native(found, allow_series=True)
         found = found if alone else found["x"]
-        expected = [outputs[source.x.index(v)] for v in cpv.frames.plain(series)]
-        assert cpv.frames.plain(found) == expected
+        expected = [outputs[source.x.index(v)] for v in frames.plain(series)]
+        assert frames.plain(found) == expected
         native = (found.to_native(), series.to_native())
         said = [one.type if isinstance(one, pa.ChunkedArray) else one.dtype for one in native]
         assert outputs is not source.x or said[0] == said[1]

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import rel_entr
 
 import cvxprivacy as cpv
-from cvxprivacy.formulations import ChannelProblem
+from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frontiers.facets import Weighted
 from cvxprivacy.programs import Minimize, Term
 from tests import referee

@@ -23,7 +23,7 @@ import flint
 import pytest
 from flint import arb, fmpq, fmpq_mat
 
-from cvxprivacy.certificates import balls, channel_proof, covariance, hamming_proof, verify
+from cvxprivacy.certificates import balls, channel_proof, covariance_proof, hamming_proof, verify
 from cvxprivacy.certificates.balls import UnprovableError, ceil, floor
 from tests import second_checker
 
@@ -855,7 +855,7 @@ def test_the_entries_that_a_channel_program_asks_for(monkeypatch: pytest.MonkeyP
 
 
 def test_matrices_that_are_semidefinite_and_not_by_nothing(monkeypatch: Any) -> None:
-    semidefinite, definite = covariance.semidefinite, covariance.definite
+    semidefinite, definite = covariance_proof.semidefinite, covariance_proof.definite
     e = fmpq(1, 2**9000)
     for rows, known in (
         ([[0]], True),
@@ -878,14 +878,14 @@ def test_matrices_that_are_semidefinite_and_not_by_nothing(monkeypatch: Any) -> 
         assert semidefinite(arb_like(matrix)) in (known and matrix.det() > 0, False)
     assert semidefinite(arb_like(fmpq_mat([[2, 1], [1, 2]])))
     singular = fmpq_mat([[1, 2], [2, 4]])
-    monkeypatch.setattr(covariance, "BURDEN", 2**4 * 4)
-    assert covariance._burden(singular) == 2**4 * (3 + 1)
-    assert covariance._burden(fmpq_mat([[1, 0], [0, fmpq(1, 16)]])) == 2**4 * (1 + 5)
+    monkeypatch.setattr(covariance_proof, "BURDEN", 2**4 * 4)
+    assert covariance_proof._burden(singular) == 2**4 * (3 + 1)
+    assert covariance_proof._burden(fmpq_mat([[1, 0], [0, fmpq(1, 16)]])) == 2**4 * (1 + 5)
     assert semidefinite(singular)
-    monkeypatch.setattr(covariance, "BURDEN", 2**4 * 4 - 1)
+    monkeypatch.setattr(covariance_proof, "BURDEN", 2**4 * 4 - 1)
     assert semidefinite(singular) is False
-    assert covariance.basis(fmpq_mat([[0, 1, 2, 0], [0, 0, 0, 1]])) == [1, 3]
-    assert covariance.basis(fmpq_mat([[1, 1, 0], [1, 1, 0], [0, 0, 3]])) == [0, 2]
+    assert covariance_proof.basis(fmpq_mat([[0, 1, 2, 0], [0, 0, 0, 1]])) == [1, 3]
+    assert covariance_proof.basis(fmpq_mat([[1, 1, 0], [1, 1, 0], [0, 0, 3]])) == [0, 2]
 
 
 def arb_like(matrix: fmpq_mat) -> Any:
@@ -895,21 +895,21 @@ def arb_like(matrix: fmpq_mat) -> Any:
 def test_determinants_are_known_or_not() -> None:
     with flint.ctx.workprec(128):
         two = fmpq_mat([[4, 2], [2, 10]])
-        found = covariance.log_det(two)
+        found = covariance_proof.log_det(two)
         assert abs(found - arb(36).log()) < 1e-35
-        assert covariance.log_det(fmpq_mat([[1, 2], [2, 1]])) is None
-        assert covariance.cholesky(fmpq_mat([[1, 2], [2, 1]])) is None
-        assert [[float(x) for x in row] for row in covariance.cholesky(two) or []] == [
+        assert covariance_proof.log_det(fmpq_mat([[1, 2], [2, 1]])) is None
+        assert covariance_proof.cholesky(fmpq_mat([[1, 2], [2, 1]])) is None
+        assert [[float(x) for x in row] for row in covariance_proof.cholesky(two) or []] == [
             [2.0],
             [1.0, 3.0],
         ]
-        assert covariance.CovarianceProof.log_det(two).overlaps(found)
+        assert covariance_proof.CovarianceProof.log_det(two).overlaps(found)
         with pytest.raises(UnprovableError, match="not proved positive definite"):
-            covariance.CovarianceProof.log_det(fmpq_mat([[0]]))
+            covariance_proof.CovarianceProof.log_det(fmpq_mat([[0]]))
         for k, known in ((20, True), (100, False)):
             near = fmpq_mat([[1, 1], [1, 1 + fmpq(1, 2**k)]]) / 3
-            assert covariance.log_det(near) is not None
-            assert (covariance._known(near) is not None) == known
+            assert covariance_proof.log_det(near) is not None
+            assert (covariance_proof._known(near) is not None) == known
 
 
 def gaussian(gamma: Any, **more: Any) -> Any:
@@ -946,9 +946,9 @@ def test_which_programs_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
         assert proof.exact == known, (size, couplings)
         assert proof.precision == 128 + (0 if known else 8 * size)
         assert proof.n == size - 1
-    monkeypatch.setattr(covariance, "BURDEN", 3**4 * 6)
+    monkeypatch.setattr(covariance_proof, "BURDEN", 3**4 * 6)
     assert verify.proof_of(gaussian(eye(3, 1))).exact
-    monkeypatch.setattr(covariance, "BURDEN", 3**4 * 6 - 1)
+    monkeypatch.setattr(covariance_proof, "BURDEN", 3**4 * 6 - 1)
     assert not verify.proof_of(gaussian(eye(3, 1))).exact
     monkeypatch.undo()
     for k, precision in ((20, 128), (100, 256), (300, 512), (3000, 4096)):
@@ -1214,14 +1214,18 @@ def exact(value: Fraction) -> arb:
 def test_the_entries_that_a_covariance_program_asks_for(monkeypatch: Any) -> None:
     program = base("gaussian by hand")["program"]
     asked: list[int] = []
-    monkeypatch.setattr(covariance, "affordable", asked.append)
+    monkeypatch.setattr(covariance_proof, "affordable", asked.append)
     verify.proof_of(program)
     size, views, tables = 4, 3, 3 + 3 + 1
     assert asked == [(1 + views) * size**3 // 6 + (1 + tables) * size**2]
     asked.clear()
     verify.proof_of(gaussian(eye(5)))
     assert asked == [125 // 6 + 25]
-    assert (covariance.BURDEN, covariance.MOST, covariance.EXACT) == (10**10, 4096, 8)
+    assert (covariance_proof.BURDEN, covariance_proof.MOST, covariance_proof.EXACT) == (
+        10**10,
+        4096,
+        8,
+    )
 
 
 def test_no_objective_contradicts_a_gaussian_program() -> None:

@@ -53,7 +53,7 @@ def digest(document: Mapping[str, Any]) -> str:
 
 def proof_of(program: Mapping[str, Any]) -> Any:
     """Return the proof of a program of any kind."""
-    from cvxprivacy.certificates.covariance import CovarianceProof
+    from cvxprivacy.certificates.covariance_proof import CovarianceProof
     from cvxprivacy.certificates.hamming_proof import HammingProof
 
     kinds = {"covariance": CovarianceProof, "hamming": HammingProof}

@@ -100,7 +100,7 @@ def audit(original: str, released: str | None, **options: Any) -> None:
     from cvxprivacy.cli.release import columns_named, criteria_of, edges_of, pairs_of, writable
     from cvxprivacy.cli.tables import open_table
     from cvxprivacy.files import whole_file
-    from cvxprivacy.microdata import audit as audited
+    from cvxprivacy.microdata.audit import audit as audited
 
     targets = {name: options[name] for name in ("html", "out")}
     writable(targets, original, *([released] if released else []))

@@ -16,7 +16,7 @@ from cvxprivacy.cli.common import reading_of, say_json, table_options, told
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
-    from cvxprivacy.formulations import ChannelProblem
+    from cvxprivacy.formulations.channel import ChannelProblem
 
 __all__ = ["verify"]
 
@@ -71,7 +71,7 @@ def verify(
         else:
             click.echo(reported(path, document))
             if table is not None:
-                from cvxprivacy.readback import recounted
+                from cvxprivacy.results.recount import recounted
 
                 click.echo(f"{table}: {recounted(document)}")
             if problem is not None:
@@ -85,7 +85,7 @@ def verify(
 def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
     """Return how a file differs from the proof's table, however it is written."""
     from cvxprivacy.cli.tables import alike
-    from cvxprivacy.readback import coding_of, recount
+    from cvxprivacy.results.recount import coding_of, recount
 
     coding = coding_of(document)
     names = [*coding.columns, *([coding.weights] if coding.weights else [])]
@@ -108,11 +108,11 @@ def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) ->
 
 def _asked(path: str, table: str | None, reading: dict[str, Any]) -> ChannelProblem:
     """Return the problem of a TOML file, of the table given in place of its own."""
+    from cvxprivacy.cli.problemfile import read
     from cvxprivacy.cli.release import source_of
     from cvxprivacy.cli.solve import table_of
     from cvxprivacy.cli.tables import alike
-    from cvxprivacy.frames import listed
-    from cvxprivacy.problemfile import read
+    from cvxprivacy.tables.frames import listed
 
     @wraps(table_of)  # whose options the problem file may use
     def opened(named: Path, **how: Any) -> Any:
@@ -146,7 +146,7 @@ def _summed_alike(law: Any, other: Any) -> bool:
     """Tell whether two laws are sums of the same weights, added in any order."""
     import numpy as np
 
-    from cvxprivacy.readback import TOLERANCE
+    from cvxprivacy.results.recount import TOLERANCE
 
     if np.shape(law) != np.shape(other):
         return False
@@ -155,7 +155,7 @@ def _summed_alike(law: Any, other: Any) -> bool:
 
 def _recorded(document: dict[str, Any], problem: Any) -> list[str]:
     """Return where the record of the table, which says what letters mean, is not the problem's."""
-    from cvxprivacy.readback import record
+    from cvxprivacy.results.recount import record
 
     mine, theirs = document["table"], record(problem.source, problem.seen)
     if mine is None or theirs is None:

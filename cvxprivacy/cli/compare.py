@@ -69,7 +69,7 @@ def compare(table: str, **options: Any) -> None:
     from cvxprivacy.cli.release import columns_named, writable
     from cvxprivacy.cli.tables import open_table
     from cvxprivacy.files import whole_file
-    from cvxprivacy.microdata import compare as compared
+    from cvxprivacy.microdata.compare import compare as compared
 
     masked = [_named(text, "--masked", "mine=masked.csv") for text in options["masked"]]
     targets = {name: options[name] for name in ("picture", "out")}
@@ -183,7 +183,7 @@ def _methods(given: Sequence[str], seed: int) -> dict[str, dict[str, Any]]:
 
 def _frame(opened: Any, names: Sequence[str]) -> Any:
     """Return columns of an opened table as a pandas frame."""
-    from cvxprivacy.checks import present
+    from cvxprivacy.validation import present
 
     for name in names:
         present(name, opened.header, opened.path.name)

@@ -19,11 +19,11 @@ from cvxprivacy.files import whole_file
 
 if TYPE_CHECKING:
     from cvxprivacy.criteria import Criterion
-    from cvxprivacy.distortion import Distortion
-    from cvxprivacy.formulations import ChannelProblem
-    from cvxprivacy.microdata import Leak
-    from cvxprivacy.solution import Solution
-    from cvxprivacy.sources import DiscreteSource
+    from cvxprivacy.formulations.channel import ChannelProblem
+    from cvxprivacy.microdata.untouched import Leak
+    from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.model.distortion import Distortion
+    from cvxprivacy.results.solution import Solution
 
 __all__ = [
     "apply",
@@ -237,7 +237,7 @@ def apply(channel: str, table: str, **options: Any) -> None:
     A text table is read as the first one was, unless options say otherwise.
     """
     from cvxprivacy.cli.tables import open_table
-    from cvxprivacy.release import Channel, columns_of
+    from cvxprivacy.release.channel import Channel, columns_of
 
     out, as_json = options["out"], options["as_json"]
     writable({"out": out}, table, channel)
@@ -277,8 +277,8 @@ def source_of(
     whole : bool
         Read all columns, not only those that are counted.
     """
-    from cvxprivacy.frames import listed
-    from cvxprivacy.sources import DiscreteSource
+    from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.tables.frames import listed
 
     roles = {k: listed(how[k], k) for k in ("sensitive", "key", "side", "weights") if how.get(k)}
     for role, group in roles.items():
@@ -399,7 +399,7 @@ def edges_of(name: str, spec: str) -> Any:
 
 
 def _distortion(given: Sequence[str], source: DiscreteSource) -> Distortion:
-    from cvxprivacy.distortion import hamming, per_attribute
+    from cvxprivacy.model.distortion import hamming, per_attribute
 
     assert source.coding is not None
     if not given:
@@ -464,7 +464,7 @@ def _criteria(given: Sequence[str]) -> list[tuple[str, dict[str, float]]]:
 
 def _stated(path: str, source: dict[str, Any], options: dict[str, Any]) -> str:
     """Return the problem as typed, in TOML, with the table as seen from the folder of ``path``."""
-    from cvxprivacy.problemfile import written
+    from cvxprivacy.cli.problemfile import written
 
     folder = os.path.realpath(Path(path).absolute().parent)
     place: str | Path = Path(source["table"]).absolute()
@@ -503,7 +503,7 @@ def _progress(size: int, label: str, quiet: bool) -> Iterator[Any]:
 
 
 def _leaks(frame: Any, source: DiscreteSource, options: dict[str, Any], quiet: bool) -> list[Leak]:
-    from cvxprivacy.microdata import untouched
+    from cvxprivacy.microdata.untouched import untouched
 
     assert source.coding is not None
     columns = [name for name in frame.columns if name not in source.coding.columns]
@@ -570,7 +570,7 @@ def _report(
 
 
 def _said(report: dict[str, Any], source: DiscreteSource, solution: Solution) -> str:
-    from cvxprivacy.information import FEW_CELLS, bias_in_words
+    from cvxprivacy.model.information import FEW_CELLS, bias_in_words
 
     units, before, bias = report["units"], report["risk_before"], report["risk_before_bias"]
     after = float(solution.terms["risk"])

@@ -23,12 +23,12 @@ __all__ = ["solve", "table_of"]
 def solve(problem: str, as_json: bool) -> None:
     """Solve the PROBLEM of a TOML file: any discrete formulation, with any criteria.
 
-    `python -m pydoc cvxprivacy.problemfile` describes the file.
+    `python -m pydoc cvxprivacy.cli.problemfile` describes the file.
     """
+    from cvxprivacy.cli.problemfile import read
     from cvxprivacy.cli.release import solvable, writable
     from cvxprivacy.files import whole_file
     from cvxprivacy.formulations.strategies import Relaxed
-    from cvxprivacy.problemfile import read
 
     tables: list[str] = []
 

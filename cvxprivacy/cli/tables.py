@@ -12,12 +12,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from cvxprivacy.delimited import DelimitedTable, as_numbers, marked
+from cvxprivacy.cli.delimited import DelimitedTable, as_numbers, marked
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
-from cvxprivacy.frames import cell, plain
+from cvxprivacy.tables.frames import cell, plain
 
 if TYPE_CHECKING:
-    from cvxprivacy.release import Channel
+    from cvxprivacy.release.channel import Channel
 
 __all__ = ["ParquetTable", "TextTable", "alike", "open_table"]
 

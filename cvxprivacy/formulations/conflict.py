@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cvxprivacy.certificates import Certificate
 from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.programs import Auxiliary, EntryBounds, Row, Term
-from cvxprivacy.solvers import solve
+from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.solvers.driver import solve
 
 if TYPE_CHECKING:
-    from cvxprivacy.formulations.base import ChannelProblem
+    from cvxprivacy.formulations.channel import ChannelProblem
 
 __all__ = ["explained"]
 

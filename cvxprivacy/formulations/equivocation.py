@@ -27,21 +27,22 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.certificates import Certificate
-from cvxprivacy.checks import typed, whole
-from cvxprivacy.criteria import Criterion, LocalPrivacy, MaximalLeakage, entropy_of
-from cvxprivacy.distortion import Distortion
+from cvxprivacy.criteria import Criterion, LocalPrivacy, MaximalLeakage
+from cvxprivacy.criteria.privacy import entropy_of
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real, plus
 from cvxprivacy.formulations import side, strategies
-from cvxprivacy.formulations.base import ChannelProblem
+from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frozen import frozen
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs import Minimize, Row, Term, View
-from cvxprivacy.solvers import Outcome
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.solvers.driver import Outcome
+from cvxprivacy.validation import typed, whole
 
 if TYPE_CHECKING:
-    from cvxprivacy.solvers.conic import ConicModel
+    from cvxprivacy.solvers.cvxpy_channel import ConicModel
 
 __all__ = ["RateDistortionEquivocation"]
 

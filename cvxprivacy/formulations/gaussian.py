@@ -23,16 +23,16 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from cvxprivacy.certificates.covariance import definite
-from cvxprivacy.checks import typed
+from cvxprivacy.certificates.covariance_proof import definite
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import rational
-from cvxprivacy.formulations.gaussian_base import CovarianceProblem
+from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.side import who
 from cvxprivacy.frozen import frozen
-from cvxprivacy.gaussian import GaussianSource, entropy
-from cvxprivacy.matrices import PRECISIONS, diagonal, rationals
+from cvxprivacy.model.gaussian import GaussianSource, entropy
+from cvxprivacy.model.matrices import PRECISIONS, diagonal, rationals
 from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
+from cvxprivacy.validation import typed
 
 __all__ = ["GaussianEquivocation", "QuadraticGaussian"]
 
@@ -52,7 +52,7 @@ class QuadraticGaussian(CovarianceProblem):
     entropy : number, optional
         h(W) in the problem's units, if W is not Gaussian: the value is then a lower bound of
         I(W; X̂) for any release within the budget, which may be negative
-        (:func:`cvxprivacy.information.differential_entropy` estimates h from a sample).
+        (:func:`cvxprivacy.model.information.differential_entropy` estimates h from a sample).
     units : {"bits", "nats"}
 
     Examples

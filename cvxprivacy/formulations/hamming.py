@@ -29,26 +29,26 @@ import numpy as np
 import numpy.typing as npt
 from flint import ctx
 
-from cvxprivacy.certificates.hamming import HammingCertificate, Masses, enclosed
 from cvxprivacy.certificates.hamming_proof import Filling
-from cvxprivacy.certificates.sums import PRECISION, exact_sum
-from cvxprivacy.checks import labels, typed
-from cvxprivacy.distortion import hamming
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
-from cvxprivacy.formulations.hamming_channel import HammingChannel, few
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.information import nat
-from cvxprivacy.laws import Table, frequencies, probabilities, tabulated
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import hamming
+from cvxprivacy.model.information import nat
+from cvxprivacy.model.laws import Table, frequencies, probabilities, tabulated
 from cvxprivacy.programs import ChannelProgram, HammingProgram
 from cvxprivacy.programs.channel import tex
-from cvxprivacy.solution import Enclosure, Solution
-from cvxprivacy.solvers import Outcome
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.proving.hamming import HammingCertificate, Masses, enclosed
+from cvxprivacy.proving.sums import PRECISION, exact_sum
+from cvxprivacy.release.hamming import HammingChannel, few
+from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.solvers.driver import Outcome
+from cvxprivacy.validation import labels, typed
 
 if TYPE_CHECKING:
-    from cvxprivacy.solvers.conic import ConicModel
+    from cvxprivacy.solvers.cvxpy_channel import ConicModel
 
 __all__ = ["HammingWaterFilling"]
 

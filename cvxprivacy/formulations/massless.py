@@ -16,7 +16,7 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import EntryBounds
 
 if TYPE_CHECKING:
-    from cvxprivacy.formulations.base import ChannelProblem
+    from cvxprivacy.formulations.channel import ChannelProblem
 
 __all__ = ["restored"]
 

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 import numpy.typing as npt
 
 from cvxprivacy.criteria import Criterion
-from cvxprivacy.distortion import Distortion
-from cvxprivacy.formulations.base import ChannelProblem
+from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs import Minimize, Term
-from cvxprivacy.sources import DiscreteSource
 
 __all__ = ["MinimumDistortion"]
 

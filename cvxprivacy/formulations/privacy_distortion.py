@@ -19,14 +19,14 @@ from fractions import Fraction
 
 import numpy.typing as npt
 
-from cvxprivacy.checks import typed
 from cvxprivacy.criteria import Criterion
-from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
-from cvxprivacy.formulations.base import ChannelProblem
+from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs import Minimize, Row, Term
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.validation import typed
 
 __all__ = ["PrivacyDistortion"]
 

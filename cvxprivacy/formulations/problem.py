@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from cvxprivacy.certificates import Certificate
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen, FrozenDict, frozen
-from cvxprivacy.solution import Solution
-from cvxprivacy.solvers import Outcome, checked
+from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.solvers.driver import Outcome, checked
 
 if TYPE_CHECKING:
     import cvxpy as cp

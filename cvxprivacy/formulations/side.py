@@ -13,7 +13,7 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import frozen
-from cvxprivacy.sources import Atoms, DiscreteSource
+from cvxprivacy.model.discrete import Atoms, DiscreteSource
 
 __all__ = ["Observer", "all_strategies", "checked", "few", "observers", "who"]
 

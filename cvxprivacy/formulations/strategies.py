@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxprivacy.certificates import Certificate
 from cvxprivacy.certificates.differences import differences
 from cvxprivacy.certificates.verify import TOLERANCE, proof_of, status
-from cvxprivacy.information import nat
-from cvxprivacy.solvers import Outcome, solve
+from cvxprivacy.model.information import nat
+from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.solvers.driver import Outcome, solve
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.equivocation import RateDistortionEquivocation

@@ -21,18 +21,18 @@ from flint import fmpq_mat
 
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import floor
-from cvxprivacy.certificates.covariance import definite
-from cvxprivacy.checks import table, typed
+from cvxprivacy.certificates.covariance_proof import definite
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats, rational
+from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.gaussian import QuadraticGaussian
-from cvxprivacy.formulations.gaussian_base import CovarianceProblem
-from cvxprivacy.gaussian import GaussianSource, proved, symmetric
-from cvxprivacy.information import nat
-from cvxprivacy.matrices import array
+from cvxprivacy.model.gaussian import GaussianSource, proved, symmetric
+from cvxprivacy.model.information import nat
+from cvxprivacy.model.matrices import array
 from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
 from cvxprivacy.solvers.covariance import UNUSABLE
 from cvxprivacy.solvers.whitened import Whitened
+from cvxprivacy.validation import table, typed
 
 __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound", "water_level"]
 

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.certificates import Certificate, verify
+from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import ceil, decode
-from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.criteria import TCloseness
 from cvxprivacy.errors import CertificationError, InputError
 from cvxprivacy.frontiers.family import CONVEX, Family, written
 from cvxprivacy.programs import ChannelProgram, Row
-from cvxprivacy.solvers import Outcome, solve, solve_gaussian
+from cvxprivacy.proving.certificate import Certificate, Ends
+from cvxprivacy.solvers.driver import Outcome, solve, solve_gaussian
 
 __all__ = ["loose", "refuse_nothing", "tight"]
 

@@ -20,11 +20,11 @@ from scipy.spatial import ConvexHull, QhullError
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import ceil, floor
 from cvxprivacy.errors import InputError
-from cvxprivacy.formulations import ChannelProblem
+from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frontiers.ends import refuse_nothing
 from cvxprivacy.frontiers.family import CONVEX, Family, digest
 from cvxprivacy.programs import Dual, Term
-from cvxprivacy.solvers import solve
+from cvxprivacy.solvers.driver import solve
 
 __all__ = ["Tessellation", "Weighted"]
 

@@ -18,17 +18,18 @@ from typing import Any, cast
 from flint import arb
 
 from cvxprivacy.certificates.balls import ceil, decode, floor
-from cvxprivacy.certificates.certificate import Ends
-from cvxprivacy.certificates.stored import restored
 from cvxprivacy.errors import InputError
-from cvxprivacy.formulations import ChannelProblem, CovarianceProblem
+from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers.curve import Interval, Knot
 from cvxprivacy.frontiers.mixing import offer
-from cvxprivacy.information import nat
+from cvxprivacy.model.information import nat
 from cvxprivacy.programs import Row
-from cvxprivacy.solution import Solution
-from cvxprivacy.solvers import Outcome, checked
+from cvxprivacy.proving.certificate import Ends
+from cvxprivacy.proving.stored import restored
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.solvers.driver import Outcome, checked
 
 __all__ = ["CONVEX", "EXPONENTIAL", "MONOTONE", "Family", "axes", "digest", "knot", "written"]
 

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.certificates.certificate import Ends, value_units
-from cvxprivacy.checks import array
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers import stored
@@ -27,8 +25,10 @@ from cvxprivacy.frontiers.family import EXPONENTIAL, MONOTONE, Family
 from cvxprivacy.frontiers.mixing import mixture, offer
 from cvxprivacy.frontiers.point import Point
 from cvxprivacy.frontiers.refine import Refinement
-from cvxprivacy.information import nat
-from cvxprivacy.solution import Enclosure, Solution
+from cvxprivacy.model.information import nat
+from cvxprivacy.proving.certificate import Ends, value_units
+from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.validation import array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.certificates import Prover
-from cvxprivacy.certificates.certificate import Ends
-from cvxprivacy.certificates.repair import ExactChannel
 from cvxprivacy.exact import array, fractions
 from cvxprivacy.programs import ChannelProgram, ErrorCovariance
-from cvxprivacy.solution import Solution
-from cvxprivacy.solvers import Outcome
+from cvxprivacy.proving.certificate import Ends, Prover
+from cvxprivacy.proving.repair import ExactChannel
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.solvers.driver import Outcome
 
 __all__ = ["mixture", "offer"]
 

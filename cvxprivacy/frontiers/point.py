@@ -9,7 +9,7 @@ from typing import Any
 from cvxprivacy.certificates.balls import decode
 from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.family import Family
-from cvxprivacy.solution import Enclosure, Solution
+from cvxprivacy.results.solution import Enclosure, Solution
 
 __all__ = ["Point"]
 

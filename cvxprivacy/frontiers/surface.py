@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import linprog
 
-from cvxprivacy.certificates.certificate import Ends
-from cvxprivacy.certificates.stored import channel, multipliers
-from cvxprivacy.checks import array, number, whole
 from cvxprivacy.errors import InputError
-from cvxprivacy.formulations import ChannelProblem
+from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frontiers.curve import rounded
 from cvxprivacy.frontiers.ends import refuse_nothing
 from cvxprivacy.frontiers.explore import explore
 from cvxprivacy.frontiers.facets import Tessellation, Weighted
 from cvxprivacy.frontiers.mixing import mixture
+from cvxprivacy.proving.certificate import Ends
+from cvxprivacy.proving.stored import channel, multipliers
+from cvxprivacy.validation import array, number, whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,14 +8,14 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.certificates.certificate import Ends
-from cvxprivacy.checks import number, whole
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers.explore import explore
 from cvxprivacy.frontiers.family import Family
 from cvxprivacy.frontiers.frontier import Frontier
 from cvxprivacy.frontiers.refine import Refinement
+from cvxprivacy.proving.certificate import Ends
+from cvxprivacy.validation import number, whole
 
 if TYPE_CHECKING:
     import pandas as pd

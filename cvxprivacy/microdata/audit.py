@@ -17,16 +17,14 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.bins import bins_of
-from cvxprivacy.checks import generator, labels, present, whole
-from cvxprivacy.criteria import Criterion, LDiversity, TCloseness, criteria_listed
+from cvxprivacy.criteria import Criterion, LDiversity, TCloseness
+from cvxprivacy.criteria.privacy import criteria_listed
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
-from cvxprivacy.frames import MOST_CELLS, Coding, listed, narwhal, own_order
-from cvxprivacy.labels import written
 from cvxprivacy.microdata import measures
 from cvxprivacy.microdata.bootstrap import draws_of, estimated
-from cvxprivacy.one_symbol import (
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.one_symbol import (
     Condition,
     average_conditions,
     equivalent_diversity,
@@ -36,7 +34,10 @@ from cvxprivacy.one_symbol import (
     i3,
     i4,
 )
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.tables.bins import bins_of
+from cvxprivacy.tables.frames import MOST_CELLS, Coding, listed, narwhal, own_order
+from cvxprivacy.tables.labels import written
+from cvxprivacy.validation import generator, labels, present, whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

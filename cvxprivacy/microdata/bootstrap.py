@@ -9,9 +9,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, generator, number, whole
 from cvxprivacy.errors import InputError
-from cvxprivacy.information import FEW_CELLS, miller_madow, mutual_information, nat
+from cvxprivacy.model.information import FEW_CELLS, miller_madow, mutual_information, nat
+from cvxprivacy.validation import array, generator, number, whole
 
 __all__ = ["Information", "draws_of", "estimated"]
 

@@ -20,13 +20,9 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, present, whole
-from cvxprivacy.distortion import Distortion
 from cvxprivacy.errors import InputError
-from cvxprivacy.formulations import PrivacyDistortion, QuadraticGaussian
-from cvxprivacy.frames import cell, listed, narwhal, plain
-from cvxprivacy.gaussian import GaussianSource
-from cvxprivacy.information import bias_in_words, differential_entropy, mutual_information
+from cvxprivacy.formulations.gaussian import QuadraticGaussian
+from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.microdata.loss import information_loss, probabilistic_loss
 from cvxprivacy.microdata.partitions import mdav
 from cvxprivacy.microdata.risk import (
@@ -37,13 +33,18 @@ from cvxprivacy.microdata.risk import (
     score,
 )
 from cvxprivacy.microdata.tables import deviations, framed, is_numeric, numbers, paired
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.gaussian import GaussianSource
+from cvxprivacy.model.information import bias_in_words, differential_entropy, mutual_information
+from cvxprivacy.tables.frames import cell, listed, narwhal, plain
+from cvxprivacy.validation import array, present, whole
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from cvxprivacy.solution import GaussianSolution, Solution
+    from cvxprivacy.results.solution import GaussianSolution, Solution
 
 __all__ = ["Comparison", "Point", "compare"]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cvxprivacy.criteria import Criterion
-from cvxprivacy.distortion import Distortion
-from cvxprivacy.formulations import MinimumDistortion
+from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.microdata.full_domain import full_domain
 from cvxprivacy.microdata.generalise import Generalisation, optimal_intervals
 from cvxprivacy.microdata.hierarchy import Hierarchy
-from cvxprivacy.solution import Enclosure, Solution
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.results.solution import Enclosure, Solution
 
 __all__ = ["PriceOfDeterminism", "price_of_determinism"]
 

@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.criteria import Criterion, criteria_listed
-from cvxprivacy.distortion import Distortion
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.privacy import criteria_listed
 from cvxprivacy.errors import InputError
-from cvxprivacy.frames import cell
-from cvxprivacy.information import entropy, mutual_information
 from cvxprivacy.microdata.generalise import (
     Generalisation,
     allowed,
@@ -29,7 +27,10 @@ from cvxprivacy.microdata.generalise import (
     represented,
 )
 from cvxprivacy.microdata.hierarchy import Hierarchy, numbered
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.information import entropy, mutual_information
+from cvxprivacy.tables.frames import cell
 
 __all__ = ["full_domain"]
 

@@ -28,16 +28,17 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.bins import Bins, short
-from cvxprivacy.checks import whole
-from cvxprivacy.criteria import Criterion, KAnonymity, criteria_listed
-from cvxprivacy.distortion import Distortion
+from cvxprivacy.criteria import Criterion, KAnonymity
+from cvxprivacy.criteria.privacy import criteria_listed
 from cvxprivacy.errors import InputError
-from cvxprivacy.information import entropy, mutual_information
 from cvxprivacy.microdata.hierarchy import indicator, numbered
 from cvxprivacy.microdata.measures import size, standing
-from cvxprivacy.release import Channel
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.information import entropy, mutual_information
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.tables.bins import Bins, short
+from cvxprivacy.validation import whole
 
 __all__ = ["Generalisation", "optimal_intervals"]
 

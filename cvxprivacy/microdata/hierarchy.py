@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.bins import bins_of
-from cvxprivacy.checks import array, labels, whole
 from cvxprivacy.errors import InputError
-from cvxprivacy.release import Channel
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.tables.bins import bins_of
+from cvxprivacy.validation import array, labels, whole
 
 __all__ = ["Hierarchy", "indicator", "numbered"]
 

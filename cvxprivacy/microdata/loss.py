@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxprivacy.checks import present
 from cvxprivacy.errors import InputError
-from cvxprivacy.frames import narwhal, plain
-from cvxprivacy.information import entropy
 from cvxprivacy.microdata.tables import deviations, framed, paired
+from cvxprivacy.model.information import entropy
+from cvxprivacy.tables.frames import narwhal, plain
+from cvxprivacy.validation import present
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ Every function takes the counts N(w, x̃), shape (|W|, |X̃|), and returns one v
 letter that no record has is NaN.  The table as a whole is as good as its worst letter.  What is
 compared with p(w) takes it from ``reference``, by default the row sums of the counts.
 
-t-closeness by Kullback–Leibler divergence is :func:`cvxprivacy.one_symbol.i1`.
+t-closeness by Kullback–Leibler divergence is :func:`cvxprivacy.model.one_symbol.i1`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, whole
 from cvxprivacy.criteria import Criterion, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
 from cvxprivacy.errors import InputError
-from cvxprivacy.one_symbol import SLACK, i1, laws
+from cvxprivacy.model.one_symbol import SLACK, i1, laws
+from cvxprivacy.validation import array, whole
 
 __all__ = [
     "disclosure",

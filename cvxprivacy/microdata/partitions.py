@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, whole
 from cvxprivacy.errors import InputError
+from cvxprivacy.validation import array, whole
 
 __all__ = ["hansen_mukherjee", "mdav", "mu_approx", "within"]
 

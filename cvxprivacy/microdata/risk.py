@@ -16,11 +16,11 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.checks import array, number, whole
 from cvxprivacy.errors import InputError
-from cvxprivacy.frames import narwhal, plain
-from cvxprivacy.information import nat
 from cvxprivacy.microdata.tables import deviations, framed, is_numeric, numbers, paired
+from cvxprivacy.model.information import nat
+from cvxprivacy.tables.frames import narwhal, plain
+from cvxprivacy.validation import array, number, whole
 
 __all__ = [
     "Leakage",

@@ -8,9 +8,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from cvxprivacy.checks import array, present
 from cvxprivacy.errors import InputError
-from cvxprivacy.frames import narwhal, plain, replaced
+from cvxprivacy.tables.frames import narwhal, plain, replaced
+from cvxprivacy.validation import array, present
 
 __all__ = ["deviations", "framed", "is_numeric", "like", "numbers", "paired"]
 

@@ -10,11 +10,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from cvxprivacy.bins import Bins
-from cvxprivacy.checks import present
 from cvxprivacy.errors import InputError
-from cvxprivacy.frames import Coding, absent, collected, narwhal, plain
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.tables.bins import Bins
+from cvxprivacy.tables.frames import Coding, absent, collected, narwhal, plain
+from cvxprivacy.validation import present
 
 __all__ = ["Leak", "untouched"]
 

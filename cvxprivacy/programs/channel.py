@@ -40,13 +40,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from cvxprivacy.checks import table, typed
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Number, floats, plus, rational, written
 from cvxprivacy.exact import array as exact_array
 from cvxprivacy.exact import times as product
 from cvxprivacy.frozen import FrozenDict, frozen
-from cvxprivacy.information import nat
+from cvxprivacy.model.information import nat
+from cvxprivacy.validation import table, typed
 
 __all__ = [
     "Auxiliary",

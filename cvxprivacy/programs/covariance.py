@@ -31,8 +31,8 @@ from flint import arb_mat
 from cvxprivacy.exact import Exact, FloatArray, written
 from cvxprivacy.exact import floats as exact_floats
 from cvxprivacy.frozen import frozen
-from cvxprivacy.information import nat
-from cvxprivacy.matrices import block, identity, rationals, rounded
+from cvxprivacy.model.information import nat
+from cvxprivacy.model.matrices import block, identity, rationals, rounded
 from cvxprivacy.programs.channel import Row, Term
 
 __all__ = ["CovarianceDual", "CovarianceProgram", "ErrorCovariance", "GaussianView"]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.certificates.balls import UnprovableError
-from cvxprivacy.certificates.certificate import Ends
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs import CovarianceDual, CovarianceProgram, ErrorCovariance
-from cvxprivacy.solvers.barrier import central_path
+from cvxprivacy.proving.certificate import Ends
+from cvxprivacy.solvers.covariance_interior import central_path
 from cvxprivacy.solvers.whitened import Whitened
 
 __all__ = ["UNUSABLE", "CovarianceProver", "solve_covariance"]
@@ -160,7 +160,7 @@ def solve_covariance(
             log.append(f"central path: gap {prover.upper - prover.lower:.1e}")
         if prover.status == "certified" or method == "structured":
             return prover, log
-    from cvxprivacy.solvers.log_det import LogDetModel
+    from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
 
     model = LogDetModel(white)
     for settings in attempts:
@@ -184,7 +184,7 @@ def _contradicted(
     prover: CovarianceProver, solver: str, options: Mapping[str, Any] | None, log: list[str]
 ) -> bool:
     """Find a point that satisfies the rows strictly, or prove that none satisfies them."""
-    from cvxprivacy.solvers.log_det import LogDetModel
+    from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
 
     model = LogDetModel(prover.white, phase_one=True)
     log.append(f"{solver} phase one: {model.solve(solver, dict(options or {}))}")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.information import nat
+from cvxprivacy.model.information import nat
 from cvxprivacy.programs import ChannelProgram, Dual, Row
 from cvxprivacy.programs.channel import silent
 

@@ -13,10 +13,10 @@ import flint
 import numpy as np
 from scipy.linalg import eigh
 
-from cvxprivacy.certificates.covariance import CovarianceProof
-from cvxprivacy.certificates.factors import floats, root_of
+from cvxprivacy.certificates.covariance_proof import CovarianceProof
 from cvxprivacy.exact import Exact, FloatArray
 from cvxprivacy.programs import CovarianceDual, CovarianceProgram, Term
+from cvxprivacy.proving.factors import floats, root_of
 
 __all__ = ["Whitened"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.checks import whole
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata import partitions
 from cvxprivacy.microdata.masking.base import Masking
 from cvxprivacy.microdata.tables import deviations, like
+from cvxprivacy.validation import whole
 
 __all__ = ["MDAV", "HansenMukherjee", "MuApprox"]
 

@@ -13,16 +13,17 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from cvxprivacy.checks import number, present
 from cvxprivacy.criteria import Criterion, PreserveMarginal
-from cvxprivacy.distortion import Distortion, per_attribute
 from cvxprivacy.errors import InputError
-from cvxprivacy.formulations import MinimumDistortion, PrivacyDistortion
-from cvxprivacy.frames import Coding, narwhal, plain
+from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
+from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.microdata.masking.base import Masking, check_is_fitted, generator, validate_data
 from cvxprivacy.microdata.tables import framed
-from cvxprivacy.release import Channel
-from cvxprivacy.sources import DiscreteSource
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion, per_attribute
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.tables.frames import Coding, narwhal, plain
+from cvxprivacy.validation import number, present
 
 __all__ = ["PRAM", "OptimalPRAM"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.checks import number
 from cvxprivacy.microdata.masking.base import Masking, generator
 from cvxprivacy.microdata.tables import like
+from cvxprivacy.validation import number
 
 __all__ = ["RankSwapping"]
 

@@ -1,0 +1,1 @@
+"""How a proof is made: candidates are repaired, judged, and the best ends kept."""

@@ -1,0 +1,1 @@
+"""Randomisations, and what applies them to tables."""

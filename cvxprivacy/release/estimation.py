@@ -1,0 +1,310 @@
+"""The analyst's side: the original law p(x), estimated from records released through a channel.
+
+Who knows the channel K = p(x̂ | x) sees n(x̂) of N records drawn from q = pK, one independent
+draw of the channel each, and solves for p, by moments or by maximum likelihood:
+
+* A. van den Hout and P. G. M. van der Heijden, Randomized response, statistical disclosure
+  control and misclassification: a review, International Statistical Review 70 (2002) 269–288;
+* J. M. Gouweleeuw, P. Kooiman, L. C. R. J. Willenborg and P.-P. de Wolf, Post randomisation for
+  statistical disclosure control: theory and implementation, Journal of Official Statistics 14
+  (1998) 463–478;
+* A. P. Dempster, N. M. Laird and D. B. Rubin, Maximum likelihood from incomplete data via the EM
+  algorithm, Journal of the Royal Statistical Society B 39 (1977) 1–38.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.validation import array, labels, number, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Estimate", "estimate"]
+
+# Rows may sum to 1 within this, and singular values below it count as zero: beyond it the matrix
+# is not known, and a standard error would be of the order of 1/(RESOLUTION √N).
+RESOLUTION = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """An estimate of the original law p(x).
+
+    Attributes
+    ----------
+    law : ndarray, shape (|X|,)
+        Shares that sum to 1; those of ``"moment"`` may be negative.
+    covariance : ndarray, shape (|X|, |X|)
+        Of ``law``; NaN where the data give none.
+    records : float
+        N, the sum of the counts.
+    method : {"moment", "em"}
+    letters : list
+        Labels of x.
+    gap : float or None
+        For ``"em"``, nats per record by which the log-likelihood is short of its maximum at
+        most, rounding included.
+    """
+
+    law: np.ndarray
+    covariance: np.ndarray
+    records: float
+    method: str
+    letters: list[Any]
+    gap: float | None = None
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """Of ``law``, shape (|X|,)."""
+        return np.sqrt(self.covariance.diagonal())
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Estimated numbers of original records, N p(x), shape (|X|,)."""
+        return self.records * self.law
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the shares should know."""
+        unknown, zero = np.isnan(self.covariance.diagonal()), self.law < RESOLUTION
+        said = {
+            'shares below zero: method="em" keeps to laws': self.law < 0,
+            "shares at zero: the standard errors take them as known": unknown & zero,
+            "shares chosen among many that fit as well": unknown & ~zero & (self.law < 1),
+        }
+        found = [f"{on.sum():,} {text}" for text, on in said.items() if on.any()]
+        if self.gap is not None:
+            found.append(f"log-likelihood within {self.gap:.1e} nats per record of its maximum")
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return shares, standard errors and counts by letter, a pandas frame."""
+        import pandas as pd
+
+        columns = {"share": self.law, "standard error": self.standard_errors, "count": self.counts}
+        return pd.DataFrame(columns, index=pd.Index(self.letters, tupleize_cols=False))
+
+    def __repr__(self) -> str:
+        size = f"{len(self.law)} letters, {self.records:,.10g} records"
+        return f"Estimate({self.method}, {size})"
+
+    def __str__(self) -> str:
+        table = self.to_frame().to_string(max_rows=20, float_format="{:.5g}".format)
+        return "\n".join([repr(self), table, *(f"  note: {note}" for note in self.notes)])
+
+
+def estimate(
+    matrix: npt.ArrayLike,
+    counts: npt.ArrayLike,
+    *,
+    method: str = "moment",
+    letters: Sequence[Hashable] | None = None,
+    tolerance: float = 1e-9,
+    iterations: int = 100_000,
+) -> Estimate:
+    """Estimate p(x) from the counts that a known channel released.
+
+    ``"moment"`` solves pK = n/N.  With more outputs than inputs it is the least-squares solution
+    that weighs each squared error by 1/Σ_x p(x̂ | x), fixed beforehand: so the estimate is a mean
+    over records, exactly unbiased, and sums to 1.  Nothing is clipped, and a share that is zero
+    or small is often estimated as negative.  Its covariance is that mean's,
+    Aᵀ (diag(n/N) − (n/N)(n/N)ᵀ) A / N for p = (n/N) A, with N rather than N − 1, so that it is
+    that of ``"em"`` wherever the two estimates agree.
+
+    ``"em"`` maximises the likelihood Σ n(x̂) log (pK)(x̂) over the laws: an interior-point
+    solution, then EM steps, none of which lowers the likelihood, until the gap to its maximum is
+    proved.  With an invertible K it is the moment estimate, if that is a law.  Its covariance is
+    the inverse of the observed Fisher information on the laws of the letters with positive
+    share.  A letter whose share is 0 (or, of several, 1) has no such error: NaN; the others'
+    errors are those given that it is absent, which may be too narrow.  A share that other laws of
+    the same likelihood do not agree upon has none either: NaN, and the law is one of many.
+
+    Either way the original records are taken as draws from p(x), so the standard errors hold
+    their chance and the channel's; for the shares of the very table that was released they are
+    too wide.  As the channel loses rank they grow without bound.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (|X|, |X̂|)
+        K = p(x̂ | x); rows sum to 1.
+    counts : array_like, shape (|X̂|,)
+        n(x̂) ≥ 0; weighted records count as their weights, and N is then their sum.
+    method : {"moment", "em"}
+    letters : sequence, optional
+        Labels of x, by default 0, 1, …
+    tolerance : float
+        Of ``"em"``, in nats per record.
+    iterations : int
+        EM steps at most; a warning tells if they ran out, and ``gap`` how far they came.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    InputError
+        For what is no channel, no counts or not as many labels; for records of a letter that
+        the channel never releases; for ``"moment"``, if the rank of K is below |X|, as it is for
+        many an optimal channel: the released law does not determine the original one.
+    """
+    remedy = "pass rows of nonnegative numbers that sum to 1, shape (|X|, |X̂|)"
+    k = array(matrix, "matrix", remedy, axes=(2,))
+    total = k.sum(axis=1, keepdims=True)
+    off = np.abs(total[:, 0] - 1.0) > RESOLUTION
+    if off.any():
+        row = int(off.argmax())
+        value = float(total[row, 0])
+        raise InputError("matrix", f"the row sums to {value!r}", remedy, where=row, value=value)
+    k /= total
+    remedy = f"pass {k.shape[1]} numbers ≥ 0, one per column of the matrix"
+    n = array(counts, "counts", remedy, axes=(1,), massive=True)
+    if len(n) != k.shape[1]:
+        raise InputError("counts", f"shape {n.shape}", remedy)
+    with np.errstate(over="ignore"):
+        records = number(n.sum(), "counts", zero=False)
+    names = labels(letters, len(k), "letters")
+    q, even = n / records, k.mean(axis=0)  # released law, and that of evenly spread letters
+    if (lost := (n > 0) & (even == 0)).any():
+        y = int(lost.argmax())
+        problem = f"{n[y]:g} records of a letter that the channel never releases"
+        remedy = "count the table that this channel released"
+        raise InputError("counts", problem, remedy, where=y, value=float(n[y]))
+    if method == "moment":
+        p, covariance = _moment(k, q, even)
+        return Estimate(p, covariance / records, records, method, names)
+    if method != "em":
+        raise InputError("method", f"{method!r} is unknown", 'use "moment" or "em"')
+    tolerance, iterations = number(tolerance, "tolerance"), whole(iterations, "iterations", least=1)
+    k, q = k[:, q > 0] / even[q > 0], q[q > 0]  # no maximum depends on a column's scale
+    p, gap, on = _likeliest(k, q, tolerance, iterations)
+    if gap > tolerance:
+        message = f"after {iterations:,} EM steps the likelihood is only known to be within "
+        message += f"{gap:.1e} nats per record of its maximum, not {tolerance:.1e}"
+        warnings.warn(message, stacklevel=2)
+    covariance = _inverse_information(k, q, p, on) / records
+    return Estimate(p, covariance, records, method, names, gap)
+
+
+def _moment(k: np.ndarray, q: np.ndarray, even: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the moment estimate and its covariance of one record.
+
+    The singular values are the canonical correlations of x and x̂ for an even p(x): the first
+    is 1, with the all-one functions, for which reason every row of A sums to 1.
+    """
+    root = np.sqrt(len(k) * even)
+    scaled = np.divide(k, root, out=np.zeros_like(k), where=root > 0)
+    u, values, v = np.linalg.svd(scaled, full_matrices=False)
+    often = (q > 0) | (k.max(axis=0) >= 1e-4)  # unseen letters of next to no mass tell nothing
+    told = np.linalg.svd(scaled[:, often], compute_uv=False) if often.any() else np.zeros(0)
+    rank = min(int((values > RESOLUTION).sum()), int((told > RESOLUTION).sum()))
+    if rank < len(k):
+        raise InputError(
+            "matrix",
+            f"its rank is {rank} where |X| = {len(k)}: the released law does not determine the "
+            "original one",
+            'use method="em" for one likeliest law of many, which says what is not determined',
+            value=rank,
+        )
+    share = (u / values @ v).T  # of each output in each estimated share
+    share = np.divide(share, root[:, None], out=np.zeros_like(share), where=root[:, None] > 0)
+    p = q @ share
+    centred = np.sqrt(q)[:, None] * (share - p)
+    return p, centred.T @ centred
+
+
+def _pull(k: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the likelihood's gradient ∂/∂p(x) Σ q log pK, and a bound of what p falls short.
+
+    By concavity, log-likelihood(p′) − log-likelihood(p) ≤ Σ_x (p′ − p)(x) pull(x)
+    = Σ_x p′(x) pull(x) − 1 ≤ max pull − 1 for every law p′ (Cover, IEEE Transactions on
+    Information Theory 30, 1984, 369–373).  The last term allows for rounding.
+    """
+    pull = k @ (q / (p @ k))
+    return pull, max(float(pull.max()) - 1.0, 0.0) + _rounding(k)
+
+
+def _rounding(k: np.ndarray) -> float:
+    return 4 * sum(k.shape) * float(np.finfo(float).eps)
+
+
+def _likeliest(
+    k: np.ndarray, q: np.ndarray, tolerance: float, iterations: int
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return a law of maximal likelihood, its gap, and where it is not at zero; all q > 0."""
+    p = _interior(k, q)
+    pull, gap = _pull(k, q, p)
+    for _ in range(iterations):
+        if gap <= tolerance:
+            break
+        p = p * pull / (p @ pull)  # E and M step in one: p(x) ← Σ q(x̂) p(x | x̂)
+        pull, gap = _pull(k, q, p)
+    # Complementary slackness: p (1 − pull) = 0 at the maximum, so one of the two is negligible.
+    on = p > np.minimum(1.0 - pull, RESOLUTION)
+    trimmed = np.where(on, p, 0.0) / p[on].sum()
+    with np.errstate(all="ignore"):  # what is trimmed may be all that explains a rare output
+        found = _pull(k, q, trimmed)[1]
+    return (trimmed, found, on) if found <= max(gap, tolerance) else (p, gap, on)
+
+
+def _interior(k: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return the best law that a primal–dual interior-point method finds, every share positive.
+
+    EM alone can take millions of steps where the channel is poorly conditioned or shares vanish
+    (Koenker and Mizera, Journal of the American Statistical Association 109, 2014, 674–685).
+    """
+    p = np.full(len(k), 1.0 / len(k))
+    slack = np.ones(len(k))  # becomes 1 − pull ≥ 0
+    best, least = p, _pull(k, q, p)[1]
+    with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
+        for _ in range(100):
+            if least <= 2 * _rounding(k):
+                break
+            m = k * (np.sqrt(q) / (p @ k))
+            aim = 0.1 * (p @ slack) / len(p) / p
+            step = np.linalg.solve(m @ m.T + np.diag(slack / p), aim - 1.0 + m @ np.sqrt(q))
+            turn = aim - slack - slack / p * step
+            reach = 0.95 / max(0.95, float((-step / p).max()), float((-turn / slack).max()))
+            p, slack = p + reach * step, slack + reach * turn
+            gap = _pull(k, q, p / p.sum())[1]
+            if not np.isfinite(gap):
+                break
+            if gap < least:
+                best, least = p / p.sum(), gap
+    return best
+
+
+def _inverse_information(k: np.ndarray, q: np.ndarray, p: np.ndarray, on: np.ndarray) -> np.ndarray:
+    """Return the covariance of one record's maximum-likelihood estimate, NaN where it has none.
+
+    The information of moves of p that keep its sum is B D Bᵀ with B = K/√(pK), centred, and
+    D = diag(q/pK); on the span of B, with B = U S V, its inverse is U S⁻¹ (V D Vᵀ)⁻¹ S⁻¹ Uᵀ.
+    """
+    covariance = np.full((len(p), len(p)), np.nan)
+    r, rows, size = p @ k, k[on], int(on.sum())
+    if size == 1 < len(p):
+        return covariance
+    u, values, v = np.linalg.svd((rows - rows.mean(axis=0)) / np.sqrt(size * r), False)
+    kept = values > RESOLUTION
+    u = u[:, kept]
+    triangle = np.linalg.qr(np.sqrt(q / r)[:, None] * v[kept].T)[1]
+    try:
+        half = np.linalg.solve(triangle.T, (u / values[kept]).T)
+    except np.linalg.LinAlgError:  # counts of which some are nothing beside others
+        return covariance
+    found = half.T @ half / size
+    # Moves outside the span change nothing that was released: a share they change is not known.
+    loose = 1.0 - 1.0 / size - (u**2).sum(axis=1) > RESOLUTION
+    found[loose], found[:, loose] = np.nan, np.nan
+    covariance[np.ix_(on, on)] = found
+    return covariance

@@ -1,0 +1,220 @@
+"""The release of the categorical example: a channel that is never written out as a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.proving.sums import rounded_down
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.release.draws import Draws
+
+__all__ = ["MOST_DENSE", "HammingChannel", "few"]
+
+MOST_DENSE = 2_000  # letters of a matrix
+
+
+def few(letters: int, wanted: str) -> None:
+    """Refuse to write out a matrix over too many letters."""
+    if letters > MOST_DENSE:
+        problem = f"{letters:,} letters, too many for {wanted}"
+        remedy = f"use at most {MOST_DENSE:,}, or apply(), row() and posterior_of() of the release"
+        raise InputError("pmf", problem, remedy, value=letters)
+
+
+class HammingChannel(Channel):
+    """Keep x with probability (1 − λ/p(x))⁺, else draw from p(x̂) ∝ (p(x̂) − λ)⁺.
+
+    The reverse of p(x | x̂) = 1 − D for x = x̂, min(p(x), λ) otherwise (Sankar et al. 2013,
+    eqs. 16–17): by Bayes' rule p(x̂ | x) = p(x̂) λ/p(x) for x̂ ≠ x and p(x) > λ, and p(x̂) for
+    p(x) ≤ λ, which is what the sentence above says.  Memory is that of the law; a draw costs one
+    search in the released marginal.  What needs the matrix is there for up to 2,000 letters:
+    ``matrix`` (|X|, |X̂|), ``posterior``, ``then``, ``estimate``, ``save`` and the other methods
+    of a :class:`Channel`.
+
+    Attributes
+    ----------
+    level : Fraction
+        λ.
+    distortion : Fraction
+        Pr(X ≠ X̂), exactly.
+    inputs, outputs : list
+        All letters, and those that are still released; ``kept`` is another name of the latter.
+    p_input : ndarray, shape (|X|,)
+    arbitrary : ndarray of bool, shape (|X|,)
+        Letters of probability zero: they are drawn anew.
+    """
+
+    def __init__(
+        self,
+        masses: npt.NDArray[np.float64],
+        total: Fraction,
+        level: Fraction,
+        distortion: Fraction,
+        inputs: Sequence[Any],
+    ) -> None:
+        self.level, self.distortion = level, distortion
+        self.inputs, self.coding, self.encoder, self.decoder = list(inputs), None, "x", None
+        self._masses, self._total = masses, total
+        self.p_input, self.arbitrary = masses / float(total), masses == 0
+        kept = np.flatnonzero(masses > rounded_down(level * total))
+        self._kept = kept if len(kept) else np.array([int(masses.argmax())])
+        self.outputs = [self.inputs[i] for i in self._kept.tolist()]
+
+    def __repr__(self) -> str:
+        return f"HammingChannel({len(self.inputs):,} letters → {len(self.outputs):,})"
+
+    # ---- what it says --------------------------------------------------------------------
+
+    @property
+    def kept(self) -> list[Any]:
+        """Letters that are still released: those of probability above λ."""
+        return self.outputs
+
+    @property
+    def released_marginal(self) -> np.ndarray:
+        """p(x̂) of ``outputs``, shape (|X̂|,)."""
+        return self._marginal.copy()
+
+    def row(self, x: Any, *, exact: bool = False) -> np.ndarray:
+        """Return p(x̂ | x) over ``outputs``, shape (|X̂|,).
+
+        Parameters
+        ----------
+        x : label
+        exact : bool
+            Return an array of ``Fraction``, whose sum is 1, instead of floats.
+
+        Raises
+        ------
+        UnknownValueError
+            If x is no input.
+        """
+        place = self._place(x, "x")
+        keep: Any = self._keep[place]
+        if exact:
+            mass = Fraction(float(self._masses[place])) / self._total
+            keep = max(1 - self.level / mass, Fraction(0)) if mass else Fraction(0)
+        row = (1 - keep) * (self._exact_marginal if exact else self._marginal)
+        if self._column[place] >= 0:
+            row[self._column[place]] += keep
+        return row
+
+    def posterior_of(self, x_hat: Any, *, exact: bool = False) -> np.ndarray:
+        """Return p(x | x̂) over ``inputs``, shape (|X|,); ``exact`` as of :meth:`row`.
+
+        Raises
+        ------
+        UnknownValueError
+            If x̂ is never released.
+        """
+        place = self._place(x_hat, "x_hat")
+        if self._column[place] < 0:
+            remedy = "name one of the letters in .kept"
+            raise UnknownValueError("x_hat", f"{x_hat!r} is never released", remedy, value=x_hat)
+        if exact:
+            masses = [Fraction(m) / self._total for m in self._masses.tolist()]
+            law = np.array([min(p, self.level) for p in masses], dtype=object)
+            law[place] = 1 - self.distortion
+        else:
+            law = np.minimum(self._prior(), float(self.level))
+            law[place] = float(1 - self.distortion)
+        return law
+
+    @cached_property
+    def matrix(self) -> np.ndarray:  # type: ignore[override]
+        """p(x̂ | x), shape (|X|, |X̂|), of at most 2,000 letters."""
+        few(len(self.inputs), "a matrix")
+        matrix = np.outer(1.0 - self._keep, self._marginal)
+        matrix[self._kept, np.arange(len(self._kept))] += self._keep[self._kept]
+        matrix.flags.writeable = False
+        return matrix
+
+    def to_channel(self) -> Channel:
+        """Return the same as a dense, square channel; letters never released have zeros.
+
+        Raises
+        ------
+        InputError
+            For more than 2,000 letters.
+        """
+        few(len(self.inputs), "a matrix")
+        square = np.zeros((len(self.inputs),) * 2)
+        square[:, self._kept] = self.matrix
+        return Channel(
+            square,
+            inputs=self.inputs,
+            outputs=self.inputs,
+            p_input=self.p_input,
+            arbitrary=self.arbitrary,
+        )
+
+    # ---- drawing -------------------------------------------------------------------------
+
+    def drawn(
+        self, rows: npt.NDArray[np.int64], draws: Draws, names: Sequence[Any] | None, first: int = 0
+    ) -> npt.NDArray[np.int64]:
+        """Return the number of each record's released letter; one uniform number decides it."""
+        uniform, keep = draws(len(rows), names, first), self._keep[rows]
+        found, anew = self._column[rows], uniform >= keep
+        rest = (uniform[anew] - keep[anew]) / (1.0 - keep[anew])  # uniform again
+        drawn = np.searchsorted(self._cumulative, rest, side="right")
+        found[anew] = np.minimum(drawn, len(self._kept) - 1)  # rest may be rounded up to 1
+        return found
+
+    # ---- its parts -----------------------------------------------------------------------
+
+    def _place(self, label: Any, argument: str) -> int:
+        try:
+            return self._places[label]
+        except (KeyError, TypeError):
+            remedy = "name a letter of the source"
+            problem = f"{label!r} is no letter"
+            raise UnknownValueError(argument, problem, remedy, value=label) from None
+
+    @cached_property
+    def _column(self) -> npt.NDArray[np.int64]:
+        """Each letter's number among the released ones, −1 without."""
+        column = np.full(len(self.inputs), -1)
+        column[self._kept] = np.arange(len(self._kept))
+        return column
+
+    @cached_property
+    def _above(self) -> npt.NDArray[np.float64]:
+        """p(x̂) − λ of ``outputs``, in the unit of the masses; λ to twice a float's digits."""
+        level = self.level * self._total
+        high = float(level)
+        low = float(level - Fraction(high))
+        return np.maximum((self._masses[self._kept] - high) - low, 0.0)
+
+    @cached_property
+    def _keep(self) -> npt.NDArray[np.float64]:
+        """(1 − λ/p(x))⁺."""
+        keep = np.zeros(len(self.inputs))
+        keep[self._kept] = self._above / self._masses[self._kept]
+        return keep
+
+    @cached_property
+    def _marginal(self) -> npt.NDArray[np.float64]:
+        if len(self._kept) > 1 and self._above.any():
+            return self._above / self._above.sum()
+        return self._exact_marginal.astype(float)  # where λ is next to the greatest p, or is it
+
+    @cached_property
+    def _cumulative(self) -> np.ndarray:  # type: ignore[override]
+        cumulative = np.cumsum(self._marginal)
+        return cumulative / cumulative[-1]
+
+    @cached_property
+    def _exact_marginal(self) -> npt.NDArray[np.object_]:
+        if len(self._kept) == 1:
+            return np.array([Fraction(1)], dtype=object)
+        masses = [Fraction(m) / self._total for m in self._masses[self._kept].tolist()]
+        left = 1 - self.distortion - self.level
+        return np.array([(p - self.level) / left for p in masses], dtype=object)

@@ -1,0 +1,223 @@
+"""What ``solve`` returns: the optimum with its proof, prices and release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.release.channel import Channel
+
+__all__ = ["Enclosure", "GaussianSolution", "Solution"]
+
+
+class Enclosure(float):
+    """A number that is proved to lie in [lower, upper]; as a float it is their middle."""
+
+    lower: float
+    upper: float
+
+    def __new__(cls, lower: float, upper: float) -> Enclosure:
+        half = lower + (upper - lower) / 2
+        number = super().__new__(cls, lower if half != half else half)  # of [−∞, b] it is −∞
+        number.lower, number.upper = lower, upper
+        return number
+
+    def __repr__(self) -> str:
+        return f"Enclosure({self.lower!r}, {self.upper!r})"
+
+    def __str__(self) -> str:
+        return f"[{self.lower!r}, {self.upper!r}]"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"{name!r} of an enclosure cannot change: make another one")
+        super().__setattr__(name, value)
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.lower, self.upper
+
+
+class Solution(Frozen):
+    """A certified optimum.
+
+    Attributes
+    ----------
+    status : {"certified", "loose", "infeasible", "uncertified"}
+        Decided by the certificate, never by a solver.
+    value : float
+        Objective at the released channel, an upper bound of the minimum.
+    lower, upper, gap : float
+        The proved enclosure of the minimum, in ``value_units``.
+    units : {"bits", "nats"}
+        Of information.
+    value_units : {"bits", "nats"} or None
+        Of the value; None where distortion is minimised, or has a part in it.
+    terms : dict of str to Enclosure
+        Named quantities of the release, each also an attribute (``solution.risk``).
+    duals : dict of str to float or array
+        Multipliers of the program in its own units: every row and auxiliary by name, ``mass``
+        of Σ_x̂ Q = p, ``floor`` and ``cap`` of the entry bounds; signs as in CVXPY.  (Those of
+        ``problem.problem`` belong to the scaled statement that the solver sees.)
+    prices : dict of str to float or array
+        d value / d (the number that was typed), for each number typed; infinite where the
+        least tightening makes the problem infeasible: −inf for a budget of least distortion,
+        +inf for a floor of 1.
+    release : Channel, GaussianRelease or None
+        The optimal randomisation; ``channel`` is the same, on discrete problems.
+    certificate : Certificate
+    posteriors : dict of str to array, shape (|V|, m)
+        r(v | y) of each view: the multipliers of its information.
+    log : list of str
+        What closed forms and solvers reported; nothing depends on it.
+    """
+
+    _sized = "alphabets"
+
+    def __init__(
+        self,
+        certificate: Certificate,
+        *,
+        title: str,
+        sizes: str,
+        release: Any,
+        prices: Mapping[str, Any],
+        duals: Mapping[str, Any],
+        posteriors: Mapping[str, np.ndarray],
+        log: list[str],
+    ) -> None:
+        self.certificate = certificate
+        self.title, self.sizes = title, sizes
+        self.release, self.log = release, frozen(log)
+        self.terms = frozen({k: Enclosure(*ends) for k, ends in certificate.terms.items()})
+        self.prices, self.duals = frozen(prices), frozen(duals)
+        self.posteriors = frozen(posteriors)
+
+    @property
+    def channel(self) -> Channel | None:
+        """The release of a discrete problem."""
+        if self.release is None or isinstance(self.release, Channel):
+            return self.release
+        raise AttributeError  # which __getattr__ explains
+
+    @property
+    def statement(self) -> str:
+        """The program that was proved, in one line."""
+        return self.certificate.program.statement
+
+    @property
+    def status(self) -> str:
+        return self.certificate.status
+
+    @property
+    def units(self) -> str:
+        return self.certificate.program.units
+
+    @property
+    def value_units(self) -> str | None:
+        return self.certificate.value_units
+
+    @property
+    def lower(self) -> float:
+        return self.certificate.lower
+
+    @property
+    def upper(self) -> float:
+        return self.certificate.upper
+
+    @property
+    def value(self) -> float:
+        return self.certificate.upper
+
+    @property
+    def gap(self) -> float:
+        return self.certificate.gap
+
+    def __getattr__(self, name: str) -> Enclosure:
+        if name == "channel":
+            raise AttributeError(
+                "a Gaussian solution has no channel: its randomisation is .release"
+            )
+        terms = self.__dict__.get("terms", {})
+        if name in terms:
+            return terms[name]
+        raise AttributeError(
+            f"a {type(self).__name__} has no {name!r}; its terms are {', '.join(terms) or 'none'}"
+        )
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.terms]
+
+    def __repr__(self) -> str:
+        ends = f"[{self.lower!r}, {self.upper!r}]"
+        units = self.value_units or "units of distortion"
+        return f"Solution({self.title}, {self.status}, value in {ends} {units})"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = [("program", self.statement), (self._sized, self.sizes)]
+        if self.status == "infeasible":
+            return [*lines, ("certificate", "no release satisfies the constraints")]
+        best = "optimum" if self.status == "certified" else "best found"
+        lines.append((best, _agreed(self.lower, self.upper)))
+        lines.append(("enclosure", f"[{self.lower:.12g}, {self.upper:.12g}], gap {self.gap:.1e}"))
+        lines += [(name, f"{term:.6g}") for name, term in self.terms.items()]
+        for name, price in self.prices.items():
+            said = f"{price:+.5g}" if np.ndim(price) == 0 else f"{len(price)} numbers"
+            what = "optimum" if self.status == "certified" else "best found"
+            lines.append((f"d {what} / d {name}", said))
+        return lines
+
+    def __str__(self) -> str:
+        head = f"{self.title}: {self.status} (information in {self.units})"
+        width = max(len(name) for name, _ in self._lines())
+        return "\n".join([head, *(f"  {name:<{width}}  {text}" for name, text in self._lines())])
+
+    def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
+        rows = "".join(
+            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(text)}</td></tr>"
+            for name, text in self._lines()
+        )
+        return (
+            f"<b>{self.title}: {self.status}</b> (information in {self.units})<table>{rows}</table>"
+        )
+
+
+class GaussianSolution(Solution):
+    """A certified optimum over error covariances.
+
+    Attributes
+    ----------
+    error_covariance : ndarray, shape (|X|, |X|)
+        Σ = Cov(X − X̂) at the release.
+    duals : dict of str to float or array
+        Multipliers of the rows, and of 0 ≼ Σ, Σ ≼ Σ_X (and a cap) as matrices in the coordinates
+        of the independent encoded variables; d value / d bound of a row is minus its multiplier.
+    posteriors : dict of str to array
+        Cov(A | X̂) of each view A, as the dual has it.
+    notes : list of str
+        What the value means where the data need not be Gaussian.
+    """
+
+    _sized = "variables"
+
+    def __init__(
+        self, *given: Any, error_covariance: np.ndarray | None, notes: Sequence[str], **rest: Any
+    ) -> None:
+        super().__init__(*given, **rest)
+        self.error_covariance, self.notes = frozen(error_covariance), frozen(list(notes))
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [*super()._lines(), *(("note", note) for note in self.notes)]
+
+
+def _agreed(lower: float, upper: float) -> str:
+    """Return the upper end to as many digits as both ends share."""
+    for digits in range(12, 2, -1):
+        if f"{lower:.{digits}g}" == f"{upper:.{digits}g}":
+            return f"{upper:.{digits}g}"
+    return f"{upper:.3g}"

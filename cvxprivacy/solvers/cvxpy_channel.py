@@ -1,0 +1,328 @@
+"""The conic statement of a channel program, in CVXPY; the only module that imports it.
+
+Each view is one named, vectorised exponential cone in joint mass,
+
+    ExpCone(−T, J, π q):   T(v, y) ≥ J(v, y) log(J(v, y) / (π(v) q(y))),
+
+because the cone's own dual (u, v, w) is the posterior that the certificate needs:
+log(r/π) = −v/|u| − 1.  Bounds of rows are ``cp.Parameter``s: moving them needs no new problem.
+Costs are shifted to a minimum of 0 and scaled to [0, 1], and the objective to its own unit,
+before a solver sees them; the duals are mapped back.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.model.information import nat
+from cvxprivacy.programs import ChannelProgram, Dual, Row, Term
+
+__all__ = ["ConicModel", "affine_rows", "installed_solvers"]
+
+_GUARD = 2.0**-60  # share of π mixed into each posterior, against log 0
+_NEGLIGIBLE = 1e-13  # total mass of letters left out of the conic problem
+
+
+def installed_solvers() -> list[str]:
+    """Return the installed solvers that have exponential cones."""
+    known = {"CLARABEL", "SCS", "ECOS", "MOSEK", "CUCLARABEL", "QICS"}
+    return [name for name in cp.installed_solvers() if name in known]
+
+
+class ConicModel:
+    """A channel program as an ordinary ``cp.Problem`` with named constraints.
+
+    Attributes
+    ----------
+    problem : cp.Problem
+        The scaled statement: the program's value is ``problem.value * scale + offset``.
+    variables : dict of str to cp.Variable
+        ``Q`` joint mass (n, m); ``J[view]`` and its epigraph ``T[view]`` (|V|, m),
+        ``q[view]`` (1, m); ``a[name]``, ``u[name]`` auxiliaries.
+    constraints : dict of str to cp.Constraint
+        ``mass`` (Σ_y Q = p), ``floor`` and ``cap`` (entry bounds), ``view[name]`` cones with
+        ``joint[name]`` and ``total[name]`` (definitions of J and q), every row under its own
+        name, and auxiliaries as ``name.floor``, ``name.cap``, ``name.total``.
+    parameters : dict of str to cp.Parameter
+        The bound of each row, scaled; ``set_bounds`` fills them.
+    scale, offset : float
+        One unit of the objective, and its constant with the least cost.
+    letters : array of int
+        Letters in the problem: all but those of negligible mass (together at most 1e-13).
+    phase_one : bool
+        Minimise the largest scaled violation τ of the rows instead.
+    """
+
+    def __init__(self, program: ChannelProgram, *, phase_one: bool = False) -> None:
+        self.program, self.phase_one = program, phase_one
+        self.scale = 1.0 if phase_one else program.scale
+        least = 0.0 if program.objective.cost is None else program.cost(program.objective).min()
+        self.offset = 0.0 if phase_one else float(program.objective.constant) + float(least)
+        self.variables: dict[str, cp.Variable] = {}
+        self.constraints: dict[str, cp.Constraint] = {}
+        self.parameters: dict[str, cp.Parameter] = {}
+        self.letters = _weighty(program)
+        self._all: list[cp.Constraint] = []
+        self._own: dict[tuple[str, str], cp.Constraint] = {}
+        self._labels: dict[str, npt.NDArray[np.intp]] = {}
+        self._spans: dict[str, tuple[float, float]] = {}
+        self._build()
+        self.problem = cp.Problem(cp.Minimize(self._objective), self._all)
+
+    # ---- building ------------------------------------------------------------------------
+
+    def _name(self, name: str, constraint: cp.Constraint) -> cp.Constraint:
+        """Label a constraint and list it; rows come last, so that their names are theirs."""
+        constraint.set_label(name)
+        self.constraints[name] = constraint
+        self._all.append(constraint)
+        return constraint
+
+    def _build(self) -> None:
+        program, m = self.program, self.program.m
+        mass = self._mass = program.mass[self.letters]
+        q = self.variables["Q"] = cp.Variable((len(mass), m), name="Q")
+        self._name("mass", cp.sum(q, axis=1) == mass)
+        low = 0.0 if program.floor is None else mass[:, None] * program.floor[self.letters]
+        self._name("floor", q >= low)
+        if program.ceiling is not None:
+            self._name("cap", q <= mass[:, None] * program.ceiling[self.letters])
+        used = [] if self.phase_one else [program.objective]
+        used += [row.term for row in program.rows.values()]
+        for view in program.views:
+            if any(view in term.weights for term in used):
+                self._view(view)
+        slack: Any = 0.0
+        if self.phase_one:
+            slack = self.variables["tau"] = cp.Variable(name="tau")
+            self._objective = slack
+            self._name("bounded", slack >= -1.0)
+        else:
+            self._objective = cp.sum(self._columns(program.objective, self.scale, shift=True))
+        for name, aux in program.auxiliaries.items():
+            self._auxiliary(name, aux.kind, aux.bound, slack)
+        for name, row in program.rows.items():
+            self._row(name, row, slack)
+        self.set_bounds(program.rows)
+
+    def _view(self, view: str) -> None:
+        """Add the cone of a view, with J and q as variables: that keeps the system sparse."""
+        program, m = self.program, self.program.m
+        matrix = program.view_matrix(view)[:, self.letters]
+        labels = self._labels[view] = np.flatnonzero(matrix.sum(axis=1) > 0)
+        pi = program.reference(view)[labels][:, None]
+        t = self.variables[f"T[{view}]"] = cp.Variable((len(labels), m), name=f"T[{view}]")
+        j = self.variables[f"J[{view}]"] = cp.Variable((len(labels), m), name=f"J[{view}]")
+        q = self.variables[f"q[{view}]"] = cp.Variable((1, m), name=f"q[{view}]")
+        conditional = sparse.csr_array(matrix[labels] / self._mass[None, :])
+        self._name(f"joint[{view}]", j == conditional @ self.variables["Q"])
+        self._name(f"total[{view}]", q == cp.sum(j, axis=0, keepdims=True))
+        self._own["view", view] = self._name(f"view[{view}]", cp.ExpCone(-t, j, pi @ q))
+
+    def _columns(self, term: Term, span: float, *, shift: bool) -> cp.Expression:
+        """Return term(y)/span, costs shifted to a minimum of 0 where that is a constant."""
+        program, q = self.program, self.variables["Q"]
+        parts: list[Any] = []
+        for view, weight in term.columns(program.m).items():
+            phi = cp.sum(self.variables[f"T[{view}]"], axis=0)
+            parts.append(cp.multiply(weight * nat(program.units) / span, phi))
+        if term.cost is not None:
+            cost = program.cost(term)
+            cost = ((cost - cost.min() if shift else cost) / span)[self.letters]
+            parts.append(cp.sum(cp.multiply(cost, q), axis=0))
+        return sum(parts) if parts else cp.Constant(np.zeros(program.m))
+
+    def _row(self, name: str, row: Row, slack: Any) -> None:
+        program = self.program
+        cost, shift = program.cost(row.term), not row.per_output
+        low = float(cost.min()) if shift else 0.0
+        weights = [np.max(w, initial=0.0) for w in row.term.columns(program.m).values()]
+        span = float(np.ptp(cost) if shift else np.abs(cost).max())
+        span = (span + float(sum(weights)) * nat(program.units)) or 1.0
+        self._spans[name] = (low + float(row.term.constant), span)
+        left = self._columns(row.term, span, shift=shift)
+        left = left if row.per_output else cp.sum(left)
+        bound = self.parameters[name] = cp.Parameter(left.shape, name=f"bound[{name}]")
+        constraint = left == bound if row.sense == "==" else left - slack <= bound
+        self._own["row", name] = self._name(name, constraint)
+
+    def _auxiliary(self, name: str, kind: str, bound: float, slack: Any) -> None:
+        q, p = self.variables["Q"], self._mass[:, None]
+        letter = f"{'a' if kind == 'ratio' else 'u'}[{name}]"
+        x = self.variables[letter] = cp.Variable((1, self.program.m), name=letter, nonneg=True)
+        if kind == "ratio":  # x = e^ε a: a factor of 1e20 then only makes the floor vanish
+            parts = {
+                "floor": p @ x / bound <= q + slack * p,
+                "cap": q <= p @ x + slack * p,
+                "total": cp.sum(x) / bound <= 1.0,
+            }
+        else:
+            top = min(bound, 2.0 * self.program.m)  # Σ max K ≤ m: a greater one says no more
+            parts = {"cap": q <= p @ x, "total": cp.sum(x) - slack <= top}
+        for part, constraint in parts.items():
+            self._own[part, name] = self._name(f"{name}.{part}", constraint)
+
+    def set_bounds(self, rows: Mapping[str, Row]) -> None:
+        """Fill the parameters from the bounds of ``rows`` (of the program, or moved ones)."""
+        for name, row in rows.items():
+            low, span = self._spans[name]
+            value = (row.bounds(self.program.m) - low) / span
+            self.parameters[name].value = value if row.per_output else float(value)
+
+    # ---- solving -------------------------------------------------------------------------
+
+    def solve(
+        self,
+        solver: str,
+        options: Mapping[str, Any],
+        *,
+        verbose: bool = False,
+        user: bool = False,
+    ) -> str:
+        """Run ``solver``; return what it said, which nothing depends on.
+
+        A crash of the solver is an answer too: its message is returned, and the variables
+        keep no value.  ``user`` says that some of the options are the user's own, who should
+        hear of a misspelled one.
+        """
+        return _run(self.problem, solver, options, verbose, user)
+
+    def spread(self, solver: str, options: Mapping[str, Any]) -> str:
+        """Find a feasible channel that releases every letter as evenly as can be.
+
+        An output of mass 1e-12 breaks criteria per output; an anchor must not have any.
+        """
+        even = cp.minimum(cp.sum(self.variables["Q"], axis=0), 1.0 / self.program.m)
+        return _run(cp.Problem(cp.Maximize(cp.sum(even)), self._all), solver, options, False, False)
+
+    def channel(self) -> FloatArray | None:
+        """Return Q/p, or None if the solver left none.
+
+        Letters left out for their negligible mass get the best response to the multipliers.
+        """
+        q = self.variables["Q"].value
+        if q is None:
+            return None
+        channel = np.asarray(q, float) / self._mass[:, None]
+        if len(self.letters) == self.program.n:
+            return channel
+        dual = self.dual()
+        g = self.program.mass[:, None] * self.program.cost(self.program.objective)
+        whole = self.program.least(g if dual is None else self.program.minorant(dual)[0])[0]
+        whole[self.letters] = channel
+        return whole
+
+    def dual(self) -> Dual | None:
+        """Return the multipliers in the program's own scale, or None if there are none."""
+        program = self.program
+        scores = {view: self._scores(view) for view in program.views}
+        multipliers: dict[str, Any] = {}
+        for name in program.rows:
+            value = self._own["row", name].dual_value
+            if value is None:
+                return None
+            multipliers[name] = np.asarray(value, float) * self.scale / self._spans[name][1]
+        auxiliaries: dict[str, list[FloatArray]] = {}
+        for name, aux in program.auxiliaries.items():
+            parts = ("floor", "cap") if aux.kind == "ratio" else ("cap",)
+            values = [self._own[part, name].dual_value for part in parts]
+            if any(value is None for value in values):
+                return None
+            auxiliaries[name] = [np.asarray(value, float) * self.scale for value in values]
+        return Dual(scores, multipliers, auxiliaries, 0 if self.phase_one else 1)
+
+    def _scores(self, view: str) -> FloatArray:
+        """Return log(r/π) from the dual of ExpCone(−T, J, πq), guarded against log 0."""
+        scores = np.zeros((self.program.views[view].size, self.program.m))
+        cone = self._own.get(("view", view))
+        if cone is None or any(part.value is None for part in cone.dual_variables):
+            return scores
+        u, v, _ = (np.asarray(part.value, float) for part in cone.dual_variables)
+        with np.errstate(all="ignore"):
+            psi = -v / np.abs(u) - 1.0
+        psi = np.where(np.isfinite(psi), np.clip(psi, -1e4, 1e4), 0.0)
+        scores[self._labels[view]] = psi
+        scores[self.program.view_matrix(view).sum(axis=1) == 0] = -1e9  # never seen: r = 0
+        scores -= scores.max(axis=0)
+        scores -= np.log(self.program.reference(view) @ np.exp(scores))
+        return np.logaddexp(np.log1p(-_GUARD) + scores, np.log(_GUARD))
+
+
+def affine_rows(
+    constraint: cp.Constraint, model: ConicModel
+) -> list[tuple[FloatArray, float, str]]:
+    """Return (coefficients (n, m) of Q, bound, sense) of each scalar row of a constraint."""
+    if not isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality):
+        found = f"a {type(constraint).__name__}"
+        raise InputError("constraint", found, "pass an affine == or <= of CVXPY")
+    expression, q = constraint.expr, model.variables["Q"]
+    if not expression.is_affine():
+        raise InputError("constraint", f"{constraint} is not affine", "pass an affine one in Q")
+    others = [v.name() for v in expression.variables() if v is not q]
+    if others or not expression.variables():
+        found = f"{constraint} uses {', '.join(others) or 'no variable'}"
+        raise InputError("constraint", found, 'use problem.variables["Q"] alone')
+    if len(model.letters) < model.program.n:
+        problem, remedy = "some letters are too rare for a solver", "state it with Linear(A, bound)"
+        raise InputError("constraint", problem, remedy)
+    held, q.value = q.value, np.zeros(q.shape)
+    try:
+        gradient = expression.grad[q].toarray()
+        offset = np.asarray(expression.value, float).ravel(order="F")
+    finally:
+        q.value = held
+    sense = "==" if isinstance(constraint, cp.constraints.Equality) else "<="
+    rows = []
+    for column, constant in zip(gradient.T, offset, strict=True):
+        whole = np.zeros((model.program.n, model.program.m))
+        whole[model.letters] = column.reshape(q.shape, order="F")
+        rows.append((whole, -float(constant), sense))
+    return rows
+
+
+def _run(
+    problem: cp.Problem, solver: str, options: Mapping[str, Any], verbose: bool, user: bool
+) -> str:
+    for variable in problem.variables():
+        variable.value = None
+    for constraint in problem.constraints:
+        for dual in constraint.dual_variables:
+            dual.value = None
+    # a warm start would keep the settings of the attempt before
+    settings = {"warm_start": False, **options}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        try:
+            problem.solve(solver=solver, verbose=verbose, **settings)
+        except BaseException as error:
+            # Clarabel's Rust panics are no Exceptions; an interrupt is no failure
+            name = type(error).__name__
+            if not isinstance(error, Exception) and name != "PanicException":
+                raise
+            if user and isinstance(error, Exception) and not isinstance(error, cp.SolverError):
+                remedy = f"pass settings that {solver} knows"
+                raise InputError("solver_options", f"{name}: {error}", remedy) from error
+            return f"{name}: {error}"
+    return str(problem.status)
+
+
+def _weighty(program: ChannelProgram) -> npt.NDArray[np.intp]:
+    """Return the letters worth a solver's attention.
+
+    Masses of 1e-80 ruin its scaling and move no value: whatever their rows are, letters of
+    total mass 1e-13 move no proved end by more than some 1e-11.
+    """
+    if program.auxiliaries:  # there every letter's row binds, however rare the letter
+        return np.arange(program.n)
+    order = np.argsort(program.mass, kind="stable")
+    light = order[np.cumsum(program.mass[order]) <= _NEGLIGIBLE]
+    return np.setdiff1d(np.arange(program.n), light)

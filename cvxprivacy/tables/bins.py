@@ -1,0 +1,120 @@
+"""Numbers cut into intervals: named, kept, and cut again the same way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.validation import array, number
+
+__all__ = ["Bins", "bins_of", "short"]
+
+MOST_BINS = 1_000
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Intervals of a number, closed below and open above, named like ``[20, 30)``.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Increasing; the first may be −∞ and the last ∞.
+    """
+
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        edges = self.edges
+        sound = len(edges) >= 2 and all(a < b for a, b in pairwise(edges))
+        if not sound or not all(map(math.isfinite, edges[1:-1])):
+            remedy = "pass two or more increasing numbers; the outermost may be −inf and inf"
+            raise InputError("bins", f"edges {list(edges)!r}", remedy, value=list(edges))
+        if len(edges) > MOST_BINS + 1:
+            remedy = f"make them wider: {MOST_BINS:,} are allowed"
+            raise InputError("bins", f"{len(edges) - 1:,} intervals", remedy)
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the intervals."""
+        names = []
+        for low, high in pairwise(self.edges):
+            if low == -math.inf:
+                names.append("all" if high == math.inf else f"< {short(high)}")
+            elif high == math.inf:
+                names.append(f"≥ {short(low)}")
+            else:
+                names.append(f"[{short(low)}, {short(high)})")
+        return names
+
+    @property
+    def middles(self) -> list[float]:
+        """What each interval stands for: its middle, or its finite end."""
+        found = []
+        for low, high in pairwise(self.edges):
+            ends = [end for end in (low, high) if math.isfinite(end)]
+            found.append(sum(ends) / len(ends) if ends else 0.0)
+        return found
+
+    def number(self, value: nw.Expr) -> nw.Expr:
+        """Return how many edges are at or below a value; 0 and ``len(edges)`` are outside."""
+        value = value.cast(nw.Float64).fill_null(0.0)
+        found = (value >= 0).cast(nw.Int64) * 0
+        for edge in self._finite:
+            found = found + (value >= edge).cast(nw.Int64)
+        return found + int(self.edges[0] == -math.inf)
+
+    @property
+    def _finite(self) -> list[float]:
+        return [e for e in self.edges if math.isfinite(e)]
+
+    def named(self, values: Sequence[Any]) -> list[Any]:
+        """Return each value's interval, a value outside of all as it is."""
+        labels = [None, *self.labels, None]
+        places = np.searchsorted(self._finite, np.array(values, float), side="right")
+        names = [labels[p + (self.edges[0] == -math.inf)] for p in places]
+        return [v if name is None else name for name, v in zip(names, values, strict=True)]
+
+    @classmethod
+    def of_width(cls, width: float, least: float, greatest: float) -> Bins:
+        """Return bands of one width, anchored at 0, that cover [least, greatest]."""
+        low, high = math.floor(least / width), math.floor(greatest / width)
+        if high - low >= MOST_BINS:
+            problem = f"a width of {short(width)} makes {high - low + 1:,} intervals"
+            raise InputError("bins", problem, f"make it wider: {MOST_BINS:,} are allowed")
+        low, exact = low - 1, Decimal(repr(width))  # 3 × 0.1 is 0.3, as people write it
+        edges = [float(k * exact) for k in range(low, high + 3)]
+        first = max(i for i, edge in enumerate(edges) if edge <= least)
+        last = min(i for i, edge in enumerate(edges) if edge > greatest)
+        return cls(tuple(edges[first : last + 1]))
+
+
+def short(value: float) -> str:
+    """Return a number as people write it."""
+    if not math.isfinite(value):
+        return repr(value)
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+
+
+def bins_of(name: Hashable, spec: Any, least: Any, most: Any) -> Bins:
+    """Return the bins that a width or edges mean for a column of values in [least, most]."""
+    try:
+        if isinstance(spec, Bins):
+            return spec
+        if isinstance(spec, Iterable) and not isinstance(spec, str):
+            return Bins(tuple(float(e) for e in spec))
+        width = number(spec, "bins", zero=False)
+        ends = array([least or 0, most or 0], "bins", "bin finite numbers", negative=True)
+        return Bins.of_width(width, float(ends[0]), float(ends[1]))
+    except (TypeError, ValueError) as error:
+        problem = error.problem if isinstance(error, InputError) else f"{spec!r}"
+        remedy = "pass a width, such as 10, or the edges of the intervals"
+        raise InputError("bins", problem, remedy, where=name, value=spec) from None
