@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.programs import Dual
+from cvxprivacy.programs.dual import Dual
 from cvxprivacy.proving.certificate import Prover
 
 
@@ -29,7 +29,7 @@ def grid_problem(points: int) -> cpv.PrivacyDistortion:
 
 def bare(problem: cpv.PrivacyDistortion) -> float:
     """State the same cones by hand in CVXPY, as a user without this package would."""
-    law, d = problem.source.pmf, problem.measure.matrix / problem.measure.matrix.max()
+    law, d = problem.source.pmf, problem.alphabet.d.matrix / problem.alphabet.d.matrix.max()
     p_x, p_w = law.sum(axis=0), law.sum(axis=1)
     q = cp.Variable(d.shape)
     t, j, y = cp.Variable(law.shape), cp.Variable(law.shape), cp.Variable((1, d.shape[1]))
@@ -39,7 +39,7 @@ def bare(problem: cpv.PrivacyDistortion) -> float:
         j == (law / p_x) @ q,
         y == cp.sum(j, axis=0, keepdims=True),
         cp.ExpCone(-t, j, p_w[:, None] @ y),
-        cp.sum(cp.multiply(d, q)) <= problem.budget / problem.measure.matrix.max(),
+        cp.sum(cp.multiply(d, q)) <= problem.budget / problem.alphabet.d.matrix.max(),
     ]
     return cp.Problem(cp.Minimize(cp.sum(t)), constraints).solve(solver="CLARABEL")
 

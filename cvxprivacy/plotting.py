@@ -79,7 +79,7 @@ def tradeoff(
     ax = _axes(ax)
     lines = []
     for i, solution in enumerate(solutions):
-        row = solution.certificate.program.rows.get("budget")
+        row = solution.certificate.program.constraints.get("budget")
         if row is None or "budget" not in solution.duals or solution.value_units is None:
             remedy = "pass solved problems of least information with budget="
             raise InputError("solutions", f"{solution!r} has no point", remedy, where=i)

@@ -17,8 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import DIGITS, Exact, entries, floats, plain, rational, short
-from cvxprivacy.exact import array as exact_array
+from cvxprivacy.exact import (
+    DIGITS,
+    Exact,
+    array as exact_array,
+    entries,
+    floats,
+    plain,
+    rational,
+    short,
+)
 
 __all__ = ["array", "generator", "labels", "number", "present", "table", "typed", "whole"]
 

@@ -125,7 +125,7 @@ def report(result: Study) -> str:
         "",
         f"{'name':<9}{'height':>7}  {'released':<12}{'W':<3}{'I1':>8}{'I2':>9}{'I3':>9}{'I4':>9}",
     ]
-    bins = audit.released.coding.bins["height"]
+    bins = audit.released.schema.bins["height"]
     columns = [result.per_record(kind) for kind in KINDS]
     for row, *values in zip(result.people.itertuples(), *columns, strict=True):
         label = bins.named([row.height])[0]
@@ -185,7 +185,7 @@ def draw(result: Study, path: Path) -> None:
     ax.axhline(result.audit.after.plugin, color="#B00020", ls="--",
                label=r"$I(\tilde X;W)$, the mean of both")  # fmt: skip
     ax.axhline(0, color="black", lw=0.6)
-    bins = result.audit.released.coding.bins["height"]
+    bins = result.audit.released.schema.bins["height"]
     names = [
         f"{row.name} ({bins.named([row.height])[0]}, {row.diagnosis})"
         for row in result.people.itertuples()

@@ -58,7 +58,7 @@ def study(promises: tuple[float, ...] = PROMISES) -> Study:
         criteria=[cpv.TCloseness(PROMISE), cpv.KAnonymity(2)],
     )  # fmt: skip
     source = cpv.DiscreteSource.from_table(people, sensitive="diagnosis", key="height", bins=bins)
-    middles = source.coding.bins["height"].middles
+    middles = source.schema.bins["height"].middles
     distance = cpv.Distortion(
         cpv.absolute_error(middles).matrix, inputs=source.x, outputs=source.x, name="centimetres"
     )
@@ -71,7 +71,7 @@ def report(result: Study) -> str:
     audit, chosen = result.audit, result.chosen
     i1, i2 = audit.per_record("I1"), audit.per_record("I2")
     lines = [str(audit), "", "what a record's bin tells about its diagnosis (bits):"]
-    bins = result.source.coding.bins["height"]
+    bins = result.source.schema.bins["height"]
     for row, a, b in zip(result.people.itertuples(), i1, i2, strict=True):
         lines.append(
             f"  {row.name:<8} {row.height} cm  {bins.named([row.height])[0]}  {row.diagnosis}   "

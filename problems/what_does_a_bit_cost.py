@@ -97,7 +97,7 @@ def study() -> Study:
     problem = cpv.PrivacyDistortion(source, cpv.hamming(HAIR), budget=SHARE)
     other = cpv.MinimumDistortion(source, cpv.hamming(HAIR), [cpv.LeakageCap(0.05)])
     curve = cpv.frontier(problem, tol=TOL)
-    first, last = curve.curve.stretch()
+    first, last = curve.solved_range
     return Study(
         source=source,
         curve=curve,

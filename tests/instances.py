@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import cvxprivacy as cpv
+from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.solvers.driver import solve, solve_gaussian
 from tests import test_covariance_proof, test_soundness
 
@@ -210,7 +211,7 @@ class Program:
         self.program = program
 
     def solve(self, **options: Any) -> Any:
-        gaussian = isinstance(self.program, cpv.programs.CovarianceProgram)
+        gaussian = isinstance(self.program, CovarianceProgram)
         return (solve_gaussian if gaussian else solve)(self.program, **options).certificate
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
-from cvxprivacy.programs import CovarianceDual, Dual, ErrorCovariance
+from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
+from cvxprivacy.programs.dual import Dual
 from cvxprivacy.solvers import covariance, cvxpy_channel, interior, presolve
 from tests.instances import KINDS, Chance, Instance, Program, instance
 from tests.second_checker import Refused, check

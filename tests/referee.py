@@ -13,8 +13,9 @@ from fractions import Fraction
 import numpy as np
 
 import cvxprivacy as cpv
-from cvxprivacy.formulations.strategies import Relaxed
-from cvxprivacy.programs import ChannelProgram, Term
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.expression import Expression
+from cvxprivacy.solvers.strategies import Relaxed
 
 
 def atoms_of(program: ChannelProgram) -> list[tuple[int, int, float]]:
@@ -46,7 +47,7 @@ def reference_of(program: ChannelProgram, view: str) -> np.ndarray:
     return pi / pi.sum()
 
 
-def cost_of(program: ChannelProgram, term: Term) -> np.ndarray:
+def cost_of(program: ChannelProgram, term: Expression) -> np.ndarray:
     """Return the coefficient of K(s, y) in a term."""
     out = np.zeros((program.n, program.m))
     if term.cost is None:
@@ -57,7 +58,7 @@ def cost_of(program: ChannelProgram, term: Term) -> np.ndarray:
     return out
 
 
-def columns_of(program: ChannelProgram, term: Term, channel: np.ndarray) -> np.ndarray:
+def columns_of(program: ChannelProgram, term: Expression, channel: np.ndarray) -> np.ndarray:
     """Return each output's share of a term."""
     value = (cost_of(program, term) * channel).sum(axis=0)
     for view, weight in term.weights.items():
@@ -71,7 +72,9 @@ def columns_of(program: ChannelProgram, term: Term, channel: np.ndarray) -> np.n
     return value
 
 
-def exact_linear(program: ChannelProgram, term: Term, exact: list[list[Fraction]]) -> Fraction:
+def exact_linear(
+    program: ChannelProgram, term: Expression, exact: list[list[Fraction]]
+) -> Fraction:
     total = sum(Fraction(float(v)) for v in program.law.ravel())
     value = Fraction(term.constant) * total
     for (a, s), mass in np.ndenumerate(program.law):
@@ -128,17 +131,19 @@ def check(solution: cpv.Solution, *, status: str = "certified", verify: bool = T
             for k, b in zip([k for row in exact for k in row], program.upper.ravel(), strict=True)
         )
     slack = 0.0
-    for name, row in program.rows.items():
-        value = columns_of(program, row.term, channel)
-        value = value if row.per_output else np.array([value.sum() + float(row.term.constant)])
+    for name, row in program.constraints.items():
+        value = columns_of(program, row.expression, channel)
+        value = (
+            value if row.per_output else np.array([value.sum() + float(row.expression.constant)])
+        )
         bound = np.atleast_1d(row.bounds(program.m))
         violation = value - bound
         if row.sense == "==":
             assert np.abs(violation).max() <= 1e-12 * max(1.0, np.abs(bound).max()), name
         else:
             assert violation.max() <= 1e-12 * max(1.0, np.abs(bound).max()), name
-        if row.linear and not row.per_output and row.term.cost is not None:
-            left = exact_linear(program, row.term, exact)
+        if row.linear and not row.per_output and row.expression.cost is not None:
+            left = exact_linear(program, row.expression, exact)
             assert left == row.bound if row.sense == "==" else left <= row.bound, name
         lam = np.atleast_1d(np.asarray(dual.multipliers[name], float))
         assert row.sense == "==" or (lam >= 0).all(), f"{name}: a multiplier of the wrong sign"
@@ -168,8 +173,8 @@ def check(solution: cpv.Solution, *, status: str = "certified", verify: bool = T
         assert np.allclose(posterior.sum(axis=0), 1.0, atol=1e-12)
         assert (posterior > 0).all()
         omega = np.broadcast_to(program.objective.weights.get(view, 0.0), program.m).astype(float)
-        for name, row in program.rows.items():
-            beta = np.asarray(row.term.weights.get(view, 0.0), float)
+        for name, row in program.constraints.items():
+            beta = np.asarray(row.expression.weights.get(view, 0.0), float)
             omega = omega + np.asarray(dual.multipliers[name]) * beta
         largest = max(largest, float(np.max(omega)))
         score = np.asarray(dual.scores[view], float)
@@ -189,10 +194,10 @@ def check(solution: cpv.Solution, *, status: str = "certified", verify: bool = T
                 if joint[v, y] > 0:
                     posterior_log = math.log(joint[v, y] / (q * pi[v])) - log_ratio[v, y]
                     stationarity += omega[y] * joint[v, y] * posterior_log / unit(program)
-    for name, row in program.rows.items():
+    for name, row in program.constraints.items():
         lam = np.asarray(dual.multipliers[name], float)
-        g = g + cost_of(program, row.term) * lam
-        constant += float((lam * (float(row.term.constant) - row.bounds(program.m))).sum())
+        g = g + cost_of(program, row.expression) * lam
+        constant += float((lam * (float(row.expression.constant) - row.bounds(program.m))).sum())
     entries = 0.0
     if program.auxiliaries:
         return  # their rows are refereed by the certificate's own verification

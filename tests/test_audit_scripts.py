@@ -166,7 +166,7 @@ def test_without_the_table_a_script_says_what_to_do(path, tmp_path):
 
 
 def test_the_command_lists_them():
-    from tests.test_cli import say
+    from tests.cli.runner import say
 
     shown = say("figures", "--root", ROOT).out
     for name in ("bezzi_fig1", "bezzi_fig2_4", "medical_table", "adult_marital"):

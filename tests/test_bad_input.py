@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.programs import Term
+from cvxprivacy.programs.expression import Expression
 from tests import referee
 
 SOURCE = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
@@ -183,7 +183,7 @@ def test_a_distortion_fits_its_source(distortion, shape, encoder):
 
 def test_a_distortion_has_a_row_for_each_key_and_not_for_each_secret():
     wide = cpv.DiscreteSource([[0.2, 0.2, 0.1], [0.1, 0.2, 0.2]])
-    assert cpv.PrivacyDistortion(wide, np.ones((3, 2)), budget=1).measure.matrix.shape == (3, 2)
+    assert cpv.PrivacyDistortion(wide, np.ones((3, 2)), budget=1).alphabet.d.matrix.shape == (3, 2)
     refused(
         lambda: cpv.PrivacyDistortion(wide, np.ones((2, 3)), budget=1),
         "distortion", "(2, 3)", "(3, |X̂|)", "(2, 3, |X̂|)",
@@ -249,7 +249,7 @@ def test_a_criterion_that_generates_is_read_once():
     caps = (cpv.LeakageCap(b) for b in (0.5, 0.25))
     problem = budgeted(criteria=caps)
     assert [c.b for c in problem.criteria] == [0.5, 0.25]
-    assert len(problem.program.rows) == 3
+    assert len(problem.program.constraints) == 3
 
 
 # ---- infeasible --------------------------------------------------------------------------
@@ -309,7 +309,10 @@ def test_a_cost_of_one_layer_is_of_all_atoms():
     problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
     cost = np.array([[3.0, 1.0], [2.0, 5.0]])
     for given in (cost, cost[None], np.stack([cost, cost])):
-        assert problem.least_value(Term("c", cost=given, constant=0.5)) == 0.5 + 0.375 + 2 * 0.625
+        assert (
+            problem.alphabet.least(Expression("c", cost=given, constant=0.5))
+            == 0.5 + 0.375 + 2 * 0.625
+        )
 
 
 def test_the_least_distortion_of_pairs():

@@ -28,7 +28,8 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import UnprovableError, ceil, floor
-from cvxprivacy.programs import CovarianceProgram, GaussianView, Row, Term
+from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
+from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.proving.certificate import Certificate
 from cvxprivacy.solvers.driver import solve_gaussian
 
@@ -106,7 +107,7 @@ class Referee:
         left = forward(self.root, sigma)
         return forward(self.root, left.T).T
 
-    def cost(self, term: Term) -> np.ndarray:
+    def cost(self, term: Expression) -> np.ndarray:
         if term.cost is None:
             return np.zeros_like(self.root)
         return self.root.T @ np.asarray(term.cost, dtype=LONG) @ self.root
@@ -116,7 +117,7 @@ class Referee:
         _, t = self.seen[view]
         return np.eye(len(t)) - t @ (np.eye(len(middle)) - middle) @ t.T
 
-    def value(self, term: Term, middle: np.ndarray) -> float:
+    def value(self, term: Expression, middle: np.ndarray) -> float:
         value = LONG(term.constant) + (self.cost(term) * middle).sum()
         for view, weight in term.weights.items():
             information = (self.reference[view] - log_det(self.left(view, middle))) / 2
@@ -133,10 +134,10 @@ class Referee:
             found.append(-gap[0] / np.abs(white).max())
         if max(found) > 1e-6:  # then terms may not be defined
             return float(max(found))
-        for row in self.program.rows.values():
+        for row in self.program.constraints.values():
             bound = LONG(float(row.bound))
-            size = max(abs(bound), np.abs(self.cost(row.term)).max() if row.linear else 1)
-            found.append((self.value(row.term, middle) - bound) / size)
+            size = max(abs(bound), np.abs(self.cost(row.expression)).max() if row.linear else 1)
+            found.append((self.value(row.expression, middle) - bound) / size)
         return float(max(found))
 
 
@@ -176,12 +177,12 @@ def check(solution: Any, *, status: str | None = "certified") -> None:
     objective_unit = per if program.objective.weights else 1.0
     parts = [(program.objective, 1.0, 0.0)]
     slack = LONG(0)
-    for name, row in program.rows.items():
+    for name, row in program.constraints.items():
         lam, bound = float(dual.multipliers[name]), float(row.bound)
         assert lam >= 0
-        parts.append((row.term, lam, bound))
-        inner = per if row.term.weights else 1.0
-        slack += lam * inner * (bound - judge.value(row.term, m))
+        parts.append((row.expression, lam, bound))
+        inner = per if row.expression.weights else 1.0
+        slack += lam * inner * (bound - judge.value(row.expression, m))
     gradient, omega, total = np.zeros_like(m), dict.fromkeys(program.views, LONG(0)), LONG(0)
     for term, lam, bound in parts:
         inner = per if term.weights else 1.0
@@ -268,8 +269,8 @@ def random_program(rng: np.random.Generator, flavour: str) -> CovarianceProgram:
         hidden = v[:1]
     floats = np.array([[float(a) for a in row] for row in gamma])
     share = rng.uniform(0.1, 0.9)
-    distortion = Term("distortion", cost=np.eye(x))
-    risk, rate = Term("risk", {"W": 1.0}), Term("rate", {"V": 1.0})
+    distortion = Expression("distortion", cost=np.eye(x))
+    risk, rate = Expression("risk", {"W": 1.0}), Expression("rate", {"V": 1.0})
     views = {"W": GaussianView(hidden), "V": GaussianView(v, "conditional")}
     program = CovarianceProgram(
         covariance=gamma,
@@ -285,23 +286,25 @@ def random_program(rng: np.random.Generator, flavour: str) -> CovarianceProgram:
     budget = distortion <= float(judge.value(distortion, inner)) * 1.01
     leak = risk <= float(judge.value(risk, inner)) * rng.uniform(1.02, 1.5) + 1e-3
     if flavour == "rate":
-        return replace(program, objective=rate, rows={"budget": budget})
+        return replace(program, objective=rate, constraints={"budget": budget})
     if flavour == "region":
-        return replace(program, objective=rate, rows={"budget": budget, "leakage": leak})
+        return replace(program, objective=rate, constraints={"budget": budget, "leakage": leak})
     if flavour == "caps":
         cap = floats[np.ix_(v, v)] * rng.uniform(0.3, 1.1) + 0.1 * np.eye(x)
-        return replace(program, rows={"budget": budget}, caps={"cap": cap})
+        return replace(program, constraints={"budget": budget}, caps={"cap": cap})
     if flavour == "priced":
         return replace(program, objective=risk + 10 ** rng.uniform(-1, 0) * distortion)
     if flavour == "distortion":
         cap = rate <= float(judge.value(rate, inner))
-        return replace(program, objective=distortion, rows={"rate": cap})
+        return replace(program, objective=distortion, constraints={"rate": cap})
     if flavour == "constant":
-        near = Term("near", cost=np.diag(rng.uniform(0.5, 2, x)), constant=-0.25)
+        near = Expression("near", cost=np.diag(rng.uniform(0.5, 2, x)), constant=-0.25)
         bound = near <= float(judge.value(near, inner)) + 0.01
-        shifted = Term("shifted", {"W": 0.5, "V": 0.25}, constant=0.125, constant_radius=1e-15)
-        return replace(program, objective=shifted, rows={"budget": bound, "leakage": leak})
-    return replace(program, rows={"budget": budget})
+        shifted = Expression(
+            "shifted", {"W": 0.5, "V": 0.25}, constant=0.125, constant_radius=1e-15
+        )
+        return replace(program, objective=shifted, constraints={"budget": bound, "leakage": leak})
+    return replace(program, constraints={"budget": budget})
 
 
 @dataclass(eq=False)
@@ -336,7 +339,7 @@ def plainly(program: CovarianceProgram) -> float:
     bar = law[np.ix_(v, v)]
     sigma = cp.Variable(bar.shape, PSD=True)
 
-    def term(t: Term) -> Any:
+    def term(t: Expression) -> Any:
         value = t.constant + (0 if t.cost is None else cp.trace(t.cost @ sigma))
         for name, weight in t.weights.items():
             of = list(program.views[name].of)
@@ -349,7 +352,7 @@ def plainly(program: CovarianceProgram) -> float:
         return value
 
     rows = [bar - sigma >> 0, *(np.array(c) - sigma >> 0 for c in program.caps.values())]
-    rows += [term(row.term) <= float(row.bound) for row in program.rows.values()]
+    rows += [term(row.expression) <= float(row.bound) for row in program.constraints.values()]
     problem = cp.Problem(cp.Minimize(term(program.objective)), rows)
     problem.solve(solver="CLARABEL")
     return float(problem.value)
@@ -388,16 +391,16 @@ def test_the_proof_is_as_tight_in_either_unit(flavour: str) -> None:
         objective, rows = program.objective, {}
         size = unit(replace(program, units=units)) / unit(program)  # of the old unit, in the new
 
-        def scaled(term: Term, size: float = size) -> Term:
+        def scaled(term: Expression, size: float = size) -> Expression:
             if not term.weights:
                 return term
             cost = None if term.cost is None else term.cost / size
             return replace(term, cost=cost, constant=term.constant / size)
 
-        for name, row in program.rows.items():
-            bound = row.bound / Fraction(size) if row.term.weights else row.bound
-            rows[name] = Row(scaled(row.term), "<=", bound)
-        same = replace(program, objective=scaled(objective), rows=rows, units=units)
+        for name, row in program.constraints.items():
+            bound = row.bound / Fraction(size) if row.expression.weights else row.bound
+            rows[name] = Constraint(scaled(row.expression), "<=", bound)
+        same = replace(program, objective=scaled(objective), constraints=rows, units=units)
         found[units] = solve_gaussian(same).certificate
         check(found[units])
     per = math.log(2) if program.objective.weights else 1.0
@@ -541,8 +544,11 @@ def test_multipliers_of_another_program_stay_sound() -> None:
     base = random_program(rng, "leakage")
     cases = []
     for factor in (0.3, 0.7, 1.0):
-        row = base.rows["budget"]
-        program = replace(base, rows={"budget": Row(row.term, "<=", row.bound * Fraction(factor))})
+        row = base.constraints["budget"]
+        program = replace(
+            base,
+            constraints={"budget": Constraint(row.expression, "<=", row.bound * Fraction(factor))},
+        )
         certificate = solve_gaussian(program, accuracy="high").certificate
         cases.append(Case(program, certificate.lower, certificate.upper, certificate))
     for one, other in itertools.permutations(cases, 2):
@@ -575,14 +581,14 @@ EXACT = [
 
 def boundary(budget: Fraction, gamma: Any = EXACT) -> Any:
     """Return the proof of W = V0, X = (V1, V2) with tr Σ ≤ budget."""
-    risk = Term("risk", {"W": 1.0})
+    risk = Expression("risk", {"W": 1.0})
     program = CovarianceProgram(
         covariance=gamma,
         encoded=(1, 2),
         given=(),
         views={"W": GaussianView((0,))},
         objective=risk,
-        rows={"budget": Term("distortion", cost=np.eye(2)) <= budget},
+        constraints={"budget": Expression("distortion", cost=np.eye(2)) <= budget},
         units="nats",
     )
     return verify.proof_of(program.to_dict())
@@ -662,7 +668,7 @@ def test_beyond_order_eight_balls_refuse_what_they_cannot_tell(size: int) -> Non
         encoded=tuple(range(1, size)),
         given=(),
         views={"W": GaussianView((0,))},
-        objective=Term("risk", {"W": 1.0}),
+        objective=Expression("risk", {"W": 1.0}),
         units="nats",
     )
     proof, bar = verify.proof_of(program.to_dict()), gamma[1:, 1:]
@@ -693,14 +699,14 @@ def test_an_indefinite_covariance_has_no_proof() -> None:
 @pytest.mark.parametrize("units", ["nats", "bits"])
 def test_a_distortion_is_no_information_and_has_no_units_of_it(units: str) -> None:
     """The least distortion at rate r is reverse water-filling: here n · 2^(−2r/n)."""
-    rate = Term("rate", {"V": 1.0}) <= 1.0
+    rate = Expression("rate", {"V": 1.0}) <= 1.0
     program = CovarianceProgram(
         covariance=[[1.0, 0.0], [0.0, 1.0]],
         encoded=(0, 1),
         given=(),
         views={"V": GaussianView((0, 1), "conditional")},
-        objective=Term("distortion", cost=np.eye(2)),
-        rows={"rate": rate},
+        objective=Expression("distortion", cost=np.eye(2)),
+        constraints={"rate": rate},
         units=units,
     )
     truth = 2 * math.exp(-1.0 if units == "nats" else -math.log(2))
@@ -717,7 +723,7 @@ def test_no_lower_end_of_a_distortion_is_above_it_in_bits() -> None:
         encoded=(0,),
         given=(),
         views={},
-        objective=Term("distortion", cost=np.eye(1), constant=0.25),
+        objective=Expression("distortion", cost=np.eye(1), constant=0.25),
         units="bits",
     )
     proof = verify.proof_of(program.to_dict())
@@ -736,10 +742,10 @@ def two() -> CovarianceProgram:
         encoded=(0, 1),
         given=(),
         views={"W": GaussianView((2,))},
-        objective=Term("risk", {"W": 1.0}),
-        rows={"budget": Term("distortion", cost=np.eye(2)) <= 0.5},
+        objective=Expression("risk", {"W": 1.0}),
+        constraints={"budget": Expression("distortion", cost=np.eye(2)) <= 0.5},
         caps={"cap": np.diag([0.5, 0.75])},
-        terms={"distortion": Term("distortion", cost=np.eye(2))},
+        terms={"distortion": Expression("distortion", cost=np.eye(2))},
         units="nats",
     )
 
@@ -838,7 +844,9 @@ def test_what_is_no_covariance_program_is_refused(kind: str, document: Document)
 def test_an_asymmetric_cost_proves_nothing_false() -> None:
     """Tr CΣ is that of (C + Cᵀ)/2: −98 at Σ = 11ᵀ, where the lower triangle of C says ≥ 0."""
     cost = np.array([[1.0, -100.0], [0.0, 1.0]])
-    program = replace(two(), objective=Term("tilted", cost=cost), rows={}, caps={}, terms={})
+    program = replace(
+        two(), objective=Expression("tilted", cost=cost), constraints={}, caps={}, terms={}
+    )
     one, none = np.eye(2).tolist(), np.zeros((2, 2)).tolist()
     dual = {"multipliers": {}, "posteriors": {}, "parts": {"": {"root": one, "middle": none}}}
     try:
@@ -850,7 +858,7 @@ def test_an_asymmetric_cost_proves_nothing_false() -> None:
 
 def test_an_asymmetric_cap_proves_nothing_false() -> None:
     """The upper triangle of a cap is part of it."""
-    program = replace(two(), rows={}, caps={"cap": np.array([[0.5, -0.4], [0.0, 0.5]])})
+    program = replace(two(), constraints={}, caps={"cap": np.array([[0.5, -0.4], [0.0, 0.5]])})
     sigma = np.diag([0.4, 0.4]).tolist()
     try:
         proof = verify.proof_of(program.to_dict())
@@ -1151,7 +1159,7 @@ def test_a_contradiction_cannot_be_forged() -> None:
         assert (verify.disagreements(signed(moved)) == []) == refuted
     program = replace(
         problem.program,
-        rows={**problem.program.rows, "max_rate": problem.rate <= least * 1.01},
+        constraints={**problem.program.constraints, "max_rate": problem.rate <= least * 1.01},
     )
     proof = verify.proof_of(program.to_dict())
     assert error.certificate.dual is not None
@@ -1178,7 +1186,10 @@ def test_a_contradiction_cannot_be_forged() -> None:
 @pytest.mark.parametrize("limit", [None, 0.05])
 def test_a_lower_end_holds_for_every_cost_within_the_radius(limit: float | None) -> None:
     def solved(cost: float, radius: float) -> Certificate:
-        risk, d = Term("risk", {"W": 1.0}), Term("d", cost=np.array([[cost]]), cost_radius=radius)
+        risk, d = (
+            Expression("risk", {"W": 1.0}),
+            Expression("d", cost=np.array([[cost]]), cost_radius=radius),
+        )
         program = CovarianceProgram(
             covariance=[[1, 0.5], [0.5, 1]],
             encoded=(1,),
@@ -1186,7 +1197,7 @@ def test_a_lower_end_holds_for_every_cost_within_the_radius(limit: float | None)
             units="nats",
             views={"W": GaussianView((0,))},
             objective=risk if limit else risk + d,
-            rows={"d": d <= limit} if limit else {},
+            constraints={"d": d <= limit} if limit else {},
         )
         return solve_gaussian(program, accuracy="high").certificate
 

@@ -8,8 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import cvxprivacy as cpv
@@ -425,9 +424,9 @@ def test_a_part_is_a_distortion():
 def test_a_square_matrix_releases_the_letters_of_the_source():
     source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]], x=["a", "b"])
     problem = cpv.PrivacyDistortion(source, [[0, 1], [1, 0]], budget=0.2)
-    assert problem.measure.outputs == ["a", "b"]
+    assert problem.alphabet.d.outputs == ["a", "b"]
     wide = cpv.PrivacyDistortion(source, [[0, 1, 2], [1, 0, 2]], budget=0.2)
-    assert wide.measure.outputs == [0, 1, 2]
+    assert wide.alphabet.d.outputs == [0, 1, 2]
 
 
 LAW = [[0.1, 0.2, 0.1], [0.3, 0.1, 0.2]]
@@ -436,7 +435,7 @@ LAW = [[0.1, 0.2, 0.1], [0.3, 0.1, 0.2]]
 def moves(distortion, x, **options) -> dict:
     """Return the price of every move between labels, as a problem on letters ``x`` sees it."""
     source = cpv.DiscreteSource(LAW, w=["u", "v"], x=x)
-    measure = cpv.PrivacyDistortion(source, distortion, budget=9, **options).measure
+    measure = cpv.PrivacyDistortion(source, distortion, budget=9, **options).alphabet.d
     return {
         (*here, to): measure.matrix[(*places, j)]
         for here, places in zip(

@@ -11,7 +11,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.results.recount import recount
-from tests import test_decoder as td
+from tests.release import test_decoder as td
 from tests.test_equivocation import CASES, random_law, rde
 
 RNG = np.random.default_rng
@@ -53,7 +53,9 @@ def test_a_bound_written_twice_is_not_dropped():
         problem = rde(source, cpv.hamming(3), 0.1, max_leakage=bounds)
     except cpv.InputError:
         return
-    rows = [row for name, row in problem.program.rows.items() if name.startswith("max_leakage")]
+    rows = [
+        row for name, row in problem.program.constraints.items() if name.startswith("max_leakage")
+    ]
     assert min(float(row.bound) for row in rows) == 0.1
 
 

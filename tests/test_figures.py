@@ -54,17 +54,17 @@ def test_script_rebollo_fig6(tmp_path, capsys):
     assert (result.covariance.outer(budgets) - 1e-12 <= exact).all()
     assert (exact <= result.covariance.inner(budgets) + 1e-12).all()
     for point in result.covariance.points[1:-1]:  # the ends are closed, not solved
-        assert point.known.status == "certified"
+        assert point.solution.status == "certified"
         assert module.closed_form(point.x) == pytest.approx(
             -math.log(1 - (1 - point.x) * rho**2) / 2, abs=1e-14
         )
-        price = -1 / point.known.prices["budget"]  # λ is minus the inverse of the slope
+        price = -1 / point.solution.prices["budget"]  # λ is minus the inverse of the slope
         assert price == pytest.approx(module.price_at(point.x), rel=1e-4)
     assert module.closed_form(0.0) == pytest.approx(result.gaussian.information(units="nats"))
     assert module.closed_form(1.0) == 0.0
 
     for point in result.curve.points[1:-1]:
-        referee.check(point.known)
+        referee.check(point.solution)
     budgets = np.linspace(0, result.curve.points[-1].x, 201)
     inner, outer = result.curve.inner(budgets), result.curve.outer(budgets)
     assert (outer <= inner).all()
@@ -185,7 +185,7 @@ def test_script_sankar_fig5(tmp_path, capsys):
     assert result.sampled.band <= 0.1
     for (kind, rho), curve in result.sampled.items():
         for point in curve.points[:-1]:  # the last is closed, not solved
-            referee.check(point.known, status=point.status)
+            referee.check(point.solution, status=point.status)
         budgets = np.linspace(0.1, 0.9, 81)
         exact = [module.rate(d) if kind == "rate" else module.leakage(d, rho) for d in budgets]
         off = 1e-3 if kind == "leakage" else 1e-2  # agree in the picture

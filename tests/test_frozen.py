@@ -100,7 +100,7 @@ def test_what_was_typed_may_change_afterwards() -> None:
     criteria.append(cpv.TCloseness(0.0))
     budgets["distortion"] = 5.0
     assert problem.program.to_dict() == problem.at().program.to_dict() == before
-    assert problem.at(budget=0.3).program.rows["budget"].bound == 0.3
+    assert problem.at(budget=0.3).program.constraints["budget"].bound == 0.3
 
 
 def test_a_gaussian_problem_does_not_drift() -> None:
@@ -177,12 +177,12 @@ def test_moving_parameters_moves_no_solve() -> None:
 
 def test_the_constraints_that_are_shown_cannot_be_added_to() -> None:
     problem = discrete()
-    with pytest.raises(TypeError, match="Linear.from_cvxpy"):
+    with pytest.raises(TypeError, match="with_constraint"):
         problem.constraints["mine"] = problem.variables["Q"][0, 1] <= 0.01
     with pytest.raises(TypeError, match="cannot be written to"):
         problem.variables["mine"] = 1
     with pytest.raises(TypeError, match="cannot be written to"):
-        problem.program.rows["budget"] = problem.program.rows["t_closeness"]
+        problem.program.constraints["budget"] = problem.program.constraints["t_closeness"]
     with pytest.raises(ValueError, match="read-only"):
         problem.program.law[0, 0] = 1.0
 
@@ -191,7 +191,7 @@ def test_the_constraints_that_are_shown_cannot_be_added_to() -> None:
 def test_problems_and_solutions_are_copied_and_sent(name: str) -> None:
     problem = MADE[name]()
     first = problem.solve()
-    problem.model  # noqa: B018 - the statement for CVXPY is not sent, but made again
+    problem.problem  # noqa: B018 - the statement for CVXPY is not sent, but made again
     for twin in (pickle.loads(pickle.dumps(problem)), copy.deepcopy(problem)):
         assert twin.solve().upper == first.upper
         assert str(twin) == str(problem)
@@ -260,10 +260,10 @@ def test_what_a_program_is_made_of_cannot_be_reached() -> None:
         cpv.DiscreteSource(law), cpv.hamming(2), 0.2, side_information="decoder"
     )
     for array in (
-        problem.observers[0].here,
+        problem.alphabet.observers[0].atoms,
         problem.program.mass,
-        problem.z_of,
-        problem.strategies,
+        problem.alphabet.z_of,
+        problem.alphabet.strategies,
     ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0

@@ -1465,7 +1465,9 @@ def test_a_proof_of_thirty_variables_reads_back() -> None:
     assert isinstance(verify.proof_of(document["program"]), CovarianceProof)
     tighter = replace(
         solution.certificate.program,
-        rows={"budget": replace(solution.certificate.program.rows["budget"], bound=Fraction(1))},
+        constraints={
+            "budget": replace(solution.certificate.program.constraints["budget"], bound=Fraction(1))
+        },
     )
     evaluation = verify.proof_of(tighter.to_dict()).upper(document["primal"])
     assert evaluation.feasible == (0.1 * trace(source) <= 1)

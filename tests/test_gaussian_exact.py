@@ -236,13 +236,19 @@ def test_an_entropy_counts_from_that_of_the_very_covariance(power: int, units: s
 )
 def test_a_number_is_the_one_that_was_typed(typed: Any, truth: Fraction) -> None:
     source = S(np.eye(2) * 2.0**60 + 1, sensitive=[0], key=[1])
-    assert Q(source, typed).program.rows["budget"].bound == truth
-    assert Q(source, {"V1": typed}).program.rows["budget[V1]"].bound == truth
-    assert E(source, typed).program.rows["budget"].bound == truth
+    assert Q(source, typed).program.constraints["budget"].bound == truth
+    assert Q(source, {"V1": typed}).program.constraints["budget[V1]"].bound == truth
+    assert E(source, typed).program.constraints["budget"].bound == truth
     limited = E(source, 1, minimize="leakage", max_rate=typed)
-    assert limited.program.rows["max_rate"].bound == truth
-    assert F(Q(source, 1, weights=[typed]).program.rows["budget"].term.cost[0, 0]) == truth
-    assert F(Q(source, 1, weights=[[typed]]).program.rows["budget"].term.cost[0, 0]) == truth
+    assert limited.program.constraints["max_rate"].bound == truth
+    assert (
+        F(Q(source, 1, weights=[typed]).program.constraints["budget"].expression.cost[0, 0])
+        == truth
+    )
+    assert (
+        F(Q(source, 1, weights=[[typed]]).program.constraints["budget"].expression.cost[0, 0])
+        == truth
+    )
     assert F(Q(source, 1, cap=[[typed]]).program.caps["cap"][0, 0]) == truth
     assert S([[typed]], sensitive=[0], key=[0]).exact == ((truth,),)
     assert cpv.ReverseWaterFilling([typed], typed).allocation == [truth]

@@ -20,8 +20,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from flint import arb, ctx, fmpq
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
@@ -1003,43 +1002,31 @@ def test_the_drawn_release_has_the_promised_law():
 def test_every_uniform_number_meets_the_right_letter():
     """Integrate the draw over a fine grid of uniform numbers: no chance is involved."""
 
-    class Grid:
-        def __call__(self, size, names, first=0):
-            return (np.arange(size) + 0.5) / size
-
     for budget in (0.0, 0.05, 0.3, 0.5, 0.6, 0.9):
         release = cpv.HammingWaterFilling([*PMF, 0.0], budget).solve().release
         for x in range(8):
             size = 20_000
-            drawn = release.drawn(np.full(size, x), Grid(), None)
+            drawn = release._draw(np.full(size, x), (np.arange(size) + 0.5) / size)
             shares = np.bincount(drawn, minlength=len(release.kept)) / size
             assert shares == pytest.approx(release.row(x), abs=2.5 / size)
 
 
 def test_a_vanished_letter_never_stays():
-    class Ends:
-        def __call__(self, size, names, first=0):
-            return np.resize([0.0, 1 - 2.0**-53], size)
-
     for budget in (0.3, 0.5, 0.6, 0.9):
         release = cpv.HammingWaterFilling([*PMF, 0.0], budget).solve().release
         for x in range(8):
-            drawn = release.drawn(np.full(2, x), Ends(), None)
+            drawn = release._draw(np.full(2, x), np.array([0.0, 1 - 2.0**-53]))
             assert ((drawn >= 0) & (drawn < len(release.kept))).all()
             if x in release.kept:
                 assert release.kept[drawn[0]] == x
 
 
 def test_the_last_uniform_number_is_a_letter_too():
-    class Last:
-        def __call__(self, size, names, first=0):
-            return np.full(size, 1 - 2.0**-53)
-
     rng = np.random.default_rng(8)
     for _ in range(200):
         p = rng.dirichlet(np.ones(5))
         release = cpv.HammingWaterFilling(p, rng.uniform(0, 1 - p.max())).solve().release
-        assert release.drawn(np.arange(5), Last(), None).max() < len(release.kept)
+        assert release._draw(np.arange(5), np.full(5, 1 - 2.0**-53)).max() < len(release.kept)
 
 
 def test_frames_series_and_names_of_records():

@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.programs import Auxiliary, ChannelProgram, Dual, Minimize, Row, Term, View
+from cvxprivacy.programs.channel import ChannelProgram, View
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.expression import Auxiliary, Constraint, Expression, Minimize
+from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.proving.certificate import Prover
+from cvxprivacy.results.prices import prices
 from cvxprivacy.solvers.driver import solve
 
 
@@ -27,8 +31,8 @@ def base(seed: int = 0, w: int = 3, x: int = 4, y: int = 4, **parts) -> ChannelP
         law,
         y,
         views=parts.pop("views", {"W": View(labels_of_w(law))}),
-        objective=parts.pop("objective", Minimize(Term("risk", {"W": 1.0}))),
-        terms={"risk": Term("risk", {"W": 1.0})},
+        objective=parts.pop("objective", Minimize(Expression("risk", {"W": 1.0}))),
+        terms={"risk": Expression("risk", {"W": 1.0})},
         units=parts.pop("units", "nats"),
         **parts,
     )
@@ -53,7 +57,7 @@ def by_rel_entr(program: ChannelProgram, extra=lambda q: []) -> float:
         other = (pi / pi.sum()) @ cp.sum(j, axis=0, keepdims=True)
         phis[name] = cp.sum(cp.rel_entr(j, other), axis=0)
 
-    def term(t: Term):
+    def term(t: Expression):
         value = cp.Constant(np.zeros(program.m))
         for view, weight in t.weights.items():
             value = value + cp.multiply(np.broadcast_to(weight, program.m), phis[view])
@@ -62,8 +66,8 @@ def by_rel_entr(program: ChannelProgram, extra=lambda q: []) -> float:
         return value
 
     rows = [cp.sum(k, axis=1) == 1]
-    for row in program.rows.values():
-        left = term(row.term) if row.per_output else cp.sum(term(row.term))
+    for row in program.constraints.values():
+        left = term(row.expression) if row.per_output else cp.sum(term(row.expression))
         rows.append(
             left == row.bounds(program.m) if row.sense == "==" else left <= row.bounds(program.m)
         )
@@ -100,23 +104,23 @@ def test_several_views_in_objective_and_rows(seed):
     views = {"W": program.views["W"], "S": rate}
     information = -sum(p * math.log(p) for p in program.mass)
     rows = {
-        "budget": Term("distortion", cost=cost(seed)) <= 0.45,
-        "rate": Term("rate", {"S": 1.0}) <= 0.3 * information,
+        "budget": Expression("distortion", cost=cost(seed)) <= 0.45,
+        "rate": Expression("rate", {"S": 1.0}) <= 0.3 * information,
     }
-    agree(replace(program, views=views, rows=rows))
-    weighted = Minimize(Term("both", {"W": 1.0, "S": 0.25}))
-    agree(replace(program, views=views, rows={"budget": rows["budget"]}, objective=weighted))
+    agree(replace(program, views=views, constraints=rows))
+    weighted = Minimize(Expression("both", {"W": 1.0, "S": 0.25}))
+    agree(replace(program, views=views, constraints={"budget": rows["budget"]}, objective=weighted))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_one_row_per_output(seed):
     """Φ_W(y) ≤ t q(y): no letter reveals more than t (Bezzi 2010, eq. 8)."""
     away = cost(seed) * (1 - np.eye(4))
-    program = base(seed, objective=Minimize(Term("distortion", cost=away)))
+    program = base(seed, objective=Minimize(Expression("distortion", cost=away)))
     t = 0.01
-    per_letter = Term("closeness", {"W": 1.0}, cost=np.full((4, 4), -t))
-    row = Row(per_letter, "<=", [0] * 4, per_output=True, slope=-1.0, bound_slope=0.0)
-    program = replace(program, rows={"t": row})
+    risk, mass = Expression("closeness", {"W": 1.0}), Expression("mass", cost=np.ones((4, 4)))
+    row = risk.each() <= Scalar.named(t, "t") * mass.each()
+    program = replace(program, constraints={"t": row})
     agree(program)
     certificate = certified(program)
     q = program.mass @ certificate.primal.matrix
@@ -125,12 +129,11 @@ def test_one_row_per_output(seed):
     step = 1e-4  # the price of t is −Σ λ_y q(y)
     values = []
     for moved in (t - step, t + step):
-        other = Row(
-            Term("", {"W": 1.0}, cost=np.full((4, 4), -moved)), "<=", [0] * 4, per_output=True
-        )
-        values.append(certified(replace(program, rows={"t": other})).upper)
-    assert row.price(lam, q) == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-3)
-    assert row.price(lam, q) < 0
+        other = risk.each() <= moved * mass.each()
+        values.append(certified(replace(program, constraints={"t": other})).upper)
+    price = prices(program, {"t": {"t": row}}, certificate.primal.matrix, certificate.dual)["t"]
+    assert price == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-3)
+    assert price == pytest.approx(-float((lam * q).sum()))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -139,12 +142,12 @@ def test_equalities_are_met_exactly(seed):
     program = base(seed)
     total = Fraction(int(program.law.sum()))
     marginal = [Fraction(int(v)) / total for v in program.law.sum(axis=0)]
-    budget = Term("distortion", cost=cost(seed) * (1 - np.eye(4))) <= 0.2
+    budget = Expression("distortion", cost=cost(seed) * (1 - np.eye(4))) <= 0.2
     rows = {
         "budget": budget,
-        "marginal": Row(Term("", cost=np.ones((4, 4))), "==", marginal, per_output=True),
+        "marginal": Constraint(Expression("", cost=np.ones((4, 4))).each(), "==", marginal),
     }
-    program = replace(program, rows=rows)
+    program = replace(program, constraints=rows)
     agree(program)
     primal = certified(program).primal
     for y in range(4):
@@ -155,8 +158,8 @@ def test_equalities_are_met_exactly(seed):
         assert mass == marginal[y] * total * primal.denominator
     values = np.array([1.0, 2.0, 3.0, 4.0])
     mean = sum(m * int(v) for m, v in zip(marginal, values, strict=True))
-    rows = {"budget": budget, "mean": Term("", cost=np.tile(values, (4, 1))) == mean}
-    agree(replace(program, rows=rows))
+    rows = {"budget": budget, "mean": Expression("", cost=np.tile(values, (4, 1))) == mean}
+    agree(replace(program, constraints=rows))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -168,7 +171,7 @@ def test_entry_bounds(seed):
     k = certified(program).primal.matrix
     assert (k[far] == 0.0).all()
     assert (np.diag(k) >= 0.6).all()
-    agree(replace(program, rows={"budget": Term("d", cost=cost(seed)) <= 0.55}))
+    agree(replace(program, constraints={"budget": Expression("d", cost=cost(seed)) <= 0.55}))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -178,7 +181,7 @@ def test_local_privacy_through_its_auxiliary(seed):
     factor = math.exp(epsilon)
     program = base(
         seed,
-        objective=Minimize(Term("distortion", cost=cost(seed))),
+        objective=Minimize(Expression("distortion", cost=cost(seed))),
         auxiliaries={"ldp": Auxiliary("ratio", factor, 1e-15)},
     )
     agree(program, lambda k: [k[s] <= factor * k[t] for s in range(4) for t in range(4) if s != t])
@@ -192,7 +195,7 @@ def test_maximal_leakage_through_its_auxiliary(seed):
     bound = 1.6
     program = base(
         seed,
-        objective=Minimize(Term("distortion", cost=cost(seed))),
+        objective=Minimize(Expression("distortion", cost=cost(seed))),
         auxiliaries={"maxl": Auxiliary("maximum", bound)},
     )
     agree(program, lambda k: [cp.sum(cp.max(k, axis=0)) <= bound])
@@ -207,13 +210,13 @@ def test_split_views_with_their_own_reference():
     w = np.repeat([0, 0, 1, 1], 3).reshape(4, 3)
     z = np.tile([0, 1], 2)[:, None] * np.ones((1, 3), int)
     views = {f"z{k}": View(np.where(z == k, w, -1), reference=w) for k in range(2)}
-    leak = Term("leakage", {"z0": 1.0, "z1": 1.0})
+    leak = Expression("leakage", {"z0": 1.0, "z1": 1.0})
     program = ChannelProgram(
         law,
         3,
         views,
         Minimize(leak),
-        {"budget": Term("d", cost=1.0 - np.eye(3)) <= 0.3},
+        {"budget": Expression("d", cost=1.0 - np.eye(3)) <= 0.3},
         units="nats",
     )
     certificate = certified(program)
@@ -234,7 +237,7 @@ def test_split_views_with_their_own_reference():
 
 def test_a_constant_and_a_radius_are_part_of_what_is_proved():
     """H(W) − I as a reported term, and a cost known only to a radius widens both ends."""
-    program = base(1, rows={"budget": Term("d", cost=cost(1)) <= 0.45})
+    program = base(1, constraints={"budget": Expression("d", cost=cost(1)) <= 0.45})
     exact = certified(program)
     vague = replace(
         program, objective=replace(program.objective, cost=cost(3), cost_radius=1e-4, constant=2.0)
@@ -250,13 +253,13 @@ def test_moved_bounds_need_no_new_problem():
     """The budget is a parameter: the same model solves another budget."""
     from cvxprivacy.solvers.cvxpy_channel import ConicModel
 
-    term = Term("d", cost=cost(1))
-    program = base(1, rows={"budget": term <= 0.45})
+    term = Expression("d", cost=cost(1))
+    program = base(1, constraints={"budget": term <= 0.45})
     model = ConicModel(program)
     first = model.problem
     for budget in (0.45, 0.4, 0.5):
-        moved = replace(program, rows={"budget": term <= budget})
-        model.set_bounds(moved.rows)
+        moved = replace(program, constraints={"budget": term <= budget})
+        model.set_bounds(moved.constraints)
         model.solve("CLARABEL", {})
         prover = Prover(moved)
         prover.offer_dual(model.dual())
@@ -269,15 +272,15 @@ def test_moved_bounds_need_no_new_problem():
 
 
 def test_contradictory_rows_are_proved_infeasible():
-    term = Term("d", cost=cost(1))
-    high = Term("-d", cost=-cost(1))
+    term = Expression("d", cost=cost(1))
+    high = Expression("-d", cost=-cost(1))
     least = (base(1).mass * cost(1).min(axis=1)).sum()
     for rows in (
         {"budget": term <= least - 1e-6},
         {"low": term <= 0.4, "high": high <= -0.41},
-        {"closeness": Term("", {"W": 1.0}) <= 0.0001, "budget": term <= least + 1e-4},
+        {"closeness": Expression("", {"W": 1.0}) <= 0.0001, "budget": term <= least + 1e-4},
     ):
-        certificate = solve(base(1, rows=rows)).certificate
+        certificate = solve(base(1, constraints=rows)).certificate
         assert certificate.status == "infeasible", rows
         assert certificate.verify()
     impossible = base(1, lower=np.full((4, 4), 0.3))
@@ -293,11 +296,14 @@ def test_contradictory_rows_are_proved_infeasible():
         ({"law": np.array([[1.0, -1.0]])}, "nonnegative"),
         ({"units": "hartleys"}, "no unit"),
         ({"views": {"W": View(np.zeros((2, 2), int))}}, "labels of another shape"),
-        ({"objective": Term("", {"W": -1.0})}, "not convex"),
-        ({"objective": Term("", {"Z": 1.0})}, "no view"),
-        ({"objective": Term("", cost=np.ones((3, 3)))}, "cost of shape"),
-        ({"rows": {"r": Term("", {"W": 1.0}) == 0.1}}, "not convex"),
-        ({"rows": {"r": Row(Term("", {"W": 1.0}), "<=", [0, 0], per_output=True)}}, "bounds"),
+        ({"objective": Expression("", {"W": -1.0})}, "not convex"),
+        ({"objective": Expression("", {"Z": 1.0})}, "no view"),
+        ({"objective": Expression("", cost=np.ones((3, 3)))}, "cost of shape"),
+        ({"constraints": {"r": Expression("", {"W": 1.0}) == 0.1}}, "not convex"),
+        (
+            {"constraints": {"r": Constraint(Expression("", {"W": 1.0}).each(), "<=", [0, 0])}},
+            "bounds",
+        ),
         ({"lower": np.full((4, 4), 2.0)}, "out of order"),
         ({"upper": np.ones((2, 2))}, "entry bounds"),
     ],
@@ -317,21 +323,28 @@ def test_terms_of_what_is_no_number_are_refused():
         ({"constant": "1/2"}, "^constant: '1/2' is no number"),
     ):
         with pytest.raises(InputError, match=message):
-            Term("", **change)
+            Expression("", **change)
     with pytest.raises(InputError, match="negative radius"):
-        replace(base(), objective=Term("", {"W": 1}), rows={"r": Term("", cost_radius=-1) <= 1})
+        replace(
+            base(),
+            objective=Expression("", {"W": 1}),
+            constraints={"r": Expression("", cost_radius=-1) <= 1},
+        )
 
 
 def test_rows_are_named_not_tested():
     with pytest.raises(TypeError, match="truth value"):
-        bool(Term("d", cost=np.ones((2, 2))) <= 1.0)
+        bool(Expression("d", cost=np.ones((2, 2))) <= 1.0)
     with pytest.raises(InputError, match="finite"):
-        _ = Term("d", cost=np.ones((2, 2))) <= math.nan
+        _ = Expression("d", cost=np.ones((2, 2))) <= math.nan
 
 
 def test_terms_form_an_algebra():
     program = base(1)
-    a, b = Term("a", {"W": 2.0}, cost=cost(1)), Term("b", {"W": np.arange(4.0)}, constant=1.0)
+    a, b = (
+        Expression("a", {"W": 2.0}, cost=cost(1)),
+        Expression("b", {"W": np.arange(4.0)}, constant=1.0),
+    )
     k = np.full((4, 4), 0.25)
     for combined, value in (
         (a + b, program.value(a, k) + program.value(b, k)),
@@ -339,14 +352,14 @@ def test_terms_form_an_algebra():
         (-a, -program.value(a, k)),
     ):
         assert program.value(combined, k) == pytest.approx(value)
-    atoms = Term("c", cost=np.random.default_rng(0).random((3, 4, 4)))
+    atoms = Expression("c", cost=np.random.default_rng(0).random((3, 4, 4)))
     assert program.value(a + atoms, k) == pytest.approx(
         program.value(a, k) + program.value(atoms, k)
     )
 
 
 def test_multipliers_of_any_shape_are_cleaned():
-    program = base(1, rows={"budget": Term("d", cost=cost(1)) <= 0.45})
+    program = base(1, constraints={"budget": Expression("d", cost=cost(1)) <= 0.45})
     dual = Dual({"W": np.full((2, 2), 1.0)}, {"budget": np.array([np.nan, 1.0])})
     clean = dual.cleaned(program)
     assert clean.scores["W"].shape == (3, 4)

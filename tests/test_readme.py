@@ -60,3 +60,15 @@ def test_every_name_in_the_tables_exists():
         assert hasattr(errors, name) or name in ("ValueError", "RuntimeError")
     for name in re.findall(r"^\| `([A-Z]\w+)\(", README, re.MULTILINE):
         assert hasattr(cpv, name)
+
+
+def test_a_criterion_and_a_formulation_of_ones_own_work():
+    code = next(b for b in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "class " in b)
+    names: dict[str, object] = {"cpv": cpv}
+    exec(code, names)
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    rule = names["GuessingProbability"](0.7)
+    problem = names["RatePlusLeakage"](source, cpv.hamming(2), budget=0.4, criteria=[rule])
+    solution = problem.solve()
+    assert solution.status == "certified"
+    assert set(solution.prices) == {"budget", "guessing_probability"}

@@ -326,7 +326,8 @@ def test_what_the_letters_tell_is_what_releasing_them_tells(kind: str, encoder: 
     d = cpv.absolute_error(range(4))
     problem = cpv.RateDistortionEquivocation(source(), d, 0.5, encoder=encoder, minimize="leakage")
     program = problem.program.to_dict()
-    program["views"] = {name: view.to_dict() for name, view in problem.views().items()}
+    kinds = {**problem.risk.views, **problem.rate.views}
+    program["views"] = {name: view.to_dict() for name, view in kinds.items()}
     program["rows"]["budget"]["term"]["weights"] = {kind: 1.0}
     document = {"program": program, "claim": {"status": "certified", "lower": 0.0, "upper": 0.0}}
     told = float(line(document, f'where "{kind}" is').partition(" bits")[0].split()[-1])

@@ -31,9 +31,9 @@ from cvxprivacy.certificates.balls import (
     enclosure,
     exactly,
     number,
+    total as _sum,
     whole,
 )
-from cvxprivacy.certificates.balls import total as _sum
 
 __all__ = ["ChannelProof", "Evaluation"]
 

@@ -36,8 +36,8 @@ from cvxprivacy.certificates.balls import (
     enclosure,
     exactly,
     number,
+    total as _sum,
 )
-from cvxprivacy.certificates.balls import total as _sum
 
 __all__ = ["CovarianceProof", "basis", "cholesky", "definite", "log_det", "semidefinite"]
 

@@ -14,25 +14,19 @@ import sys
 import click
 
 from cvxprivacy.cli.audit import audit
-from cvxprivacy.cli.check import verify
 from cvxprivacy.cli.compare import compare
+from cvxprivacy.cli.exits import Commands
+from cvxprivacy.cli.figures import figures
 from cvxprivacy.cli.release import apply, release
-from cvxprivacy.cli.scripts import figures
 from cvxprivacy.cli.solve import solve
+from cvxprivacy.cli.verify import verify
 
 __all__ = ["main"]
 
 EPILOG = (__doc__ or "").split("\n\n", 1)[1]
 
 
-class Group(click.Group):
-    """Commands in the order in which they are used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
-
-@click.group(cls=Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="cvxprivacy")
 def main() -> None:
     """Release tables by the optimal randomisation, and prove that it is optimal."""

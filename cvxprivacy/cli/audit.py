@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import sys
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from cvxprivacy.cli.common import reading_of, say_json, table_options, told
+from cvxprivacy.cli import options as shared
+from cvxprivacy.cli.exits import say
+from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
 
 __all__ = ["audit"]
@@ -19,41 +20,15 @@ __all__ = ["audit"]
 @click.command()
 @click.argument("original", type=click.Path())
 @click.argument("released", required=False, type=click.Path())
-@click.option(
-    "--sensitive",
-    multiple=True,
-    required=True,
-    metavar="COLUMN[,…]",
-    help="Confidential column W, or several.",
-)
-@click.option(
-    "--key",
-    multiple=True,
-    required=True,
-    metavar="COLUMN[,…]",
-    help="Columns X that an intruder may know; those that RELEASED lacks are suppressed.",
-)
-@click.option(
-    "--bins",
-    multiple=True,
-    metavar="COLUMN=WIDTH|EDGES",
-    help="age=10 makes bands of ten anchored at 0; age=-inf:18:65:inf names the edges. "
-    "In RELEASED only a column of numbers is binned.",
-)
-@click.option(
-    "--criterion",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="TCloseness=0.5, LDiversity=2.7, KAnonymity=5 or DeltaDisclosure=1.  If one is "
+@shared.sensitive
+@shared.key("that an intruder may know; those that RELEASED lacks are suppressed.")
+@shared.bins("In RELEASED only a column of numbers is binned.")
+@shared.criterion(
+    "NAME=NUMBER",
+    "TCloseness=0.5, LDiversity=2.7, KAnonymity=5 or DeltaDisclosure=1.  If one is "
     "broken the exit code is 1.",
 )
-@click.option(
-    "--missing",
-    type=click.Choice(["refuse", "level", "drop"]),
-    default="refuse",
-    show_default=True,
-    help="Missing values: an error, a letter of their own, or the record is not counted.",
-)
+@shared.missing("not counted")
 @click.option(
     "--ordered",
     is_flag=False,
@@ -63,12 +38,10 @@ __all__ = ["audit"]
     "given, low,mid,high.  By default numbers and bins are in order.",
 )
 @click.option("--unordered", is_flag=True, help="The values of W are in no order.")
-@click.option(
+@shared.choice(
     "--reference",
-    type=click.Choice(["released", "original"]),
-    default="released",
-    show_default=True,
-    help="The table whose share of each W the letters are compared with.",
+    ["released", "original"],
+    "The table whose share of each W the letters are compared with.",
 )
 @click.option(
     "--bootstrap",
@@ -78,97 +51,84 @@ __all__ = ["audit"]
     metavar="DRAWS",
     help="For the intervals of the mutual information; 0 for none.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Of the bootstrap.")
-@click.option("--units", type=click.Choice(["bits", "nats"]), default="bits", show_default=True)
-@click.option("--html", type=click.Path(), help="The audit as one self-contained page.")
-@click.option(
-    "--out",
-    type=click.Path(),
-    help="The audit as JSON, every released letter with its counts of W.",
-)
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document, without the single letters."
-)
-@table_options
-@told
-def audit(original: str, released: str | None, **options: Any) -> None:
+@shared.seed("Of the bootstrap.")
+@shared.units
+@shared.file("--html", "The audit as one self-contained page.")
+@shared.file("--out", "The audit as JSON, every released letter with its counts of W.")
+@shared.as_json(", without the single letters")
+@shared.reads_tables
+def audit(
+    original: str,
+    released: str | None,
+    reading: dict[str, Any],
+    html: str | None,
+    out: str | None,
+    **options: Any,
+) -> None:
     """Measure what the RELEASED table tells about a confidential column, or ORIGINAL as it is.
 
     Per released combination of key values and at its worst: k-anonymity, ℓ-diversity, t-closeness,
     δ-disclosure, β-likeness, one-symbol information; on average the mutual information.
-    """  # fmt: skip
-    from cvxprivacy.cli.release import columns_named, criteria_of, edges_of, pairs_of, writable
+    """
     from cvxprivacy.cli.tables import open_table
-    from cvxprivacy.files import whole_file
     from cvxprivacy.microdata.audit import audit as audited
 
-    targets = {name: options[name] for name in ("html", "out")}
-    writable(targets, original, *([released] if released else []))
-    reading = reading_of(options)
-    criteria = criteria_of(options["criterion"])
-    tables = [open_table(path, reading) for path in (original, released) if path is not None]
-    header = tables[0].header
-    sensitive, key = (columns_named(options[n], header) for n in ("sensitive", "key"))
-    for role, wanted in (("--sensitive", sensitive), ("--key", key)):
-        for name in wanted:
-            if name not in header:
-                remedy = f"use one of {', '.join(map(repr, header))}"
-                raise InputError(role, f"no column {name!r}", remedy, value=name)
-    asked = pairs_of(options["bins"], header, "--bins", "age=10 or age=0:18:65:120")
-    bins: dict[Any, Any] = {name: edges_of(name, spec) for name, spec in asked.items()}
-    frames = []
-    for table in tables:
-        names = [n for n in dict.fromkeys([*sensitive, *key]) if n in table.header]
-        frames.append(table.frame(names, binned=list(bins) if table is tables[0] else ()))
-    try:
-        found = audited(
-            *frames,
-            key=key,
-            sensitive=sensitive,
-            criteria=criteria,
-            bins=bins,
-            missing=options["missing"],
-            ordered=_order(options["ordered"], unordered=options["unordered"]),
-            reference=options["reference"],
-            bootstrap=options["bootstrap"],
-            seed=options["seed"],
-            units=options["units"],
+    targets = {"html": html, "out": out}
+    paths = [path for path in (original, released) if path is not None]
+    refuse_unwritable(targets, *paths)
+    tables = [open_table(path, reading) for path in paths]
+    settings = _settings(options, tables[0].header)
+    names = dict.fromkeys([*settings["sensitive"], *settings["key"]])
+    frames = [
+        table.frame(
+            [name for name in names if name in table.header],
+            binned=list(settings["bins"]) if table is tables[0] else (),
         )
+        for table in tables
+    ]
+    try:
+        result = audited(*frames, **settings)
     except InputError as error:
         if error.argument != "original":
             raise
-        more: dict[str, Any] = {"where": error.where, "value": error.value}
-        raise type(error)("ORIGINAL", error.problem, error.remedy, **more) from None
-    with ExitStack() as files:  # both take their names, or none
-        for name, write in (("html", found.write_html), ("out", found.write_json)):
-            if targets[name]:
-                file = files.enter_context(whole_file(targets[name], private=True))
-                write(file)
-                file.flush()
-    if options["as_json"]:
-        say_json({**found.document(letters=False), "files": targets})
-    else:
-        click.echo(found)
-        w = found.released.names[0]
-        what = {
-            "html": f"the page; it tells the {w} of the worst groups",
-            "out": f"the audit; it holds the counts of {w} in every group",
-        }
-        for name, path in targets.items():
-            if path:
-                click.echo(f"{path}: {what[name]}{_private(path)}: keep it with the table")
-    if not found.holds:
+        where, value = error.where, error.value
+        problem, remedy = error.problem, error.remedy
+        raise InputError("ORIGINAL", problem, remedy, where=where, value=value) from None
+    write_all(
+        [
+            Output("html", html, result.write_html, private=True),
+            Output("out", out, result.write_json, private=True),
+        ]
+    )
+    w = result.released.names[0]
+    words = {
+        "html": f"the page; it tells the {w} of the worst groups",
+        "out": f"the audit; it holds the counts of {w} in every group",
+    }
+    words = {name: f"{said}{{private}}: keep it with the table" for name, said in words.items()}
+    document = {**result.document(letters=False), "files": targets}
+    say(document, "\n".join([str(result), *described(targets, words)]))
+    if not result.holds:
         sys.exit(1)
 
 
-def _order(typed: str | None, *, unordered: bool) -> Any:
-    """Return whether W is in order, or its values in their order."""
-    if unordered:
-        return False
-    return next(csv.reader([typed])) if typed else None if typed is None else True
+def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of the audit: the options, with columns that the table has."""
+    from cvxprivacy import criteria
 
-
-def _private(path: str) -> str:
-    """Say that only its owner can read a file, where that is so."""
-    seen = Path(path)
-    return ", so only you can read it" if seen.is_file() and not seen.stat().st_mode & 0o077 else ""
+    settings = {name: options[name] for name in ("missing", "reference", "bootstrap", "seed")}
+    for role in ("sensitive", "key"):
+        settings[role] = shared.split_columns(options[role], header)
+        for name in settings[role]:
+            if name not in header:
+                raise shared.unknown_column(f"--{role}", name, header)
+    ordered: Any = False if options["unordered"] else options["ordered"]
+    if isinstance(ordered, str):  # the values in their order, or none
+        ordered = next(csv.reader([ordered])) or True
+    return {
+        **settings,
+        "units": options["units"],
+        "bins": shared.bins_of(options["bins"], header),
+        "criteria": [getattr(criteria, name)(**numbers) for name, numbers in options["criterion"]],
+        "ordered": ordered,
+    }

@@ -8,23 +8,12 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import StringIO
-from pathlib import Path
-from typing import IO, Any
 
+from cvxprivacy.cli.encoded import CHUNK, EncodedText
 from cvxprivacy.errors import InputError
 
-__all__ = ["DelimitedTable", "as_numbers", "marked"]
+__all__ = ["DelimitedTable", "as_numbers"]
 
-CHUNK = 1 << 18  # bytes read, or characters written, at a time
-LONGEST = 1 << 26  # characters of a line
-MARKS = {  # UTF-32 first: the little-endian mark of UTF-16 begins that of UTF-32
-    "utf-32-le": codecs.BOM_UTF32_LE,
-    "utf-32-be": codecs.BOM_UTF32_BE,
-    "utf-16-le": codecs.BOM_UTF16_LE,
-    "utf-16-be": codecs.BOM_UTF16_BE,
-    "utf-8": codecs.BOM_UTF8,
-}
 INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 DECIMAL = re.compile(r"0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+")
 
@@ -39,13 +28,10 @@ class DelimitedTable:
 
     Parameters
     ----------
-    path : path
-        A regular file, since it is read several times; it must not change meanwhile.
+    path, encoding : as for :class:`cvxprivacy.cli.encoded.EncodedText`
+        A byte order mark is copied and is part of no name.
     delimiter : str
         One character.
-    encoding : str
-        Any that writes the text back as it was read.  A byte order mark is copied and is part of
-        no name.
     na : sequence of str
         Texts of a missing cell, the one to be written first.
 
@@ -73,40 +59,23 @@ class DelimitedTable:
             raise InputError("delimiter", repr(delimiter), remedy, value=delimiter)
         if isinstance(na, str) or not na or not all(isinstance(token, str) for token in na):
             raise InputError("na", repr(na), "pass at least one text, in a list", value=na)
-        try:
-            name = codecs.lookup(encoding).name.removesuffix("-sig")
-            "".encode(name)  # refuses those that are not of text
-            if name in ("idna", "punycode"):  # of domain names
-                raise LookupError
-        except (LookupError, TypeError, ValueError):
-            remedy = "pass a text encoding, such as utf-8, latin-1, cp1252 or utf-16"
-            raise InputError("encoding", repr(encoding), remedy, value=encoding) from None
-        self.path, self.delimiter, self.encoding = Path(path), delimiter, encoding
+        self.text = EncodedText(path, encoding)
+        self.path, self.delimiter, self.encoding = self.text.path, delimiter, encoding
         self.na = tuple(na)
-        with self._open() as file:
-            start, self._stamp = file.read(4), _stamp(file)
-        if not start:
-            raise self._error("an empty file", "put the columns' names in the first line")
-        found = (pair for pair in MARKS.items() if start.startswith(pair[1]))
-        self._codec, self._mark = next(found, (name, b""))
-        if not self._codec.startswith(name):
-            problem = f"it begins with the byte order mark of {self._codec}, not as {encoding}"
-            raise self._error(problem, f"pass --encoding {self._codec}")
-        if not self._mark and name in ("utf-16", "utf-32"):
-            raise self._error("no byte order mark", f"pass --encoding {name}-le or {name}-be")
         d = re.escape(delimiter)
         self._field = re.compile(rf'{d}("[^"]*(?:""[^"]*)*"|[^"{d}]*)')
         self._special = re.compile(rf'["\r\n{d}]')
         self.header: list[str] = next(self._records(), ("", [], []))[1]
         if not self.header:
-            raise self._error("line 1: no header", "put the columns' names in the first line")
+            problem = "line 1: no header"
+            raise self.text.error(problem, "put the columns' names in the first line")
         for i, column in enumerate(self.header):
             if not column:
                 problem = f"line 1: column {i + 1} of {len(self.header)} has no name"
-                raise self._error(problem, "name every column, or leave a nameless one out")
+                raise self.text.error(problem, "name every column, or leave a nameless one out")
             if column in self.header[:i]:
                 problem = f"line 1: column {i + 1} is the second that is named {column!r}"
-                raise self._error(problem, "make the names distinct")
+                raise self.text.error(problem, "make the names distinct")
 
     def columns(
         self, names: Sequence[str] | None = None, *, progress: Callable[[int], object] | None = None
@@ -155,11 +124,11 @@ class DelimitedTable:
         sizes = [(repr(name), len(cells)) for name, cells in replacements.items()]
         sizes += [] if keep is None else [("keep", len(keep))]
         plan = [(self._index(n), cells, self._forms(n, cells)) for n, cells in replacements.items()]
-        encoder = codecs.getincrementalencoder(self._codec)()
+        encoder = codecs.getincrementalencoder(self.text.codec)()
         records = self._records()
         texts, length, count = [next(records)[0]], 0, 0
         least = min((size for _, size in sizes), default=0)
-        yield self._mark
+        yield self.text.mark
         for raw, fields, pieces in records:
             text = raw
             if sizes and fields:
@@ -179,7 +148,7 @@ class DelimitedTable:
         for name, size in sizes:
             if size != count:
                 remedy = "pass one per record, or run again if the file has changed"
-                raise self._error(f"{count} records, and {size} entries for {name}", remedy)
+                raise self.text.error(f"{count} records, and {size} entries for {name}", remedy)
         yield encoder.encode("".join(texts), True)
 
     def _forms(self, column: str, cells: Sequence[str | None]) -> dict[str, str]:
@@ -191,7 +160,7 @@ class DelimitedTable:
             try:
                 if not isinstance(cell, str) or "\0" in cell:
                     raise ValueError
-                cell.encode(self._codec)
+                cell.encode(self.text.codec)
             except ValueError:  # as is UnicodeError
                 problem = f"{cell!r} for {column!r} is no text in {self.encoding}"
                 remedy = "pass text that can be written, or None for a missing cell"
@@ -205,7 +174,7 @@ class DelimitedTable:
             remedy = f"choose from {', '.join(map(repr, self.header))}"
             if len(self.header) == 1:
                 remedy += f", or pass another --delimiter than {self.delimiter!r}"
-            raise self._error(f"no column {name!r}", remedy)
+            raise self.text.error(f"no column {name!r}", remedy)
         return self.header.index(name)
 
     def _records(
@@ -218,7 +187,7 @@ class DelimitedTable:
         taken: list[str] = []  # lines since the last record
 
         def feed() -> Iterator[str]:
-            for line in self._lines(progress):
+            for line in self.text.lines(progress):
                 taken.append(line)
                 yield line
 
@@ -252,68 +221,8 @@ class DelimitedTable:
                 problem = f"a field of more than {csv.field_size_limit()} characters"
             lines = f"line {last}" if first == last else f"lines {first} to {last}"
             remedy = f"quote a field with a quote or {self.delimiter!r} inside it, and double each "
-            raise self._error(f"{lines}: {problem}", f"{remedy}quote inside it") from None
+            raise self.text.error(f"{lines}: {problem}", f"{remedy}quote inside it") from None
         yield from ((line, [], []) for line in blank)
-
-    def _lines(self, progress: Callable[[int], object] | None) -> Iterator[str]:
-        """Yield lines with their ends, once it is known that they are written as they were."""
-        decoder = codecs.getincrementaldecoder(self._codec)()
-        encoder = codecs.getincrementalencoder(self._codec)("replace")
-        count, rest, owed = 0, "", b""  # lines, text without a line end, bytes not written back
-
-        def fault(before: str | bytes, problem: str, remedy: str) -> InputError:
-            if isinstance(before, bytes):
-                before = before.decode(self._codec, "ignore")
-            line = count + len(StringIO(f"{rest}{before}.", newline="").readlines())
-            return self._error(f"line {line}: {problem}", remedy)
-
-        with self._open() as file:
-            file.seek(len(self._mark))
-            while True:
-                chunk = file.read(CHUNK)
-                if _stamp(file) != self._stamp:
-                    raise self._error("changed while it was read", "run again when it is at rest")
-                if progress is not None:
-                    progress(len(chunk))
-                owed += chunk
-                try:
-                    text = decoder.decode(chunk, not chunk)
-                    copy = encoder.encode(text, not chunk)
-                except UnicodeDecodeError as error:
-                    problem = f"byte 0x{error.object[error.start]:02x} is not {self.encoding}"
-                    remedy = "pass the text's own, such as --encoding latin-1; export a binary file"
-                    raise fault(error.object[: error.start], problem, f"{remedy} as text") from None
-                if not owed.startswith(copy) or (not chunk and owed != copy):
-                    pairs = enumerate(zip(owed, copy, strict=False))
-                    same = next((i for i, (a, b) in pairs if a != b), 0)
-                    problem = f"{self.encoding} does not write these bytes as they are"
-                    raise fault(owed[:same], problem, "convert the file to UTF-8")
-                owed = owed[len(copy) :]
-                if "\0" in text:
-                    remedy = "export a binary file as text; for UTF-16, pass --encoding utf-16-le"
-                    raise fault(text[: text.index("\0")], "a NUL character", remedy)
-                lines = StringIO(rest + text, newline="").readlines()
-                rest = lines.pop() if chunk and lines else ""  # may end with half a CRLF
-                if len(rest) > LONGEST:
-                    remedy = "pass a text file that has line ends"
-                    raise fault("", f"more than {LONGEST} characters", remedy)
-                count += len(lines)
-                yield from lines
-                if not chunk:
-                    return
-
-    def _open(self) -> IO[bytes]:
-        try:
-            if self.path.exists() and not self.path.is_file():
-                raise OSError(0, "not a regular file")
-            return self.path.open("rb")
-        except (OSError, ValueError) as error:
-            problem = getattr(error, "strerror", None) or str(error)
-            remedy = "pass the path of a text file that can be read"
-            raise self._error(problem, remedy) from None
-
-    def _error(self, problem: str, remedy: str) -> InputError:
-        return InputError(str(self.path), problem, remedy)
 
 
 def as_numbers(
@@ -351,19 +260,3 @@ def _is_float(text: str, value: float, strict: bool) -> bool:
         return math.isfinite(value) and "_" not in text
     digits = text.lstrip("-0.").replace(".", "")
     return bool(DECIMAL.fullmatch(text)) and (len(digits) <= 15 or repr(value) == text)
-
-
-def marked(path: str | os.PathLike[str]) -> str | None:
-    """Return the encoding that a file's byte order mark names, or None."""
-    try:
-        with Path(path).open("rb") as file:
-            start = file.read(4)
-    except OSError:  # who reads it will say so
-        return None
-    return next((name for name, mark in MARKS.items() if start.startswith(mark)), None)
-
-
-def _stamp(file: IO[Any]) -> tuple[int, ...]:
-    """Return what changes if the file does."""
-    status = os.fstat(file.fileno())
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

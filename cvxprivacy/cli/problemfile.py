@@ -60,7 +60,6 @@ an array.  Errors name the file, the line and the key, entries counted from 0: `
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import reprlib
@@ -70,11 +69,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial, wraps
 from inspect import Parameter, signature
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from cvxprivacy import criteria
+from cvxprivacy.cli.toml import Keys, lines_of
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.equivocation import RateDistortionEquivocation
@@ -84,11 +83,22 @@ from cvxprivacy.model import distortion
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.results.solution import Solution
 
-__all__ = ["ProblemFile", "read", "written"]
+__all__ = ["ProblemFile", "read"]
 
-Keys = tuple[str | int, ...]
-
-_WRITTEN: dict[str, tuple[set[type], str]] = {  # word of an annotation: TOML's types, in words
+FORMULATIONS = (MinimumDistortion, PrivacyDistortion, RateDistortionEquivocation)
+_SECTIONS = {"source": "Mapping", "distortion": "Mapping", "criteria": "Sequence[Mapping]"}
+_OUTPUTS = ("certificate", "channel")
+_SOURCES: dict[str, Callable[..., Any]] = {
+    "counts": DiscreteSource.from_counts,
+    "pmf": DiscreteSource,
+    "identical": DiscreteSource.identical,
+    "gaussian": DiscreteSource.gaussian,
+}
+_REST: dict[str, Callable[..., Any]] = {
+    "counts": DiscreteSource,
+    "table": DiscreteSource.from_table,
+}  # take these **options
+_TYPES: dict[str, tuple[set[type], str]] = {  # word of an annotation: TOML's types, in words
     "float": ({int, float}, "a number"),
     "Real": ({int, float}, "a number"),
     "int": ({int}, "a whole number"),
@@ -99,27 +109,15 @@ _WRITTEN: dict[str, tuple[set[type], str]] = {  # word of an annotation: TOML's 
     "ArrayLike": ({int, float, list}, "an array"),
     "Mapping": ({dict}, "a table"),
 }
-_TOKEN = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}|\'{3}.*?\'{3,5}|"(?:\\.|[^"\\])*"|\'[^\']*\''
-    r"|#[^\n]*|\n|[\[\]{}=,.]|[^\s\[\]{}=,.#\"']+",
-    re.DOTALL,
-)
-_OUTPUT = ("certificate", "channel")
-FORMULATIONS = (MinimumDistortion, PrivacyDistortion, RateDistortionEquivocation)
-_SECTIONS = ("source", "distortion", "criteria", "solve", "output")
-_OPTIONS: dict[str, Any] = {"counts": DiscreteSource, "table": DiscreteSource.from_table}
 _ODD = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
-
-
-def _keys(argument: str) -> tuple[str, str]:
-    """Return where an argument of a solve, or ``output.…``, stands."""
-    section, dot, name = argument.partition(".")
-    return (section, name) if dot else ("solve", argument)
 
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """What a problem file says: the problem, how to solve it, and what to write where."""
+    """What a problem file says: the problem, how to solve it, and what to write where.
+
+    ``located`` gives an error of a setting or of ``output.…`` the line where it stands.
+    """
 
     problem: ChannelProblem
     solve: dict[str, Any]
@@ -168,86 +166,6 @@ def read(path: str | os.PathLike[str], *, table: Callable[..., Any] | None = Non
     return _Reader(Path(path), text).read(data, table)
 
 
-def written(data: Mapping[str, Any]) -> str:
-    """Return a problem file that holds these keys: :func:`read` finds what was given.
-
-    Parameters
-    ----------
-    data : mapping
-        The keys of a problem file; numbers are written with all their digits.
-
-    Raises
-    ------
-    InputError
-        For a text that no file in UTF-8 can hold.
-    """
-    lines = _assigned({key: value for key, value in data.items() if key not in _SECTIONS})
-    for key in [key for key in data if key in _SECTIONS]:
-        many = not isinstance(data[key], Mapping)
-        for section in data[key] if many else [data[key]]:
-            lines += ["", f"[[{key}]]" if many else f"[{key}]", *_assigned(section)]
-    return "\n".join(lines) + "\n"
-
-
-def _assigned(section: Mapping[str, Any]) -> list[str]:
-    return [f"{_key(key)} = {_toml(value)}" for key, value in section.items()]
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
-
-
-def _toml(value: Any) -> str:
-    """Return a value in TOML, on one line."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            remedy = "rename it: a problem file is UTF-8"
-            raise InputError("problem", f"{value!r} is no text", remedy, value=value) from None
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON allows DEL
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(_assigned(value)) + " }" if value else "{}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    return repr(value)  # the digits of a float that tell it from all others; inf and nan are TOML
-
-
-def _lines(text: str) -> dict[Keys, int]:
-    """Return the line of each table, key and entry of an array in valid TOML."""
-    found, sizes, table = dict[Keys, int](), dict[Keys, int](), Keys()
-    statement, depth, line = list[tuple[str, int]](), 0, 1
-    for token in _TOKEN.findall(text + "\n"):
-        depth += (token in "[{") - (token in "]}")
-        if token[0] not in "\n#":
-            statement.append((token, line))
-        elif token == "\n" and statement and not depth:
-            tokens, start = [said for said, _ in statement], statement[0][1]
-            header, many = tokens[0] == "[", tokens[:2] == ["[", "["]
-            path = () if header else table
-            for part in takewhile(lambda said: said not in "=]", tokens[header + many :]):
-                if part != ".":
-                    key = tomllib.loads(f"_ = {part}")["_"] if part[0] in "\"'" else part
-                    path = (*path, sizes[path] - 1, key) if path in sizes else (*path, key)
-                    found.setdefault(path, start)
-            if many:
-                sizes[path] = sizes.get(path, 0) + 1
-                path = (*path, sizes[path] - 1)
-                found[path] = start
-            table = path if header else table
-            entry: tuple[int, ...] = ()  # in the arrays that are open
-            for said, at in () if header else statement[tokens.index("=") + 1 :]:
-                entry = entry[:-1] if said in "]}" else entry
-                found.setdefault((*path, *entry), at)
-                entry = (*entry, 0) if said in "[{" else entry
-                entry = (*entry[:-1], entry[-1] + 1) if said == "," else entry
-            statement = []
-        line += token.count("\n")
-    return {(): found.get(("formulation",), 1), **found}
-
-
 @dataclass
 class _Reader:
     """A file's name and text, and the letters that keys of its tables may stand for."""
@@ -258,14 +176,14 @@ class _Reader:
 
     @cached_property
     def lines(self) -> dict[Keys, int]:
-        return _lines(self.text)
+        return lines_of(self.text)
 
-    def error(self, keys: Keys, problem: str, remedy: str, **given: Any) -> InputError:
+    def error(self, keys: Keys, problem: str, remedy: str, **details: Any) -> InputError:
         """Return an error at a key, on its line or on that of the table where it would be."""
         known = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.lines)
-        said = "".join(f".{k}" if isinstance(k, str) else f"[{k}]" for k in keys).lstrip(".")
+        name = "".join(f".{k}" if isinstance(k, str) else f"[{k}]" for k in keys).lstrip(".")
         place = f"{self.path}, line {self.lines[known]}"
-        return InputError(f"{place}, {said}" if said else place, problem, remedy, **given)
+        return InputError(f"{place}, {name}" if name else place, problem, remedy, **details)
 
     def located(self, keys: Keys, error: InputError) -> InputError:
         """Return a constructor's error at a key, or at the entry of it that the error names."""
@@ -275,29 +193,30 @@ class _Reader:
             keys, where = entry, None
         return self.error(keys, error.problem, error.remedy, where=where, value=error.value)
 
+    # ---- values, by the annotations of the arguments that they become -----------------------
+
     def typed(self, keys: Keys, value: Any, annotation: str) -> Any:
         """Return a value for an argument that is so annotated, or say what to write instead."""
         outer, inner = annotation, 1
         while inner:
             outer, inner = re.subn(r"\[[^][]*\]", "", outer)
         words = re.findall(r"\w+", outer)
-        wanted = [_WRITTEN[word] for word in words if word in _WRITTEN]
+        wanted = [_TYPES[word] for word in words if word in _TYPES]
         if not wanted or {"Any", "Hashable"} & {*words}:
             return tuple(value) if (annotation, type(value)) == ("Hashable", list) else value
         if not any(type(value) in types for types, _ in wanted):
-            known = (said for types, said in _WRITTEN.values() if type(value) in types)
-            problem = f"{reprlib.repr(value)} is {next(known, 'a date or a time')}"
-            remedy = f"write {' or '.join(dict.fromkeys(said for _, said in wanted))}"
+            actual = (name for types, name in _TYPES.values() if type(value) in types)
+            problem = f"{reprlib.repr(value)} is {next(actual, 'a date or a time')}"
+            remedy = f"write {' or '.join(dict.fromkeys(name for _, name in wanted))}"
             raise self.error(keys, problem, remedy, value=value)
         if isinstance(value, dict) and (of := re.search(r"Mapping\[(\w+), (.*)\]", annotation)):
             letters = self.letters if of[1] == "Hashable" else {}
             return {letters.get(k, k): self.typed((*keys, k), v, of[2]) for k, v in value.items()}
         if isinstance(value, list) and "ArrayLike" in words:
             self.shape(keys, value)
-        elif isinstance(value, list) and (
-            of := re.search(r"(?:Sequence|list)\[(.*)\]", annotation)
-        ):
-            return [self.typed((*keys, i), v, of[1]) for i, v in enumerate(value)]
+        elif isinstance(value, list):
+            of = re.search(r"(?:Sequence|list)\[(.*)\]", annotation)
+            return [self.typed((*keys, i), v, of[1] if of else "Any") for i, v in enumerate(value)]
         return value
 
     def shape(self, keys: Keys, value: Any) -> tuple[int, ...]:
@@ -312,33 +231,34 @@ class _Reader:
                 raise self.error((*keys, i), problem, "make all rows of one length")
         return (len(shapes), *(shapes[0] if shapes else ()))
 
-    def arguments(self, keys: Keys, given: Any, known: Mapping[str, Parameter]) -> dict[str, Any]:
+    def arguments(self, keys: Keys, table: Any, known: Mapping[str, Parameter]) -> dict[str, Any]:
         """Return a table's values as arguments for these parameters."""
-        self.typed(keys, given, "Mapping")
-        for key in given:
+        self.typed(keys, table, "Mapping")
+        for key in table:
             if key not in known:
                 remedy = f"the keys here are {', '.join(known)}" if known else "leave it out"
                 raise self.error((*keys, key), "unknown key", remedy)
         for key, parameter in known.items():
-            if key not in given and parameter.default is Parameter.empty:
+            if key not in table and parameter.default is Parameter.empty:
                 raise self.error((*keys, key), "missing", "write it, there is no default")
-        return {k: self.typed((*keys, k), v, str(known[k].annotation)) for k, v in given.items()}
+        return {k: self.typed((*keys, k), v, str(known[k].annotation)) for k, v in table.items()}
 
-    def call(self, function: Any, keys: Keys, given: Any, first: str = "", *also: Any) -> Any:
+    def call(self, function: Any, keys: Keys, table: Any, first: str = "", *also: Any) -> Any:
         """Call a function with a table's values: ``first`` and ``also`` in front, by position."""
         known = dict(signature(function).parameters)
         if first:
             (_, main), *others = known.items()
             if others and others[-1][1].kind is Parameter.VAR_KEYWORD:  # **options of another's
-                others = others[:-1] + [*signature(_OPTIONS[first]).parameters.items()][1:]
+                others = others[:-1] + [*signature(_REST[first]).parameters.items()][1:]
             known = {first: main, **dict(others[len(also) :])}
-        values = self.arguments(keys, given, known)
+        values = self.arguments(keys, table, known)
         front = (values.pop(first), *also) if first else ()
         try:
             return _guarded(function, *front, **values)
         except InputError as error:
-            at = error.argument if error.argument in known else first
-            raise self.located((*keys, at) if at else keys, error) from error.__cause__
+            argument = error.argument if error.argument in known else first
+            place = (*keys, argument) if argument else keys
+            raise self.located(place, error) from error.__cause__
 
     def chosen(self, keys: Keys, name: Any, known: Mapping[str, Any]) -> Any:
         """Return what has that name."""
@@ -347,101 +267,95 @@ class _Reader:
             raise self.error(keys, problem, f"use one of {', '.join(known)}")
         return known[name]
 
-    def form(self, keys: Keys, given: Mapping[str, Any], *forms: str) -> str:
+    def form(self, keys: Keys, table: Mapping[str, Any], *forms: str) -> str:
         """Return the only one of these keys that a table has."""
-        found = [form for form in forms if form in given]
-        if len(found) == 1:
-            return found[0]
-        problem = (
-            " and ".join(found) + " exclude each other" if found else "does not say what it is"
-        )
-        place = (*keys, found[1]) if found else keys
-        raise self.error(place, problem, f"write exactly one of {', '.join(forms)}")
+        present = [form for form in forms if form in table]
+        if len(present) == 1:
+            return present[0]
+        remedy = f"write exactly one of {', '.join(forms)}"
+        if not present:
+            raise self.error(keys, "does not say what it is", remedy)
+        raise self.error((*keys, present[1]), f"{' and '.join(present)} exclude each other", remedy)
 
     # ---- sections ------------------------------------------------------------------------
 
-    def read(self, data: Any, table: Any) -> ProblemFile:
+    def read(self, data: Any, table: Callable[..., Any] | None) -> ProblemFile:
         """Return what the file says, section by section."""
         classes = {kind.__name__: kind for kind in FORMULATIONS}
         formulation = self.chosen(("formulation",), data.get("formulation"), classes)
-        sections = {"source": "Mapping", "distortion": "Mapping", "criteria": "Sequence[Mapping]"}
         known = {
-            name: p.replace(annotation=sections.get(name, p.annotation))
+            name: p.replace(annotation=_SECTIONS.get(name, p.annotation))
             for name, p in signature(formulation).parameters.items()
         }
-        known |= {name: _optional(name, "Any") for name in ("formulation", "solve", "output")}
-        given = self.arguments((), data, known)
-        settings, output = given.pop("solve", {}), given.pop("output", {})
-        del given["formulation"]
-        given["source"] = source = self.source(given["source"], table)
-        self.letters = {str(letter): letter for letter in source.x}
-        if "distortion" in given:
-            given["distortion"] = measure = self.distortion(given["distortion"], source)
-            self.letters |= {str(letter): letter for letter in measure.outputs}
-        if "criteria" in given:
-            given["criteria"] = [self.criterion(i, c) for i, c in enumerate(given["criteria"])]
-        problem = self.problem(formulation, given)
-        settings = self.arguments(("solve",), settings, signature(problem.solve).parameters)
-        files = {key: _optional(key, "str") for key in _OUTPUT}
-        paths = {key: Path(p) for key, p in self.arguments(("output",), output, files).items()}
-        return ProblemFile(
-            problem,
-            settings,
-            paths,
-            lambda error: self.located(_keys(error.argument), error),
+        values = self.arguments(
+            (), data, known | _optional("Any", "formulation", "solve", "output")
         )
+        settings, output = values.pop("solve", {}), values.pop("output", {})
+        del values["formulation"]
+        values["source"] = source = self.source(values["source"], table)
+        self.letters = {str(letter): letter for letter in source.x}
+        if "distortion" in values:
+            values["distortion"] = measure = self.distortion(values["distortion"], source)
+            self.letters |= {str(letter): letter for letter in measure.outputs}
+        if "criteria" in values:
+            values["criteria"] = [self.criterion(i, c) for i, c in enumerate(values["criteria"])]
+        problem = self.problem(formulation, values)
+        settings = self.arguments(("solve",), settings, signature(problem.solve).parameters)
+        paths = self.arguments(("output",), output, _optional("str", *_OUTPUTS))
 
-    def source(self, given: dict[str, Any], table: Any) -> Any:
-        keys, here = ("source",), self.path.parent
-        forms = {
-            "counts": DiscreteSource.from_counts,
-            "pmf": DiscreteSource,
-            "identical": DiscreteSource.identical,
-            "gaussian": DiscreteSource.gaussian,
-            "table": table and wraps(table)(lambda name, **rest: table(here / name, **rest)),
-        }
-        form = self.form(keys, given, *forms)
-        if forms[form] is None:
+        def located(error: InputError) -> InputError:
+            section, dot, name = error.argument.partition(".")
+            return self.located((section, name) if dot else ("solve", section), error)
+
+        return ProblemFile(problem, settings, {k: Path(p) for k, p in paths.items()}, located)
+
+    def source(self, section: dict[str, Any], table: Callable[..., Any] | None) -> Any:
+        keys, form = ("source",), self.form(("source",), section, *_SOURCES, "table")
+        if form == "gaussian":
+            self.arguments(keys, section, _optional("Mapping", form))
+            return self.call(_SOURCES[form], (*keys, form), section[form])
+        if form != "table":
+            return self.call(_SOURCES[form], keys, section, form)
+        if table is None:
             remedy = "write counts, or pass table= to read"
             raise self.error((*keys, form), "nothing is there to read a table with", remedy)
-        if form != "gaussian":
-            return self.call(forms[form], keys, given, form)
-        self.arguments(keys, given, {form: _optional(form, "Mapping")})
-        return self.call(forms[form], (*keys, form), given[form])
+        folder = self.path.parent
+        opened = wraps(table)(lambda name, **rest: table(folder / name, **rest))
+        return self.call(opened, keys, section, form)
 
-    def distortion(self, given: dict[str, Any], source: DiscreteSource) -> Any:
+    def distortion(self, section: dict[str, Any], source: DiscreteSource) -> Any:
         keys = ("distortion",)
-        given = {k: v for k, v in given.items() if (k, v) != ("kind", "per_attribute")}
-        form = self.form(keys, given, "kind", "matrix", "attributes")
+        section = {k: v for k, v in section.items() if (k, v) != ("kind", "per_attribute")}
+        form = self.form(keys, section, "kind", "matrix", "attributes")
         if form == "attributes":
-            return self.call(distortion.per_attribute, keys, given, form, source)
+            return self.call(distortion.per_attribute, keys, section, form, source)
         if form == "matrix":
-            return self.call(distortion.Distortion, keys, given, form)
+            return self.call(distortion.Distortion, keys, section, form)
         known = {n: getattr(distortion, n) for n in distortion.__all__ if n.islower()}
         del known["per_attribute"]  # it is written with attributes
-        measure = self.chosen((*keys, form), given.pop(form), known)
+        measure = self.chosen((*keys, form), section.pop(form), known)
         letters = {"letters", "values"} & {*signature(measure).parameters}
-        return self.call(partial(measure, **dict.fromkeys(letters, source.x)), keys, given)
+        return self.call(partial(measure, **dict.fromkeys(letters, source.x)), keys, section)
 
-    def criterion(self, i: int, given: dict[str, Any]) -> Any:
+    def criterion(self, i: int, table: dict[str, Any]) -> Any:
         known = {name: getattr(criteria, name) for name in criteria.__all__ if name != "Criterion"}
-        kind = self.chosen(("criteria", i, "kind"), given.get("kind"), known)
-        return self.call(kind, ("criteria", i), {k: v for k, v in given.items() if k != "kind"})
+        kind = self.chosen(("criteria", i, "kind"), table.get("kind"), known)
+        return self.call(kind, ("criteria", i), {k: v for k, v in table.items() if k != "kind"})
 
-    def problem(self, formulation: Any, given: dict[str, Any]) -> ChannelProblem:
+    def problem(self, formulation: Any, values: dict[str, Any]) -> ChannelProblem:
         """Return the problem, or say which criterion it cannot be made with."""
-        rules = given.get("criteria", [])
+        rules = values.get("criteria", [])
 
         def build(count: int) -> Any:
-            found = formulation(**{**given, "criteria": rules[:count]} if rules else given)
-            _ = found.program  # where floors meet forbidden moves
-            return found
+            problem = formulation(**{**values, "criteria": rules[:count]} if rules else values)
+            _ = problem.program  # where floors meet forbidden moves
+            return problem
 
         try:
             return _guarded(build, len(rules))
         except InputError as error:
             keys: Keys = (error.argument,) if error.argument else ()
-            if rules and error.argument not in given:  # the first criterion too many
+            if rules and error.argument not in values:  # the first criterion too many
                 count = 1
                 with suppress(InputError):
                     while _guarded(build, count):
@@ -450,8 +364,9 @@ class _Reader:
             raise self.located(keys, error) from error.__cause__
 
 
-def _optional(name: str, annotation: str) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+def _optional(annotation: str, *names: str) -> dict[str, Parameter]:
+    kind: Any = Parameter.KEYWORD_ONLY
+    return {n: Parameter(n, kind, default=None, annotation=annotation) for n in names}
 
 
 def _guarded(function: Callable[..., Any], *front: Any, **values: Any) -> Any:

@@ -1,19 +1,21 @@
 """What a release must satisfy: privacy criteria, and rules of post-randomisation."""
 
+from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.privacy import (
-    Criterion,
     DeltaDisclosure,
-    ForbiddenMoves,
     KAnonymity,
-    KeepProbability,
     LDiversity,
     LeakageCap,
-    Linear,
     LocalPrivacy,
     MaximalLeakage,
+    TCloseness,
+)
+from cvxprivacy.criteria.release_rules import (
+    ForbiddenMoves,
+    KeepProbability,
+    Linear,
     PreserveMarginal,
     PreserveMean,
-    TCloseness,
 )
 
 __all__ = [

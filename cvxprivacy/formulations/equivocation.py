@@ -19,39 +19,29 @@ all the u that are needed: t = f(u, ·) is a function of u, so that rate and lea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
-from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria import Criterion, LocalPrivacy, MaximalLeakage
-from cvxprivacy.criteria.privacy import entropy_of
+from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.privacy import LocalPrivacy, MaximalLeakage
 from cvxprivacy.errors import InfeasibleError, InputError
-from cvxprivacy.exact import Real, plus
-from cvxprivacy.formulations import side, strategies
+from cvxprivacy.exact import Real
 from cvxprivacy.formulations.channel import ChannelProblem
-from cvxprivacy.frozen import frozen
+from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.programs import Minimize, Row, Term, View
-from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.expression import Expression, Minimize
+from cvxprivacy.programs.parameter import AttributeParameter, Parameter, Scalar
+from cvxprivacy.proving.relaxed import Relaxed
+from cvxprivacy.solvers import strategies
 from cvxprivacy.solvers.driver import Outcome
 from cvxprivacy.validation import typed, whole
-
-if TYPE_CHECKING:
-    from cvxprivacy.solvers.cvxpy_channel import ConicModel
 
 __all__ = ["RateDistortionEquivocation"]
 
 _QUANTITIES = ("rate", "leakage", "distortion")
-
-
-def _fixed(name: str, default: Any = None) -> Any:
-    """Return an argument as it was typed: another one is another problem (``problem.at``)."""
-    return property(lambda self: self._typed().get(name, default))
 
 
 class RateDistortionEquivocation(ChannelProblem):
@@ -103,6 +93,11 @@ class RateDistortionEquivocation(ChannelProblem):
     0.1375
     """
 
+    budget = AttributeParameter(optional=True)
+    max_leakage = AttributeParameter(optional=True)
+    max_rate = Parameter(optional=True)
+    min_equivocation = Parameter(optional=True)
+
     def __init__(
         self,
         source: DiscreteSource,
@@ -119,69 +114,59 @@ class RateDistortionEquivocation(ChannelProblem):
         units: str = "bits",
         most_strategies: int = 1024,
     ) -> None:
-        self._weights = _weights(minimize)
-        self.most = whole(most_strategies, "most_strategies", least=1)
+        self.minimize, self._weights = minimize, _weights(minimize)
+        self.most_strategies = whole(most_strategies, "most_strategies", least=1)
         super().__init__(
             source,
             distortion,
-            encoder=encoder,
             side_information=side_information,
+            encoder=encoder,
             criteria=criteria,
             units=units,
+            budget=budget,
+            max_rate=max_rate,
+            max_leakage=max_leakage,
+            min_equivocation=min_equivocation,
         )
 
-    budget, minimize = _fixed("budget"), _fixed("minimize", "rate")
-    max_rate, max_leakage = _fixed("max_rate"), _fixed("max_leakage")
-    min_equivocation = _fixed("min_equivocation")
-
-    # ---- the program ---------------------------------------------------------------------
-
-    def objective(self) -> Term:
-        terms = self.terms()
-        weighed = [w * terms[name] if w != 1 else terms[name] for name, w in self._weights.items()]
-        return Minimize(sum(weighed[1:], weighed[0]))
-
-    def subject_to(self) -> Mapping[str, Row]:
-        rows: dict[str, Row] = {}
-        for key, bound in _bounds(self.budget, "budget").items():
-            rows[_indexed("budget", key)] = self.distortion_of(key) <= bound  # E d(X, X̂) ≤ D
-        for key, bound in _bounds(self.max_leakage, "max_leakage").items():
-            rows[_indexed("max_leakage", key)] = self.leakage_of(key) <= bound  # I(W; X̂, Z) ≤ L
+    def formulation(self) -> Formulation:
+        of, quantities = self.alphabet, self.quantities()
+        objective = sum(weight * quantities[name] for name, weight in self._weights.items())
+        constraints = {}
+        for names, bound in RateDistortionEquivocation.budget.each(self).items():
+            constraints[_indexed("budget", names)] = of.distortion_of(names) <= bound
+        for names, bound in RateDistortionEquivocation.max_leakage.each(self).items():
+            constraints[_indexed("max_leakage", names)] = of.leakage_of(names) <= bound
         if self.max_rate is not None:
-            rows["max_rate"] = self.rate <= typed(self.max_rate, "max_rate")  # I(S; X̂ | Z) ≤ R
-        if self.min_equivocation is not None:  # −H(W | X̂, Z) ≤ −E
-            bound = -typed(self.min_equivocation, "min_equivocation")
-            negative = replace(-self.equivocation, latex=self.equivocation.latex)
-            rows["min_equivocation"] = replace(negative <= bound, bound_slope=-1.0)
-        return rows
+            constraints["max_rate"] = self.rate <= self.max_rate  # I(S; X̂ | Z) ≤ R
+        if self.min_equivocation is not None:
+            constraints["min_equivocation"] = self.equivocation >= self.min_equivocation
+        return Minimize(objective), constraints
 
-    def terms(self) -> dict[str, Term]:
-        found = {"rate": self.rate, "leakage": self.leakage_of(())}
-        found |= {"equivocation": self.equivocation, "distortion": self.distortion}
-        if isinstance(self.max_leakage, Mapping):
-            found |= {f"leakage of {', '.join(k)}": self.leakage_of(k) for k in self.hidden}
-        return found
+    def quantities(self) -> Mapping[str, Expression]:
+        of = self.alphabet
+        hidden = [names for names in RateDistortionEquivocation.max_leakage.each(self) if names]
+        return {
+            "rate": self.rate,
+            "leakage": of.leakage_of(),
+            "equivocation": self.equivocation,
+            "distortion": self.distortion,
+            **{f"leakage of {', '.join(names)}": of.leakage_of(names) for names in hidden},
+        }
 
     # ---- strategies ----------------------------------------------------------------------
 
-    def _strategies(self) -> np.ndarray | None:
-        if self.side_information != "decoder":
-            return None
-        letters, size = len(self.measure.outputs), len(self.source.z or ())
-        found = side.all_strategies(letters, self.observers, size, self.most)
-        return strategies.first(self) if found is None else found
+    def _outputs(self, alphabet: Alphabet) -> Alphabet:
+        if alphabet.side_information != "decoder":
+            return alphabet
+        rules = alphabet.all_strategies(self.most_strategies)
+        return alphabet.with_strategies(strategies.first(alphabet) if rules is None else rules)
 
     @property
     def cut(self) -> bool:
         """Whether there are too many strategies for all of them to be listed."""
-        letters = len(self.measure.outputs)
         decoded = self.side_information == "decoder"
-        return decoded and not side.few(letters, self.observers, self.most)
-
-    def listed(self, rules: np.ndarray) -> Self:
-        """Return the problem with other strategies, shape (m, |Z|), in place of those listed."""
-        found = self._with(strategies=frozen(rules))
-        return found._with(parts=frozen(found._named_parts()))
+        return decoded and self.alphabet.all_strategies(self.most_strategies) is None
 
     @property
     def informed(self) -> RateDistortionEquivocation:
@@ -190,117 +175,47 @@ class RateDistortionEquivocation(ChannelProblem):
         Auxiliaries are left out, as a release may satisfy them only because it does not see Z.
         """
         kept = [c for c in self.criteria if not isinstance(c, LocalPrivacy | MaximalLeakage)]
-        return self._remade({**self._typed(), "side_information": "both", "criteria": kept})
+        arguments = {**self._typed(), "side_information": "both", "criteria": kept}
+        return self._remade(arguments, {})
 
-    def _outcome(self, options: Mapping[str, Any], model: ConicModel | None = None) -> Outcome:
-        return strategies.generated(self, options) if self.cut else super()._outcome(options, model)
+    def _covered(self, name: str, constraint: Any) -> Criterion:
+        if self.cut:
+            problem, remedy = "strategies are generated", "raise most_strategies, or use criteria"
+            raise InputError("constraint", problem, remedy)
+        return super()._covered(name, constraint)
 
-    def _explained(self, certificate: Certificate) -> InfeasibleError:
-        if isinstance(certificate, strategies.Relaxed):
+    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
+        if not self.cut:
+            return super()._outcome(options, model)
+        informed = self.informed
+        generation = strategies.Generation(
+            self.alphabet,
+            lambda alphabet: self._with(alphabet=alphabet).program,
+            informed.alphabet,
+            informed.program,
+        )
+        return strategies.generated(generation, options)
+
+    def _explained(self, certificate: Any) -> InfeasibleError:
+        if isinstance(certificate, Relaxed):
             return self.informed._explained(certificate.relaxation)
         return super()._explained(certificate)
 
-    # ---- attributes ----------------------------------------------------------------------
 
-    @cached_property
-    def equivocation(self) -> Term:
-        """H(W | what the user holds) = H(W) − leakage."""
-        value, radius = entropy_of(self.masses_of_w(), self.units)
-        whole = Term(constant=value, constant_radius=radius)
-        latex = self.risk.latex.replace("I(W;", r"H(W \mid").replace(r"\mid  ", r"\mid ")
-        return replace(-1 * self.leakage_of(()) + whole, name="equivocation", latex=latex)
-
-    def leakage_of(self, hidden: tuple[str, ...]) -> Term:
-        """I(W_j; X̂), or I(W_j; X̂, Z), for some hidden attributes; for all if none is named."""
-        if not hidden:
-            return replace(self.risk, name="leakage")
-        self._part(hidden)
-        part = f"W[{', '.join(hidden)}]"
-        latex = self.risk.latex.replace("I(W;", rf"I(\text{{{', '.join(hidden)}}};")
-        return Term(f"leakage of {', '.join(hidden)}", self.told(part), latex=latex)
-
-    def distortion_of(self, revealed: tuple[str, ...]) -> Term:
-        """Σ E d_i for some revealed attributes; E d if none is named."""
-        if not revealed:
-            return self.distortion
-        known = self.measure.parts
-        for name in revealed:
-            if name not in known:
-                remedy = f"use {', '.join(known)}" if known else "make it with per_attribute"
-                problem = f"the distortion has no part {name!r}"
-                raise InputError("budget", problem, remedy, value=name)
-        said = ", ".join(revealed)
-        cost = self.per_letter(reduce(plus, [known[name] for name in revealed]))
-        return Term(
-            f"distortion of {said}", cost=cost, latex=rf"\mathrm{{E}}\, d_{{\text{{{said}}}}}"
-        )
-
-    @cached_property
-    def hidden(self) -> tuple[tuple[str, ...], ...]:
-        """The sets of hidden attributes with a bound of their own."""
-        return tuple(key for key in _bounds(self.max_leakage, "max_leakage") if key)
-
-    def views(self) -> dict[str, View]:
-        found = super().views()
-        for names in self.hidden:
-            part = self._part(names)[self.w_of]
-            for observer in self.observers:
-                own = np.where(observer.here, part, -1)
-                found[observer.view(f"W[{', '.join(names)}]")] = View(own, part)
-        return found
-
-    def _part(self, names: tuple[str, ...]) -> np.ndarray:
-        """Return the number of the letter of some hidden attributes, for each possible w."""
-        alive = [self.source.w[w] for w in self.alive_w]
-        cells = [w if isinstance(w, tuple) else (w,) for w in alive]
-        coding = self.source.coding
-        columns = coding.sensitive if coding else tuple(map(str, range(len(cells[0]))))
-        for name in names:
-            if name not in columns:
-                problem, remedy = f"no hidden attribute {name!r}", f"use {', '.join(columns)}"
-                raise InputError("max_leakage", problem, remedy, value=name)
-        places = [columns.index(name) for name in names]
-        letters = [tuple(cell[i] for i in places) for cell in cells]
-        numbers = {letter: i for i, letter in enumerate(dict.fromkeys(letters))}
-        return np.array([numbers[letter] for letter in letters])
-
-    def priced(self) -> Mapping[str, str]:
-        names = self._weights if isinstance(self.minimize, Mapping) else ()
-        return {f"minimize[{name}]": name for name in names}
-
-
-def _weights(minimize: str | Mapping[str, Real]) -> dict[str, float | Fraction]:
+def _weights(minimize: str | Mapping[str, Real]) -> dict[str, Scalar]:
     remedy = f"use {', '.join(_QUANTITIES)}, or a mapping of them to weights"
     if not isinstance(minimize, str | Mapping):
         raise InputError("minimize", f"{minimize!r}", remedy)
-    given = minimize if isinstance(minimize, Mapping) else {minimize: 1.0}
-    for name in given:
+    for name in [minimize] if isinstance(minimize, str) else minimize:
         if name not in _QUANTITIES:
             raise InputError("minimize", f"{name!r}", remedy, value=name)
-    weights = {name: typed(w, "minimize", where=name) for name, w in given.items()}
+    if isinstance(minimize, str):
+        return {minimize: Scalar(1)}
+    weights = {name: typed(w, "minimize", where=name) for name, w in minimize.items()}
     if not any(weights.values()):
         raise InputError("minimize", f"{minimize!r}", "pass at least one weight > 0")
-    return weights
+    return {name: Scalar.named(w, f"minimize[{name}]") for name, w in weights.items()}
 
 
-def _bounds(given: Any, argument: str) -> dict[tuple[str, ...], float | Fraction]:
-    """Return bounds by the attributes that they are on, by () if on all."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        return {(): typed(given, argument)}
-    if not given:
-        raise InputError(argument, "no bound", "pass a number, or one per attribute")
-    found: dict[tuple[str, ...], float | Fraction] = {}
-    for key, value in given.items():
-        said = map(str, key) if isinstance(key, tuple) else str(key).split(", ")
-        names = tuple(dict.fromkeys(said))
-        if any(set(names) == set(other) for other in found):
-            remedy = "bound each set of attributes once"
-            raise InputError(argument, f"{', '.join(names)} twice", remedy, where=", ".join(names))
-        found[names] = typed(value, argument, where=", ".join(names))
-    return found
-
-
-def _indexed(name: str, key: tuple[str, ...]) -> str:
-    return f"{name}[{', '.join(key)}]" if key else name
+def _indexed(name: str, names: tuple[str, ...]) -> str:
+    return f"{name}[{', '.join(names)}]" if names else name

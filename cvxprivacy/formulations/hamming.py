@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,22 +33,22 @@ from cvxprivacy.certificates.hamming_proof import Filling
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
-from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.formulations.problem import Formulation, Problem
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import hamming
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.laws import Table, frequencies, probabilities, tabulated
-from cvxprivacy.programs import ChannelProgram, HammingProgram
-from cvxprivacy.programs.channel import tex
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.expression import Expression, tex
+from cvxprivacy.programs.hamming import HammingProgram
+from cvxprivacy.programs.latex import aligned
+from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.proving.hamming import HammingCertificate, Masses, enclosed
 from cvxprivacy.proving.sums import PRECISION, exact_sum
 from cvxprivacy.release.hamming import HammingChannel, few
 from cvxprivacy.results.solution import Enclosure, Solution
 from cvxprivacy.solvers.driver import Outcome
 from cvxprivacy.validation import labels, typed
-
-if TYPE_CHECKING:
-    from cvxprivacy.solvers.cvxpy_channel import ConicModel
 
 __all__ = ["HammingWaterFilling"]
 
@@ -92,6 +92,8 @@ class HammingWaterFilling(Problem[Solution]):
     >>> solution.status, round(solution.value, 6), solution.release.kept
     ('certified', 0.173964, [0, 1, 2])
     """
+
+    budget = Parameter()
 
     def __init__(
         self,
@@ -140,8 +142,8 @@ class HammingWaterFilling(Problem[Solution]):
         records: int | None,
     ) -> None:
         nat(units)
-        self._budget = Fraction(typed(budget, "budget"))
-        if self._budget > 1:
+        self.budget = budget
+        if self.budget > 1:
             problem, remedy = f"{float(budget)!r} is no probability", "pass a number from 0 to 1"
             raise InputError("budget", problem, remedy, value=budget)
         self.law, self.total, self.units, self.records = law, exact_sum(law), units, records
@@ -149,11 +151,6 @@ class HammingWaterFilling(Problem[Solution]):
         self.x = labels(next(iter(given.labels), None) if x is None else x, len(law), "x")
         self.masses = np.sort(law[law > 0])
         self._letters = Masses(self.masses, self.total)
-
-    @property
-    def budget(self) -> Fraction:
-        """D, fixed: another budget is another problem."""
-        return self._budget
 
     # ---- the water level -----------------------------------------------------------------
 
@@ -166,7 +163,7 @@ class HammingWaterFilling(Problem[Solution]):
         after finitely many steps, mostly one, at the exact λ.
         """
         p, size = self.masses, len(self.masses)
-        budget = self.budget * self.total
+        budget = Fraction(self.budget) * self.total
         if budget >= self.total - Fraction(float(p[-1])):
             return Fraction(float(p[-1])) / self.total
         kinks = np.cumsum(p) + np.arange(size - 2, -2, -1.0) * p  # D(λ) at λ = p
@@ -191,7 +188,7 @@ class HammingWaterFilling(Problem[Solution]):
             self._letters, self.level if level is None else Fraction(typed(level, "level"))
         )
         with ctx.workprec(PRECISION):
-            ends = filling.lower(self.budget), filling.upper(self.budget)
+            ends = filling.lower(Fraction(self.budget)), filling.upper(Fraction(self.budget))
             return Enclosure(*enclosed(*ends, self.units))
 
     # ---- the same as a channel program ---------------------------------------------------
@@ -215,33 +212,33 @@ class HammingWaterFilling(Problem[Solution]):
             source = DiscreteSource.identical(law, x=self.x)
         return PrivacyDistortion(source, hamming(self.x), budget=self.budget, units=self.units)
 
-    @cached_property
-    def model(self) -> ConicModel:  # type: ignore[override]
-        return self.channel_problem().model
+    def formulation(self) -> Formulation:
+        return self.channel_problem()._formulated
+
+    def quantities(self) -> Mapping[str, Expression]:
+        return {}
+
+    def _in_cvxpy(self) -> Any:
+        return self.channel_problem()._in_cvxpy()
+
+    def _covered(self, name: str, constraint: Any) -> Any:
+        problem, remedy = "a closed form has no others", "add it to channel_problem()"
+        raise InputError("constraint", problem, remedy)
 
     @property
-    def program(self) -> ChannelProgram:
+    def program(self) -> ChannelProgram:  # type: ignore[override]
         """The equal channel program, of at most 2,000 letters."""
         return self.channel_problem().program
 
     @property
     def exact_program(self) -> HammingProgram:
         """The law and the budget, which is all that a proof of the closed form speaks of."""
-        return HammingProgram(self.law, self.budget, self.units, self._statement())
+        return HammingProgram(self.law, Fraction(self.budget), self.units, self._statement())
 
     @property
     def latex(self) -> str:
-        """The program in LaTeX, without delimiters."""
-        return (
-            "\\begin{aligned}\n"
-            r"\min_{p(\hat x \mid x)} \quad & I(X; \hat X) \\"
-            "\n"
-            rf"\text{{s.t.}} \quad & \Pr(X \ne \hat X) \le {tex(float(self.budget))}"
-            "\n\\end{aligned}"
-        )
-
-    def _repr_latex_(self) -> str:
-        return f"$$\n{self.latex}\n$$"
+        such_that = rf"\Pr(X \ne \hat X) \le {tex(float(self.budget))}"
+        return aligned(r"p(\hat x \mid x)", r"I(X; \hat X)", [such_that])
 
     def _statement(self) -> str:
         return f"min I(X; X̂)  s.t.  Pr(X ≠ X̂) ≤ {float(self.budget):.6g}"
@@ -262,7 +259,7 @@ class HammingWaterFilling(Problem[Solution]):
 
     def _solution(self, outcome: Outcome) -> Solution:
         certificate = cast(HammingCertificate, outcome.certificate)
-        reached = min(self.budget, 1 - Fraction(float(self.masses[-1])) / self.total)
+        reached = min(Fraction(self.budget), 1 - Fraction(float(self.masses[-1])) / self.total)
         release = HammingChannel(self.law, self.total, self.level, reached, self.x)
         slope = certificate.slope * nat(self.units)
         with np.errstate(divide="ignore"):  # the multiplier of a letter without mass may be −∞

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 
 import numpy.typing as npt
 
-from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.programs import Minimize, Term
+from cvxprivacy.programs.expression import Minimize
 
 __all__ = ["MinimumDistortion"]
 
@@ -49,5 +50,5 @@ class MinimumDistortion(ChannelProblem):
     ) -> None:
         super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)
 
-    def objective(self) -> Term:
-        return Minimize(self.distortion)  # E d(X, X̂)
+    def formulation(self) -> Formulation:
+        return Minimize(self.distortion), {}  # E d(X, X̂)

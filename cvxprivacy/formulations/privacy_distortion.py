@@ -14,19 +14,19 @@ of the budget, the Lagrangian form C = D + λR of §6.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 
 import numpy.typing as npt
 
-from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.programs import Minimize, Row, Term
-from cvxprivacy.validation import typed
+from cvxprivacy.programs.expression import Minimize
+from cvxprivacy.programs.parameter import Parameter
 
 __all__ = ["PrivacyDistortion"]
 
@@ -64,6 +64,9 @@ class PrivacyDistortion(ChannelProblem):
     ('certified', 0.0956)
     """
 
+    budget = Parameter(optional=True)
+    price = Parameter(zero=False, optional=True)
+
     def __init__(
         self,
         source: DiscreteSource,
@@ -80,29 +83,20 @@ class PrivacyDistortion(ChannelProblem):
         if budget is None and price is None and not criteria:
             remedy = "pass exactly one of budget= and price=, or criteria= that bound the release"
             raise InputError("budget", "neither budget nor price", remedy)
-        self._budget = None if budget is None else typed(budget, "budget")
-        self._price = None if price is None else typed(price, "price", zero=False)
-        super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)
+        super().__init__(
+            source,
+            distortion,
+            encoder=encoder,
+            criteria=criteria,
+            units=units,
+            budget=budget,
+            price=price,
+        )
 
-    @property
-    def budget(self) -> float | Fraction | None:
-        """D, fixed: another budget is another problem."""
-        return self._budget
-
-    @property
-    def price(self) -> float | Fraction | None:
-        """λ, fixed: another price is another problem."""
-        return self._price
-
-    def objective(self) -> Term:
-        if self.price is None:
-            return Minimize(self.risk)  # I(W; X̂)
-        return Minimize(self.distortion + self.price * self.risk)  # E d(X, X̂) + λ I(W; X̂)
-
-    def subject_to(self) -> Mapping[str, Row]:
-        if self.budget is None:
-            return {}
-        return {"budget": self.distortion <= self.budget}  # E d(X, X̂) ≤ D
-
-    def priced(self) -> Mapping[str, str]:
-        return {} if self.price is None else {"price": "risk"}  # dC/dλ = R
+    def formulation(self) -> Formulation:
+        if self.price is not None:
+            return Minimize(self.distortion + self.price * self.risk), {}  # E d(X, X̂) + λ I(W; X̂)
+        constraints = {}
+        if self.budget is not None:
+            constraints["budget"] = self.distortion <= self.budget  # E d(X, X̂) ≤ D
+        return Minimize(self.risk), constraints  # I(W; X̂)

@@ -1,4 +1,4 @@
-"""What every formulation does: solve, prove, and say what happened."""
+"""What every formulation is: a value that can be solved, looked at in CVXPY, and restated."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from functools import cached_property
+from typing import Any, Generic, Self, TypeVar
 
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen, FrozenDict, frozen
-from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.latex import plain
+from cvxprivacy.programs.parameter import tracing
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
 
-if TYPE_CHECKING:
-    import cvxpy as cp
-
-__all__ = ["Problem"]
-
+__all__ = ["Formulation", "Problem"]
 
 Answer = TypeVar("Answer", bound=Solution)
+Formulation = tuple[Expression, Mapping[str, Constraint]]  # what is minimised, and subject to what
 
 
 class Problem(Frozen, Generic[Answer]):
@@ -29,20 +29,29 @@ class Problem(Frozen, Generic[Answer]):
 
     A problem is a value: what it was made of is copied and cannot change, ``at`` returns another
     one, and solving reads nothing that could have been moved.
+
+    Attributes
+    ----------
+    units : {"bits", "nats"}
+    program : ChannelProgram, CovarianceProgram or HammingProgram
+        The canonical data, exact.
+    problem : cvxpy.Problem
+        The same in CVXPY, in the paper's units.
     """
 
     units: str
-    model: Any  # what ``problem`` shows; solving makes its own
-    _given: tuple[tuple[Any, ...], dict[str, Any]]  # a problem is what it was made of
+    program: Any
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # a problem is what it was made of
+    _added: Mapping[str, Any] = FrozenDict()  # constraints besides, by name
 
-    def __new__(cls, *given: Any, **named: Any) -> Self:
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
         self = super().__new__(cls)
-        self._given = tuple(map(frozen, given)), frozen(named)
+        self._arguments = tuple(map(frozen, arguments)), frozen(named)
         return self
 
-    def __reduce__(self) -> Any:  # a problem is what it was made of
-        given, named = self._given
-        return _made, (self._maker, given, dict(named))
+    def __reduce__(self) -> Any:
+        arguments, named = self._arguments
+        return _made, (self._maker, arguments, dict(named), dict(self._added))
 
     @property
     def _maker(self) -> Callable[..., Self]:
@@ -51,6 +60,24 @@ class Problem(Frozen, Generic[Answer]):
 
     def _remedy(self, name: str) -> str:
         return f"a problem is a value; problem.at({name}=…) returns another one"
+
+    # ---- what a subclass states ----------------------------------------------------------
+
+    def formulation(self) -> Formulation:
+        """Return what is minimised, and the constraints by name: the paper's program."""
+        raise NotImplementedError
+
+    @cached_property
+    def _formulated(self) -> Formulation:
+        """What ``formulation`` returns, its numbers traced."""
+        with tracing():
+            return self.formulation()
+
+    def quantities(self) -> Mapping[str, Expression]:
+        """Return what is reported of the release, by name."""
+        raise NotImplementedError
+
+    # ---- other problems ------------------------------------------------------------------
 
     def at(self, **numbers: Real) -> Self:
         """Return the same problem with other numbers typed.
@@ -65,42 +92,115 @@ class Problem(Frozen, Generic[Answer]):
         InputError
             If the problem has no such number, or refuses the value.
         """
-        typed = self._typed()
+        arguments, added = self._typed(), dict(self._added)
         for name, value in numbers.items():
-            typed = {**typed, **self._retyped(typed, name, value)}
-        return self._remade(typed)
+            if name in added:
+                added[name] = added[name].at(value)
+            else:
+                arguments = {**arguments, **self._retyped(arguments, name, value)}
+        return self._remade(arguments, added)
+
+    def with_constraint(self, name: str, constraint: Any) -> Self:
+        """Return the same problem with one more constraint, which its certificate covers.
+
+        Parameters
+        ----------
+        name : str
+            Its name among constraints, duals and prices.
+        constraint : cvxpy constraint, Criterion, or comparison of the problem's quantities
+            An affine ``<=`` or ``==`` in ``problem.variables``; ``problem.risk <= 0.1``; or any
+            criterion.
+
+        Raises
+        ------
+        InputError
+            For a constraint that cannot be certified, or a name that is taken.
+
+        Examples
+        --------
+        >>> import cvxprivacy as cpv
+        >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+        >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+        >>> Q = problem.variables["Q"]
+        >>> round(problem.with_constraint("mine", Q[0, 1] <= 0.01).solve().value, 4)
+        0.1123
+        """
+        if name in self._added or name in self._formulated[1]:
+            raise InputError("name", f"there is a constraint {name!r} already", "use another name")
+        return self._remade(self._typed(), {**self._added, name: self._covered(name, constraint)})
+
+    def _covered(self, name: str, constraint: Any) -> Any:
+        """Return a constraint as data that a proof can hold."""
+        raise NotImplementedError
 
     def _typed(self) -> dict[str, Any]:
         """Return the arguments that the problem was made of, by name."""
-        given, named = self._given
-        return inspect.signature(self._maker).bind(*given, **named).arguments
+        arguments, named = self._arguments
+        return inspect.signature(self._maker).bind(*arguments, **named).arguments
 
-    def _remade(self, typed: Mapping[str, Any]) -> Self:
-        bound = inspect.BoundArguments(inspect.signature(self._maker), dict(typed))  # type: ignore[arg-type]
-        return self._maker(*bound.args, **bound.kwargs)
+    def _remade(self, arguments: Mapping[str, Any], added: Mapping[str, Any] | None = None) -> Self:
+        made = self._maker(**arguments)
+        added = self._added if added is None else added
+        return made._with(_added=FrozenDict(added))._stated() if added else made
 
-    def _retyped(self, typed: Mapping[str, Any], name: str, value: Real) -> dict[str, Any]:
+    def _stated(self) -> Self:
+        """Return the problem itself, once all that it states was looked at."""
+        return self
+
+    def _retyped(self, arguments: Mapping[str, Any], name: str, value: Real) -> dict[str, Any]:
         """Return the argument in which a number stands, with another number."""
-        if name in inspect.signature(self._maker).parameters:
+        if name in arguments or name in inspect.signature(self._maker).parameters:
             return {name: value}
         part = re.fullmatch(r"(\w+)\[(.+)\]", name)
-        if part and isinstance(typed.get(part[1]), Mapping) and part[2] in typed[part[1]]:
-            return {part[1]: {**typed[part[1]], part[2]: value}}
+        if part and isinstance(arguments.get(part[1]), Mapping) and part[2] in arguments[part[1]]:
+            return {part[1]: {**arguments[part[1]], part[2]: value}}
         problem = f"a {type(self).__name__} has no number of this name"
         raise InputError(name, problem, "use the name of one of its constraints")
 
-    @property
-    def problem(self) -> cp.Problem:
-        return self.model.problem
+    # ---- CVXPY in sight ------------------------------------------------------------------
+
+    @cached_property
+    def problem(self) -> Any:
+        """The program in CVXPY: the paper's objective and constraints, in the paper's units.
+
+        Its parameters hold the numbers that were typed.  Solving it, or giving them other values,
+        changes nothing else; its value and multipliers are proved by nobody.
+        """
+        return self._in_cvxpy()
+
+    def _in_cvxpy(self) -> Any:
+        raise NotImplementedError
 
     @property
-    def constraints(self) -> Mapping[str, cp.Constraint]:
-        remedy = "state a rule with criteria=Linear.from_cvxpy(constraint, problem)"
-        return FrozenDict(self.model.constraints, remedy)
+    def objective(self) -> Any:
+        """The objective of ``problem``."""
+        return self.problem.objective
 
     @property
-    def variables(self) -> Mapping[str, cp.Variable]:
-        return FrozenDict(self.model.variables)
+    def constraints(self) -> Mapping[str, Any]:
+        """The constraints of ``problem``, by name."""
+        remedy = "problem.with_constraint(name, constraint) returns another problem"
+        return FrozenDict({c.label: c for c in self.problem.constraints}, remedy)
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """The variables of ``problem``, by name."""
+        return FrozenDict({v.name(): v for v in self.problem.variables()})
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters of ``problem``, by the names of the numbers that were typed."""
+        return FrozenDict(self.problem.typed)
+
+    # ---- in print ------------------------------------------------------------------------
+
+    @property
+    def latex(self) -> str:
+        """The program in LaTeX, without delimiters."""
+        raise NotImplementedError
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.latex}\n$$"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._statement()}; {self._sizes()})"
@@ -111,6 +211,13 @@ class Problem(Frozen, Generic[Answer]):
 
     def _sizes(self) -> str:
         raise NotImplementedError
+
+    def _sentence(self, lines: list[str], over: str = "") -> str:
+        objective, _ = self._formulated
+        such_that = f"  s.t.  {', '.join(lines)}" if lines else ""
+        return plain(f"min {objective.latex}{such_that}{over and f'  over {over}'}")
+
+    # ---- solving -------------------------------------------------------------------------
 
     def solve(
         self,
@@ -175,13 +282,13 @@ class Problem(Frozen, Generic[Answer]):
                 raise CertificationError(message, certificate)
         if message and certify == "warn":
             warnings.warn(message, stacklevel=2)
-        return (outcome.stated or self)._solution(outcome)
+        return self._solution(outcome)
 
     def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
         """Run the solvers and the prover, with the solver's own model if one is at hand."""
         raise NotImplementedError
 
-    def _explained(self, certificate: Certificate) -> InfeasibleError:
+    def _explained(self, certificate: Any) -> InfeasibleError:
         """Say in the user's words why nothing is feasible."""
         raise NotImplementedError
 
@@ -189,5 +296,11 @@ class Problem(Frozen, Generic[Answer]):
         raise NotImplementedError
 
 
-def _made(maker: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    return maker(*given, **named)
+def _made(
+    maker: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    added: dict[str, Any],
+) -> Any:
+    problem = maker(*arguments, **named)
+    return problem._with(_added=FrozenDict(added)) if added else problem

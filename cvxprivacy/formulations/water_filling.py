@@ -11,7 +11,7 @@ multipliers are rational, and the same certificate proves them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
@@ -25,11 +25,14 @@ from cvxprivacy.certificates.covariance_proof import definite
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats, rational
 from cvxprivacy.formulations.covariance import CovarianceProblem
-from cvxprivacy.formulations.gaussian import QuadraticGaussian
+from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.model.gaussian import GaussianSource, proved, symmetric
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array
-from cvxprivacy.programs import CovarianceDual, ErrorCovariance, Minimize, Row, Term
+from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
+from cvxprivacy.programs.expression import Minimize
+from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.solvers.covariance import UNUSABLE
 from cvxprivacy.solvers.whitened import Whitened
 from cvxprivacy.validation import table, typed
@@ -57,6 +60,8 @@ def water_level(
 
 class _Filling(CovarianceProblem):
     """Independent coordinates of variances ``caps``: W_i = X_i + noise of variance ``offsets``."""
+
+    _total = "budget"  # what the number that is poured is called
 
     def __init__(
         self,
@@ -90,14 +95,11 @@ class _Filling(CovarianceProblem):
         pairs = zip(self.offsets, self.caps_of, strict=True)
         return [min(max(self.level - offset, Fraction(0)), cap) for offset, cap in pairs]
 
-    def objective(self) -> Term:
-        return Minimize(self.risk)
+    def formulation(self) -> Formulation:
+        trace = self.distortion.named("distortion", r"\mathrm{tr}\,\Sigma")
+        return Minimize(self.risk), {self._total: trace <= Scalar.named(self.total, self._total)}
 
-    def subject_to(self) -> Mapping[str, Row]:
-        return {"budget": Term("distortion", cost=self.cost, latex=r"\mathrm{tr}\,\Sigma")
-                <= self.total}  # fmt: skip
-
-    def proposal(self) -> Any:
+    def _proposal(self) -> Any:
         """Return diag(x), λ = 1/2v, and the parts of the multiplier of Σ ≼ Σ_X, all exact."""
         size, x = len(self.caps_of), self.allocation
         price = Fraction(0) if self.level is None else 1 / (2 * self.level)
@@ -106,7 +108,7 @@ class _Filling(CovarianceProblem):
         pulls = [1 / (2 * s) if s else Fraction(0) for s in spread]
         posterior = identity, _diagonal([2 * p or Fraction(1) for p in pulls])
         parts = {"": (identity, _diagonal([max(p - price, Fraction(0)) for p in pulls]))}
-        dual = CovarianceDual({"budget": price}, {"W": posterior}, parts)
+        dual = CovarianceDual({self._total: price}, {"W": posterior}, parts)
         return ErrorCovariance(identity, _diagonal(x)), dual
 
 
@@ -157,12 +159,12 @@ class ReverseWaterFilling(_Filling):
         self.axes.flags.writeable = False
         self._along = np.ndim(variances) < 2
 
-    def proposal(self) -> Any:
-        return super().proposal() if self._along else self._poured
+    def _proposal(self) -> Any:
+        return super()._proposal() if self._along else self._poured
 
     def _poured(self, white: Whitened) -> tuple[FloatArray, dict[str, float]]:
         """Return M = min(1, θ / κ), κ the eigenvalues of LᵀL, which are those of LLᵀ, and λ."""
-        cost = white.cost(white.program.rows["budget"].term)
+        cost = white.cost(white.program.constraints["budget"].expression)
         powers, vectors = np.linalg.eigh(cost)
         powers = np.maximum(powers, 2.0**-53 * powers[-1])
         level = water_level(
@@ -197,6 +199,8 @@ class BoxWaterFilling(_Filling):
     log_product : float
         log Π (1 + λ_i x_i), in ``units``.
     """
+
+    _total = "total"
 
     def __init__(self, gains: Any, caps: Any, total: Any, *, units: str = "bits") -> None:
         remedy = "pass numbers > 0, as many gains as caps"
@@ -266,7 +270,10 @@ def _box_dual(white: Whitened, total: Fraction) -> CovarianceDual:
     pulls = np.maximum(1 / (2 * (1 / gains + poured)) - price, 0.0)
     seen = t @ l_inverse @ axes[:, keep]
     y = np.linalg.inv(s + (seen * poured) @ seen.T)
-    part, cost = (above * pulls) @ above.T, white.cost(white.program.rows["budget"].term)
+    part, cost = (
+        (above * pulls) @ above.T,
+        white.cost(white.program.constraints["budget"].expression),
+    )
     pull = t.T @ y @ t / 2
     size = sum(float(np.abs(m).max()) for m in (price * cost, pull, part))
     part = (part + part.T) / 2

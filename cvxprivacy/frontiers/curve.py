@@ -25,30 +25,31 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Convex", "Curve", "Gap", "Interval", "Knot", "Staircase", "rounded"]
+from cvxprivacy.frontiers.axis import MONOTONE, Axis, Interval, Number
 
-Interval = tuple[Fraction, Fraction]
+__all__ = ["Breakpoint", "Convex", "Curve", "Gap", "Staircase", "curve_of", "rounded"]
 
-NARROWEST = Fraction(1, 2**40)  # of the whole stretch: no narrower gap is split,
+NARROWEST = Fraction(1, 2**40)  # of the whole range: no narrower gap is split,
 STEP = 1e-6  # nor, of a staircase, a narrower one than this
 
 
 @dataclass(frozen=True)
-class Knot:
+class Breakpoint:
     """A solved point.
 
     Attributes
     ----------
-    x : float
+    x : float or Fraction
         The number typed.
-    at : (Fraction, Fraction)
+    bound : (Fraction, Fraction)
         Encloses the right-hand side that it stands for.
     lower, upper : float
         Enclose the optimum; both infinite where nothing is feasible, by proof.
@@ -56,8 +57,8 @@ class Knot:
         Encloses the multiplier λ ≥ 0 of that right-hand side.
     """
 
-    x: float
-    at: Interval
+    x: Number
+    bound: Interval
     lower: float
     upper: float
     slope: Interval = (Fraction(0), Fraction(0))
@@ -70,264 +71,228 @@ class Knot:
     def infeasible(self) -> bool:
         return self.lower == math.inf
 
-    def line(self, at: Interval) -> Fraction:
-        """Return what this point's multipliers prove of the optimum at ``at``."""
-        falls = self.slope[1] * max(at[1] - self.at[0], Fraction(0))
-        rises = self.slope[0] * max(self.at[0] - at[1], Fraction(0))
+    def line(self, bound: Interval) -> Fraction:
+        """Return what this point's multipliers prove of the optimum at another right-hand side."""
+        falls = self.slope[1] * max(bound[1] - self.bound[0], Fraction(0))
+        rises = self.slope[0] * max(self.bound[0] - bound[1], Fraction(0))
         return Fraction(self.lower) - falls + rises
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A stretch between two solved points: how far apart the curves are, and where to solve."""
+class Gap(NamedTuple):
+    """Between two solved points: how far apart the curves are, and where to solve next."""
 
-    left: float
-    right: float
     band: float
-    middle: float | None  # None: too narrow to split
+    split: float | None  # None: too narrow to split
 
 
-def rounded(value: Fraction, side: float) -> float:
-    """Return a float at or beyond ``value`` on the side of ``±inf``."""
-    try:
-        found = float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    wrong = found < value if side > 0 else found > value
-    return math.nextafter(found, side) if math.isfinite(found) and wrong else found
+Mixture = tuple[Breakpoint, Breakpoint, Fraction]
 
 
 class Curve:
     """Points in the order of the number typed, and the two curves that they prove."""
 
-    def __init__(self, knots: Sequence[Knot]) -> None:
-        self.knots = sorted(knots, key=lambda knot: knot.x)
-        self.places = [knot.x for knot in self.knots]
+    def __init__(self, breakpoints: Sequence[Breakpoint], axis: Axis) -> None:
+        self.breakpoints = sorted(breakpoints, key=lambda point: point.x)
+        self.axis = axis
 
-    def inner(self, x: float) -> float:
-        """Return what a release is known to achieve at x; +inf where none is known."""
-        raise NotImplementedError
-
-    def outer(self, x: float) -> float:
-        """Return what is proved that no release undercuts at x; +inf where none is feasible."""
-        raise NotImplementedError
-
-    def mixture(self, x: float) -> tuple[Knot, Knot, Fraction] | None:
-        """Return knots a, b and θ: (1 − θ) of a's release and θ of b's achieve the inner curve.
+    def mixture(self, x: Number) -> Mixture | None:
+        """Return points a, b and θ: (1 − θ) of a's release and θ of b's achieve the inner curve.
 
         None where no release is known.
         """
         raise NotImplementedError
 
+    def achieved(self, x: Number) -> Fraction | None:
+        """Return the inner curve exactly."""
+        if (mixture := self.mixture(x)) is None:
+            return None
+        a, b, share = mixture
+        return (1 - share) * Fraction(a.upper) + share * Fraction(b.upper)
+
+    def inner(self, x: Number) -> float:
+        """Return what a release is known to achieve at x; +inf where none is known."""
+        value = self.achieved(x)
+        return math.inf if value is None else rounded(value, math.inf)
+
+    def outer(self, x: Number) -> float:
+        """Return what is proved that no release undercuts at x; +inf where none is feasible."""
+        raise NotImplementedError
+
     def gaps(self) -> list[Gap]:
-        """Return the stretches between neighbours of which both curves are known."""
+        """Return the gaps between neighbours of which both curves are known."""
         raise NotImplementedError
 
     @property
     def band(self) -> float:
         """The greatest distance between the curves, from the first point achieved to the last."""
-        own = [k.upper - k.lower for k in self.knots if k.feasible]
-        if len(own) < 2:
-            return own[0] if own else math.inf
+        widths = [point.upper - point.lower for point in self.breakpoints if point.feasible]
+        if len(widths) < 2:
+            return widths[0] if widths else math.inf
         return max(gap.band for gap in self.gaps())
 
-    def stretch(self) -> tuple[float, float] | None:
-        """Return the ends of what is achieved."""
-        found = [knot.x for knot in self.knots if knot.feasible]
-        return (found[0], found[-1]) if found else None
+    @property
+    def solved_range(self) -> tuple[Number, Number] | None:
+        """The first and the last number at which a release was found."""
+        places = [point.x for point in self.breakpoints if point.feasible]
+        return (places[0], places[-1]) if places else None
+
+    @property
+    def width(self) -> float:
+        """From the first point to the last."""
+        return float(self.breakpoints[-1].x - self.breakpoints[0].x) if self.breakpoints else 0.0
 
 
 class Convex(Curve):
-    """Of a right-hand side.
+    """Of a right-hand side."""
 
-    Parameters
-    ----------
-    knots : sequence of Knot
-    axis, back : callable
-        The right-hand side of a number typed, enclosed, and a number near a right-hand side.
-
-    Attributes
-    ----------
-    corners : list of (Knot, Fraction, Knot)
-        The lower convex hull of achieved points: where, how much, and by whose release.
-    """
-
-    def __init__(
-        self,
-        knots: Sequence[Knot],
-        axis: Callable[[float], Interval],
-        back: Callable[[Fraction], float],
-    ) -> None:
-        super().__init__(knots)
-        self.axis, self.back = axis, back
-        self.corners: list[tuple[Knot, Fraction, Knot]] = []
-        for knot in self.knots:
-            if knot.feasible:
-                self._append(knot)
-        self._proved = [knot for knot in self.knots if math.isfinite(knot.lower)]
-        lines = [(float(k.at[0]), k.lower, float(k.slope[0])) for k in self._proved]
+    def __init__(self, breakpoints: Sequence[Breakpoint], axis: Axis) -> None:
+        super().__init__(breakpoints, axis)
+        # The lower convex hull of achieved points: where, and the point whose release it is.
+        self._hull: list[tuple[Breakpoint, Breakpoint]] = []
+        for point in self.breakpoints:
+            if point.feasible:
+                self._append(point)
+        self._supports = [point for point in self.breakpoints if math.isfinite(point.lower)]
+        lines = [(float(p.bound[0]), p.lower, float(p.slope[0])) for p in self._supports]
         self._lines = np.array(lines).reshape(-1, 3).T
 
-    def _append(self, knot: Knot) -> None:
+    def _append(self, point: Breakpoint) -> None:
         """Add to the hull; where a tighter release achieves less, it is of use here too."""
-        corners, value, holder = self.corners, Fraction(knot.upper), knot
-        if corners and value > corners[-1][1]:
-            value, holder = corners[-1][1:]
-        while len(corners) > 1:
-            (first, v0, _), (second, v1, _) = corners[-2:]
-            u0, u1, u = first.at[1], second.at[1], knot.at[1]
-            if (v1 - v0) * (u - u0) <= (value - v0) * (u1 - u0):
+        hull = self._hull
+        owner = hull[-1][1] if hull and point.upper > hull[-1][1].upper else point
+        while len(hull) > 1:
+            u0, u1, u = (place.bound[1] for place in (hull[-2][0], hull[-1][0], point))
+            v0, v1, v = (Fraction(p.upper) for p in (hull[-2][1], hull[-1][1], owner))
+            if (v1 - v0) * (u - u0) <= (v - v0) * (u1 - u0):
                 break
-            corners.pop()
-        corners.append((knot, value, holder))
+            hull.pop()
+        hull.append((point, owner))
 
-    def _place(self, x: float) -> tuple[int, int, Fraction] | None:
-        """Return corners i, j and θ, as ``mixture``."""
-        i = bisect_right([knot.x for knot, _, _ in self.corners], x) - 1
-        if i < 0:
+    def mixture(self, x: Number) -> Mixture | None:
+        i = bisect_right(self._hull, x, key=lambda corner: corner[0].x)
+        if not i:
             return None
-        knot, last, low = self.corners[i][0], len(self.corners) - 1, self.axis(x)[0]
-        if i == last or knot.x == x:
-            return i, i, Fraction(0)
-        left, right = knot.at[1], self.corners[i + 1][0].at[1]
-        if right <= left:  # exponentials that balls cannot tell apart
-            return i, i, Fraction(0)
-        theta = (low - left) / (right - left)
-        return i, i + 1, min(max(theta, Fraction(0)), Fraction(1))
+        bound = self.axis.bound(x)[0]
+        (first, owner), (second, other) = self._hull[i - 1], self._hull[min(i, len(self._hull) - 1)]
+        left, right = first.bound[1], second.bound[1]
+        if first.x == x or right <= left:  # or exponentials that balls cannot tell apart
+            return owner, owner, Fraction(0)
+        share = (bound - left) / (right - left)
+        return owner, other, min(max(share, Fraction(0)), Fraction(1))
 
-    def mixture(self, x: float) -> tuple[Knot, Knot, Fraction] | None:
-        found = self._place(x)
-        return found and (self.corners[found[0]][2], self.corners[found[1]][2], found[2])
-
-    def chord(self, x: float) -> Fraction | None:
-        """Return the inner curve exactly."""
-        found = self._place(x)
-        if found is None:
-            return None
-        i, j, theta = found
-        return (1 - theta) * self.corners[i][1] + theta * self.corners[j][1]
-
-    def inner(self, x: float) -> float:
-        chord = self.chord(x)
-        return math.inf if chord is None else rounded(chord, math.inf)
-
-    def outer(self, x: float) -> float:
-        if any(knot.infeasible and x <= knot.x for knot in self.knots):
+    def outer(self, x: Number) -> float:
+        if any(point.infeasible and x <= point.x for point in self.breakpoints):
             return math.inf
         best = self.highest(x)
-        return -math.inf if best is None else rounded(best.line(self.axis(x)), -math.inf)
+        return -math.inf if best is None else rounded(best.line(self.axis.bound(x)), -math.inf)
 
-    def highest(self, x: float) -> Knot | None:
-        """Return the knot whose line is highest at x, in floats: any line is sound."""
-        if not self._proved:
+    def highest(self, x: Number) -> Breakpoint | None:
+        """Return the point whose line is highest at x, in floats: any line is sound."""
+        if not self._supports:
             return None
-        places, low, slope = self._lines
-        return self._proved[int(np.argmax(low - slope * (float(self.axis(x)[1]) - places)))]
+        bounds, lower, slopes = self._lines
+        heights = lower - slopes * (float(self.axis.bound(x)[1]) - bounds)
+        return self._supports[int(np.argmax(heights))]
 
     def gaps(self) -> list[Gap]:
-        reach = self.stretch()
+        reach = self.solved_range
         if reach is None:
             return []
-        kept = [knot for knot in self.knots if reach[0] <= knot.x <= reach[1]]
-        span = kept[-1].at[1] - kept[0].at[0]
-        return [self._gap(a, b, span) for a, b in pairwise(kept)]
+        inside = [point for point in self.breakpoints if reach[0] <= point.x <= reach[1]]
+        span = inside[-1].bound[1] - inside[0].bound[0]
+        return [self._gap(a, b, span) for a, b in pairwise(inside)]
 
-    def _gap(self, a: Knot, b: Knot, span: Fraction) -> Gap:
+    def _gap(self, a: Breakpoint, b: Breakpoint, span: Fraction) -> Gap:
         """Maximise the least of chord − line of a and chord − line of b; both are linear."""
-        ends = [(knot.at[1], self.chord(knot.x)) for knot in (a, b)]
-        off = [
-            [top - knot.line((u, u)) for u, top in ends if top is not None]
-            for knot in (a, b)
-            if math.isfinite(knot.lower)
+        left, right = a.bound[1], b.bound[1]
+        tops = [(point.bound[1], self.achieved(point.x)) for point in (a, b)]
+        heights = [
+            [top - point.line((u, u)) for u, top in tops if top is not None]
+            for point in (a, b)
+            if math.isfinite(point.lower)
         ]
-        share = Fraction(1, 2)
-        if len(off) == 1:
-            share = Fraction(int(off[0][1] > off[0][0]))
-        elif off:
-            (rise, fall) = off
-            tilt = (rise[1] - rise[0]) - (fall[1] - fall[0])
-            ahead = fall[0] - rise[0]
-            share = min(ahead / tilt, Fraction(1)) if tilt > 0 else Fraction(1)
-            share = share if ahead > 0 else Fraction(0)
-        band = [pair[0] + share * (pair[1] - pair[0]) for pair in off]
-        (ua, _), (ub, _) = ends
-        tried = [self.back(ua + part * (ub - ua)) for part in (share, Fraction(1, 2))]
-        wide = ub - ua > NARROWEST * span
-        middle = next((x for x in tried if wide and a.x < x < b.x), None)
-        return Gap(a.x, b.x, rounded(min(band), math.inf) if band else math.inf, middle)
+        share, band = _greatest_minimum(heights) if heights else (Fraction(1, 2), None)
+        candidates = [self.axis.number(left + s * (right - left)) for s in (share, Fraction(1, 2))]
+        wide = right - left > NARROWEST * span
+        split = next((x for x in candidates if wide and a.x < x < b.x), None)
+        return Gap(math.inf if band is None else rounded(band, math.inf), split)
 
-    def slopes(self, x: float) -> tuple[float, float]:
+    def slopes(self, x: Number) -> tuple[float, float]:
         """Enclose the slopes dV/du of lines that support V at x: from convexity."""
-        low, high = self.axis(x)
-        least, bottom, top = Fraction(self.outer(x)), -math.inf, 0.0
-        for knot, value, _ in self.corners:
-            u, rise = knot.at[1], least - value
-            if knot.x < x and u < low:
-                width = low - u if rise < 0 else high - u
-                bottom = max(bottom, rounded(rise / width, -math.inf))
-            elif knot.x > x and u > high:
-                width = u - low if rise > 0 else u - high
-                top = min(top, rounded(-rise / width, math.inf))
+        low, high = self.axis.bound(x)
+        outer, bottom, top = Fraction(self.outer(x)), -math.inf, 0.0
+        for point, owner in self._hull:
+            u, rise = point.bound[1], outer - Fraction(owner.upper)
+            if point.x < x and u < low:  # rise ≤ 0, as the optimum falls
+                bottom = max(bottom, rounded(rise / (low - u), -math.inf))
+            elif point.x > x and u > high:  # of use where rise > 0
+                top = min(top, rounded(-rise / (u - low), math.inf))
         return bottom, top
 
 
 class Staircase(Curve):
-    """Of a number that relaxes the constraints when it grows, or, ``falling``, tightens them.
+    """Of a number that relaxes the constraints when it grows, or, ``falling``, tightens them."""
 
-    ``certified`` returns what the multipliers of solved points prove at other numbers.
-    """
+    def __init__(self, breakpoints: Sequence[Breakpoint], axis: Axis) -> None:
+        super().__init__(breakpoints, axis)
+        self._order = self.breakpoints[:: -1 if axis.falling else 1]  # the tightest first
+        self._tops = list(accumulate((point.upper for point in self._order), min))
+        self._floors = list(accumulate((point.lower for point in self._order[::-1]), max))[::-1]
 
-    def __init__(
-        self,
-        knots: Sequence[Knot],
-        falling: bool = False,
-        certified: Callable[[float], float] | None = None,
-    ) -> None:
-        super().__init__(knots)
-        self.falling, self.certified = falling, certified
-        order = self.knots[::-1] if falling else self.knots  # from tight to loose
-        tops: list[float] = []
-        floors: list[float] = []
-        for knot in order:
-            tops.append(min(knot.upper, tops[-1] if tops else math.inf))
-        for knot in reversed(order):
-            floors.append(max(knot.lower, floors[-1] if floors else -math.inf))
-        self.order, self.tops, self.floors = order, tops, floors[::-1]
+    def _tightness(self, x: Number) -> Number:
+        return -x if self.axis.falling else x
 
-    def _tightness(self, x: float) -> float:
-        return -x if self.falling else x
-
-    def mixture(self, x: float) -> tuple[Knot, Knot, Fraction] | None:
-        """Return the knot whose release is the best of those allowed at x, twice."""
+    def mixture(self, x: Number) -> Mixture | None:
+        """Return the point whose release is the best of those allowed at x, twice."""
         key = self._tightness(x)
-        allowed = [k for k in self.order if self._tightness(k.x) <= key and k.feasible]
+        allowed = [p for p in self._order if self._tightness(p.x) <= key and p.feasible]
         if not allowed:
             return None
-        best = min(allowed, key=lambda knot: knot.upper)
+        best = min(allowed, key=lambda point: point.upper)
         return best, best, Fraction(0)
 
-    def inner(self, x: float) -> float:
-        found = self.mixture(x)
-        return math.inf if found is None else found[0].upper
-
-    def outer(self, x: float) -> float:
+    def outer(self, x: Number) -> float:
         key = self._tightness(x)
-        first = bisect_left([self._tightness(knot.x) for knot in self.order], key)
-        proved = self.floors[first] if first < len(self.order) else -math.inf
-        on = first < len(self.order) and self.order[first].x == x
-        if self.certified is None or on or proved == math.inf:
-            return proved
-        return max(proved, self.certified(x))
+        first = bisect_left(self._order, key, key=lambda point: self._tightness(point.x))
+        return self._floors[first] if first < len(self._order) else -math.inf
 
     def gaps(self) -> list[Gap]:
-        found = []
-        span = abs(self.places[-1] - self.places[0]) if self.places else 0.0
-        known = zip(self.order, self.tops, self.floors, strict=True)
-        for (a, top, _), (b, _, low) in pairwise(known):
+        gaps = []
+        narrowest = STEP * self.width
+        known = zip(self._order, self._tops, self._floors, strict=True)
+        for (a, top, _), (b, _, floor) in pairwise(known):
             if math.isfinite(top):
-                middle = a.x + (b.x - a.x) / 2
-                fine = min(a.x, b.x) < middle < max(a.x, b.x) and abs(b.x - a.x) > STEP * span
-                band = rounded(Fraction(top) - Fraction(low), math.inf)
-                left, right = sorted((a.x, b.x))
-                found.append(Gap(left, right, band, middle if fine else None))
-        return found
+                low, high = sorted((a.x, b.x))
+                split = float(a.x + (b.x - a.x) / 2)
+                wide = low < split < high and high - low > narrowest
+                band = rounded(Fraction(top) - Fraction(floor), math.inf)
+                gaps.append(Gap(band, split if wide else None))
+        return gaps
+
+
+def curve_of(breakpoints: Sequence[Breakpoint], axis: Axis) -> Curve:
+    """Return the curve that an axis has."""
+    return (Staircase if axis.kind == MONOTONE else Convex)(breakpoints, axis)
+
+
+def rounded(value: Fraction, side: float) -> float:
+    """Return a float at or beyond ``value`` on the side of ``±inf``."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    wrong = near < value if side > 0 else near > value
+    return math.nextafter(near, side) if math.isfinite(near) and wrong else near
+
+
+def _greatest_minimum(lines: Sequence[Sequence[Fraction]]) -> tuple[Fraction, Fraction]:
+    """Return where in [0, 1] the least of one or two linear functions is greatest, and how great.
+
+    The functions are given by their values at 0 and 1.
+    """
+    shares = [Fraction(0), Fraction(1)]
+    ahead, behind = (lines[-1][end] - lines[0][end] for end in (0, 1))
+    if ahead * behind < 0:
+        shares.append(ahead / (ahead - behind))
+    least = {share: min(a + share * (b - a) for a, b in lines) for share in shares}
+    return max(least.items(), key=lambda pair: pair[1])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers import stored
-from cvxprivacy.frontiers.curve import Convex, Curve, Knot, Staircase
-from cvxprivacy.frontiers.family import EXPONENTIAL, MONOTONE, Family
-from cvxprivacy.frontiers.mixing import mixture, offer
-from cvxprivacy.frontiers.point import Point
-from cvxprivacy.frontiers.refine import Refinement
-from cvxprivacy.model.information import nat
-from cvxprivacy.proving.certificate import Ends, value_units
+from cvxprivacy.frontiers.axis import CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
+from cvxprivacy.frontiers.curve import Convex, Mixture, curve_of
+from cvxprivacy.frontiers.parametric import ParametricProblem
+from cvxprivacy.frontiers.point import Point, breakpoint_of
+from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Enclosure, Solution
-from cvxprivacy.validation import array
+from cvxprivacy.validation import table, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,8 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Frontier"]
 
+_KINDS = {CONVEX: "convex", EXPONENTIAL: "convex in e^b", MONOTONE: "monotone, a staircase"}
 
-class Frontier:
+
+class Frontier(Frozen):
     """An optimum as a function of one number, enclosed everywhere.
 
     Attributes
@@ -55,6 +56,8 @@ class Frontier:
     band : float
         The inner curve is nowhere more than this above the outer one, from the first point at
         which anything is feasible to the last.
+    solved_range : (float, float) or None
+        The first and the last number at which a release was found.
     tol : float or None
         What was asked of the band; ``complete`` tells whether it was reached.
     solves : int
@@ -65,42 +68,20 @@ class Frontier:
 
     def __init__(
         self,
-        records: Iterable[Mapping[str, Any]],
-        curve: Curve,
-        family: Family | None,
         facts: Mapping[str, Any],
+        records: Iterable[Mapping[str, Any]],
+        program: Mapping[str, Any],
+        problem: ParametricProblem | None,
     ) -> None:
-        points = (Point(record, family) for record in records)
-        self.points = sorted(points, key=lambda point: point.x)
-        self.curve, self._family, self.facts = curve, family, dict(facts)
+        records = list(records)
+        axis = Axis(facts["kind"], program["units"], facts["falling"])
+        breakpoints = [breakpoint_of(r, program, facts["parameter"], axis) for r in records]
+        self._curve, self._problem, self._facts = curve_of(breakpoints, axis), problem, facts
+        self.points = sorted((Point(r, problem) for r in records), key=lambda point: point.x)
         self.parameter, self.kind, self.units = (facts[k] for k in ("parameter", "kind", "units"))
         self.tol, self.complete, self.solves = (facts[k] for k in ("tol", "complete", "solves"))
-        self.edge = None if facts["edge"] is None else tuple(facts["edge"])
-        if family is not None and isinstance(curve, Staircase):
-            curve.certified = self._certified
-
-    @classmethod
-    def of(cls, search: Refinement) -> Frontier:
-        """Return what a search has found."""
-        family, problem = search.worker, search.worker.problem
-        row = problem.program.rows.get(family.parameter)
-        facts = {
-            "parameter": family.parameter,
-            "kind": family.kind,
-            "falling": family.falling,
-            "accuracy": family.accuracy,
-            "digest": family.digest,
-            "units": problem.units,
-            "title": type(problem).__name__,
-            "abscissa": "" if row is None else row.term.latex,
-            "ordinate": problem.objective().latex,
-            "information": value_units(problem.program) is not None,
-            "tol": search.tol,
-            "complete": search.complete,
-            "solves": search.solves,
-            "edge": search.edge,
-        }
-        return cls(search.records.values(), search.curve, family, facts)
+        self.edge = None if facts["edge"] is None else tuple(map(stored.from_json, facts["edge"]))
+        self.solved_range = self._curve.solved_range
 
     # ---- the two curves ------------------------------------------------------------------
 
@@ -110,7 +91,7 @@ class Frontier:
         On the chord between two solved points it is achieved by drawing from one release or the
         other (``release_at``), since information is convex in the channel and distortion linear.
         """
-        return _mapped(self.curve.inner, x)
+        return _mapped(self._curve.inner, x)
 
     def outer(self, x: npt.ArrayLike) -> Any:
         """Return what no release undercuts, by proof, rounded down; +inf where none is feasible.
@@ -118,37 +99,40 @@ class Frontier:
         Of a monotone frontier it is the best that the multipliers of any solved point prove at x
         (of a frontier loaded without its problem, the staircase of proved ends).
         """
-        return _mapped(self.curve.outer, x)
+        return _mapped(self._outer, x)
 
-    @property
+    def _outer(self, x: Number) -> float:
+        proved = self._curve.outer(x)
+        solved = proved == math.inf or any(point.x == x for point in self.points)
+        if self.kind != MONOTONE or self._problem is None or solved:
+            return proved
+        return max(proved, self._problem.proved(x, self._strongest_duals(x)))
+
+    @cached_property
     def band(self) -> float:
-        return self.curve.band
+        return self._curve.band
 
-    def price(self, x: float) -> Enclosure:
+    def price(self, x: Real) -> Enclosure:
         """Return d optimum / dx: the slopes of all lines that support the curve at x.
 
         Proved from the two curves by convexity; −inf is among them at the first point, as
         nothing is feasible before it.  A monotone frontier has no proved slope: it is the
         multipliers' own, interpolated between solved points.
         """
-        self._achieved(x)
-        if not isinstance(self.curve, Convex):
-            known = {p.x: p.price for p in self.points if p.price is not None}
-            inner = [pair for pair in known.items() if math.isfinite(pair[1])]
-            if x not in known and not inner:
-                return Enclosure(-math.inf, 0.0)
-            slope = known[x] if x in known else float(np.interp(x, *np.array(inner).T))
-            return Enclosure(slope, slope)
-        low, high = self.curve.slopes(x)
-        if self.kind == EXPONENTIAL:
-            first, last = (float(end) for end in self.curve.axis(x))
-            each = np.array([low * last, high * first]) / nat(self.units)
-            low, high = np.nextafter(each, [-math.inf, math.inf]).tolist()
-        return Enclosure(low, min(high, 0.0))
+        x, _ = self._achieved(x)
+        if isinstance(self._curve, Convex):
+            low, high = self._curve.axis.slopes(x, *self._curve.slopes(x))
+            return Enclosure(low, min(high, 0.0))
+        prices = {point.x: point.price for point in self.points if point.price is not None}
+        finite = [(float(at), price) for at, price in prices.items() if math.isfinite(price)]
+        if x not in prices and not finite:
+            return Enclosure(-math.inf, 0.0)
+        slope = prices[x] if x in prices else float(np.interp(float(x), *np.array(finite).T))
+        return Enclosure(slope, slope)
 
     # ---- releases ------------------------------------------------------------------------
 
-    def solution_at(self, x: float) -> Solution:
+    def solution_at(self, x: Real) -> Solution:
         """Return what is known at x without solving again: release, enclosure and certificate.
 
         Between solved points the release draws from its neighbours' (not across a monotone
@@ -160,25 +144,24 @@ class Frontier:
         InputError
             If no release is known at x, or the frontier was loaded without its problem.
         """
-        found, family = self._achieved(x), self._family
+        x, (left, right, share) = self._achieved(x)
         by_place = {point.x: point for point in self.points}
-        first, second = (by_place[knot.x] for knot in found[:2])
-        share = found[2]
-        if first.x == x and not share:
-            return first.known
-        primals = [(first.known.certificate.primal, 1 - share)]
+        first, second = (by_place[point.x]._solution() for point in (left, right))
+        if left.x == x and not share:
+            return first
+        primals = [(first.certificate.primal, 1 - share)]
         if share:
-            primals.append((second.known.certificate.primal, share))
-        duals = [point.known.certificate.dual for point in self._proving(x)]
-        assert family is not None
-        solution = mixture(family.at(x), family.accuracy, primals, duals, self.curve.inner(x))
+            primals.append((second.certificate.primal, share))
+        assert self._problem is not None
+        duals = self._strongest_duals(x)
+        solution = self._problem.mixed(x, primals, duals, self._curve.inner(x))
         if solution.release is None:
             problem = f"no release is proved at {self.parameter} {x!r}"
-            remedy = f"pass {first.x!r}, whose release is allowed here too"
+            remedy = f"pass {left.x!r}, whose release is allowed here too"
             raise InputError("x", problem, remedy, value=x)
         return solution
 
-    def release_at(self, x: float) -> Any:
+    def release_at(self, x: Real) -> Any:
         """Return a release that is allowed at x and achieves the inner curve or less.
 
         A mixture of channels is a channel; it keeps the bound, which is linear or convex in the
@@ -187,37 +170,25 @@ class Frontier:
         """
         return self.solution_at(x).release
 
-    def _achieved(self, x: float) -> tuple[Knot, Knot, Fraction]:
-        x = float(array(x, "x", "pass a finite number", axes=(0,), negative=True))
-        found = self.curve.mixture(x)
-        if found is None:
-            problem = f"no release is known at {self.parameter} {x:g}"
-            stretch = self.curve.stretch()
-            remedy = "pass an x between {:g} and {:g}".format(*stretch) if stretch else "go on"
+    def _achieved(self, x: Real) -> tuple[Number, Mixture]:
+        x = typed(x, "x", negative=True)
+        mixture = self._curve.mixture(x)
+        if mixture is None:
+            problem = f"no release is known at {self.parameter} {float(x):g}"
+            ends = tuple(map(float, self.solved_range or ()))
+            remedy = "pass an x between {:g} and {:g}".format(*ends) if ends else "go on"
             raise InputError("x", problem, remedy, value=x)
-        return found
+        return x, mixture
 
-    def _proving(self, x: float) -> list[Point]:
-        """Return the points whose multipliers prove most at x, in floats."""
-        if isinstance(self.curve, Convex):
-            knot = self.curve.highest(x)
-            return [point for point in self.points if knot is not None and point.x == knot.x]
-        assert self._family is not None
-        program = self._family.at(x).program
-        known = [point for point in self.points if point.status != "infeasible"]
-
-        def proved(point: Point) -> float:
-            return float(program.lower_bound(point.known.certificate.dual.cleaned(program)))
-
-        return sorted(known, key=proved)[-2:]
-
-    def _certified(self, x: float) -> float:
-        """Return the best that the multipliers of solved points prove at x."""
-        assert self._family is not None
-        ends = Ends(self._family.at(x).program)
-        for point in self._proving(x):
-            offer(ends, None, point.known.certificate.dual)
-        return ends.lower
+    def _strongest_duals(self, x: Number) -> list[Any]:
+        """Return the multipliers that prove most at x, in floats."""
+        points = [point for point in self.points if point.status != "infeasible"]
+        if isinstance(self._curve, Convex):
+            best = self._curve.highest(x)
+            points = [point for point in points if best is not None and point.x == best.x]
+        duals = [point._solution().certificate.dual for point in points]
+        assert self._problem is not None
+        return duals if self.kind != MONOTONE else self._problem.strongest(x, duals)
 
     # ---- kept, shown, proved again -------------------------------------------------------
 
@@ -227,7 +198,15 @@ class Frontier:
         The file holds the joint law of the confidential attribute: it is readable by its owner
         only.
         """
-        return stored.save(self, path)
+        proofs = self.documents()
+        table, program = (proofs[0]["table"], proofs[0]["program"]) if proofs else (None, {})
+        points = []
+        for point, proof in zip(self.points, proofs, strict=True):
+            own = {key: proof[key] for key in proof if key not in ("program", "table")}
+            part = stored.difference(program, proof["program"])
+            points.append({**point._record, **own, "program": part})
+        head = {"schema": stored.SCHEMA, "facts": self._facts, "table": table, "program": program}
+        return stored.write({**head, "points": points}, path)
 
     @classmethod
     def load(
@@ -252,11 +231,37 @@ class Frontier:
         InputError
             If the file is no frontier, or another problem's, or a proof in it fails.
         """
-        return stored.load(cls, path, problem, verify)
+        try:
+            document = stored.read(path)
+            facts, parametric = document["facts"], None
+            if problem is not None:
+                parametric = ParametricProblem(problem, facts["parameter"], facts["accuracy"])
+                if parametric.digest != facts["digest"]:
+                    wrong = "the frontier in the file is of another problem"
+                    raise InputError("problem", wrong, "pass the problem that it was made of")
+            program_at = None if parametric is None else parametric.document
+            for i, record in enumerate(document["points"] if verify else ()):
+                if wrong_parts := stored.disagreements(document, record, program_at):
+                    wrong = f"the proof at {record['x']!r} fails: {'; '.join(wrong_parts)}"
+                    raise InputError("path", wrong, "make the frontier again", where=i)
+            return cls(facts, document["points"], document["program"], parametric)
+        except InputError:
+            raise
+        except (
+            ValueError,
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as error:
+            said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            wrong, remedy = f"is no frontier ({said})", "pass a file that Frontier.save wrote"
+            raise InputError("path", f"{os.fspath(path)!r} {wrong}", remedy) from None
 
     def documents(self) -> list[dict[str, Any]]:
         """Return each point's proof, as ``python -m cvxprivacy.certificates.verify`` reads it."""
-        return [point.known.certificate.document() for point in self.points]
+        return [point._solution().certificate.document() for point in self.points]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the points as a pandas frame."""
@@ -264,7 +269,7 @@ class Frontier:
 
         rows = [
             {
-                self.parameter: p.x,
+                self.parameter: float(p.x),
                 "lower": p.lower,
                 "upper": p.upper,
                 "status": p.status,
@@ -296,52 +301,47 @@ class Frontier:
             import matplotlib.pyplot as plt
 
             ax = plt.gca()
-        shown = [p for p in self.points if math.isfinite(p.upper)]
-        if not shown:
+        solved = np.array([(p.x, p.upper) for p in self.points if math.isfinite(p.upper)], float)
+        if not len(solved):
             raise InputError("points", "none is feasible", "solve further")
-        x = np.array([p.x for p in shown])
+        x, upper = solved.T
         fine = np.unique([*np.linspace(x[0], x[-1], 400), *x])
-        (line,) = ax.plot(fine / per[0], self.inner(fine) / per[1], lw=1.0, color=color)
+        inner, outer = self.inner(fine) / per[1], self.outer(fine) / per[1]
+        (line,) = ax.plot(fine / per[0], inner, lw=1.0, color=color)
         color = line.get_color()
-        ax.plot(x / per[0], [p.upper / per[1] for p in shown], "o", ms=3, color=color)
-        outer, inner = self.outer(fine) / per[1], self.inner(fine) / per[1]
+        ax.plot(x / per[0], upper / per[1], "o", ms=3, color=color)
         ax.fill_between(fine / per[0], outer, inner, color=color, alpha=0.35, lw=0)
         if label:
             line.set_label(label)
-        unit = f"  [{self.units}]" if self.facts["information"] and per[1] == 1.0 else ""
-        named = self.parameter.replace("_", " ")
-        abscissa = self.facts["abscissa"]
-        ax.set_xlabel(f"{named}  (${abscissa}$)" if abscissa else named)
-        ax.set_ylabel(f"${self.facts['ordinate']}${unit}")
+        unit = f"  [{self.units}]" if self._facts["information"] and per[1] == 1.0 else ""
+        name, abscissa = self.parameter.replace("_", " "), self._facts["abscissa"]
+        ax.set_xlabel(f"{name}  (${abscissa}$)" if abscissa else name)
+        ax.set_ylabel(f"${self._facts['ordinate']}${unit}")
         return ax
 
     def __repr__(self) -> str:
-        known = f"{len(self.points)} points"
-        return (
-            f"Frontier({self.facts['title']} over {self.parameter}, {known}, band {self.band:.2e})"
-        )
+        size = f"{len(self.points)} points, band {self.band:.2e}"
+        return f"Frontier({self._facts['title']} over {self.parameter}, {size})"
 
     def __str__(self) -> str:
-        unit = self.units if self.facts["information"] else "units of distortion"
-        stretch = self.curve.stretch()
-        ends = (
-            "nothing feasible" if stretch is None else f"from {stretch[0]:.6g} to {stretch[1]:.6g}"
-        )
-        kind = {"convex": "convex", EXPONENTIAL: "convex in e^b", MONOTONE: "monotone, a staircase"}
+        unit = self.units if self._facts["information"] else "units of distortion"
+        reach = "nothing feasible"
+        if self.solved_range is not None:
+            reach = "from {:.6g} to {:.6g}".format(*map(float, self.solved_range))
+        asked = "" if self.tol is None else f" (asked: {self.tol:.2g})"
         lines = [
-            f"{self.facts['title']} over {self.parameter}, {ends}: {kind[self.kind]}",
+            f"{self._facts['title']} over {self.parameter}, {reach}: {_KINDS[self.kind]}",
             f"  points  {len(self.points)}, of {self.solves} solves",
-            f"  band    {self.band:.2e} {unit}"
-            + ("" if self.tol is None else f" (asked: {self.tol:.2g})"),
+            f"  band    {self.band:.2e} {unit}{asked}",
         ]
         if self.edge is not None:
-            wide = self.edge[1] - self.edge[0]
-            said = "  edge    feasibility begins between {:.6g} and {:.6g}, {:.1e} apart"
-            lines.append(said.format(*self.edge, wide))
+            low, high = self.edge
+            between = f"between {low:.6g} and {high:.6g}, {high - low:.1e} apart"
+            lines.append(f"  edge    feasibility begins {between}")
         return "\n".join(lines)
 
 
-def _mapped(function: Callable[[float], float], x: npt.ArrayLike) -> Any:
-    places = array(x, "x", "pass finite numbers", negative=True)
-    found = np.array([function(place) for place in places.ravel().tolist()])
-    return found.reshape(places.shape) if places.ndim else float(found[0])
+def _mapped(function: Callable[[Number], float], x: npt.ArrayLike) -> Any:
+    places = table(x, "x", "pass finite numbers", negative=True)
+    values = np.array([function(place) for place in places.ravel().tolist()])
+    return values.reshape(places.shape) if places.ndim else float(values[0])

@@ -1,25 +1,32 @@
-"""A solved point of a frontier."""
+"""A solved point of a frontier: what its record says, and the line that it proves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from cvxprivacy.certificates.balls import decode
+from flint import arb
+
+from cvxprivacy.certificates.balls import ball, decode, total
 from cvxprivacy.errors import InputError
-from cvxprivacy.frontiers.family import Family
+from cvxprivacy.frontiers.axis import EXPONENTIAL, MONOTONE, Axis, interval
+from cvxprivacy.frontiers.curve import Breakpoint
+from cvxprivacy.frontiers.parametric import ParametricProblem
+from cvxprivacy.frontiers.stored import from_json
+from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Enclosure, Solution
 
-__all__ = ["Point"]
+__all__ = ["Point", "breakpoint_of"]
 
 
-class Point:
+class Point(Frozen):
     """A solved point of a frontier.
 
     Attributes
     ----------
-    x : float
+    x : float or Fraction
         The number typed.
     status : {"certified", "loose", "infeasible", "uncertified"}
     lower, upper : float
@@ -32,12 +39,12 @@ class Point:
         All of it; None on a frontier that was loaded without its problem.
     """
 
-    def __init__(self, record: Mapping[str, Any], family: Family | None) -> None:
-        claim = record["claim"]
-        self.record, self._family = record, family
-        self.x, self.status = float(record["x"]), claim["status"]
+    def __init__(self, record: Mapping[str, Any], problem: ParametricProblem | None) -> None:
+        claim, price = record["claim"], record["price"]
+        self._record, self._problem = record, problem
+        self.x, self.status = from_json(record["x"]), claim["status"]
         self.lower, self.upper = decode(claim["lower"]), decode(claim["upper"])
-        self.price = None if record["price"] is None else float(record["price"])
+        self.price = None if price is None else float(price)
         self.terms = {
             name: Enclosure(decode(low), decode(high))
             for name, (low, high) in claim["terms"].items()
@@ -45,11 +52,9 @@ class Point:
 
     @cached_property
     def solution(self) -> Solution | None:
-        return None if self._family is None else self._family.solution(self.record)
+        return None if self._problem is None else self._problem.solution(self.x, self._record)
 
-    @property
-    def known(self) -> Solution:
-        """The solution, or an error that says how to have it."""
+    def _solution(self) -> Solution:
         if self.solution is None:
             remedy = "pass problem= to Frontier.load"
             raise InputError("problem", "the frontier was loaded without it", remedy)
@@ -57,3 +62,34 @@ class Point:
 
     def __repr__(self) -> str:
         return f"Point({self.x!r}, {self.status}, value in [{self.lower!r}, {self.upper!r}])"
+
+
+def breakpoint_of(
+    record: Mapping[str, Any], program: Mapping[str, Any], parameter: str, axis: Axis
+) -> Breakpoint:
+    """Return a solved point with the slope of its line.
+
+    The bound that its multipliers prove is affine in the right-hand side: the slope is the
+    multiplier itself, in the units of the optimum.
+    """
+    x, claim, dual = from_json(record["x"]), record["claim"], record["dual"]
+    known = x, axis.bound(x), decode(claim["lower"]), decode(claim["upper"])
+    if dual is None or not dual["objective"] or axis.kind == MONOTONE:
+        return Breakpoint(*known)
+    if axis.kind == EXPONENTIAL:  # the summand −e^b max_y Σ_s p(s) μ(s, y)
+        (mu,) = dual["auxiliaries"][parameter]
+        mass = [total(map(ball, column)) for column in zip(*program["law"], strict=True)]
+        sums = [interval(_dot(mass, column) / total(mass)) for column in zip(*mu, strict=True)]
+        return Breakpoint(*known, (max(low for low, _ in sums), max(high for _, high in sums)))
+    slope = max(Fraction(dual["multipliers"].get(parameter, 0.0)), Fraction(0))
+    expressions = program["rows"][parameter]["term"], program["objective"]
+    inner, outer = (bool(expression["weights"]) for expression in expressions)
+    if program["kind"] == "channel" or program["units"] == "nats" or inner == outer:
+        return Breakpoint(*known, (slope, slope))
+    # a covariance program's multipliers are those of the program in nats
+    low, high = interval(arb(2).log() if inner else 1 / arb(2).log())
+    return Breakpoint(*known, (slope * low, slope * high))
+
+
+def _dot(mass: Sequence[arb], column: Sequence[float]) -> arb:
+    return total(p * max(x, 0.0) for p, x in zip(mass, column, strict=True))

@@ -1,141 +1,138 @@
-"""Where to solve next: the ends first, then every stretch whose band is still too wide."""
+"""Where to solve next: the ends first, then every gap whose band is still too wide."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from cvxprivacy.certificates.balls import decode
-from cvxprivacy.frontiers.curve import Convex, Curve, Gap, Knot, Staircase
-from cvxprivacy.frontiers.family import CONVEX, MONOTONE, Family, axes, knot
+from cvxprivacy.frontiers.axis import CONVEX, Number
+from cvxprivacy.frontiers.curve import Breakpoint, Curve, Gap, curve_of
+from cvxprivacy.frontiers.ends import FEASIBILITY_END, INACTIVE_END, solve_task
+from cvxprivacy.frontiers.parametric import ParametricProblem
+from cvxprivacy.frontiers.point import breakpoint_of
+from cvxprivacy.frontiers.stored import to_json
 
 __all__ = ["Refinement"]
 
-EDGE = 1e-3  # of the whole stretch: how closely an unknown edge of feasibility is searched
+EDGE = 1e-3  # of the whole range: how closely an unknown edge of feasibility is searched
 
 
 class Refinement:
     """The search for one frontier.
 
-    A stretch is split or not by what is known of it alone, so that the points that are solved in
-    the end are the same in whatever order they came.
-
-    Parameters
-    ----------
-    worker : Family
-    between : (float or None, float or None)
-        Ends of the stretch; None for the closed ends of the curve.
-    points : sequence of float
-        Numbers to solve at, whatever the band.
-    tol : float or None
-        Band to reach; None solves at the points alone.
-    max_solves : int
+    A gap is split or not by what is known of it alone, so that the points that are solved in the
+    end are the same in whatever order they came.  ``between`` has None for an end of the curve;
+    ``points`` are solved whatever the band; without ``tol`` nothing else is.
     """
 
     def __init__(
         self,
-        worker: Family,
+        problem: ParametricProblem,
         *,
-        between: tuple[float | None, float | None] = (None, None),
-        points: Sequence[float] = (),
+        between: tuple[Number | None, Number | None] = (None, None),
+        points: Sequence[Number] = (),
         tol: float | None,
         max_solves: int,
     ) -> None:
-        self.worker, self.tol, self.max_solves = worker, tol, max_solves
-        self.between, self.points = between, list(points)
-        self.records: dict[float, dict[str, Any]] = {}
-        self.knots: dict[float, Knot] = {}
-        self._program = worker.problem.program.to_dict()
-        self.done: set[Any] = set()
+        self.problem, self.tol, self.max_solves = problem, tol, max_solves
+        self.digest = problem.digest
+        self.work: Callable[[Any], dict[str, Any]] = partial(solve_task, problem)
+        self.points = list(points)
+        self.tightest, self.loosest = between[:: -1 if problem.axis.falling else 1]
+        self.program = problem.document()
+        self.records: dict[Number, dict[str, Any]] = {}
         self.solves = 0
-        self._edge: tuple[float, float] | None = None  # of feasibility, as the tight end found it
+        self._breakpoints: dict[Number, Breakpoint] = {}
+        self._done: set[Any] = set()
+        self._edge: tuple[float, float] | None = None  # of feasibility, as its end found it
         self._curve: Curve | None = None
 
     # ---- as a search ---------------------------------------------------------------------
 
-    def wanted(self) -> list[Any]:
+    def next_tasks(self) -> list[Any]:
         if (first := self._first()) or self.tol is None:
             return first
-        widest = sorted(self.open(), key=lambda gap: -gap.band)
+        widest = sorted(self.open_gaps(), key=lambda gap: -gap.band)
         room = max(0, self.max_solves - self.solves)
-        return [gap.middle for gap in widest][:room]
+        return [gap.split for gap in widest][:room]
 
     def _first(self) -> list[Any]:
-        """Return the points that were asked and the ends, as far as they are not solved."""
-        asked: list[Any] = list(self.points)
+        """Return the points that were asked for and the ends, as far as they are not solved."""
+        tasks: list[Any] = [to_json(x) for x in self.points]
         if self.tol is not None:
-            low, high = self.between
-            tight, loose = (high, low) if self.worker.falling else (low, high)
-            asked += ["tight" if tight is None else tight, "loose" if loose is None else loose]
-            if self.shut(tight) and not self.shut(loose) and self.worker.kind == CONVEX:
-                asked.append("tight")
-        return [task for task in dict.fromkeys(asked) if task not in self.done]
+            ends = ((self.tightest, FEASIBILITY_END), (self.loosest, INACTIVE_END))
+            tasks += [end if x is None else to_json(x) for x, end in ends]
+            closed = self.problem.axis.kind == CONVEX and self.infeasible_at(self.tightest)
+            if closed and not self.infeasible_at(self.loosest):
+                tasks.append(FEASIBILITY_END)
+        return [task for task in dict.fromkeys(tasks) if task not in self._done]
 
-    def shut(self, x: float | None) -> bool:
-        """Tell whether it is proved that nothing is feasible at x."""
-        return x in self.knots and self.knots[x].infeasible
+    def infeasible_at(self, x: Number | None) -> bool:
+        """Tell whether it is proved that nothing is feasible at a solved x."""
+        return x in self._breakpoints and self._breakpoints[x].infeasible
 
-    def open(self) -> list[Gap]:
-        """Return the stretches to split: too wide a band, or an edge of feasibility."""
+    def open_gaps(self) -> list[Gap]:
+        """Return the gaps to split: too wide a band, or an edge of feasibility."""
         assert self.tol is not None
-        curve = self.curve
-        found = [gap for gap in curve.gaps() if gap.band > self.tol and gap.middle is not None]
+        gaps = [g for g in self.curve.gaps() if g.band > self.tol and g.split is not None]
         edge = self.edge
-        if edge is not None and self.worker.kind != CONVEX:
-            middle = edge[0] + (edge[1] - edge[0]) / 2
-            wide = edge[1] - edge[0] > EDGE * (curve.places[-1] - curve.places[0])
-            if wide and edge[0] < middle < edge[1]:
-                found.append(Gap(*edge, math.inf, middle))
-        return found
+        if edge is not None and self.problem.axis.kind != CONVEX:
+            low, high = edge
+            split = float(low + (high - low) / 2)
+            if high - low > EDGE * self.curve.width and low < split < high:
+                gaps.append(Gap(math.inf, split))
+        return gaps
 
     def take(self, task: Any, result: dict[str, Any]) -> None:
-        self.done.add(task)
         self.solves += result["solves"]
         if "edge" in result:
             low, high = decode(result["edge"][0]), result["edge"][1]
             self._edge = (low, high) if low < high else None
         for record in result["points"]:
-            x = record["x"]
-            self.records[x] = record
-            self.knots[x] = knot(record, self._program, self.worker.parameter, self.worker.kind)
-            self.done.add(x)
+            point = breakpoint_of(record, self.program, self.problem.parameter, self.problem.axis)
+            self.records[point.x], self._breakpoints[point.x] = record, point
+            self._done.add(record["x"])
+        self._done.add(task)
         self._curve = None
 
-    def said(self) -> str:
+    def progress(self) -> str:
         tol = "" if self.tol is None else f" of {self.tol:.2g}"
-        return f"{self.worker.parameter}: {self.solves} solves, band {self.curve.band:.2e}{tol}"
+        return f"{self.problem.parameter}: {self.solves} solves, band {self.curve.band:.2e}{tol}"
 
     # ---- what is known -------------------------------------------------------------------
 
     @property
     def curve(self) -> Curve:
         if self._curve is None:
-            worker = self.worker
-            knots = list(self.knots.values())
-            if worker.kind == MONOTONE:
-                self._curve = Staircase(knots, worker.falling)
-            else:
-                self._curve = Convex(knots, *axes(worker.kind, worker.problem.units))
+            self._curve = curve_of(list(self._breakpoints.values()), self.problem.axis)
         return self._curve
 
     @property
-    def edge(self) -> tuple[float, float] | None:
+    def edge(self) -> tuple[Number, Number] | None:
         """Where it is unknown whether anything is feasible: before the first point that is."""
         if self._edge is not None:
             return self._edge
-        curve = self.curve
-        stretch = curve.stretch()
-        closed = [k.x for k in curve.knots if k.infeasible]
-        if stretch is None or not closed:
+        reach = self.curve.solved_range
+        infeasible = [point.x for point in self.curve.breakpoints if point.infeasible]
+        if reach is None or not infeasible:
             return None
-        if self.worker.falling:
-            return stretch[1], min(closed)
-        return max(closed), stretch[0]
+        if self.problem.axis.falling:
+            return reach[1], min(infeasible)
+        return max(infeasible), reach[0]
 
     @property
     def complete(self) -> bool:
-        """Whether every point that was asked is solved, and the band as narrow as was asked."""
+        """Whether every point asked for is solved, and the band as narrow as was asked."""
         if self._first():
             return False
-        return self.tol is None or (bool(self.curve.stretch()) and self.curve.band <= self.tol)
+        curve = self.curve
+        return self.tol is None or (curve.solved_range is not None and curve.band <= self.tol)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a frontier says of its search."""
+        edge = self.edge and [to_json(x) for x in self.edge]
+        return {"tol": self.tol, "complete": self.complete, "solves": self.solves, "edge": edge}

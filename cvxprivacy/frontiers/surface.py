@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -27,23 +27,22 @@ import numpy as np
 from scipy.optimize import linprog
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real, floats
 from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.frontiers.axis import Number
 from cvxprivacy.frontiers.curve import rounded
-from cvxprivacy.frontiers.ends import refuse_nothing
-from cvxprivacy.frontiers.explore import explore
-from cvxprivacy.frontiers.facets import Tessellation, Weighted
-from cvxprivacy.frontiers.mixing import mixture
-from cvxprivacy.proving.certificate import Ends
-from cvxprivacy.proving.stored import channel, multipliers
-from cvxprivacy.validation import array, number, whole
+from cvxprivacy.frontiers.explore import Progress, explore
+from cvxprivacy.frontiers.facets import Tessellation
+from cvxprivacy.frontiers.parametric import WeightedProblem
+from cvxprivacy.frozen import Frozen
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.validation import number, table, typed, whole
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["Membership", "Surface", "surface"]
-
-Triple = tuple[float, float, float]
 
 
 class Membership(str):
@@ -72,7 +71,7 @@ class Membership(str):
         return self
 
 
-class Surface:
+class Surface(Frozen):
     """What three quantities can be together, enclosed everywhere.
 
     Attributes
@@ -88,23 +87,25 @@ class Surface:
     band : float
         A point that no half-space excludes is achieved when each coordinate is raised by at most
         this many of its units (computed in floating point, from what is proved).
-    complete : bool
+    tol : float
+        What was asked of the band; ``complete`` tells whether it was reached.
+    solves : int
+        Programs that were solved for it.
     """
 
     def __init__(self, search: Tessellation, complete: bool) -> None:
-        self._worker, self.names = search.worker, search.worker.names
-        self._records = [r for r in search.records if r["point"] is not None]
-        self._duals = [r for r in search.records if r["support"] != "-inf"]
-        self.vertices, self.planes, self.units = search.vertices, search.planes, search.units
-        self.band, self.tol, self.solves, self.complete = (
-            search.band, search.tol, search.solves, complete,
-        )  # fmt: skip
-        self._exact = [[Fraction(x) for x in row] for row in self.vertices.tolist()]
-        self._proved = [[Fraction(x) for x in row] for row in self.planes.tolist()]
+        self._problem = search.problem
+        self._vertex_records, self._plane_records = search.vertex_records, search.plane_records
+        self.names, self.units = search.problem.names, search.problem.units
+        self.vertices, self.planes = search.vertices, search.planes
+        self.band, self.tol, self.solves = search.band, search.tol, search.solves
+        self.complete = complete
+        self._vertices = [[Fraction(x) for x in row] for row in self.vertices.tolist()]
+        self._planes = [[Fraction(x) for x in row] for row in self.planes.tolist()]
 
     # ---- membership ----------------------------------------------------------------------
 
-    def contains(self, point: Sequence[float]) -> Membership:
+    def contains(self, point: Sequence[Real]) -> Membership:
         """Tell whether a release has at most these two constraint values and this objective.
 
         Parameters
@@ -118,17 +119,17 @@ class Surface:
             A text with the certificate of the answer: mixture weights, or a half-space.
         """
         remedy = f"pass three numbers: {self.names[0]}, {self.names[1]} and the objective"
-        p = array(point, "point", remedy, axes=(1,), negative=True)
-        if p.shape != (3,):
-            raise InputError("point", f"shape {p.shape}", remedy)
-        exact = [Fraction(x) for x in p.tolist()]
-        for k in np.argsort(self.planes[:, :3] @ p - self.planes[:, 3], kind="stable")[:3]:
-            *w, s = self._proved[k]
+        numbers = table(point, "point", remedy, axes=(1,), negative=True)
+        if numbers.shape != (3,):
+            raise InputError("point", f"shape {numbers.shape}", remedy)
+        exact, near = [Fraction(x) for x in numbers.tolist()], floats(numbers)
+        for k in np.argsort(self.planes[:, :3] @ near - self.planes[:, 3], kind="stable")[:3]:
+            *w, s = self._planes[k]
             if _dot(w, exact) < s:
                 return Membership("outside", plane=[*w, s])
         # the mixture that is better by the most units in all coordinates
         better = np.append(np.zeros(len(self.vertices)), -1.0)
-        weights = _shares(better, np.hstack([self.vertices.T, self.units[:, None]]), p, 1)
+        weights = _shares(better, np.hstack([self.vertices.T, self.units[:, None]]), near, 1)
         mixed = self._mixed(weights)
         if mixed is not None and all(a <= b for a, b in zip(mixed, exact, strict=True)):
             return Membership("inside", weights=weights)
@@ -138,67 +139,69 @@ class Surface:
         """Return the exact mixture of vertices."""
         if not weights:
             return None
-        columns = zip(*(self._exact[i] for i in weights), strict=True)
+        columns = zip(*(self._vertices[i] for i in weights), strict=True)
         shares = list(weights.values())
         return [_dot(shares, column) for column in columns]
 
     # ---- the surface over its two bounds --------------------------------------------------
 
-    def _best(self, x: float, y: float) -> tuple[dict[int, Fraction], Fraction] | None:
+    def _best(self, x: Number, y: Number) -> tuple[dict[int, Fraction], Fraction] | None:
         """Return mixture weights that are allowed at (x, y) and the objective they achieve."""
-        exact, place = (Fraction(x), Fraction(y)), np.array([x, y])
         for less in (0.0, 1e-12, 1e-9):  # a little inside, where rounding is in the way
-            limits = place - less * self.units[:2]
+            limits = np.array([float(x), float(y)]) - less * self.units[:2]
             weights = _shares(self.vertices[:, 2], self.vertices[:, :2].T, limits)
             mixed = self._mixed(weights)
-            if mixed is not None and mixed[0] <= exact[0] and mixed[1] <= exact[1]:
+            if mixed is not None and mixed[0] <= Fraction(x) and mixed[1] <= Fraction(y):
                 return weights, mixed[2]
         return None
 
-    def inner(self, x: float, y: float) -> float:
+    def inner(self, x: Real, y: Real) -> float:
         """Return what a mixture of solved releases achieves; +inf where none is known."""
-        found = self._best(float(x), float(y))
-        return math.inf if found is None else rounded(found[1], math.inf)
+        best = self._best(*_place(x, y))
+        return math.inf if best is None else rounded(best[1], math.inf)
 
-    def outer(self, x: float, y: float) -> float:
+    def outer(self, x: Real, y: Real) -> float:
         """Return what no release undercuts, by proof; +inf where none is feasible, by proof."""
+        place = [Fraction(number) for number in _place(x, y)]
         best = Fraction(-(10**18))
-        for w1, w2, w0, s in self._proved:
-            left = s - w1 * Fraction(float(x)) - w2 * Fraction(float(y))
+        for *w, w0, s in self._planes:
+            left = s - _dot(w, place)
             if w0 == 0 and left > 0:
                 return math.inf
             if w0:
                 best = max(best, left / w0)
         return rounded(best, -math.inf)
 
-    def solution_at(self, x: float, y: float) -> Any:
-        """Return what is known at (x, y) without solving again: release, enclosure, certificate."""
-        found = self._best(float(x), float(y))
-        if found is None:
-            raise InputError("x", f"no release is known at {x:g}, {y:g}", "pass larger bounds")
-        problem = self._worker.problem.at(**dict(zip(self.names, (x, y), strict=True)))
-        primals = [(channel(self._records[i]["primal"]), w) for i, w in found[0].items()]
-        tops = self.planes[:, 3] - self.planes[:, :2] @ np.array([x, y])
-        tops = np.where(self.planes[:, 2] > 0, tops, -math.inf)
-        best = multipliers(self._duals[int(np.argmax(tops))]["dual"])
-        most = rounded(found[1], math.inf)
-        return mixture(problem, self._worker.accuracy, primals, [best], most)
+    def solution_at(self, x: Real, y: Real) -> Solution:
+        """Return what is known at (x, y) without solving again: release, enclosure, certificate.
 
-    def release_at(self, x: float, y: float) -> Any:
+        Raises
+        ------
+        InputError
+            If no release is known there.
+        """
+        place = _place(x, y)
+        best = self._best(*place)
+        if best is None:
+            where = "{:g}, {:g}".format(*map(float, place))
+            raise InputError("x", f"no release is known at {where}", "pass larger bounds")
+        weights, objective = best
+        heights = self.planes[:, 3] - self.planes[:, :2] @ np.array(place, float)
+        highest = int(np.argmax(np.where(self.planes[:, 2] > 0, heights, -math.inf)))
+        solved = [(self._vertex_records[i], share) for i, share in weights.items()]
+        most = rounded(objective, math.inf)
+        return self._problem.mixed(place, solved, self._plane_records[highest], most)
+
+    def release_at(self, x: Real, y: Real) -> Any:
         """Return a release within both bounds that achieves the inner surface or less."""
         return self.solution_at(x, y).release
 
     # ---- tables and pictures --------------------------------------------------------------
 
     def slice(self, count: int = 51, **fixed: float) -> pd.DataFrame:
-        """Return both curves at one fixed bound, over the range of the other.
+        """Return both curves in ``count`` rows at one fixed bound, over the range of the other.
 
-        Parameters
-        ----------
-        count : int
-            Rows.
-        **fixed : float
-            One of the two names: ``surface.slice(budget=0.1)``.
+        One of the two names is fixed: ``surface.slice(budget=0.1)``.
         """
         import pandas as pd
 
@@ -206,17 +209,13 @@ class Surface:
             remedy = f"fix one of {self.names[0]} and {self.names[1]}"
             raise InputError("fixed", f"{fixed!r}", remedy)
         ((name, value),) = fixed.items()
-        at = self.names.index(name)
-        along = self.vertices[:, 1 - at]
-        other = np.linspace(float(along.min()), float(along.max()), count)
-        pairs = [(value, z) if at == 0 else (z, value) for z in other.tolist()]
-        return pd.DataFrame(
-            {
-                self.names[1 - at]: other,
-                "inner": [self.inner(*pair) for pair in pairs],
-                "outer": [self.outer(*pair) for pair in pairs],
-            }
-        )
+        free = 1 - self.names.index(name)
+        along = self.vertices[:, free]
+        places = np.linspace(float(along.min()), float(along.max()), count)
+        pairs = [(value, z) if free else (z, value) for z in places.tolist()]
+        curves = {"inner": self.inner, "outer": self.outer}
+        values = {side: [curve(*pair) for pair in pairs] for side, curve in curves.items()}
+        return pd.DataFrame({self.names[free]: places, **values})
 
     def to_frame(self) -> pd.DataFrame:
         """Return the vertices as a pandas frame."""
@@ -228,25 +227,23 @@ class Surface:
         """Draw the inner surface and its vertices on 3-D axes."""
         import matplotlib.pyplot as plt
 
-        ax_: Any = plt.figure().add_subplot(projection="3d") if ax is None else ax
+        axes: Any = plt.figure().add_subplot(projection="3d") if ax is None else ax
         low, high = self.vertices.min(axis=0), self.vertices.max(axis=0)
-        grid: list[list[Triple]] = []
+        grid = []
         for x in np.linspace(low[0], high[0], count).tolist():
-            edge = self._edge(x)
-            if edge is not None:
-                row = np.linspace(edge, max(edge, float(high[1])), count).tolist()
+            least = self._least_second(x)
+            if least is not None:
+                row = np.linspace(least, max(least, float(high[1])), count).tolist()
                 grid.append([(x, y, self.inner(x, y)) for y in row])
-        drawn = np.array(grid)
-        drawn = np.where(np.isfinite(drawn), drawn, np.nan)
+        points = np.where(np.isfinite(grid), grid, np.nan)
         look: dict[str, Any] = {"cmap": "viridis", "alpha": 0.75, "lw": 0.2, "edgecolor": "#444444"}
-        ax_.plot_surface(*np.moveaxis(drawn, -1, 0), rstride=1, cstride=1, **look)
-        ax_.scatter(*self.vertices.T, color="#D55E00", s=6, depthshade=False)
-        named = [name.replace("_", " ") for name in self.names]
-        ordinate = f"${self._worker.problem.objective().latex}$"
-        ax_.set(xlabel=named[0], ylabel=named[1], zlabel=ordinate)
-        return ax_
+        axes.plot_surface(*np.moveaxis(points, -1, 0), rstride=1, cstride=1, **look)
+        axes.scatter(*self.vertices.T, color="#D55E00", s=6, depthshade=False)
+        first, second = (name.replace("_", " ") for name in self.names)
+        axes.set(xlabel=first, ylabel=second, zlabel=f"${self._problem.latex}$")
+        return axes
 
-    def _edge(self, x: float) -> float | None:
+    def _least_second(self, x: float) -> float | None:
         """Return about the least second bound at which a release is known."""
         weights = _shares(self.vertices[:, 1], self.vertices[:, :1].T, np.array([x]))
         mixed = self._mixed(weights)
@@ -259,6 +256,10 @@ class Surface:
 
 def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
     return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
+
+
+def _place(x: Real, y: Real) -> tuple[Number, Number]:
+    return typed(x, "x", negative=True), typed(y, "y", negative=True)
 
 
 def _shares(
@@ -274,12 +275,12 @@ def _shares(
         return {}
     total = np.repeat([1.0, 0.0], [size, slacks])
     bounds = [(0.0, None)] * size + [(None, None)] * slacks
-    found = linprog(cost, A_ub=rows, b_ub=limits, A_eq=[total], b_eq=[1.0], bounds=bounds)
-    if found.x is None:
+    best = linprog(cost, A_ub=rows, b_ub=limits, A_eq=[total], b_eq=[1.0], bounds=bounds).x
+    if best is None:
         return {}
-    kept = {i: Fraction(w) for i, w in enumerate(found.x[:size].tolist()) if w > 0}
-    together = sum(kept.values(), Fraction(0))
-    return {i: w / together for i, w in kept.items()}
+    positive = {i: Fraction(w) for i, w in enumerate(best[:size].tolist()) if w > 0}
+    mass = sum(positive.values(), Fraction(0))
+    return {i: w / mass for i, w in positive.items()}
 
 
 def surface(
@@ -289,7 +290,7 @@ def surface(
     tol: float = 1e-2,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | Callable[[str], None] = False,
+    progress: Progress = False,
     accuracy: str = "default",
     max_solves: int = 1000,
 ) -> Surface:
@@ -321,15 +322,15 @@ def surface(
     names = tuple(parameters)
     if len(names) != 2 or names[0] == names[1]:
         raise InputError("parameters", f"{parameters!r}", "pass the names of two constraints")
-    worker = Weighted(problem, (names[0], names[1]), accuracy)
+    weighted = WeightedProblem(problem, (names[0], names[1]), accuracy)
     limit = whole(max_solves, "max_solves", least=3)
-    search = Tessellation(worker, number(tol, "tol", zero=False), limit)
-    done = explore([search], n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
-    if done and not len(search.vertices):
-        refuse_nothing(problem, Ends(problem.program, accuracy).certificate())
-    found = Surface(search, done and search.band <= search.tol)
-    if not found.complete:
-        why = f"stopped after {found.solves} solves" if done else "interrupted"
-        message = f"{why}: the band is {found.band:.2e}, asked was {found.tol:.2g}"
+    search = Tessellation(weighted, number(tol, "tol", zero=False), limit)
+    finished = explore([search], n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
+    if finished and not search.vertex_records:
+        weighted.refuse_nothing()
+    result = Surface(search, finished and search.band <= search.tol)
+    if not result.complete:
+        why = f"stopped after {result.solves} solves" if finished else "interrupted"
+        message = f"{why}: the band is {result.band:.2e}, asked was {result.tol:.2g}"
         warnings.warn(message, stacklevel=2)
-    return found
+    return result

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.frontiers.explore import explore
-from cvxprivacy.frontiers.family import Family
+from cvxprivacy.frontiers.axis import Number
+from cvxprivacy.frontiers.explore import Progress, explore
 from cvxprivacy.frontiers.frontier import Frontier
+from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.refine import Refinement
-from cvxprivacy.proving.certificate import Ends
-from cvxprivacy.validation import number, whole
+from cvxprivacy.frozen import Frozen
+from cvxprivacy.validation import number, typed, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Sweep", "frontier", "sweep"]
 
-Between = tuple[float | None, float | None]
+Between = tuple[Real | None, Real | None]
 
 
-class Sweep(Mapping[Hashable, Frontier]):
+class Sweep(Frozen, Mapping[Hashable, Frontier]):
     """Frontiers by the labels of their problems.
 
     Attributes
@@ -51,27 +52,27 @@ class Sweep(Mapping[Hashable, Frontier]):
 
     @property
     def band(self) -> float:
-        return max(found.band for found in self.values())
+        return max(curve.band for curve in self.values())
 
     @property
     def complete(self) -> bool:
-        return all(found.complete for found in self.values())
+        return all(curve.complete for curve in self.values())
 
     def to_frame(self) -> pd.DataFrame:
         """Return all points as one pandas frame, the label in its first column."""
         import pandas as pd
 
         frames = []
-        for label, found in self.items():
-            frame = found.to_frame()
+        for label, curve in self.items():
+            frame = curve.to_frame()
             frame.insert(0, "problem", [label] * len(frame))
             frames.append(frame)
         return pd.concat(frames, ignore_index=True)
 
     def plot(self, ax: Axes | None = None, *, per: tuple[float, float] = (1.0, 1.0)) -> Axes:
         """Draw the frontiers on one pair of axes."""
-        for label, found in self.items():
-            ax = found.plot(ax, per=per, label=str(label))
+        for label, curve in self.items():
+            ax = curve.plot(ax, per=per, label=str(label))
         assert ax is not None
         ax.legend()
         return ax
@@ -80,7 +81,7 @@ class Sweep(Mapping[Hashable, Frontier]):
         return f"Sweep({len(self)} frontiers, band {self.band:.2e})"
 
     def __str__(self) -> str:
-        return "\n".join(f"{label}: {found}" for label, found in self.items())
+        return "\n".join(f"{label}: {curve}" for label, curve in self.items())
 
 
 def frontier(
@@ -89,16 +90,16 @@ def frontier(
     *,
     between: Between | None = None,
     tol: float | None = None,
-    points: Sequence[float] | None = None,
+    points: Sequence[Real] | None = None,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | Callable[[str], None] = False,
+    progress: Progress = False,
     accuracy: str = "default",
     max_solves: int = 1000,
 ) -> Frontier:
     """Enclose an optimum as a function of one of its numbers, everywhere.
 
-    A stretch between two solved points is split, where their lines meet, until what is achieved
+    A gap between two solved points is split, where their lines meet, until what is achieved
     and what is proved are within ``tol`` of each other; the number of points grows as 1/√tol (as
     1/tol where the optimum is only monotone).
 
@@ -109,14 +110,15 @@ def frontier(
     parameter : str
         The name of a constraint: ``"budget"``, ``"max_rate"``, a criterion such as
         ``"leakage_cap"``, ``"maximal_leakage"`` or ``"t_closeness"``.
-    between : (float, float), optional
-        The stretch; None for an end that is to be found: the least number that is feasible, and
-        the least from which on the constraint costs nothing.
+    between : (number, number), optional
+        Where to begin and to end; None for an end that is to be found: the least number that is
+        feasible, and the least from which on the constraint costs nothing.
     tol : float, optional
         Band to reach, in the unit of the optimum; by default a thousandth of a nat, or of the
         span of the distortion that is minimised.
-    points : sequence of float, optional
-        Numbers to solve at, in any case; without ``tol`` only these.
+    points : sequence of number, optional
+        Numbers to solve at, as they are typed (``Fraction(1, 3)`` is no float), in any case;
+        without ``tol`` only these.
     n_jobs : int, optional
         Workers, as joblib counts them (−1: all cores).  None is 1, or what
         ``joblib.parallel_config`` says, whose backend is used: Dask and Ray serve clusters.
@@ -152,9 +154,9 @@ def frontier(
     >>> curve.band <= 1e-3, round(curve.inner(0.2), 3)
     (True, 0.096)
     """
-    search = _begun(problem, parameter, between, tol, points, accuracy, max_solves)
-    done = explore([search], n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
-    return _ended(search, done)
+    search = _search(problem, parameter, between, tol, points, accuracy, max_solves)
+    finished = explore([search], n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
+    return _result(search, finished)
 
 
 def sweep(
@@ -163,10 +165,10 @@ def sweep(
     *,
     between: Between | None = None,
     tol: float | None = None,
-    points: Sequence[float] | None = None,
+    points: Sequence[Real] | None = None,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | Callable[[str], None] = False,
+    progress: Progress = False,
     accuracy: str = "default",
     max_solves: int = 1000,
 ) -> Sweep:
@@ -189,83 +191,78 @@ def sweep(
         remedy = "pass a mapping of label to problem, such as {'A': ..., 'B': ...}"
         raise InputError("problems", f"{problems!r}", remedy)
     searches = [
-        _begun(problem, parameter, between, tol, points, accuracy, max_solves)
+        _search(problem, parameter, between, tol, points, accuracy, max_solves)
         for problem in problems.values()
     ]
-    done = explore(searches, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
-    found = {}
+    finished = explore(searches, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
+    curves = {}
     for label, search in zip(problems, searches, strict=True):
         try:
-            found[label] = _ended(search, done, f"of {label!r} ")
+            curves[label] = _result(search, finished, f"of {label!r} ")
         except InfeasibleError as error:
             error.add_note(f"in the problem {label!r}")
             raise
-    return Sweep(found)
+    return Sweep(curves)
 
 
-def _begun(
+def _search(
     problem: Problem,
     parameter: str,
     between: Between | None,
     tol: float | None,
-    points: Sequence[float] | None,
+    points: Sequence[Real] | None,
     accuracy: str,
     max_solves: int,
 ) -> Refinement:
     """Return the search for a frontier, its arguments checked."""
-    family = Family(problem, parameter, accuracy)
+    parametric = ParametricProblem(problem, parameter, accuracy)
     try:
         low, high = (None, None) if between is None else between
     except (TypeError, ValueError):
         remedy = "pass (lo, hi), None for a closed end"
         raise InputError("between", f"{between!r}", remedy, value=between) from None
-    low, high = (None if x is None else _numbers([x], family, "between")[0] for x in (low, high))
+    low, high = (
+        None if x is None else _numbers([x], parametric, "between")[0] for x in (low, high)
+    )
     if low is not None and high is not None and not low < high:
         raise InputError("between", f"{between!r}", "pass lo < hi", value=between)
     if tol is not None:
         tol = number(tol, "tol", zero=False)
     elif points is None:
-        tol = 1e-3 * Ends(family.problem.program).proof.unit(math.inf)
+        tol = 1e-3 * parametric.unit
     return Refinement(
-        family,
+        parametric,
         between=(low, high),
-        points=[] if points is None else _numbers(points, family, "points"),
+        points=[] if points is None else _numbers(points, parametric, "points"),
         tol=tol,
         max_solves=whole(max_solves, "max_solves", least=1),
     )
 
 
-def _numbers(values: Sequence[Any], family: Family, argument: str) -> list[float]:
+def _numbers(values: Iterable[Any], problem: ParametricProblem, argument: str) -> list[Number]:
     """Return numbers at which the problem can be stated, in order."""
-    found = []
-    for i, value in enumerate(values):
-        try:
-            x = float(value)
-        except (TypeError, ValueError, OverflowError):
-            x = math.nan
-        if not math.isfinite(x):
-            raise InputError(argument, f"{value!r}", "pass finite numbers", where=i, value=value)
-        family.at(x)  # refuses what cannot be typed
-        found.append(x)
-    if not found:
+    numbers = {typed(x, argument, negative=True, where=i) for i, x in enumerate(values)}
+    for x in numbers:
+        problem.at(x)  # refuses what cannot be typed
+    if not numbers:
         raise InputError(argument, "no number", "pass at least one")
-    return sorted(set(found))
+    return sorted(numbers)
 
 
-def _ended(search: Refinement, done: bool, whose: str = "") -> Frontier:
-    """Return the frontier that a search has found; say so if it is not what was asked."""
-    found = Frontier.of(search)
-    if done and search.knots and search.curve.stretch() is None:
-        loosest = min(search.knots) if search.worker.falling else max(search.knots)
-        if search.shut(loosest):
-            point = next(point for point in found.points if point.x == loosest)
-            raise search.worker.at(loosest)._explained(point.known.certificate)
+def _result(search: Refinement, finished: bool, whose: str = "") -> Frontier:
+    """Return the frontier of a search; say so if it is not what was asked."""
+    facts = {**search.problem.facts, **search.facts}
+    curve = Frontier(facts, search.records.values(), search.program, search.problem)
+    if finished and curve.points and curve.solved_range is None:
+        loosest = curve.points[0 if search.problem.axis.falling else -1]
+        if loosest.status == "infeasible":
+            raise search.problem.infeasible(loosest.x, loosest._solution().certificate)
     if not search.complete:
         why = "interrupted"
-        if done:
+        if finished:
             why = f"stopped after {search.solves} solves"
-            why += "" if search.open() else ", with no stretch left to split"
+            why += "" if search.open_gaps() else ", with no stretch left to split"
         asked = "" if search.tol is None else f", asked was {search.tol:.2g}"
-        message = f"{why}: the band {whose}is {found.band:.2e}{asked}"
+        message = f"{why}: the band {whose}is {curve.band:.2e}{asked}"
         warnings.warn(message, stacklevel=3)
-    return found
+    return curve

@@ -61,21 +61,21 @@ class Information:
         return max(0.0, self.plugin - self.bias - self.remainder)
 
     def __str__(self) -> str:
-        said = f"{self.plugin:.4f} {self.units}, corrected {self.corrected:.4f}"
+        words = f"{self.plugin:.4f} {self.units}, corrected {self.corrected:.4f}"
         if self.lower is not None:
-            said += f" [{self.lower:.4f}, {self.upper:.4f}] at {self.level:.0%}"
+            words += f" [{self.lower:.4f}, {self.upper:.4f}] at {self.level:.0%}"
         if self.bias < 0 and self.corrected > self.plugin:
-            said += f", corrected upwards as {FEW_CELLS}"
-        return said
+            words += f", corrected upwards as {FEW_CELLS}"
+        return words
 
 
 def draws_of(value: int, argument: str) -> int:
     """Return a number of draws that have a spread, or 0."""
-    found = whole(value, argument, least=0)
-    if found == 1:
+    draws = whole(value, argument, least=0)
+    if draws == 1:
         remedy = "pass 0 for no interval, or a few hundred"
         raise InputError(argument, "1 draw has no spread", remedy, value=value)
-    return found
+    return draws
 
 
 def estimated(
@@ -95,26 +95,20 @@ def estimated(
         Ĩ − (mean Ĩ* − Î),    and its interval that ± z sd Ĩ*,    both cut at 0.
 
     Without a bootstrap it is Ĩ, whose error is greater: the formula counts the cells that were
-    observed, and is short by those that were not.  (Ĩ ± z sd Ĩ* covers less: with 20 records per
-    cell of Adult's marital status by education and occupation 42 %, where the interval here covers
-    92 %.  Percentiles of Î* or Ĩ* are biased twice, and miss.)
+    observed, and is short by those that were not.  (Percentiles of Î* or Ĩ* are biased twice.)
 
-    How often the 95 % interval covered the truth in simulations (``tests/test_audit.py`` has some
-    of them).  Of Dirichlet laws of 2 × 4 to 7 × 72 cells, 400 tables each: with 20 or more records
-    per *observed* cell 92 to 99 %, with 10 at least 90 %, with 5 at least 86 %; near independence
-    it covers more.  Of Adult's own laws, whose cells are of very unequal masses, 7 × 144 to
-    15 × 965 cells, 100 tables each: with 20 or more 89 to 97 %, with 10 to 20 only 72 to 97 %, with
-    5 to 10 as little as 1 %.  So under 10 no interval is given, and under 20 the result says so.
-    It says so too where what the formula leaves is more than sd Ĩ*: then most cells are so rare
-    that many more were never observed (of 15 × 400 cells by Zipf's law, 40 tables each, 22 records
-    per cell covered 23 %, 38 covered 93 %), and the estimate is still too high.
+    How often the 95 % interval covered the truth (``tests/microdata/test_bootstrap.py``): with 20
+    or more records per *observed* cell, 92 to 99 % of tables of Dirichlet laws and 89 to 97 % of
+    tables of Adult's own, whose cells are of very unequal masses; with 10 to 20 at least 90 % of
+    the former, but 72 to 97 % of the latter; with 5 to 10 as little as 1 % of them.  So under 10
+    no interval is given, and under 20 the result says so.  It says so too where what the formula
+    leaves is more than sd Ĩ*: then most cells are so rare that many more were never observed.
 
     Parameters
     ----------
     counts : array_like, shape (|W|, |X|)
     draws : int
-        0: no interval; 1 is refused.  A few hundred are enough, because only a mean and a spread
-        are taken.
+        0: no interval; 1 is refused.  A few hundred are enough for a mean and a spread.
     level : float
         In (0, 1).
     seed : int or Generator, optional
@@ -142,7 +136,7 @@ def estimated(
         note = f"with {remainder:.2g} {units} of bias that Miller and Madow's formula leaves, more "
         note += f"than a standard error of {spread:.2g}, it covers less than it says"
     centre, reach = plugin - bias - remainder, NormalDist().inv_cdf((1 + level) / 2) * spread
-    lower, upper = (max(0.0, end) for end in (centre - reach, centre + reach))
+    lower, upper = max(0.0, centre - reach), max(0.0, centre + reach)
     return Information(plugin, bias, lower, upper, level, draws, units, note, remainder)
 
 
@@ -154,7 +148,7 @@ def _redrawn(table: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndar
     rows, columns, mass = rows[order], columns[order], mass[order]
     across = np.argsort(rows, kind="stable")
     starts = [np.flatnonzero(np.diff(k, prepend=-1)) for k in (columns, rows[across])]
-    found = []
+    estimates = []
     for first in range(0, draws, step := max(1, CHUNK // len(mass))):
         cells = rng.multinomial(size, mass / size, min(step, draws - first)).astype(float)
         sides = [cells, np.add.reduceat(cells, starts[0], axis=1)]
@@ -162,5 +156,5 @@ def _redrawn(table: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndar
         terms = [(n * np.log(np.maximum(n, 1.0))).sum(axis=1) / size for n in sides]
         kinds = [np.count_nonzero(n, axis=1) for n in sides]
         information = terms[0] - terms[1] - terms[2] + math.log(size)
-        found.append(information - (kinds[0] - kinds[1] - kinds[2] + 1) / (2 * size))
-    return np.concatenate(found)
+        estimates.append(information - (kinds[0] - kinds[1] - kinds[2] + 1) / (2 * size))
+    return np.concatenate(estimates)

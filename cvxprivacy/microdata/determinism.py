@@ -9,8 +9,9 @@ from typing import Any
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.microdata.full_domain import full_domain
-from cvxprivacy.microdata.generalise import Generalisation, optimal_intervals
+from cvxprivacy.microdata.generalisation import Generalisation
 from cvxprivacy.microdata.hierarchy import Hierarchy
+from cvxprivacy.microdata.intervals import optimal_intervals
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.results.solution import Enclosure, Solution

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.criteria import Criterion
-from cvxprivacy.criteria.privacy import criteria_listed
+from cvxprivacy.criteria.base import criteria_listed
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.generalise import (
+from cvxprivacy.microdata.generalisation import (
     Generalisation,
     allowed,
     checked,
@@ -26,15 +26,18 @@ from cvxprivacy.microdata.generalise import (
     merged,
     represented,
 )
-from cvxprivacy.microdata.hierarchy import Hierarchy, numbered
+from cvxprivacy.microdata.hierarchy import Hierarchy
+from cvxprivacy.microdata.tables import codes, one_of
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information
-from cvxprivacy.tables.frames import cell
+from cvxprivacy.tables.labels import as_label
 
 __all__ = ["full_domain"]
 
 MOST_NODES = 1_000_000
+
+Node = tuple[int, ...]  # a level of each hierarchy
 
 
 def full_domain(
@@ -65,36 +68,26 @@ def full_domain(
         The best has the least E d(X, X̂) instead, each group released as its best letter; each had
         to satisfy the criteria by itself, before groups released as one letter become one.
     units : {"bits", "nats"}
-
-    Returns
-    -------
-    Generalisation
-        With ``levels``, ``minimal``, ``evaluated`` and ``nodes``.
     """
     criteria = criteria_listed(criteria)
     checked(source, criteria, units)
-    if keep not in ("W", "X"):
-        raise InputError("keep", f"{keep!r} is unknown", 'use "W" or "X"', value=keep)
+    one_of(keep, "keep", "W", "X")
     columns = _columns(source, hierarchies)
     names = list(hierarchies)
     heights = [len(hierarchies[name].levels) for name in names]
     if math.prod(heights) > MOST_NODES:
         problem = f"{math.prod(heights):,} combinations of levels"
         raise InputError("hierarchies", problem, f"{MOST_NODES:,} are allowed: use fewer levels")
-    numbers = {}
-    for name in names:  # each key letter's group at every level, numbered
-        place = {letter: i for i, letter in enumerate(hierarchies[name].letters)}
-        at = [place[value] for value in columns[name]]
-        for level, of in enumerate(hierarchies[name].levels):
-            numbers[name, level] = numbered([of[i] for i in at])
-    fixed = [numbered(v) for name, v in columns.items() if name not in hierarchies]
+    grouped = {name: _at_levels(hierarchies[name], columns[name]) for name in names}
+    numbers = {name: [codes(level) for level in levels] for name, levels in grouped.items()}
+    fixed = [codes(column) for name, column in columns.items() if name not in hierarchies]
     counts = counted(source, source.joint)
 
-    def group_of(node: tuple[int, ...]) -> list[int]:
-        keys = [*fixed, *(numbers[pair] for pair in zip(names, node, strict=True))]
+    def group_of(node: Node) -> list[int]:
+        keys = [*fixed, *(numbers[name][level] for name, level in zip(names, node, strict=True))]
         return np.unique(np.array(keys), axis=1, return_inverse=True)[1].ravel().tolist()
 
-    def satisfied(node: tuple[int, ...]) -> bool:
+    def satisfied(node: Node) -> bool:
         return bool(allowed(source, criteria, merged(counts, group_of(node)), units).all())
 
     minimal, evaluated = _minimal(heights, satisfied)
@@ -103,22 +96,16 @@ def full_domain(
         raise InputError("hierarchies", "no levels satisfy the criteria", remedy)
     measure = fitted_to(source, distortion)
 
-    def kept(node: tuple[int, ...]) -> float:
+    def utility(node: Node) -> float:
         if measure is not None:
             return -represented(source, measure, group_of(node))[1]
         joint = merged(counts, group_of(node))
         return mutual_information(joint) if keep == "W" else entropy(joint.sum(axis=0))
 
-    best = max(minimal, key=kept)
+    best: Node = max(minimal, key=utility)
     levels = dict(zip(names, best, strict=True))
-    parts = []
-    for name, values in columns.items():
-        if name in levels:
-            hierarchy = hierarchies[name]
-            group = dict(zip(hierarchy.letters, hierarchy.levels[levels[name]], strict=True))
-            values = [group[value] for value in values]
-        parts.append(values)
-    groups, cost = [cell(values) for values in zip(*parts, strict=True)], None
+    columns |= {name: grouped[name][level] for name, level in levels.items()}
+    groups, cost = [as_label(values) for values in zip(*columns.values(), strict=True)], None
     if measure is not None:
         groups, cost = represented(source, measure, groups)
     return Generalisation(
@@ -134,16 +121,20 @@ def full_domain(
     )
 
 
-def _minimal(
-    heights: Sequence[int], satisfied: Callable[[tuple[int, ...]], bool]
-) -> tuple[list[tuple[int, ...]], int]:
-    """Return the least nodes of a lattice where a monotone condition holds, and how many it saw.
+def _at_levels(hierarchy: Hierarchy, values: Sequence[Any]) -> list[list[Any]]:
+    """Return the group of each value at every level."""
+    place = {letter: i for i, letter in enumerate(hierarchy.letters)}
+    return [[level[place[value]] for value in values] for level in hierarchy.levels]
+
+
+def _minimal(heights: Sequence[int], satisfied: Callable[[Node], bool]) -> tuple[list[Node], int]:
+    """Return the least nodes of a lattice where a monotone condition holds, and the count tried.
 
     Chains of undecided nodes are bisected; every verdict decides all nodes above, or below.
     """
-    verdicts: dict[tuple[int, ...], bool] = {}
+    verdicts: dict[Node, bool] = {}
     nodes = sorted(itertools.product(*map(range, heights)), key=sum)
-    undecided, seen = set(nodes), 0
+    undecided, evaluated = set(nodes), 0
     for start in nodes:
         chain = [start] if start in undecided else []
         while chain:
@@ -154,33 +145,33 @@ def _minimal(
             chain.append(following)
         low, high = 0, len(chain)
         while low < high:
-            middle = (low + high) // 2
-            verdict, seen = satisfied(chain[middle]), seen + 1
+            half = (low + high) // 2
+            verdict, evaluated = satisfied(chain[half]), evaluated + 1
             ranges = [
                 range(level, height) if verdict else range(level + 1)
-                for level, height in zip(chain[middle], heights, strict=True)
+                for level, height in zip(chain[half], heights, strict=True)
             ]
             decided = dict.fromkeys(itertools.product(*ranges), verdict)
             verdicts.update(decided)
             undecided.difference_update(decided)
-            low, high = (low, middle) if verdict else (middle + 1, high)
+            low, high = (low, half) if verdict else (half + 1, high)
 
-    def finer(node: tuple[int, ...]) -> bool:
+    def finer(node: Node) -> bool:
         return any(level and verdicts[_step(node, i, -1)] for i, level in enumerate(node))
 
-    return [node for node in nodes if verdicts[node] and not finer(node)], seen
+    return [node for node in nodes if verdicts[node] and not finer(node)], evaluated
 
 
-def _step(node: tuple[int, ...], axis: int, by: int = 1) -> tuple[int, ...]:
+def _step(node: Node, axis: int, by: int = 1) -> Node:
     return (*node[:axis], node[axis] + by, *node[axis + 1 :])
 
 
 def _columns(source: DiscreteSource, hierarchies: Mapping[str, Hierarchy]) -> dict[str, list[Any]]:
     """Return each key column's value for every key letter; its hierarchy must know them."""
-    if source.coding is None:
+    if source.schema is None:
         remedy = "make it with DiscreteSource.from_table"
         raise InputError("source", "its key columns have no names", remedy)
-    keys = source.coding.key
+    keys = source.schema.key
     rows = [x if len(keys) > 1 else (x,) for x in source.x]
     columns = {name: [row[i] for row in rows] for i, name in enumerate(keys)}
     if not hierarchies:
@@ -193,9 +184,9 @@ def _columns(source: DiscreteSource, hierarchies: Mapping[str, Hierarchy]) -> di
             problem = f"a {type(hierarchy).__name__}"
             raise InputError("hierarchies", problem, "pass a Hierarchy", where=name)
         known = set(hierarchy.letters)
-        unknown = next((value for value in columns[name] if value not in known), None)
-        if not known.issuperset(columns[name]):
+        unknown = [value for value in columns[name] if value not in known]
+        if unknown:
             remedy = "make the hierarchy of source.levels"
-            problem = f"{unknown!r} is not among its letters"
-            raise InputError("hierarchies", problem, remedy, where=name, value=unknown)
+            problem = f"{unknown[0]!r} is not among its letters"
+            raise InputError("hierarchies", problem, remedy, where=name, value=unknown[0])
     return columns

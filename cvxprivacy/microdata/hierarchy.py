@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.tables import codes
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.tables.bins import bins_of
 from cvxprivacy.validation import array, labels, whole
 
-__all__ = ["Hierarchy", "indicator", "numbered"]
+__all__ = ["Hierarchy", "indicator"]
 
 
 class Hierarchy:
@@ -79,18 +80,18 @@ class Hierarchy:
         suppress : bool
             Whether a last level has all letters in one group ``*``.
         """
-        ends = array(letters, "letters", "pass finite numbers", axes=(1,), negative=True)
-        found = []
+        numbers = array(letters, "letters", "pass finite numbers", axes=(1,), negative=True)
+        grouped = []
         for number, spec in enumerate(levels, 1):
-            bins = bins_of(f"level {number}", spec, ends.min(), ends.max())
+            bins = bins_of(f"level {number}", spec, numbers.min(), numbers.max())
             groups = bins.named(list(letters))
             outside = next((x for x, g in zip(letters, groups, strict=True) if x is g), None)
             if outside is not None:
                 problem = f"{outside!r} is in no interval"
                 remedy = "add edges, such as −inf or inf"
                 raise InputError("levels", problem, remedy, where=number, value=outside)
-            found.append(groups)
-        return cls(letters, [*found, *([["*"] * len(letters)] if suppress else [])])
+            grouped.append(groups)
+        return cls(letters, [*grouped, *([["*"] * len(letters)] if suppress else [])])
 
     @classmethod
     def tree(cls, paths: Mapping[Hashable, Sequence[Hashable]]) -> Hierarchy:
@@ -125,35 +126,26 @@ class Hierarchy:
 
     def channel(self, level: int) -> Channel:
         """Return a level as a channel from letters to groups."""
-        groups = self._at(level)
+        if whole(level, "level", least=0) >= len(self.levels):
+            remedy = f"the levels are 0 to {len(self.levels) - 1}"
+            raise InputError("level", f"{level}", remedy, value=level)
+        groups = self.levels[level]
         outputs = list(dict.fromkeys(groups))
         return Channel(indicator(groups), inputs=self.letters, outputs=outputs)
 
-    def _at(self, level: int, name: str = "level") -> list[Any]:
-        if whole(level, name, least=0) >= len(self.levels):
-            remedy = f"the levels are 0 to {len(self.levels) - 1}"
-            raise InputError(name, f"{level}", remedy, value=level)
-        return self.levels[level]
 
-
-def _several(given: Any, argument: str, where: Any = None) -> list[Any]:
+def _several(values: Any, argument: str, where: Any = None) -> list[Any]:
     """Return a list; what is none is refused, as is text for a level or a path: it is one name."""
     try:
-        if isinstance(given, str) and argument != "letters":
+        if isinstance(values, str) and argument != "letters":
             raise TypeError
-        return list(given)
+        return list(values)
     except TypeError:
-        problem, remedy = f"{given!r} is no list", "pass a list of names"
-        raise InputError(argument, problem, remedy, where=where, value=given) from None
-
-
-def numbered(groups: Sequence[Any]) -> np.ndarray:
-    """Number the groups as they first occur."""
-    place = {group: i for i, group in enumerate(dict.fromkeys(groups))}
-    return np.array([place[group] for group in groups])
+        problem, remedy = f"{values!r} is no list", "pass a list of names"
+        raise InputError(argument, problem, remedy, where=where, value=values) from None
 
 
 def indicator(groups: Sequence[Any]) -> np.ndarray:
-    """Return which letter is in which group."""
-    at = numbered(groups)
+    """Return which letter is in which group, shape (letters, groups)."""
+    at = codes(groups)
     return np.eye(int(at.max()) + 1)[at]

@@ -38,7 +38,15 @@ def _counts(counts: npt.ArrayLike) -> np.ndarray:
     return array(counts, "counts", remedy, axes=(2,), massive=True)
 
 
-# ---- identity ----------------------------------------------------------------------------
+def _laws_of_observed(
+    counts: npt.ArrayLike, reference: npt.ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return p(w|x̃) and p(w) of the values of W that occur."""
+    p, prior = laws(_counts(counts), reference)
+    return p[prior[:, 0] > 0], prior[prior[:, 0] > 0]
+
+
+# ---- identity and diversity --------------------------------------------------------------
 
 
 def size(counts: npt.ArrayLike) -> Letters:
@@ -47,21 +55,17 @@ def size(counts: npt.ArrayLike) -> Letters:
     return np.where(mass > 0, mass, math.nan)
 
 
-# ---- diversity ---------------------------------------------------------------------------
-
-
 def distinct_diversity(counts: npt.ArrayLike) -> Letters:
     """Distinct ℓ: how many values of W occur (Machanavajjhala et al. 2006)."""
     table = _counts(counts)
-    found = np.count_nonzero(table, axis=0)
-    return np.where(found > 0, found, math.nan)
+    values = np.count_nonzero(table, axis=0)
+    return np.where(values > 0, values, math.nan)
 
 
 def entropy_diversity(counts: npt.ArrayLike) -> Letters:
     """Entropy ℓ = 2^H(W|x̃) (Machanavajjhala et al. 2006; Bezzi 2010, eq. 10)."""
     p, _ = laws(_counts(counts))
-    found: Letters = np.exp(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=0))
-    return found
+    return np.asarray(np.exp(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=0)))
 
 
 def recursive_diversity(counts: npt.ArrayLike, l: int = 2) -> Letters:  # noqa: E741
@@ -78,8 +82,7 @@ def recursive_diversity(counts: npt.ArrayLike, l: int = 2) -> Letters:  # noqa: 
     table = np.sort(_counts(counts), axis=0)[::-1]
     tail = table[whole(l, "l", least=1) - 1 :].sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Letters = table[0] / tail
-    return found
+        return np.asarray(table[0] / tail)
 
 
 # ---- closeness ---------------------------------------------------------------------------
@@ -118,14 +121,12 @@ def disclosure(
         Leave out the values that a letter misses, as pycanon does: that is no longer δ-disclosure
         privacy, but it compares letters of which none is complete.
     """
-    p, prior = laws(_counts(counts), reference)
-    p, prior = p[prior[:, 0] > 0], prior[prior[:, 0] > 0]
+    p, prior = _laws_of_observed(counts, reference)
     with np.errstate(divide="ignore"):
         distance = np.abs(np.log(p / prior))
     if observed:
         distance[p == 0] = 0.0
-    found: Letters = distance.max(axis=0)
-    return found
+    return np.asarray(distance.max(axis=0))
 
 
 def likeness(
@@ -139,13 +140,11 @@ def likeness(
         The least β of enhanced β-likeness, (p(w|x̃) − p(w)) / p(w) ≤ min(β, −ln p(w)) for every w:
         infinite where some gain exceeds −ln p(w), since no β mends that.
     """
-    p, prior = laws(_counts(counts), reference)
-    p, prior = p[prior[:, 0] > 0], prior[prior[:, 0] > 0]
+    p, prior = _laws_of_observed(counts, reference)
     gain = p / prior - 1.0
     if enhanced:
         gain = np.where(gain > -np.log(prior) * (1 + SLACK), math.inf, gain)
-    found: Letters = gain.max(axis=0)
-    return np.where(np.isnan(found), found, np.maximum(found, 0.0))
+    return np.maximum(gain.max(axis=0), 0.0)  # NaN stays
 
 
 # ---- against criteria --------------------------------------------------------------------
@@ -170,18 +169,16 @@ def standing(
     units : {"bits", "nats"}
         Of a t-closeness.
     """
-    least: float | None = None
     if isinstance(criterion, TCloseness):
-        values, most = i1(counts, reference=reference, units=units), float(criterion.t)
+        values, sign = i1(counts, reference=reference, units=units), 1
     elif isinstance(criterion, DeltaDisclosure):
-        values, most = disclosure(counts, reference=reference), float(criterion.delta)
+        values, sign = disclosure(counts, reference=reference), 1
     elif isinstance(criterion, LDiversity):
-        values, least = entropy_diversity(counts), float(criterion.l)
+        values, sign = entropy_diversity(counts), -1
     elif isinstance(criterion, KAnonymity):
-        values, least = size(counts), float(criterion.k)
+        values, sign = size(counts), -1
     else:
         known = "TCloseness, LDiversity, KAnonymity and DeltaDisclosure"
         raise InputError("criteria", f"{criterion!r} is not one per letter", f"use {known}")
-    if least is not None:
-        return values, ~(values < least - SLACK * max(1.0, least))
-    return values, ~(values > most + SLACK * max(1.0, most))
+    bound = float(criterion.value)
+    return values, ~(sign * values > sign * bound + SLACK * max(1.0, bound))

@@ -1,7 +1,7 @@
 """Partitions of records into groups of at least k: MDAV, μ-Approx, and the univariate optimum.
 
-Each function takes n records, shape (n, d) or (n,), and returns the group of each record,
-0, 1, …, shape (n,).  Distances are Euclidean: standardise first.
+Each function takes n records, shape (n, d) or (n,), and the least size 1 ≤ k ≤ n of a group, and
+returns the group of each record, 0, 1, …, shape (n,).  Distances are Euclidean: standardise first.
 
 * MDAV: J. Domingo-Ferrer and V. Torra, Ordinal, continuous and heterogeneous k-anonymity through
   microaggregation, Data Mining and Knowledge Discovery 11 (2005) 195–212.
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from cvxprivacy.errors import InputError
 from cvxprivacy.validation import array, whole
 
-__all__ = ["hansen_mukherjee", "mdav", "mu_approx", "within"]
+__all__ = ["hansen_mukherjee", "mdav", "means", "mu_approx"]
 
 Labels = npt.NDArray[np.int64]
 
@@ -28,19 +28,17 @@ Labels = npt.NDArray[np.int64]
 def _records(data: npt.ArrayLike, k: int) -> tuple[np.ndarray, int]:
     """Return the records, shape (n, d), and k as a whole number, if there are k of them."""
     remedy = "pass finite records of shape (n,) or (n, d)"
-    found = array(data, "data", remedy, axes=(1, 2), negative=True)
+    records = array(data, "data", remedy, axes=(1, 2), negative=True)
+    return records.reshape(len(records), -1), least_size(k, len(records))
+
+
+def least_size(k: int, records: int) -> int:
+    """Return k as a whole number, if there are so many records."""
     size = whole(k, "k", least=1)
-    if size > len(found):
-        problem = f"groups of {size} from {len(found)} samples"
-        raise InputError("k", problem, f"pass at most {len(found)}", value=k)
-    return (found[:, None] if found.ndim == 1 else found), size
-
-
-def within(data: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """Return the sum of squared distances of all records to the means of their groups."""
-    found = array(data, "data", "pass finite records", axes=(1, 2), negative=True)
-    found = found[:, None] if found.ndim == 1 else found
-    return float(((found - means(found, np.asarray(labels))) ** 2).sum())
+    if size > records:
+        problem = f"groups of {size} from {records} samples"
+        raise InputError("k", problem, f"pass at most {records}", value=k)
+    return size
 
 
 def means(data: np.ndarray, labels: Labels) -> np.ndarray:
@@ -66,18 +64,6 @@ def mdav(data: npt.ArrayLike, k: int) -> Labels:
     make a group, and so do, of the rest, the record farthest from that one and its k − 1 nearest.
     Of 2k to 3k − 1 records one such group is made; what is left is the last group.
 
-    Parameters
-    ----------
-    data : array_like, shape (n, d) or (n,)
-    k : int
-        1 ≤ k ≤ n.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-
-    Notes
-    -----
     O(n² d / k) time and O(n d) memory; O(n log n) time for one attribute, where the records left
     are always an interval.
     """
@@ -120,20 +106,19 @@ def _squares(points: np.ndarray, seed: np.ndarray) -> np.ndarray:
 def _mdav_line(values: np.ndarray, k: int) -> Labels:
     """Take k from one end and k from the other, as MDAV does with one attribute."""
     order = np.argsort(values, kind="stable")
-    ends, size = 0, len(values)  # pairs of groups taken
-    if size >= 3 * k:
-        ends = (size - 3 * k) // (2 * k) + 1
+    size = len(values)
+    pairs = (size - 3 * k) // (2 * k) + 1 if size >= 3 * k else 0  # of groups, one at each end
+    outer = pairs * k
     ranked = np.empty(size, dtype=np.int64)
-    places = np.arange(ends * k) // k
-    ranked[: ends * k] = 2 * places
-    ranked[size - ends * k :] = (2 * places + 1)[::-1]
-    middle = values[order[ends * k : size - ends * k]]
-    inner = np.zeros(len(middle), dtype=np.int64)
-    if len(middle) >= 2 * k:  # fewer than 3k
-        mean = middle.mean()
-        low = mean - middle[0] >= middle[-1] - mean
+    ranked[:outer] = 2 * (np.arange(outer) // k)
+    ranked[size - outer :] = ranked[:outer][::-1] + 1
+    rest = values[order[outer : size - outer]]
+    inner = np.zeros(len(rest), dtype=np.int64)
+    if len(rest) >= 2 * k:  # fewer than 3k
+        mean = rest.mean()
+        low = mean - rest[0] >= rest[-1] - mean
         inner[slice(k, None) if low else slice(None, -k)] = 1
-    ranked[ends * k : size - ends * k] = 2 * ends + inner
+    ranked[outer : size - outer] = 2 * pairs + inner
     labels = np.empty(size, dtype=np.int64)
     labels[order] = ranked
     return labels
@@ -152,18 +137,6 @@ def mu_approx(data: npt.ArrayLike, k: int) -> Labels:
     of whose subtrees holds more than half of the tree: subtrees of k or more come off, or, where
     all are smaller, half of them.
 
-    Parameters
-    ----------
-    data : array_like, shape (n, d) or (n,)
-    k : int
-        1 ≤ k ≤ n.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-
-    Notes
-    -----
     Neighbours come from a k-d tree, in batches of bounded size: O(n) memory.
     """
     records, k = _records(data, k)
@@ -205,12 +178,12 @@ def _forest(records: np.ndarray, k: int) -> list[tuple[int, int]]:
                     own = of(node)
                     if count[own] >= k:  # others have joined it
                         continue
-                    found = next((v for v in row[outside].tolist() if of(v) != own), None)
-                    if found is None:
+                    nearest = next((v for v in row[outside].tolist() if of(v) != own), None)
+                    if nearest is None:
                         waiting.append(node)
                         continue
-                    edges.append((node, found))
-                    other = of(found)
+                    edges.append((node, nearest))
+                    other = of(nearest)
                     parent[own] = other
                     count[other] += count[own]
             asking = np.array(waiting, dtype=np.int64)
@@ -298,21 +271,7 @@ def hansen_mukherjee(values: npt.ArrayLike, k: int) -> Labels:
 
     An optimal partition has groups of k to 2k − 1 that are neighbours in rank, so that it is a
     shortest path over the cuts, an edge from i to j at the cost Σ (x − x̄)² of the ranks i to j.
-
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-    k : int
-        1 ≤ k ≤ n.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Groups, the least values first.
-
-    Notes
-    -----
-    O(nk) time, O(n) memory.
+    The group of the least values is 0.  O(nk) time, O(n) memory.
     """
     records, k = _records(values, k)
     if records.shape[1] != 1:

@@ -1,30 +1,84 @@
-"""Tables in memory as arrays of numbers, with the names of their columns."""
+"""Tables in memory as arrays of numbers or codes, and what is refused of them."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.tables.frames import narwhal, plain, replaced
+from cvxprivacy.tables.engines import as_narwhals, python_values, replace_columns
 from cvxprivacy.validation import array, present
 
-__all__ = ["deviations", "framed", "is_numeric", "like", "numbers", "paired"]
+__all__ = [
+    "codes",
+    "complete",
+    "deviations",
+    "distinct",
+    "is_frame",
+    "is_numeric",
+    "like",
+    "numbers",
+    "one_of",
+    "paired",
+    "same_records",
+]
 
 
-def framed(table: Any, argument: str) -> bool:
+# ---- refusals ----------------------------------------------------------------------------
+
+
+def one_of(value: Any, argument: str, *options: str) -> None:
+    """Refuse a word that is none of the options."""
+    if value not in options:
+        remedy = "use " + " or ".join(f'"{option}"' for option in options)
+        raise InputError(argument, f"{value!r} is unknown", remedy, value=value)
+
+
+def distinct(names: Sequence[str], argument: str) -> None:
+    """Refuse a column that is named twice."""
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise InputError(argument, f"column {twice!r} is named twice", "name it once", value=twice)
+
+
+def same_records(size: int, argument: str, expected: int, other: str) -> None:
+    """Refuse another number of records than a table's."""
+    if size != expected:
+        problem = f"{size:,} records beside {expected:,} of {other}"
+        raise InputError(argument, problem, "pass the same records, in the same order")
+
+
+def complete(values: Sequence[Any], argument: str, name: Any) -> Sequence[Any]:
+    """Return a column in which no value is missing."""
+    if None in values:
+        where = (values.index(None), name)
+        raise InputError(argument, "a missing value", "fill or drop it", where=where)
+    return values
+
+
+def is_frame(table: Any, argument: str) -> bool:
     """Tell a frame from an array; a frame that is not in memory is refused."""
     try:
-        seen = nw.from_native(table, pass_through=True)
+        frame = nw.from_native(table, pass_through=True)
     except nw.exceptions.DuplicateError:
         problem, remedy = "two columns of one name", "give each column its own name"
         raise InputError(argument, problem, remedy) from None
-    if isinstance(seen, nw.LazyFrame):
+    if isinstance(frame, nw.LazyFrame):
         raise InputError(argument, f"a lazy {type(table).__name__}", "collect it first")
-    return isinstance(seen, nw.DataFrame)
+    return isinstance(frame, nw.DataFrame)
+
+
+# ---- columns -----------------------------------------------------------------------------
+
+
+def codes(values: Iterable[Any]) -> npt.NDArray[np.int64]:
+    """Number values of any kind as they first occur."""
+    place: dict[Any, int] = {}
+    return np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)
 
 
 def deviations(data: np.ndarray) -> np.ndarray:
@@ -36,15 +90,15 @@ def is_numeric(column: nw.Series[Any]) -> bool:
     """Tell whether a column holds numbers, whatever its type says; missing values aside."""
     if column.dtype.is_numeric():
         return True
-    return all(isinstance(v, int | float | None) for v in plain(column))
+    return all(isinstance(v, int | float | None) for v in python_values(column))
 
 
 def like(table: Any, values: np.ndarray, names: Sequence[str] | None = None) -> Any:
     """Return values, shape (n, p), as the table came: a frame with these columns replaced."""
-    if not framed(table, "table"):
+    if not is_frame(table, "table"):
         return values
-    names = narwhal(table).columns if names is None else names
-    return replaced(table, dict(zip(names, values.T, strict=True)))
+    names = as_narwhals(table).columns if names is None else names
+    return replace_columns(table, dict(zip(names, values.T, strict=True)))
 
 
 def numbers(
@@ -64,48 +118,45 @@ def numbers(
         For a column that is not there or not of numbers, a missing or infinite value, or no
         records.
     """
-    if not framed(table, argument):
+    if not is_frame(table, argument):
         remedy = "pass a table of finite numbers, shape (n, p)"
         if np.ndim(table) == 2 and not len(table):
             raise InputError(argument, "no records", "pass at least one")
         data = array(table, argument, remedy, axes=(1, 2), negative=True)
         data = data[:, None] if data.ndim == 1 else data
         return data, [f"x{j}" for j in range(data.shape[1])]
-    frame = narwhal(table)
+    frame = as_narwhals(table)
     assert isinstance(frame, nw.DataFrame)
     names = list(frame.columns) if columns is None else list(map(str, columns))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(argument, f"column {twice!r} is named twice", "name it once", value=twice)
+    distinct(names, argument)
     if not names:
         raise InputError(argument, "no columns", "pass a table with at least one")
     if not len(frame):
         raise InputError(argument, "no records", "pass at least one")
-    found = []
     for name in names:
         present(name, frame.columns, argument)
-        series = frame[name]
-        if series.dtype.is_numeric() and not series.is_null().any():
-            column = np.asarray(series.to_numpy(), dtype=float)
-        else:
-            column = np.array(
-                [_number(v, argument, (i, name)) for i, v in enumerate(plain(series))]
-            )
-        if not np.isfinite(column).all():
-            row = int(np.isfinite(column).argmin())
-            value, where = float(column[row]), (row, name)
-            problem = "a missing value (NaN)" if np.isnan(value) else f"{value!r} is not finite"
-            raise InputError(argument, problem, "fill or drop it", where=where, value=value)
-        found.append(column)
-    return np.array(found).T, names
+    return np.array([_finite(frame[name], argument) for name in names]).T, names
 
 
-def _number(value: Any, argument: str, where: tuple[int, str]) -> float:
-    """Return a number, NaN for a missing one; anything else is refused."""
-    if value is not None and not isinstance(value, int | float):
-        problem, remedy = f"{value!r} is no number", "leave the column out"
-        raise InputError(argument, problem, remedy, where=where, value=value)
-    return float("nan") if value is None else float(value)
+def _finite(series: nw.Series[Any], argument: str) -> np.ndarray:
+    """Return a column as finite numbers; anything else is refused, with its place."""
+    if series.dtype.is_numeric() and not series.is_null().any():
+        column = np.asarray(series.to_numpy(), dtype=float)
+    else:
+        values = python_values(series)
+        for row, value in enumerate(values):
+            if not isinstance(value, int | float | None):
+                problem, where = f"{value!r} is no number", (row, series.name)
+                raise InputError(
+                    argument, problem, "leave the column out", where=where, value=value
+                )
+        column = np.array(values, dtype=float)  # NaN where a value is missing
+    if not np.isfinite(column).all():
+        row = int(np.isfinite(column).argmin())
+        value, where = float(column[row]), (row, series.name)
+        problem = "a missing value (NaN)" if np.isnan(value) else f"{value!r} is not finite"
+        raise InputError(argument, problem, "fill or drop it", where=where, value=value)
+    return column
 
 
 def paired(
@@ -123,11 +174,10 @@ def paired(
         Demand as many masked records as original ones: record i is the same person.
     """
     before, names = numbers(original, "original", columns)
-    after, _ = numbers(masked, "masked", names if framed(masked, "masked") else None)
+    after, _ = numbers(masked, "masked", names if is_frame(masked, "masked") else None)
     if after.shape[1] != before.shape[1]:
         problem = f"{after.shape[1]} columns beside {before.shape[1]} of the original"
         raise InputError("masked", problem, "mask every column, or name columns=")
-    if records and len(after) != len(before):
-        problem = f"{len(after):,} records beside {len(before):,} of the original"
-        raise InputError("masked", problem, "pass the same records, in the same order")
+    if records:
+        same_records(len(after), "masked", len(before), "the original")
     return before, after, names

@@ -13,7 +13,8 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.tables.bins import Bins
-from cvxprivacy.tables.frames import Coding, absent, collected, narwhal, plain
+from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import present
 
 __all__ = ["Leak", "untouched"]
@@ -56,81 +57,75 @@ class Leak:
 
 def untouched(
     frame: Any,
-    coding: Coding,
+    schema: TableSchema,
     *,
     units: str = "bits",
     columns: Sequence[str] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[Leak]:
-    """Measure I(W; column) for every column that is neither confidential nor released.
+    """Measure I(W; column) of every column neither confidential nor released, greatest first.
 
     Parameters
     ----------
     frame : as in :meth:`cvxprivacy.DiscreteSource.from_table`
         Each column is counted by one group-by in its engine.
-    coding : Coding
-        ``source.coding``.
+    schema : TableSchema
+        ``source.schema``.
     columns : sequence of str, optional
         All others by default.
     progress : callable, optional
         Given 1 after each column.
-
-    Returns
-    -------
-    list of Leak
-        The greatest first.
     """
-    lazy = narwhal(frame).lazy()
-    schema = lazy.collect_schema()
-    left = [n for n in schema.names() if n not in (*coding.columns, coding.weights)]
-    found = []
-    coding.known(lazy, coding.sensitive)
-    for name in left if columns is None else columns:
-        present(name, schema.names(), "columns")
-        found.append(_leak(frame, lazy, schema[name], coding, name, units))
+    lazy = as_narwhals(frame).lazy()
+    types = lazy.collect_schema()
+    others = [n for n in types.names() if n not in (*schema.columns, schema.weights)]
+    schema.check(lazy, schema.sensitive)
+    leaks = []
+    for name in others if columns is None else columns:
+        present(name, types.names(), "columns")
+        leaks.append(_leak(frame, lazy, types[name], schema, name, units))
         if progress is not None:
             progress(1)
-    return sorted(found, key=lambda leak: -leak.corrected)
-
-
-def _parts(lazy: nw.LazyFrame[Any], name: str, least: float, most: float) -> Bins:
-    """Cut a number into parts of equal counts; of one width in an engine without quantiles."""
-    there = nw.when(~absent(lazy, name)).then(nw.col(name)).cast(nw.Float64)
-    asked = [there.quantile(k / PARTS, "linear").alias(f"q{k}") for k in range(1, PARTS)]
-    try:
-        found = collected(lambda: lazy.select(asked))
-        edges = [plain(found[column])[0] for column in found.columns]
-    except InputError:
-        edges = np.linspace(least, most, PARTS + 1)[1:-1].tolist()
-    inner = sorted({float(e) for e in edges if e is not None and np.isfinite(e)})
-    return Bins((-math.inf, *inner, math.inf))
+    return sorted(leaks, key=lambda leak: -leak.corrected)
 
 
 def _leak(
-    frame: Any, lazy: nw.LazyFrame[Any], dtype: Any, coding: Coding, name: str, units: str
+    frame: Any, lazy: nw.LazyFrame[Any], dtype: Any, schema: TableSchema, name: str, units: str
 ) -> Leak:
-    asked = [nw.len().alias("records"), nw.col(name).n_unique().alias("values")]
+    statistics = [nw.len().alias("records"), nw.col(name).n_unique().alias("values")]
     if dtype.is_numeric():
-        there = nw.when(~absent(lazy, name)).then(nw.col(name))
-        asked += [there.min().alias("least"), there.max().alias("most")]
+        known = nw.when(~is_missing(lazy, name)).then(nw.col(name))
+        statistics += [known.min().alias("least"), known.max().alias("most")]
     try:
-        seen = collected(lambda: lazy.select(asked))
+        row = collect(lambda: lazy.select(statistics))
     except InputError:  # a column of lists, say
         return Leak(name, None, None, 0)
-    said = {key: plain(seen[key])[0] for key in seen.columns}
-    values, bins = int(said["values"]), dict(coding.bins)
-    many = values * FEW > int(said["records"])
-    least, most = said.get("least"), said.get("most")
-    if many and least is not None and most is not None and least < most:
+    summary = {column: python_values(row[column])[0] for column in row.columns}
+    values, bins = int(summary["values"]), dict(schema.bins)
+    if values * FEW > int(summary["records"]):
+        least, most = summary.get("least"), summary.get("most")
+        if least is None or most is None or least >= most:
+            return Leak(name, None, None, values)
         bins[name] = _parts(lazy, name, float(least), float(most))
-    elif many:
-        return Leak(name, None, None, values)
-    missing = "drop" if coding.missing == "drop" else "level"
-    own = replace(coding, key=(name,), side=(), bins=bins, missing=missing)
+    missing = "drop" if schema.missing == "drop" else "level"
+    own = replace(schema, key=(name,), side=(), bins=bins, missing=missing)
     try:
-        source = DiscreteSource.from_coding(frame, own)
+        source = DiscreteSource.from_schema(frame, own)
     except InputError:
         return Leak(name, None, None, values)
     return Leak(
         name, source.information(units=units), source.bias(units=units), values, name in bins
     )
+
+
+def _parts(lazy: nw.LazyFrame[Any], name: str, least: float, most: float) -> Bins:
+    """Cut a number into parts of equal counts; of one width in an engine without quantiles."""
+    known = nw.when(~is_missing(lazy, name)).then(nw.col(name)).cast(nw.Float64)
+    quantiles = [known.quantile(k / PARTS, "linear").alias(f"q{k}") for k in range(1, PARTS)]
+    try:
+        row = collect(lambda: lazy.select(quantiles))
+        edges = [python_values(row[column])[0] for column in row.columns]
+    except InputError:
+        edges = np.linspace(least, most, PARTS + 1)[1:-1].tolist()
+    inner = sorted({float(e) for e in edges if e is not None and np.isfinite(e)})
+    return Bins((-math.inf, *inner, math.inf))

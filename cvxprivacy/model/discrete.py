@@ -21,7 +21,8 @@ from cvxprivacy.model.information import (
     mutual_information,
 )
 from cvxprivacy.model.laws import Table, frequencies, probabilities, tabulated
-from cvxprivacy.tables.frames import MOST_CELLS, MOST_LEVELS, Coding, Counts
+from cvxprivacy.tables.counting import MOST_CELLS, MOST_LEVELS, Counts, count_records
+from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import array, labels, number, whole
 
 __all__ = ["DiscreteSource"]
@@ -118,13 +119,13 @@ class DiscreteSource(Frozen):
         records: int | None,
         *,
         typed: Table | None = None,
-        coding: Coding | None = None,
+        schema: TableSchema | None = None,
         counted: Counts | None = None,
     ) -> None:
         typed = Table(law) if typed is None else typed
         self.records = None if records is None else whole(records, "records", least=1)
         self.effective = None if self.records is None else float(self.records)
-        self.coding = coding  # how a table's records became letters
+        self.schema = schema  # how a table's records became letters
         self.levels: dict[str, list[Any]] = {}  # of a table's columns
         self.dropped = 0
         if counted is not None:
@@ -200,7 +201,7 @@ class DiscreteSource(Frozen):
         bins : mapping of column to number or sequence, optional
             A number is the width of bands anchored at 0 (``{"age": 10}`` makes ``[20, 30)``, …);
             a sequence holds the edges of intervals closed below, and may begin with −inf and
-            end with inf.  They are kept in ``coding`` and used again on every other table.
+            end with inf.  They are kept in ``schema`` and used again on every other table.
         missing : {"refuse", "level", "drop"}
             Whether a missing value is an error, a letter of its own (``None``), or its record
             is left out.
@@ -211,7 +212,7 @@ class DiscreteSource(Frozen):
             For an unknown column, a refused missing value, values outside the bins, more levels
             than a program could use, or an empty table.
         """
-        coding = Coding.of(
+        schema = TableSchema.of(
             frame,
             sensitive=sensitive,
             key=key,
@@ -220,13 +221,13 @@ class DiscreteSource(Frozen):
             bins=bins,
             missing=missing,
         )
-        return cls.from_coding(frame, coding)
+        return cls.from_schema(frame, schema)
 
     @classmethod
-    def from_coding(
+    def from_schema(
         cls,
         frame: Any,
-        coding: Coding,
+        schema: TableSchema,
         levels: Sequence[Sequence[Hashable]] | None = None,
         *,
         most: int = MOST_LEVELS,
@@ -236,8 +237,8 @@ class DiscreteSource(Frozen):
         Parameters
         ----------
         frame : as in :meth:`from_table`
-        coding : Coding
-            ``source.coding`` of a source made by :meth:`from_table`.
+        schema : TableSchema
+            ``source.schema`` of a source made by :meth:`from_table`.
         levels : (w, x) or (w, x, z), optional
             The letters to count; by default those observed.
         most : int
@@ -250,8 +251,8 @@ class DiscreteSource(Frozen):
         InputError
             As :meth:`from_table`.
         """
-        counts = coding.count(frame, most=most)
-        groups = [g for g in (coding.sensitive, coding.key, coding.side) if g]
+        counts = count_records(schema, frame, most=most)
+        groups = [g for g in (schema.sensitive, schema.key, schema.side) if g]
         if levels is None:
             levels = [counts.ordered(group, axis) for axis, group in enumerate(groups)]
         places = [{label: i for i, label in enumerate(level)} for level in levels]
@@ -267,18 +268,18 @@ class DiscreteSource(Frozen):
                     remedy = "count a table with the same values"
                     raise UnknownValueError("frame", problem, remedy, value=letter)
             law[tuple(p[x] for p, x in zip(places, letters, strict=True))] += mass
-        z = levels[2] if coding.side else None
+        z = levels[2] if schema.side else None
         names = [", ".join(group) for group in groups]
         law = array(law, "frame", SHAPE, massive=True)
         source = cls.__new__(cls)
         w, x = levels[:2]
-        source._set(law, w, x, z, names, counts.records, coding=coding, counted=counts)
+        source._set(law, w, x, z, names, counts.records, schema=schema, counted=counts)
         return source._seal()
 
     def read_as(self, reading: Mapping[str, Any]) -> DiscreteSource:
         """Return the same source with a note of how its table's file was read."""
-        assert self.coding is not None
-        return self._with(coding=replace(self.coding, reading=reading))
+        assert self.schema is not None
+        return self._with(schema=replace(self.schema, reading=reading))
 
     @classmethod
     def gaussian(cls, rho: float, *, points: int = 31, span: float = 3.0) -> DiscreteSource:
@@ -339,7 +340,7 @@ class DiscreteSource(Frozen):
     @property
     def weighted(self) -> bool:
         """Whether the records have survey weights."""
-        return self.coding is not None and self.coding.weights is not None
+        return self.schema is not None and self.schema.weights is not None
 
     @property
     def biased(self) -> bool:

@@ -314,10 +314,10 @@ def _of_columns(
     distortions: Mapping[str, Distortion | str], source: DiscreteSource
 ) -> dict[str, Distortion | str]:
     """Return a measure for each key column of a source, those given by name made."""
-    if source.coding is None:
+    if source.schema is None:
         remedy = "pass the key letters, or a source made by DiscreteSource.from_table"
         raise InputError("cells", "a source that was not counted from a table", remedy)
-    keys = source.coding.key
+    keys = source.schema.key
     for name in (*keys, *distortions):
         if name not in distortions or name not in keys:
             remedy = f"pass one distortion for each key column: {', '.join(keys)}"
@@ -337,7 +337,7 @@ def _of_columns(
         seen = [level for level in levels if level is not None]
         stand: list[Any] = list(range(len(seen)))
         if given != "ordinal":
-            bins = source.coding.bins.get(name)
+            bins = source.schema.bins.get(name)
             middles = dict(zip(bins.labels, bins.middles, strict=True)) if bins else {}
             stand = [middles.get(level, level) for level in seen]
             if not all(isinstance(v, numbers.Real) for v in stand):

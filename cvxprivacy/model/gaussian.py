@@ -13,17 +13,20 @@ from flint import arb, ctx, fmpq_mat
 
 from cvxprivacy.certificates.covariance_proof import basis, definite, log_det, semidefinite
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import floats as exact_floats
-from cvxprivacy.exact import rational as exact_rational
+from cvxprivacy.exact import floats as exact_floats, rational as exact_rational
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import nat
-from cvxprivacy.model.matrices import PRECISIONS, identity
-from cvxprivacy.model.matrices import array as matrix_array
-from cvxprivacy.model.matrices import block as matrix_block
-from cvxprivacy.model.matrices import rationals as matrix_rationals
-from cvxprivacy.tables.frames import collected, listed, narwhal, plain
-from cvxprivacy.validation import array, table, typed, whole
+from cvxprivacy.model.matrices import (
+    PRECISIONS,
+    array as matrix_array,
+    block as matrix_block,
+    identity,
+    rationals as matrix_rationals,
+)
+from cvxprivacy.tables.engines import as_narwhals, collect, python_values
+from cvxprivacy.tables.schema import column_names
+from cvxprivacy.validation import array, present, table, typed, whole
 
 __all__ = ["GaussianSource", "entropy", "proved", "symmetric", "volume"]
 
@@ -243,20 +246,18 @@ class GaussianSource(Frozen):
             For columns that are missing, not numbers or constant, missing values, or fewer than
             two records.
         """
-        groups = [listed(sensitive, "sensitive"), listed(key, "key")]
-        groups.append(() if side is None else listed(side, "side"))
+        groups = [column_names(sensitive, "sensitive"), column_names(key, "key")]
+        groups.append(() if side is None else column_names(side, "side"))
         names = list(dict.fromkeys(name for group in groups for name in group))
-        lazy = narwhal(frame).lazy()
+        lazy = as_narwhals(frame).lazy()
         schema = lazy.collect_schema()
         for name in names:
-            if name not in schema.names():
-                known = ", ".join(schema.names())
-                raise InputError("frame", f"no column {name!r}", f"use one of {known}", value=name)
+            present(name, schema.names(), "frame")
             if not schema[name].is_numeric():
                 problem = f"column {name!r} is {schema[name]}, not numbers"
                 raise InputError("frame", problem, "convert it, or leave it out", value=name)
-        records = collected(lambda: lazy.select(*names))
-        columns = [plain(records[name]) for name in names]
+        records = collect(lambda: lazy.select(*names))
+        columns = [python_values(records[name]) for name in names]
         for name, column in zip(names, columns, strict=True):
             if None in column:
                 problem = f"a missing value in column {name!r}"

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
 
-from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.exact import array as exact_array
+from cvxprivacy.exact import Exact, FloatArray, array as exact_array
 
 __all__ = ["array", "block", "diagonal", "identity", "rationals", "rounded"]
 

@@ -28,12 +28,11 @@ from typing import Any, Literal
 import numpy as np
 from flint import arb_mat
 
-from cvxprivacy.exact import Exact, FloatArray, written
-from cvxprivacy.exact import floats as exact_floats
+from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, written
 from cvxprivacy.frozen import frozen
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import block, identity, rationals, rounded
-from cvxprivacy.programs.channel import Row, Term
+from cvxprivacy.programs.expression import Constraint, Expression
 
 __all__ = ["CovarianceDual", "CovarianceProgram", "ErrorCovariance", "GaussianView"]
 
@@ -61,12 +60,12 @@ class CovarianceProgram:
         V and Z among its variables.
     views : mapping of str to GaussianView
         Each is part of V, or has nothing of it.
-    objective : Term
-    rows : mapping of str to Row
+    objective : Expression
+    constraints : mapping of str to Constraint
         Inequalities.
     caps : mapping of str to (n, n) array
         Further bounds Σ ≼ M, exact.
-    terms : mapping of str to Term
+    terms : mapping of str to Expression
         Quantities that are reported with the solution.
     units : {"bits", "nats"}
     statement : str
@@ -77,10 +76,10 @@ class CovarianceProgram:
     encoded: tuple[int, ...]
     given: tuple[int, ...]
     views: Mapping[str, GaussianView]
-    objective: Term
-    rows: Mapping[str, Row] = field(default_factory=dict)
+    objective: Expression
+    constraints: Mapping[str, Constraint] = field(default_factory=dict)
     caps: Mapping[str, Exact] = field(default_factory=dict)
-    terms: Mapping[str, Term] = field(default_factory=dict)
+    terms: Mapping[str, Expression] = field(default_factory=dict)
     units: str = "bits"
     statement: str = ""
 
@@ -88,66 +87,9 @@ class CovarianceProgram:
     def n(self) -> int:
         return len(self.encoded)
 
-    def gradient(self, dual: CovarianceDual) -> FloatArray:
-        """Return G = C_0 + Σ_j λ_j C_j − ½ Σ_k ω_k BᵀYB, of the program in nats, in floats."""
-        found: FloatArray = np.zeros((self.n, self.n))
-        for term, weight in self._weighted(dual):
-            if term.costs is not None:
-                found = found + weight * self._nats(term) * term.costs
-        for view, (omega, y) in self._posteriors(dual).items():
-            _, b = self._derived[view]
-            found = found - omega / 2 * b.T @ y @ b
-        return (found + found.T) / 2
-
-    def residuals(self, sigma: FloatArray, dual: CovarianceDual) -> dict[str, float]:
-        """Return complementarity and stationarity, in floats; they add up to the gap.
-
-        Stationarity is Σ_k ω_k KL of Gaussians of covariances S + BΣBᵀ and Y⁻¹, complementarity
-        ⟨P, Σ̄ − Σ⟩ + ⟨P + G, Σ⟩ + Σ_j λ_j (b_j − f_j).
-        """
-        stationarity = 0.0
-        for view, (omega, y) in self._posteriors(dual).items():
-            x = self._spread(view, sigma)
-            kl = float(np.trace(y @ x)) - len(x) - np.linalg.slogdet(y @ x)[1]
-            stationarity += omega / 2 * kl
-        complementarity = float((self.gradient(dual) * sigma).sum())
-        for name, p in self.parts(dual).items():
-            above = exact_floats(self.caps[name]) if name else self._above
-            complementarity += float((p * above).sum())
-        for name, row in self.rows.items():
-            value = float(row.term.constant)
-            if row.term.costs is not None:
-                value += float((row.term.costs * sigma).sum())
-            for view, beta in row.term.weights.items():
-                value += float(beta) * self._information(view, sigma) * nat(self.units)
-            slack = (float(row.bounds(1)) - value) * self._nats(row.term)
-            complementarity += float(dual.multipliers.get(name, 0.0)) * slack
-        size = 1.0 / self._nats(self.objective)
-        return {
-            "complementarity": complementarity * size,
-            "stationarity": float(stationarity * size),
-        }
-
-    def parts(self, dual: CovarianceDual) -> dict[str, FloatArray]:
-        """Return P of each bound, under "" that of Σ ≼ Σ̄."""
-        return {name: _unfolded(*factors) for name, factors in dual.parts.items()}
-
-    def _nats(self, term: Term) -> float:
-        """Return what a unit of a term is in nats, if it has information."""
+    def in_nats(self, term: Expression) -> float:
+        """Return what a unit of an expression is in nats, if it has information."""
         return 1.0 / nat(self.units) if term.weights else 1.0
-
-    def _weighted(self, dual: CovarianceDual) -> list[tuple[Term, float]]:
-        rows = self.rows.items()
-        given = [(row.term, float(dual.multipliers.get(name, 0.0))) for name, row in rows]
-        return [(self.objective, float(bool(dual.objective))), *given]
-
-    def _posteriors(self, dual: CovarianceDual) -> dict[str, tuple[float, FloatArray]]:
-        """Return the weight and Y of each view that has any."""
-        omega = dict.fromkeys(self.views, 0.0)
-        for term, weight in self._weighted(dual):
-            for view, beta in term.weights.items():
-                omega[view] += weight * float(beta)
-        return {view: (omega[view], _unfolded(*f)) for view, f in dual.posteriors.items()}
 
     def _conditional(self, a: Sequence[int], b: Sequence[int]) -> Any:
         """Return Cov(A, B | Z), exactly or in balls."""
@@ -159,12 +101,12 @@ class CovarianceProgram:
         return arb_mat(own) - arb_mat(block(gamma, a, z)) * inner
 
     @cached_property
-    def _above(self) -> FloatArray:
+    def above(self) -> FloatArray:
         """Σ̄ in floats."""
         return rounded(lambda: self._conditional(self.encoded, self.encoded))
 
     @cached_property
-    def _derived(self) -> dict[str, tuple[FloatArray, FloatArray]]:
+    def derived(self) -> dict[str, tuple[FloatArray, FloatArray]]:
         """S and B of each view in floats, derived where no digit is lost."""
         found, v = {}, self.encoded
         for name, view in self.views.items():
@@ -186,20 +128,23 @@ class CovarianceProgram:
                 found[name] = rounded(rest, least), rounded(spread, math.sqrt(least / most)).T
         return found
 
-    def _spread(self, view: str, sigma: FloatArray) -> FloatArray:
+    def spread(self, view: str, sigma: FloatArray) -> FloatArray:
         """Return S + BΣBᵀ."""
-        s, b = self._derived[view]
+        s, b = self.derived[view]
         x = s + b @ sigma @ b.T
         return (x + x.T) / 2
 
-    def _information(self, view: str, sigma: FloatArray) -> float:
-        """Return Φ in nats."""
+    def reference(self, view: str) -> float:
+        """Return ½ log det R_A, in nats."""
         of = list(self.views[view].of)
         whole = np.array(self.covariance, float)[np.ix_(of, of)]
         if self.views[view].reference == "conditional":
             whole = rounded(lambda: self._conditional(of, of))
-        spread = self._spread(view, sigma)
-        return float(np.linalg.slogdet(whole)[1] - np.linalg.slogdet(spread)[1]) / 2
+        return float(np.linalg.slogdet(whole)[1]) / 2
+
+    def information(self, view: str, sigma: FloatArray) -> float:
+        """Return Φ in nats."""
+        return self.reference(view) - float(np.linalg.slogdet(self.spread(view, sigma))[1]) / 2
 
     def to_dict(self) -> dict[str, Any]:
         """Return the program in lists, numbers and strings: what a proof file stores."""
@@ -211,7 +156,7 @@ class CovarianceProgram:
             "given": list(self.given),
             "views": {name: view.to_dict() for name, view in self.views.items()},
             "objective": self.objective.to_dict(),
-            "rows": {name: row.to_dict() for name, row in self.rows.items()},
+            "rows": {name: row.to_dict() for name, row in self.constraints.items()},
             "caps": {name: _matrix(cap) for name, cap in self.caps.items()},
             "terms": {name: term.to_dict() for name, term in self.terms.items()},
         }
@@ -261,6 +206,63 @@ class CovarianceDual:
     def __post_init__(self) -> None:
         for name in ("multipliers", "posteriors", "parts"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def gradient(self, program: CovarianceProgram) -> FloatArray:
+        """Return G = C_0 + Σ_j λ_j C_j − ½ Σ_k ω_k BᵀYB, of the program in nats, in floats."""
+        found: FloatArray = np.zeros((program.n, program.n))
+        for term, weight in self._weighted(program):
+            if term.costs is not None:
+                found = found + weight * program.in_nats(term) * term.costs
+        for view, (omega, y) in self._posteriors(program).items():
+            _, b = program.derived[view]
+            found = found - omega / 2 * b.T @ y @ b
+        return (found + found.T) / 2
+
+    def residuals(self, program: CovarianceProgram, sigma: FloatArray) -> dict[str, float]:
+        """Return complementarity and stationarity, in floats; they add up to the gap.
+
+        Stationarity is Σ_k ω_k KL of Gaussians of covariances S + BΣBᵀ and Y⁻¹, complementarity
+        ⟨P, Σ̄ − Σ⟩ + ⟨P + G, Σ⟩ + Σ_j λ_j (b_j − f_j).
+        """
+        stationarity = 0.0
+        for view, (omega, y) in self._posteriors(program).items():
+            x = program.spread(view, sigma)
+            kl = float(np.trace(y @ x)) - len(x) - np.linalg.slogdet(y @ x)[1]
+            stationarity += omega / 2 * kl
+        complementarity = float((self.gradient(program) * sigma).sum())
+        for name, p in self.matrices().items():
+            above = exact_floats(program.caps[name]) if name else program.above
+            complementarity += float((p * above).sum())
+        for name, row in program.constraints.items():
+            value = float(row.expression.constant)
+            if row.expression.costs is not None:
+                value += float((row.expression.costs * sigma).sum())
+            for view, beta in row.expression.weights.items():
+                value += float(beta) * program.information(view, sigma) * nat(program.units)
+            slack = (float(row.bounds(1)) - value) * program.in_nats(row.expression)
+            complementarity += float(self.multipliers.get(name, 0.0)) * slack
+        size = 1.0 / program.in_nats(program.objective)
+        return {
+            "complementarity": complementarity * size,
+            "stationarity": float(stationarity * size),
+        }
+
+    def matrices(self) -> dict[str, FloatArray]:
+        """Return P of each bound, under "" that of Σ ≼ Σ̄."""
+        return {name: _unfolded(*factors) for name, factors in self.parts.items()}
+
+    def _weighted(self, program: CovarianceProgram) -> list[tuple[Expression, float]]:
+        rows = program.constraints.items()
+        given = [(row.expression, float(self.multipliers.get(name, 0.0))) for name, row in rows]
+        return [(program.objective, float(bool(self.objective))), *given]
+
+    def _posteriors(self, program: CovarianceProgram) -> dict[str, tuple[float, FloatArray]]:
+        """Return the weight and Y of each view that has any."""
+        omega = dict.fromkeys(program.views, 0.0)
+        for term, weight in self._weighted(program):
+            for view, beta in term.weights.items():
+                omega[view] += weight * float(beta)
+        return {view: (omega[view], _unfolded(*f)) for view, f in self.posteriors.items()}
 
     def to_dict(self) -> dict[str, Any]:
         def factors(pairs: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from cvxprivacy.certificates.differences import differences
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.files import whole_file
 from cvxprivacy.frozen import Frozen, frozen
-from cvxprivacy.programs import ChannelProgram, Dual
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
 from cvxprivacy.proving.repair import ExactChannel, repair
 
 __all__ = ["Certificate", "Ends", "Prover", "value_units"]
@@ -206,7 +207,7 @@ class Certificate(Frozen):
         """
         if self.primal is None or self.dual is None or not self.dual.objective:
             return {}
-        return {**self.raw, **self.program.residuals(self.primal.matrix, self.dual)}
+        return {**self.raw, **self.dual.residuals(self.program, self.primal.matrix)}
 
     # ---- the document --------------------------------------------------------------------
 

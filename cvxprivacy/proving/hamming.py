@@ -18,7 +18,7 @@ from cvxprivacy.certificates.balls import ball, ceil, floor
 from cvxprivacy.certificates.differences import differences
 from cvxprivacy.certificates.hamming_proof import Filling, Letters, scale
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.programs import HammingDual, HammingProgram, WaterLevel
+from cvxprivacy.programs.hamming import HammingDual, HammingProgram, WaterLevel
 from cvxprivacy.proving.certificate import Certificate
 from cvxprivacy.proving.sums import PRECISION, exact_sum, rounded_down, sum_of_v_log_v
 

@@ -22,8 +22,7 @@ from scipy.linalg import qr
 from cvxprivacy.certificates.channel_proof import ChannelProof, Evaluation
 from cvxprivacy.exact import Exact, FloatArray, rational
 from cvxprivacy.frozen import frozen
-from cvxprivacy.programs import ChannelProgram
-from cvxprivacy.programs.channel import silent
+from cvxprivacy.programs.channel import ChannelProgram
 
 __all__ = ["DENOMINATOR", "ExactChannel", "repair", "round_channel"]
 
@@ -180,7 +179,7 @@ def _closable(
     """
     closed = np.zeros(program.m, bool)
     for name in evaluation.broken:
-        row = program.rows.get(name)
+        row = program.constraints.get(name)
         if row is not None and row.per_output and row.sense == "<=":
             closed |= np.array([float(v.upper()) > 0 for v in evaluation.violation[name]])
     mass = program.mass @ start.matrix
@@ -213,10 +212,12 @@ def _own_anchors(
     if _has_equalities(program):
         return _constants(program)
     found: list[FloatArray] = []
-    broken = [program.rows[name] for name in evaluation.broken if name in program.rows]
+    broken = [
+        program.constraints[name] for name in evaluation.broken if name in program.constraints
+    ]
     linear = [row for row in broken if row.linear]
     if linear:
-        cost = sum(program.cost(row.term) for row in linear)
+        cost = sum(program.cost(row.expression) for row in linear)
         found.append(program.least(program.mass[:, None] * cost)[0])
     if len(linear) < len(broken) or len(evaluation.broken) > len(broken):
         # a constant channel reveals nothing: the cheapest, the uniform, and one of this law
@@ -231,7 +232,7 @@ def _own_anchors(
 
 def _constants(program: ChannelProgram) -> list[ExactChannel]:
     """Return the constant channel of a prescribed output law, exactly, if one is prescribed."""
-    for row in program.rows.values():
+    for row in program.constraints.values():
         if row.sense == "==" and isinstance(row.bound, tuple) and sum(row.bound) == 1:
             common = math.lcm(*(b.denominator for b in row.bound))
             law = np.array([int(b * common) for b in row.bound], dtype=object)
@@ -284,7 +285,7 @@ def _mix(
 
 
 def _has_equalities(program: ChannelProgram) -> bool:
-    return any(row.sense == "==" or silent(row) for row in program.rows.values())
+    return any(row.sense == "==" or row.silences for row in program.constraints.values())
 
 
 def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]], Fraction]]:
@@ -294,13 +295,13 @@ def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]
     mass = [sum(column, Fraction(0)) for column in zip(*atoms, strict=True)]
     total = sum(mass, Fraction(0))
     found: list[tuple[list[tuple[int, Fraction]], Fraction]] = []
-    for row in program.rows.values():
-        if silent(row):
-            for view in row.term.weights:
+    for row in program.constraints.values():
+        if row.silences:
+            for view in row.expression.weights:
                 found += _independence(program, view, atoms)
-        if row.sense != "==" or row.term.cost is None:
+        if row.sense != "==" or row.expression.cost is None:
             continue
-        cost = row.term.cost
+        cost = row.expression.cost
         layers = [(mass, cost)] if cost.ndim == 2 else list(zip(atoms, cost, strict=False))
         if cost.ndim == 3 and cost.shape[0] == 1:
             layers = [(mass, cost[0])]
@@ -314,7 +315,7 @@ def _equalities(program: ChannelProgram) -> list[tuple[list[tuple[int, Fraction]
             found += [(c, b * total) for c, b in zip(columns, bounds, strict=True)]
         else:
             assert isinstance(row.bound, Fraction)
-            constant = rational(row.term.constant)
+            constant = rational(row.expression.constant)
             whole = [pair for column in columns for pair in column]
             found.append((whole, (row.bound - constant) * total))
     rows = [([(s * m + y, Fraction(1)) for y in range(m)], Fraction(1)) for s in range(n)]

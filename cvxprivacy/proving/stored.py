@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.certificates.balls import decode
-from cvxprivacy.programs import ChannelProgram, CovarianceDual, Dual, ErrorCovariance
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
+from cvxprivacy.programs.dual import Dual
 from cvxprivacy.proving.certificate import Certificate
 from cvxprivacy.proving.repair import DENOMINATOR, ExactChannel
 

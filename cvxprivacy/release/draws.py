@@ -31,7 +31,7 @@ class Draws:
         self.generator = generator(seed)
         self.key = self.generator.bytes(32) if keyed else None
         self._start = self.generator.bit_generator.state
-        self._given = isinstance(seed, np.random.Generator)
+        self._shared = isinstance(seed, np.random.Generator)
 
     def __call__(self, size: int, names: Sequence[Any] | None, first: int = 0) -> np.ndarray:
         """Return ``size`` numbers; ``names`` of the records if they have any."""
@@ -39,25 +39,21 @@ class Draws:
             return self.generator.random(size)
         if len(names) != size:
             raise InputError("row_id", f"{len(names)} names", f"pass {size}, one per record")
-        found = np.empty(size)
-        seen: dict[bytes, int] = {}
+        uniform, records = np.empty(size), dict[bytes, int]()
         for i, name in enumerate(names):
-            if _gone(name):
+            if _is_missing(name):
                 remedy = "name every record"
                 raise InputError("row_id", "a missing name", remedy, where=first + i)
-            whole = isinstance(name, float) and name.is_integer()
-            text = str(int(name) if whole else name)
+            integral = isinstance(name, float) and name.is_integer()
+            text = str(int(name) if integral else name)
             digest = hashlib.blake2b(text.encode(), digest_size=8, key=self.key).digest()
-            if seen.setdefault(digest, i) != i:
-                raise InputError(
-                    "row_id",
-                    f"{name!r} names records {first + seen[digest]} and {first + i}",
-                    "name every record by itself",
-                    where=first + i,
-                    value=name,
-                )
-            found[i] = (int.from_bytes(digest, "big") >> 11) * 2.0**-53
-        return found
+            other = records.setdefault(digest, i)
+            if other != i:
+                problem = f"{name!r} names records {first + other} and {first + i}"
+                remedy = "name every record by itself"
+                raise InputError("row_id", problem, remedy, where=first + i, value=name)
+            uniform[i] = (int.from_bytes(digest, "big") >> 11) * 2.0**-53
+        return uniform
 
     def children(self, count: int) -> list[Draws]:
         """Return independent draws for partitions; those by name are the same for all."""
@@ -68,29 +64,24 @@ class Draws:
     def lasting(self) -> Draws:
         """Return draws for what is computed later, perhaps twice: see :meth:`afresh`.
 
-        A generator that was given moves on, so that its next release draws other numbers.
+        A generator that was passed in moves on, so that its next release draws other numbers.
         """
-        found = self.afresh()
-        if self._given:
-            source = self.generator.bit_generator
-            source.state = source.jumped().state if hasattr(source, "jumped") else found.state()
-        return found
-
-    def state(self) -> Any:
-        """Return another state, far from this one."""
-        kind = type(self.generator.bit_generator)
-        return kind(self.generator.integers(2**63, size=4)).state
+        draws, source = self.afresh(), self.generator.bit_generator
+        if self._shared and hasattr(source, "jumped"):
+            source.state = source.jumped().state
+        elif self._shared:  # another state, far from this one
+            source.state = type(source)(draws.generator.integers(2**63, size=4)).state
+        return draws
 
     def afresh(self) -> Draws:
         """Return the same draws from their start."""
-        kind = type(self.generator.bit_generator)
-        found = Draws(np.random.Generator(kind()), keyed=False)
-        found.generator.bit_generator.state = found._start = self._start
-        found.key, found._given = self.key, self._given
-        return found
+        draws = Draws(np.random.Generator(type(self.generator.bit_generator)()), keyed=False)
+        draws.generator.bit_generator.state = draws._start = self._start
+        draws.key, draws._shared = self.key, self._shared
+        return draws
 
 
-def _gone(name: Any) -> bool:
+def _is_missing(name: Any) -> bool:
     """Tell whether a name is missing: None, NaN, NaT or NA."""
     try:
         return name is None or bool(name != name)

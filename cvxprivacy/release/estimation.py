@@ -23,17 +23,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.errors import InputError
-from cvxprivacy.validation import array, labels, number, whole
+from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.tables.counting import count_letters
+from cvxprivacy.tables.engines import as_narwhals
+from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.validation import array, labels, number, present, whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate", "estimate", "released_counts"]
 
 # Rows may sum to 1 within this, and singular values below it count as zero: beyond it the matrix
 # is not known, and a standard error would be of the order of 1/(RESOLUTION √N).
 RESOLUTION = 1e-9
+
+COUNT = "count the table that this channel released"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +87,10 @@ class Estimate:
             "shares at zero: the standard errors take them as known": unknown & zero,
             "shares chosen among many that fit as well": unknown & ~zero & (self.law < 1),
         }
-        found = [f"{on.sum():,} {text}" for text, on in said.items() if on.any()]
+        notes = [f"{on.sum():,} {text}" for text, on in said.items() if on.any()]
         if self.gap is not None:
-            found.append(f"log-likelihood within {self.gap:.1e} nats per record of its maximum")
-        return found
+            notes.append(f"log-likelihood within {self.gap:.1e} nats per record of its maximum")
+        return notes
 
     def to_frame(self) -> pd.DataFrame:
         """Return shares, standard errors and counts by letter, a pandas frame."""
@@ -115,19 +120,18 @@ def estimate(
     """Estimate p(x) from the counts that a known channel released.
 
     ``"moment"`` solves pK = n/N.  With more outputs than inputs it is the least-squares solution
-    that weighs each squared error by 1/Σ_x p(x̂ | x), fixed beforehand: so the estimate is a mean
-    over records, exactly unbiased, and sums to 1.  Nothing is clipped, and a share that is zero
-    or small is often estimated as negative.  Its covariance is that mean's,
-    Aᵀ (diag(n/N) − (n/N)(n/N)ᵀ) A / N for p = (n/N) A, with N rather than N − 1, so that it is
+    that weighs each squared error by 1/Σ_x p(x̂ | x), fixed beforehand: a mean over records,
+    exactly unbiased, that sums to 1; a small share is often estimated as negative.  Its covariance
+    is Aᵀ (diag(n/N) − (n/N)(n/N)ᵀ) A / N for p = (n/N) A, with N rather than N − 1, so that it is
     that of ``"em"`` wherever the two estimates agree.
 
     ``"em"`` maximises the likelihood Σ n(x̂) log (pK)(x̂) over the laws: an interior-point
-    solution, then EM steps, none of which lowers the likelihood, until the gap to its maximum is
-    proved.  With an invertible K it is the moment estimate, if that is a law.  Its covariance is
-    the inverse of the observed Fisher information on the laws of the letters with positive
-    share.  A letter whose share is 0 (or, of several, 1) has no such error: NaN; the others'
-    errors are those given that it is absent, which may be too narrow.  A share that other laws of
-    the same likelihood do not agree upon has none either: NaN, and the law is one of many.
+    solution, then EM steps until the gap to the maximum is proved.  With an invertible K it is
+    the moment estimate, if that is a law.  Its covariance is the inverse of the observed Fisher
+    information on the laws of the letters with positive share.  A letter whose share is 0 (or, of
+    several, 1) has no error: NaN; the others' errors are those given that it is absent, which may
+    be too narrow.  A share that other laws of the same likelihood do not agree upon has none
+    either, and the law is one of many.
 
     Either way the original records are taken as draws from p(x), so the standard errors hold
     their chance and the channel's; for the shares of the very table that was released they are
@@ -158,15 +162,8 @@ def estimate(
         the channel never releases; for ``"moment"``, if the rank of K is below |X|, as it is for
         many an optimal channel: the released law does not determine the original one.
     """
-    remedy = "pass rows of nonnegative numbers that sum to 1, shape (|X|, |X̂|)"
-    k = array(matrix, "matrix", remedy, axes=(2,))
-    total = k.sum(axis=1, keepdims=True)
-    off = np.abs(total[:, 0] - 1.0) > RESOLUTION
-    if off.any():
-        row = int(off.argmax())
-        value = float(total[row, 0])
-        raise InputError("matrix", f"the row sums to {value!r}", remedy, where=row, value=value)
-    k /= total
+    k = stochastic(matrix)
+    k /= k.sum(axis=1, keepdims=True)
     remedy = f"pass {k.shape[1]} numbers ≥ 0, one per column of the matrix"
     n = array(counts, "counts", remedy, axes=(1,), massive=True)
     if len(n) != k.shape[1]:
@@ -178,8 +175,7 @@ def estimate(
     if (lost := (n > 0) & (even == 0)).any():
         y = int(lost.argmax())
         problem = f"{n[y]:g} records of a letter that the channel never releases"
-        remedy = "count the table that this channel released"
-        raise InputError("counts", problem, remedy, where=y, value=float(n[y]))
+        raise InputError("counts", problem, COUNT, where=y, value=float(n[y]))
     if method == "moment":
         p, covariance = _moment(k, q, even)
         return Estimate(p, covariance / records, records, method, names)
@@ -196,6 +192,48 @@ def estimate(
     return Estimate(p, covariance, records, method, names, gap)
 
 
+def stochastic(matrix: npt.ArrayLike, shape: tuple[int, int] | None = None) -> np.ndarray:
+    """Return a matrix whose rows are laws, to rounding."""
+    said = "(|X|, |X̂|)" if shape is None else shape
+    remedy = f"pass rows of nonnegative numbers that sum to 1, shape {said}"
+    k = array(matrix, "matrix", remedy, axes=(2,))
+    if shape is not None and k.shape != shape:
+        raise InputError("matrix", f"shape {k.shape}", remedy)
+    off = np.abs(k.sum(axis=1) - 1.0) > RESOLUTION
+    if off.any():
+        row = int(off.argmax())
+        total = float(k[row].sum())
+        raise InputError("matrix", f"the row sums to {total!r}", remedy, where=row, value=total)
+    return k
+
+
+def released_counts(
+    released: Any, outputs: Sequence[Hashable], schema: TableSchema | None, column: str | None
+) -> Any:
+    """Return the counts of released letters: of a table, a mapping, or as they are.
+
+    ``column`` is that of u in a table whose key columns are not released.
+    """
+    if schema is not None and not isinstance(released, dict | list | np.ndarray):
+        if schema.weights is not None:
+            remedy = "pass the weighted counts of the released letters"
+            raise InputError("released", "a table whose records have weights", remedy)
+        columns = schema.key if column is None else (column,)
+        known = as_narwhals(released, "released").lazy().collect_schema().names()
+        for name in columns:
+            present(name, known, "released")
+        released = count_letters(TableSchema(key=columns), released, [columns])
+    if not isinstance(released, dict):
+        return released
+    places, counts = {label: i for i, label in enumerate(outputs)}, np.zeros(len(outputs))
+    for label, count in released.items():
+        if label not in places:
+            problem, remedy = f"{label!r} is never released", COUNT
+            raise UnknownValueError("released", problem, remedy, value=label)
+        counts[places[label]] += count
+    return counts
+
+
 def _moment(k: np.ndarray, q: np.ndarray, even: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the moment estimate and its covariance of one record.
 
@@ -206,8 +244,8 @@ def _moment(k: np.ndarray, q: np.ndarray, even: np.ndarray) -> tuple[np.ndarray,
     scaled = np.divide(k, root, out=np.zeros_like(k), where=root > 0)
     u, values, v = np.linalg.svd(scaled, full_matrices=False)
     often = (q > 0) | (k.max(axis=0) >= 1e-4)  # unseen letters of next to no mass tell nothing
-    told = np.linalg.svd(scaled[:, often], compute_uv=False) if often.any() else np.zeros(0)
-    rank = min(int((values > RESOLUTION).sum()), int((told > RESOLUTION).sum()))
+    informative = np.linalg.svd(scaled[:, often], compute_uv=False) if often.any() else np.zeros(0)
+    rank = min(int((values > RESOLUTION).sum()), int((informative > RESOLUTION).sum()))
     if rank < len(k):
         raise InputError(
             "matrix",
@@ -253,8 +291,8 @@ def _likeliest(
     on = p > np.minimum(1.0 - pull, RESOLUTION)
     trimmed = np.where(on, p, 0.0) / p[on].sum()
     with np.errstate(all="ignore"):  # what is trimmed may be all that explains a rare output
-        found = _pull(k, q, trimmed)[1]
-    return (trimmed, found, on) if found <= max(gap, tolerance) else (p, gap, on)
+        shortfall = _pull(k, q, trimmed)[1]
+    return (trimmed, shortfall, on) if shortfall <= max(gap, tolerance) else (p, gap, on)
 
 
 def _interior(k: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -302,9 +340,9 @@ def _inverse_information(k: np.ndarray, q: np.ndarray, p: np.ndarray, on: np.nda
         half = np.linalg.solve(triangle.T, (u / values[kept]).T)
     except np.linalg.LinAlgError:  # counts of which some are nothing beside others
         return covariance
-    found = half.T @ half / size
+    inverse = half.T @ half / size
     # Moves outside the span change nothing that was released: a share they change is not known.
-    loose = 1.0 - 1.0 / size - (u**2).sum(axis=1) > RESOLUTION
-    found[loose], found[:, loose] = np.nan, np.nan
-    covariance[np.ix_(on, on)] = found
+    unknown = 1.0 - 1.0 / size - (u**2).sum(axis=1) > RESOLUTION
+    inverse[unknown], inverse[:, unknown] = np.nan, np.nan
+    covariance[np.ix_(on, on)] = inverse
     return covariance

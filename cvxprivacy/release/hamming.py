@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.proving.sums import rounded_down
+from cvxprivacy.release.apply import Places
 from cvxprivacy.release.channel import Channel
-from cvxprivacy.release.draws import Draws
 
 __all__ = ["MOST_DENSE", "HammingChannel", "few"]
 
@@ -60,7 +60,7 @@ class HammingChannel(Channel):
         inputs: Sequence[Any],
     ) -> None:
         self.level, self.distortion = level, distortion
-        self.inputs, self.coding, self.encoder, self.decoder = list(inputs), None, "x", None
+        self.inputs, self.schema, self.encoder, self.decoder = list(inputs), None, "x", None
         self._masses, self._total = masses, total
         self.p_input, self.arbitrary = masses / float(total), masses == 0
         kept = np.flatnonzero(masses > rounded_down(level * total))
@@ -102,20 +102,14 @@ class HammingChannel(Channel):
             mass = Fraction(float(self._masses[place])) / self._total
             keep = max(1 - self.level / mass, Fraction(0)) if mass else Fraction(0)
         row = (1 - keep) * (self._exact_marginal if exact else self._marginal)
-        if self._column[place] >= 0:
-            row[self._column[place]] += keep
+        if self._output[place] >= 0:
+            row[self._output[place]] += keep
         return row
 
     def posterior_of(self, x_hat: Any, *, exact: bool = False) -> np.ndarray:
-        """Return p(x | x̂) over ``inputs``, shape (|X|,); ``exact`` as of :meth:`row`.
-
-        Raises
-        ------
-        UnknownValueError
-            If x̂ is never released.
-        """
+        """Return p(x | x̂) over ``inputs``, shape (|X|,), of a released x̂; as :meth:`row`."""
         place = self._place(x_hat, "x_hat")
-        if self._column[place] < 0:
+        if self._output[place] < 0:
             remedy = "name one of the letters in .kept"
             raise UnknownValueError("x_hat", f"{x_hat!r} is never released", remedy, value=x_hat)
         if exact:
@@ -137,12 +131,9 @@ class HammingChannel(Channel):
         return matrix
 
     def to_channel(self) -> Channel:
-        """Return the same as a dense, square channel; letters never released have zeros.
+        """Return the same as a dense, square channel of at most 2,000 letters.
 
-        Raises
-        ------
-        InputError
-            For more than 2,000 letters.
+        Letters never released have zeros.
         """
         few(len(self.inputs), "a matrix")
         square = np.zeros((len(self.inputs),) * 2)
@@ -157,29 +148,26 @@ class HammingChannel(Channel):
 
     # ---- drawing -------------------------------------------------------------------------
 
-    def drawn(
-        self, rows: npt.NDArray[np.int64], draws: Draws, names: Sequence[Any] | None, first: int = 0
-    ) -> npt.NDArray[np.int64]:
-        """Return the number of each record's released letter; one uniform number decides it."""
-        uniform, keep = draws(len(rows), names, first), self._keep[rows]
-        found, anew = self._column[rows], uniform >= keep
+    def _draw(self, rows: Places, uniform: np.ndarray) -> Places:
+        keep, drawn = self._keep[rows], self._output[rows]
+        anew = uniform >= keep
         rest = (uniform[anew] - keep[anew]) / (1.0 - keep[anew])  # uniform again
-        drawn = np.searchsorted(self._cumulative, rest, side="right")
-        found[anew] = np.minimum(drawn, len(self._kept) - 1)  # rest may be rounded up to 1
-        return found
+        letters = np.searchsorted(self._cumulative, rest, side="right")
+        drawn[anew] = np.minimum(letters, len(self._kept) - 1)  # rest may be rounded up to 1
+        return drawn
 
     # ---- its parts -----------------------------------------------------------------------
 
     def _place(self, label: Any, argument: str) -> int:
         try:
-            return self._places[label]
+            return self._rows[label]
         except (KeyError, TypeError):
             remedy = "name a letter of the source"
             problem = f"{label!r} is no letter"
             raise UnknownValueError(argument, problem, remedy, value=label) from None
 
     @cached_property
-    def _column(self) -> npt.NDArray[np.int64]:
+    def _output(self) -> npt.NDArray[np.int64]:
         """Each letter's number among the released ones, −1 without."""
         column = np.full(len(self.inputs), -1)
         column[self._kept] = np.arange(len(self._kept))
@@ -207,7 +195,7 @@ class HammingChannel(Channel):
         return self._exact_marginal.astype(float)  # where λ is next to the greatest p, or is it
 
     @cached_property
-    def _cumulative(self) -> np.ndarray:  # type: ignore[override]
+    def _cumulative(self) -> np.ndarray:
         cumulative = np.cumsum(self._marginal)
         return cumulative / cumulative[-1]
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.model.discrete import DiscreteSource
-from cvxprivacy.tables.frames import Coding
 from cvxprivacy.tables.labels import read, written
+from cvxprivacy.tables.schema import TableSchema
 
-__all__ = ["coding_of", "record", "recount", "recounted"]
+__all__ = ["agreement", "recount", "schema_of", "table_record"]
 
 TOLERANCE = 1e-12  # of sums of survey weights, which an engine may add in any order
 
 
-def record(source: DiscreteSource, encoder: str) -> dict[str, Any] | None:
+def table_record(source: DiscreteSource, encoder: str) -> dict[str, Any] | None:
     """Return what is needed to count the table again; None for a source without a table."""
-    if source.coding is None:
+    if source.schema is None:
         return None
     letters = [source.w, source.x, *([source.z] if source.z is not None else [])]
     return {
-        **source.coding.to_dict(),
+        **source.schema.to_dict(),
         "encoder": encoder,
         "alive": source.atoms(encoder).alive.tolist(),
         "records": source.records,
@@ -31,36 +31,24 @@ def record(source: DiscreteSource, encoder: str) -> dict[str, Any] | None:
     }
 
 
-def coding_of(document: Mapping[str, Any]) -> Coding:
-    """Return how the records of a proof's table became letters.
-
-    Raises
-    ------
-    InputError
-        If the proof is of a law that was not counted from a table.
-    """
+def schema_of(document: Mapping[str, Any]) -> TableSchema:
+    """Return how the records of a proof's table became letters, if there is a table."""
     table = document.get("table")
     if table is None:
         remedy = "verify it without a table"
         raise InputError("table", "the proof's law was not counted from a table", remedy)
     try:
-        return Coding.from_dict(table)
+        return TableSchema.from_dict(table)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         remedy = "pass a proof that this package wrote"
         raise InputError("table", f"no record of a table ({error})", remedy) from None
 
 
-def recounted(document: Mapping[str, Any]) -> str:
-    """Say what it means that :func:`recount` found no difference: what was compared, how exactly.
-
-    Parameters
-    ----------
-    document : mapping
-        A proof of a law that was counted from a table.
-    """
-    coding = coding_of(document)
+def agreement(document: Mapping[str, Any]) -> str:
+    """Say what it means that :func:`recount` named no difference: what was compared, and how."""
+    schema = schema_of(document)
     said = f"{document['table']['records']:,} records, counted again: the proof's counts"
-    if coding.weights is not None:
+    if schema.weights is not None:
         said += f", weights agree to {TOLERANCE:g} of their sum"
     return said
 
@@ -83,44 +71,45 @@ def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
     InputError
         If the proof has no table.
     """
-    coding, table = coding_of(document), document["table"]
+    schema, table = schema_of(document), document["table"]
     try:
-        same = table["records"]
         levels = [[read(label) for label in axis] for axis in table["letters"]]
-        source = DiscreteSource.from_coding(frame, coding, levels)
-        program = document["program"]
-        law, views = np.array(program["law"], float), program["views"]
-        atoms = source.atoms(table["encoder"])
-        expected = {"W": atoms.w_of}
-        for z, name in enumerate(source.z_names):
-            expected[f"W|{name}"] = np.where(atoms.z_of == z, atoms.w_of, -1)
-        labels = {name: views[name]["labels"] for name in views if name[:2] in ("W", "W|")}
-        same_letters = table["alive"] == atoms.alive.tolist()
+        source = DiscreteSource.from_schema(frame, schema, levels)
+        return list(_differences(source, table, document["program"]))
     except InputError as error:
         return [str(error)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"no record of a table: {type(error).__name__}: {error}"]
-    found = []
-    if source.records != same:
-        had = f"{same:,}" if isinstance(same, int) else repr(same)
-        found.append(f"{source.records:,} records, where the proof has {had}")
-    known = all(name in expected for name in labels)
+
+
+def _differences(
+    source: DiscreteSource, table: Mapping[str, Any], program: Mapping[str, Any]
+) -> Iterator[str]:
+    """Say how the law of a table counted again differs from that of a proof's program."""
+    law, atoms = np.array(program["law"], float), source.atoms(table["encoder"])
+    if source.records != table["records"]:
+        known = table["records"]
+        count = f"{known:,}" if isinstance(known, int) else repr(known)
+        yield f"{source.records:,} records, where the proof has {count}"
+    expected = {"W": atoms.w_of}
+    for z, name in enumerate(source.z_names):
+        expected[f"W|{name}"] = np.where(atoms.z_of == z, atoms.w_of, -1)
+    labels = {n: view["labels"] for n, view in program["views"].items() if n[:2] in ("W", "W|")}
     if (
         atoms.law.shape != law.shape
-        or not (known and same_letters)
-        or not all(np.array_equal(expected[name], values) for name, values in labels.items())
+        or table["alive"] != atoms.alive.tolist()
+        or not all(n in expected and np.array_equal(expected[n], labels[n]) for n in labels)
     ):
-        found.append("the letters that occur are not those of the proof")
-        return found
-    off = np.abs(atoms.law - law)
-    slack = TOLERANCE * float(law.sum()) if coding.weights is not None else 0.0
-    if (off > slack).any():
-        atom, s = (int(i) for i in np.argwhere(off > slack)[0])
+        yield "the letters that occur are not those of the proof"
+        return
+    error = np.abs(atoms.law - law)
+    different = error > (TOLERANCE * float(law.sum()) if source.weighted else 0.0)
+    if different.any():
+        atom, s = (int(i) for i in np.argwhere(different)[0])
         w = source.w[atoms.alive_w[atoms.w_of[atom, s]]]
         x = source.x[atoms.x_of[s]]
-        found.append(
-            f"{int((off > slack).sum()):,} cells differ: {atoms.law[atom, s]:,.15g} records with "
+        yield (
+            f"{int(different.sum()):,} cells differ: {atoms.law[atom, s]:,.15g} records with "
             f"{source.names[0]} = {w!r} and {source.names[1]} = {x!r}, where the proof has "
             f"{law[atom, s]:,.15g}"
         )
-    return found

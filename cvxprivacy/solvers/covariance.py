@@ -10,7 +10,7 @@ import numpy as np
 
 from cvxprivacy.certificates.balls import UnprovableError
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.programs import CovarianceDual, CovarianceProgram, ErrorCovariance
+from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
 from cvxprivacy.proving.certificate import Ends
 from cvxprivacy.solvers.covariance_interior import central_path
 from cvxprivacy.solvers.whitened import Whitened
@@ -34,9 +34,9 @@ class CovarianceProver(Ends):
         share = 0.5
         for cap in self.white.caps.values():
             share = min(share, float(np.linalg.eigvalsh(cap)[0]) / 2)
-        for row in self.program.rows.values():
-            trace = float(np.trace(self.white.cost(row.term)))
-            if not row.term.weights and trace > 0:
+        for row in self.program.constraints.values():
+            trace = float(np.trace(self.white.cost(row.expression)))
+            if not row.expression.weights and trace > 0:
                 share = min(share, float(row.bounds(1)) / (2 * trace))
         return max(share, 0.0) * np.eye(self.program.n)
 
@@ -51,9 +51,9 @@ class CovarianceProver(Ends):
         for exponent in range(-48, 1, 3):
             t = 2.0**exponent
             mixed = (1 - t) * middle + t * self.anchor
-            for row in self.program.rows.values():
-                value, bound = self.white.value(row.term, mixed), float(row.bounds(1))
-                if not row.term.weights and value > bound * (1 - t):
+            for row in self.program.constraints.values():
+                value, bound = self.white.value(row.expression, mixed), float(row.bounds(1))
+                if not row.expression.weights and value > bound * (1 - t):
                     mixed = mixed * (bound / value * (1 - t))
             primal = ErrorCovariance(self.white.root, (mixed + mixed.T) / 2)
             evaluation = self.proof.upper(primal.to_dict())
@@ -129,13 +129,13 @@ def solve_covariance(
         if prover.status == "certified":
             return prover, ["closed form"]
     prover.offer_multipliers(identity, {})
-    rows = program.rows.values()
-    if all(white.value(row.term, identity) <= float(row.bounds(1)) for row in rows):
+    rows = program.constraints.values()
+    if all(white.value(row.expression, identity) <= float(row.bounds(1)) for row in rows):
         prover.offer_middle(identity)
         if prover.status == "certified":
             return prover, ["closed form: no constraint binds"]
-    if not prover.anchor.any() and len(program.rows) == 1:  # a budget of 0
-        (name,) = program.rows
+    if not prover.anchor.any() and len(program.constraints) == 1:  # a budget of 0
+        (name,) = program.constraints
         nothing = np.zeros_like(identity)
         prover.offer_primal(nothing)
         try:
@@ -144,7 +144,7 @@ def solve_covariance(
             price = 0.0
         prover.offer_multipliers(nothing, {name: price})
         return prover, ["closed form: no error is allowed"]
-    anchored = all(not row.term.weights for row in rows)
+    anchored = all(not row.expression.weights for row in rows)
     if method != "conic" and not white.caps:
         if not anchored and _contradicted(prover, solver, options, log):
             return prover, log
@@ -195,8 +195,8 @@ def _contradicted(
         t = 1e-3  # inward, as far as the room allows
         while t > 1e-12:
             inner = (1 - t) * middle + t / 2 * np.eye(prover.program.n)
-            rows = prover.program.rows.values()
-            if all(prover.white.value(r.term, inner) < float(r.bounds(1)) for r in rows):
+            rows = prover.program.constraints.values()
+            if all(prover.white.value(r.expression, inner) < float(r.bounds(1)) for r in rows):
                 prover.anchor = inner
                 break
             t /= 8

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.programs import Term
+from cvxprivacy.programs.expression import Expression
 
 if TYPE_CHECKING:
     from cvxprivacy.solvers.whitened import Whitened
@@ -49,7 +49,7 @@ def central_path(
     """
     path = _Path(white)
     middle, mu = start, 1.0
-    last = gap / (2 * white.program.n + len(white.program.rows))
+    last = gap / (2 * white.program.n + len(white.program.constraints))
     while True:
         middle = path.centred(middle, mu)
         nearer = max(mu * SHRINK, last)
@@ -73,19 +73,20 @@ class _Point:
 class _Path:
     def __init__(self, white: Whitened) -> None:
         self.white, program = white, white.program
-        self.n, self.objective, self.rows = program.n, program.objective, dict(program.rows)
+        self.n, self.objective, self.rows = program.n, program.objective, dict(program.constraints)
         self.upper = np.triu_indices(self.n)
         self.weight = np.where(self.upper[0] == self.upper[1], 1.0, np.sqrt(2.0))
-        terms = {"": self.objective, **{name: row.term for name, row in self.rows.items()}}
+        terms = {"": self.objective, **{name: row.expression for name, row in self.rows.items()}}
         self.costs = {
             name: white.cost(term) / (white.nat if term.weights else 1.0)
             for name, term in terms.items()
         }
         self.bounds = {
-            name: float(row.bounds(1)) / self._unit(row.term) for name, row in self.rows.items()
+            name: float(row.bounds(1)) / self._unit(row.expression)
+            for name, row in self.rows.items()
         }
 
-    def _unit(self, term: Term) -> float:
+    def _unit(self, term: Expression) -> float:
         return self.white.nat if term.weights else 1.0
 
     def multipliers(self, middle: FloatArray, mu: float) -> dict[str, float]:
@@ -95,14 +96,14 @@ class _Path:
         size = np.sqrt(values * rest)
         factors = {view: basis.T @ factor for view, factor in self._factors(middle).items()}
 
-        def gradient(name: str, term: Term) -> FloatArray:
+        def gradient(name: str, term: Expression) -> FloatArray:
             found = basis.T @ self.costs[name] @ basis
             for view, beta in term.weights.items():
                 found = found - float(beta) / 2 * factors[view] @ factors[view].T
             return self._vector(found * np.outer(size, size))
 
         barrier = self._vector(np.diag(mu * (values - rest)))
-        left = [gradient(name, row.term) for name, row in self.rows.items()]
+        left = [gradient(name, row.expression) for name, row in self.rows.items()]
         right = -gradient("", self.objective) - barrier
         if not left:
             return {}
@@ -117,7 +118,8 @@ class _Path:
 
     def _slacks(self, middle: FloatArray) -> dict[str, float]:
         return {
-            name: self.bounds[name] - self.white.value(row.term, middle) / self._unit(row.term)
+            name: self.bounds[name]
+            - self.white.value(row.expression, middle) / self._unit(row.expression)
             for name, row in self.rows.items()
         }
 
@@ -159,7 +161,7 @@ class _Path:
         gradient = self.costs[""] + (basis * (mu / rest - mu / values)) @ basis.T
         for name, row in self.rows.items():
             gradient = gradient + mu / slacks[name] * self.costs[name]
-            for view, beta in row.term.weights.items():
+            for view, beta in row.expression.weights.items():
                 omega[view] = omega.get(view, 0.0) + mu / slacks[name] * float(beta)
         factors = self._factors(middle)
         for view, weight in omega.items():
@@ -176,7 +178,7 @@ class _Path:
             columns.append(np.sqrt(weight / 2) * self._pairs(factors[view]))
         for name, row in self.rows.items():
             slope = basis.T @ self.costs[name] @ basis
-            for view, beta in row.term.weights.items():
+            for view, beta in row.expression.weights.items():
                 slope = slope - float(beta) / 2 * factors[view] @ factors[view].T
             columns.append((np.sqrt(mu) / here.slacks[name] * self._vector(slope))[:, None])
         root = np.sqrt(h[self.upper])

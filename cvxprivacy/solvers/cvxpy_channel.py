@@ -1,4 +1,4 @@
-"""The conic statement of a channel program, in CVXPY; the only module that imports it.
+"""The conic statement of a channel program, in CVXPY.
 
 Each view is one named, vectorised exponential cone in joint mass,
 
@@ -12,7 +12,6 @@ before a solver sees them; the duals are mapped back.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,21 +20,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.information import nat
-from cvxprivacy.programs import ChannelProgram, Dual, Row, Term
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.solvers.cvxpy_run import run
 
-__all__ = ["ConicModel", "affine_rows", "installed_solvers"]
+__all__ = ["ConicModel"]
 
 _GUARD = 2.0**-60  # share of π mixed into each posterior, against log 0
 _NEGLIGIBLE = 1e-13  # total mass of letters left out of the conic problem
-
-
-def installed_solvers() -> list[str]:
-    """Return the installed solvers that have exponential cones."""
-    known = {"CLARABEL", "SCS", "ECOS", "MOSEK", "CUCLARABEL", "QICS"}
-    return [name for name in cp.installed_solvers() if name in known]
 
 
 class ConicModel:
@@ -97,7 +92,7 @@ class ConicModel:
         if program.ceiling is not None:
             self._name("cap", q <= mass[:, None] * program.ceiling[self.letters])
         used = [] if self.phase_one else [program.objective]
-        used += [row.term for row in program.rows.values()]
+        used += [row.expression for row in program.constraints.values()]
         for view in program.views:
             if any(view in term.weights for term in used):
                 self._view(view)
@@ -110,9 +105,9 @@ class ConicModel:
             self._objective = cp.sum(self._columns(program.objective, self.scale, shift=True))
         for name, aux in program.auxiliaries.items():
             self._auxiliary(name, aux.kind, aux.bound, slack)
-        for name, row in program.rows.items():
+        for name, row in program.constraints.items():
             self._row(name, row, slack)
-        self.set_bounds(program.rows)
+        self.set_bounds(program.constraints)
 
     def _view(self, view: str) -> None:
         """Add the cone of a view, with J and q as variables: that keeps the system sparse."""
@@ -128,7 +123,7 @@ class ConicModel:
         self._name(f"total[{view}]", q == cp.sum(j, axis=0, keepdims=True))
         self._own["view", view] = self._name(f"view[{view}]", cp.ExpCone(-t, j, pi @ q))
 
-    def _columns(self, term: Term, span: float, *, shift: bool) -> cp.Expression:
+    def _columns(self, term: Expression, span: float, *, shift: bool) -> cp.Expression:
         """Return term(y)/span, costs shifted to a minimum of 0 where that is a constant."""
         program, q = self.program, self.variables["Q"]
         parts: list[Any] = []
@@ -141,15 +136,15 @@ class ConicModel:
             parts.append(cp.sum(cp.multiply(cost, q), axis=0))
         return sum(parts) if parts else cp.Constant(np.zeros(program.m))
 
-    def _row(self, name: str, row: Row, slack: Any) -> None:
+    def _row(self, name: str, row: Constraint, slack: Any) -> None:
         program = self.program
-        cost, shift = program.cost(row.term), not row.per_output
+        cost, shift = program.cost(row.expression), not row.per_output
         low = float(cost.min()) if shift else 0.0
-        weights = [np.max(w, initial=0.0) for w in row.term.columns(program.m).values()]
+        weights = [np.max(w, initial=0.0) for w in row.expression.columns(program.m).values()]
         span = float(np.ptp(cost) if shift else np.abs(cost).max())
         span = (span + float(sum(weights)) * nat(program.units)) or 1.0
-        self._spans[name] = (low + float(row.term.constant), span)
-        left = self._columns(row.term, span, shift=shift)
+        self._spans[name] = (low + float(row.expression.constant), span)
+        left = self._columns(row.expression, span, shift=shift)
         left = left if row.per_output else cp.sum(left)
         bound = self.parameters[name] = cp.Parameter(left.shape, name=f"bound[{name}]")
         constraint = left == bound if row.sense == "==" else left - slack <= bound
@@ -171,7 +166,7 @@ class ConicModel:
         for part, constraint in parts.items():
             self._own[part, name] = self._name(f"{name}.{part}", constraint)
 
-    def set_bounds(self, rows: Mapping[str, Row]) -> None:
+    def set_bounds(self, rows: Mapping[str, Constraint]) -> None:
         """Fill the parameters from the bounds of ``rows`` (of the program, or moved ones)."""
         for name, row in rows.items():
             low, span = self._spans[name]
@@ -194,7 +189,7 @@ class ConicModel:
         keep no value.  ``user`` says that some of the options are the user's own, who should
         hear of a misspelled one.
         """
-        return _run(self.problem, solver, options, verbose, user)
+        return run(self.problem, solver, options, verbose=verbose, user=user)
 
     def spread(self, solver: str, options: Mapping[str, Any]) -> str:
         """Find a feasible channel that releases every letter as evenly as can be.
@@ -202,7 +197,7 @@ class ConicModel:
         An output of mass 1e-12 breaks criteria per output; an anchor must not have any.
         """
         even = cp.minimum(cp.sum(self.variables["Q"], axis=0), 1.0 / self.program.m)
-        return _run(cp.Problem(cp.Maximize(cp.sum(even)), self._all), solver, options, False, False)
+        return run(cp.Problem(cp.Maximize(cp.sum(even)), self._all), solver, options)
 
     def channel(self) -> FloatArray | None:
         """Return Q/p, or None if the solver left none.
@@ -217,7 +212,7 @@ class ConicModel:
             return channel
         dual = self.dual()
         g = self.program.mass[:, None] * self.program.cost(self.program.objective)
-        whole = self.program.least(g if dual is None else self.program.minorant(dual)[0])[0]
+        whole = self.program.least(g if dual is None else dual.minorant(self.program)[0])[0]
         whole[self.letters] = channel
         return whole
 
@@ -226,7 +221,7 @@ class ConicModel:
         program = self.program
         scores = {view: self._scores(view) for view in program.views}
         multipliers: dict[str, Any] = {}
-        for name in program.rows:
+        for name in program.constraints:
             value = self._own["row", name].dual_value
             if value is None:
                 return None
@@ -255,64 +250,6 @@ class ConicModel:
         scores -= scores.max(axis=0)
         scores -= np.log(self.program.reference(view) @ np.exp(scores))
         return np.logaddexp(np.log1p(-_GUARD) + scores, np.log(_GUARD))
-
-
-def affine_rows(
-    constraint: cp.Constraint, model: ConicModel
-) -> list[tuple[FloatArray, float, str]]:
-    """Return (coefficients (n, m) of Q, bound, sense) of each scalar row of a constraint."""
-    if not isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality):
-        found = f"a {type(constraint).__name__}"
-        raise InputError("constraint", found, "pass an affine == or <= of CVXPY")
-    expression, q = constraint.expr, model.variables["Q"]
-    if not expression.is_affine():
-        raise InputError("constraint", f"{constraint} is not affine", "pass an affine one in Q")
-    others = [v.name() for v in expression.variables() if v is not q]
-    if others or not expression.variables():
-        found = f"{constraint} uses {', '.join(others) or 'no variable'}"
-        raise InputError("constraint", found, 'use problem.variables["Q"] alone')
-    if len(model.letters) < model.program.n:
-        problem, remedy = "some letters are too rare for a solver", "state it with Linear(A, bound)"
-        raise InputError("constraint", problem, remedy)
-    held, q.value = q.value, np.zeros(q.shape)
-    try:
-        gradient = expression.grad[q].toarray()
-        offset = np.asarray(expression.value, float).ravel(order="F")
-    finally:
-        q.value = held
-    sense = "==" if isinstance(constraint, cp.constraints.Equality) else "<="
-    rows = []
-    for column, constant in zip(gradient.T, offset, strict=True):
-        whole = np.zeros((model.program.n, model.program.m))
-        whole[model.letters] = column.reshape(q.shape, order="F")
-        rows.append((whole, -float(constant), sense))
-    return rows
-
-
-def _run(
-    problem: cp.Problem, solver: str, options: Mapping[str, Any], verbose: bool, user: bool
-) -> str:
-    for variable in problem.variables():
-        variable.value = None
-    for constraint in problem.constraints:
-        for dual in constraint.dual_variables:
-            dual.value = None
-    # a warm start would keep the settings of the attempt before
-    settings = {"warm_start": False, **options}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        try:
-            problem.solve(solver=solver, verbose=verbose, **settings)
-        except BaseException as error:
-            # Clarabel's Rust panics are no Exceptions; an interrupt is no failure
-            name = type(error).__name__
-            if not isinstance(error, Exception) and name != "PanicException":
-                raise
-            if user and isinstance(error, Exception) and not isinstance(error, cp.SolverError):
-                remedy = f"pass settings that {solver} knows"
-                raise InputError("solver_options", f"{name}: {error}", remedy) from error
-            return f"{name}: {error}"
-    return str(problem.status)
 
 
 def _weighty(program: ChannelProgram) -> npt.NDArray[np.intp]:

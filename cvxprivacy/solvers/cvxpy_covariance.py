@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +9,8 @@ import cvxpy as cp
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.programs import Row, Term
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.solvers.cvxpy_run import run
 from cvxprivacy.solvers.whitened import Whitened
 
 __all__ = ["LogDetModel"]
@@ -47,22 +47,22 @@ class LogDetModel:
         if phase_one:
             slack = objective = self.variables["tau"] = cp.Variable(name="tau")
             self._name("bounded", slack >= -1.0)
-        for name, row in program.rows.items():
+        for name, row in program.constraints.items():
             scale = self._scales[name] = self._scale(row)
-            bound = float(row.bounds(1)) / (white.nat if row.term.weights else 1.0)
-            self._name(name, (self._expression(row.term) - bound) / scale <= slack)
+            bound = float(row.bounds(1)) / (white.nat if row.expression.weights else 1.0)
+            self._name(name, (self._expression(row.expression) - bound) / scale <= slack)
         self.problem = cp.Problem(cp.Minimize(objective), list(self.constraints.values()))
 
     def _name(self, name: str, constraint: cp.Constraint) -> None:
         constraint.set_label(name)
         self.constraints[name] = constraint
 
-    def _scale(self, row: Row) -> float:
-        if row.term.weights:
+    def _scale(self, row: Constraint) -> float:
+        if row.expression.weights:
             return 1.0
-        return float(np.trace(self.white.cost(row.term))) or 1.0
+        return float(np.trace(self.white.cost(row.expression))) or 1.0
 
-    def _expression(self, term: Term) -> Any:
+    def _expression(self, term: Expression) -> Any:
         """Return a term in nats if it has information, else in its own unit."""
         white = self.white
         unit = 1.0 if not term.weights else 1.0 / white.nat
@@ -79,17 +79,7 @@ class LogDetModel:
 
     def solve(self, solver: str, options: Mapping[str, Any], *, verbose: bool = False) -> str:
         """Run one solver once; return what it said of itself, for the log."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.problem.solve(solver=solver, verbose=verbose, **options)
-        except (cp.SolverError, ValueError, ArithmeticError, KeyError) as error:
-            return f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        except BaseException as error:  # a panic of Rust is no Exception
-            if type(error).__name__ != "PanicException":
-                raise
-            return f"{type(error).__name__}: {error}"
-        return str(self.problem.status)
+        return run(self.problem, solver, options, verbose=verbose)
 
     @property
     def middle(self) -> FloatArray | None:

@@ -14,7 +14,10 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.programs import ChannelProgram, CovarianceProgram, Dual, Term
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.covariance import CovarianceProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.expression import Expression
 from cvxprivacy.proving.certificate import Certificate, Prover
 from cvxprivacy.proving.repair import repair
 from cvxprivacy.solvers import interior, presolve
@@ -54,15 +57,15 @@ class Outcome:
     """A certificate and what each attempt reported; the reports decide nothing.
 
     ``edges`` names the rows whose bounds are the least that is feasible; ``channels`` are the
-    solver's own, before any repair; ``stated`` is the problem whose release it is, where letters
-    were generated while it was solved.
+    solver's own, before any repair; ``strategies`` are the outputs of the release, where they were
+    generated while the program was solved.
     """
 
     certificate: Certificate
     log: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
     channels: list[FloatArray] = field(default_factory=list)
-    stated: Any = None
+    strategies: np.ndarray | None = None
 
 
 def attempts(solver: str, accuracy: str) -> Iterator[dict[str, Any]]:
@@ -85,7 +88,7 @@ def checked(
         raise InputError("accuracy", f"{accuracy!r} is unknown", 'use "default" or "high"')
     solver = solver.upper() if isinstance(solver, str) else solver
     if solver != "CLARABEL":  # which is always there, and CVXPY takes a second to import
-        from cvxprivacy.solvers.cvxpy_channel import installed_solvers
+        from cvxprivacy.solvers.cvxpy_run import installed_solvers
 
         if solver not in installed_solvers():
             known = ", ".join(installed_solvers())
@@ -226,7 +229,7 @@ def _polish(prover: Prover, channel: FloatArray | None, log: list[str]) -> bool:
     start = channel if prover.primal is None else prover.primal.matrix
     goal = prover.tolerance
     if program.n**2 * program.m <= _CHEAP:  # milliseconds
-        goal = min(goal, 1e-7 * program.scale)
+        goal = min(goal, 1e-11 * program.scale)  # prices are off by the root of the gap
     if start is None or dual is None or not dual.objective or not interior.fits(program):
         return False
     before = prover.upper - prover.lower
@@ -244,7 +247,7 @@ def _polish(prover: Prover, channel: FloatArray | None, log: list[str]) -> bool:
 
 def _needs_anchor(program: ChannelProgram) -> bool:
     """Tell whether closed-form anchors might not do: more than one plain linear row."""
-    rows = program.rows.values()
+    rows = program.constraints.values()
     plain = len(rows) <= 1 and all(row.linear and row.sense == "<=" for row in rows)
     return not plain or bool(program.auxiliaries)
 
@@ -291,7 +294,7 @@ def _anchor(
             model = ConicModel(presolve.tightened(prover.program, share))
             said = model.spread(solver, options)
         else:  # hardly any room: what the solver finds in the middle of it
-            model = ConicModel(replace(prover.program, objective=Term("nothing")))
+            model = ConicModel(replace(prover.program, objective=Expression("nothing")))
             said = model.solve(solver, options)
         log.append(f"{solver} anchor at {share:g}: {said}")
         channel = model.channel()
@@ -304,11 +307,14 @@ def _anchor(
                 prover.anchors.append(found[0])
                 prover.offer_channel(found[0])
                 return
-    for name, row in prover.program.rows.items():  # a bound that is next to the least there is
-        if row.term.weights and not row.per_output:
-            rows = {key: other for key, other in prover.program.rows.items() if key != name}
+    for (
+        name,
+        row,
+    ) in prover.program.constraints.items():  # a bound that is next to the least there is
+        if row.expression.weights and not row.per_output:
+            rows = {key: other for key, other in prover.program.constraints.items() if key != name}
             least = solve(
-                replace(prover.program, objective=row.term, rows=rows),
+                replace(prover.program, objective=row.expression, constraints=rows),
                 method=method,
                 solver=solver,
                 accuracy="high",

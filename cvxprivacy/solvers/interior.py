@@ -22,8 +22,9 @@ import numpy as np
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.information import nat
-from cvxprivacy.programs import ChannelProgram, Dual, Row
-from cvxprivacy.programs.channel import silent
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.expression import Constraint
 
 __all__ = ["fits", "follow"]
 
@@ -35,10 +36,11 @@ _LARGEST = 2e6  # numbers in the borders of all blocks
 
 def fits(program: ChannelProgram) -> bool:
     """Tell whether the method knows the program: no auxiliary, and room for its borders."""
-    many = sum(row.per_output for row in program.rows.values() if row.sense == "==")
-    columns = program.n + len(program.rows) + many * program.m
+    many = sum(row.per_output for row in program.constraints.values() if row.sense == "==")
+    columns = program.n + len(program.constraints) + many * program.m
     small = program.n * program.m * columns <= _LARGEST
-    return small and not program.auxiliaries and not any(map(silent, program.rows.values()))
+    silenced = any(row.silences for row in program.constraints.values())
+    return small and not program.auxiliaries and not silenced
 
 
 @dataclass
@@ -69,16 +71,18 @@ class _Path:
             view: (program.view_matrix(view).toarray() / program.mass, program.reference(view))
             for view in program.views
         }
-        self.rows = {k: row for k, row in program.rows.items() if row.sense == "<="}
-        self.span = {k: self._span(row) for k, row in program.rows.items()}
-        self.cost = {k: program.cost(r.term) / self.span[k] for k, r in program.rows.items()}
+        self.rows = {k: row for k, row in program.constraints.items() if row.sense == "<="}
+        self.span = {k: self._span(row) for k, row in program.constraints.items()}
+        self.cost = {
+            k: program.cost(r.expression) / self.span[k] for k, r in program.constraints.items()
+        }
         self.bound = {
-            k: (row.bounds(program.m) - float(row.term.constant)) / self.span[k]
-            for k, row in program.rows.items()
+            k: (row.bounds(program.m) - float(row.expression.constant)) / self.span[k]
+            for k, row in program.constraints.items()
         }
         self.weights = {
-            k: {v: w * self.nat / self.span[k] for v, w in r.term.columns(program.m).items()}
-            for k, r in program.rows.items()
+            k: {v: w * self.nat / self.span[k] for v, w in r.expression.columns(program.m).items()}
+            for k, r in program.constraints.items()
         }
         self.objective = program.cost(program.objective) / program.scale
         self.own = {
@@ -87,16 +91,18 @@ class _Path:
         }
         self.equal, self.target = self._equalities()
 
-    def _span(self, row: Row) -> float:
-        cost = self.program.cost(row.term)
-        weights = [float(np.max(w, initial=0.0)) for w in row.term.columns(self.program.m).values()]
+    def _span(self, row: Constraint) -> float:
+        cost = self.program.cost(row.expression)
+        weights = [
+            float(np.max(w, initial=0.0)) for w in row.expression.columns(self.program.m).values()
+        ]
         return float(np.abs(cost).max() + sum(weights) * self.nat) or 1.0
 
     def _equalities(self) -> tuple[FloatArray, FloatArray]:
         """Return all equalities as borders (m, n, c), A_yᵀ, and their right-hand sides (c,)."""
         n, m = self.program.n, self.program.m
         borders, targets = [np.broadcast_to(np.eye(n), (m, n, n))], [self.program.mass]
-        for name, row in self.program.rows.items():
+        for name, row in self.program.constraints.items():
             if row.sense != "==":
                 continue
             columns = self.cost[name].T[:, :, None]
@@ -109,7 +115,7 @@ class _Path:
     # ---- functions -----------------------------------------------------------------------
 
     def value(self, name: str, q: FloatArray, phi: dict[str, FloatArray]) -> FloatArray:
-        row = self.program.rows[name]
+        row = self.program.constraints[name]
         columns = (self.cost[name] * q).sum(axis=0)
         columns = columns + sum(w * phi[v] for v, w in self.weights[name].items())
         return columns if row.per_output else np.asarray(columns.sum())
@@ -191,7 +197,7 @@ class _Path:
             slopes[name] = self.cost[name] + self.slope(self.weights[name], scores)
             ratio = x.price[name] / x.slack[name]
             gap = off[name] + mu / x.price[name]
-            if program.rows[name].per_output:
+            if program.constraints[name].per_output:
                 g = slopes[name]
                 blocks += (ratio * g).T[:, :, None] * g.T[:, None, :]
                 right = right - g * (ratio * gap)
@@ -228,7 +234,7 @@ class _Path:
         dslack, dprice, place = {}, {}, size
         for name in self.rows:
             price, slack = x.price[name], x.slack[name]
-            if program.rows[name].per_output:
+            if program.constraints[name].per_output:
                 moved = (slopes[name] * dq).sum(axis=0)
                 dprice[name] = price / slack * (moved + off[name] + mu / price)
             else:
@@ -245,7 +251,7 @@ class _Path:
         _, scores, _ = self.at(x.q)
         found: dict[str, FloatArray] = {}
         place = program.n
-        for name, row in program.rows.items():
+        for name, row in program.constraints.items():
             if row.sense == "==":
                 count = program.m if row.per_output else 1
                 own, place = x.nu[place : place + count], place + count
@@ -296,7 +302,7 @@ def follow(
     path, mass = _Path(program), program.mass[:, None]
     mu = first / (program.n * program.m)
     dual = dual.cleaned(program)
-    g, _ = program.minorant(dual)
+    g, _ = dual.minorant(program)
     nu = program.least(g)[1] / program.mass / program.scale
     reduced = g / mass / program.scale - nu[:, None]
     z, v = np.maximum(reduced, 0.0), np.maximum(-reduced, 0.0)
@@ -315,7 +321,7 @@ def follow(
         price[name] = np.maximum(lam, mu / slack[name])
         slack[name] = mu / price[name]
     equal = [-nu]
-    for name, row in program.rows.items():
+    for name, row in program.constraints.items():
         if row.sense == "==":
             lam = np.asarray(dual.multipliers[name], float) * path.span[name] / program.scale
             equal.append(np.atleast_1d(lam))

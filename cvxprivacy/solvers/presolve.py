@@ -17,8 +17,9 @@ import numpy as np
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.information import nat
-from cvxprivacy.programs import ChannelProgram, Dual, Row, Term
-from cvxprivacy.programs.channel import silent
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.expression import Constraint, Expression
 
 __all__ = ["Face", "constant", "contradictions", "face", "idle", "tightened"]
 
@@ -43,7 +44,7 @@ def idle(program: ChannelProgram) -> Dual:
     return _zero(program, {}, 1)
 
 
-def known(program: ChannelProgram, term: Term) -> float:
+def known(program: ChannelProgram, term: Expression) -> float:
     """Return what a term's observers know before any release, such as I(W; Z)."""
     weights = term.columns(program.m).items()
     value = 0.0
@@ -57,7 +58,7 @@ def known(program: ChannelProgram, term: Term) -> float:
 
 def least(program: ChannelProgram, name: str) -> tuple[float, float, FloatArray]:
     """Return the minimum of a row's linear part, its span, and its costs p(s)C(s, y)."""
-    term = program.rows[name].term
+    term = program.constraints[name].expression
     cost = program.mass[:, None] * program.cost(term)
     value = float((cost * program.least(cost)[0]).sum()) + float(term.constant)
     span = float(np.ptp(program.cost(term))) or 1.0
@@ -71,11 +72,11 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
     high = program.upper is not None and (program.upper.sum(axis=1) < 1).any()
     if low or high:
         found.append(_zero(program, {}, 0))
-    for name, row in program.rows.items():
+    for name, row in program.constraints.items():
         if row.per_output or row.sense == "==":
             continue
         value, span, _ = least(program, name)
-        value, span = (value, span) if row.linear else (value + known(program, row.term), 1.0)
+        value, span = (value, span) if row.linear else (value + known(program, row.expression), 1.0)
         if float(row.bounds(program.m)) < value + _EDGE * span:
             found.append(_zero(program, {name: 1.0 / span}, 0))
     return found
@@ -89,10 +90,10 @@ def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
     constraint binds and information is free, every letter makes its cheapest move.
     """
     moves = np.zeros((program.n, program.m))
-    for row in program.rows.values():
+    for row in program.constraints.values():
         if row.linear and row.sense == "<=" and not row.per_output:
-            span = float(np.ptp(program.cost(row.term))) or 1.0
-            moves = moves + program.cost(row.term) / span
+            span = float(np.ptp(program.cost(row.expression))) or 1.0
+            moves = moves + program.cost(row.expression) / span
     cost = program.mass[:, None] * moves
     objective = program.mass[:, None] * program.cost(program.objective)
     same = np.zeros((program.n, program.m))
@@ -100,7 +101,7 @@ def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
     dual = idle(program)
     stay = program.least(cost)[0]
     for channel in (stay, same, _by_group(program, objective + cost), program.least(objective)[0]):
-        gap = program.value(program.objective, channel) - program.lower_bound(dual)
+        gap = program.value(program.objective, channel) - dual.lower_bound(program)
         if program.violation(channel) <= 0 and gap <= 1e-12 * program.scale:
             return channel, dual
     return None
@@ -137,15 +138,15 @@ class Face:
     def dual(self, dual: Dual) -> Dual:
         """Return multipliers of the parent with the least λ that loses nothing."""
         tried = [self.lift(dual, self.unit * 2.0**power) for power in range(-8, 41)]
-        bounds = [self.parent.lower_bound(whole) for whole in tried]
+        bounds = [whole.lower_bound(self.parent) for whole in tried]
         enough = max(bounds) - 1e-12 * self.parent.scale
         return next(whole for whole, bound in zip(tried, bounds, strict=True) if bound >= enough)
 
 
 def face(program: ChannelProgram) -> Face | None:
     """Return the first face that a row or an auxiliary leaves, or None."""
-    for name, row in program.rows.items():
-        if silent(row):
+    for name, row in program.constraints.items():
+        if row.silences:
             return _silence(program, name)
         if row.linear and row.sense == "<=" and not row.per_output:
             value, span, cost = least(program, name)
@@ -169,8 +170,8 @@ def _least_moves(program: ChannelProgram, name: str, span: float, cost: FloatArr
     high = np.ones_like(cost) if program.upper is None else program.upper
     upper = np.where(excess > tie, low, high)
     lower = np.where(excess < -tie, high, low)
-    rows = {key: other for key, other in program.rows.items() if key != name}
-    inner = replace(program, rows=rows, lower=lower, upper=upper)
+    rows = {key: other for key, other in program.constraints.items() if key != name}
+    inner = replace(program, constraints=rows, lower=lower, upper=upper)
 
     def lift(dual: Dual, lam: float) -> Dual:
         return replace(dual, multipliers={**dual.multipliers, name: np.array(lam)})
@@ -184,20 +185,20 @@ def _silence(program: ChannelProgram, name: str) -> Face:
     Multipliers μ of J = π q enter the posterior of the view: with weight ω large,
     ω log(r/π) → α log(r₀/π) + μ for r ∝ π exp((α log(r₀/π) + μ)/ω).
     """
-    row = program.rows[name]
-    rows = {key: other for key, other in program.rows.items() if key != name}
-    inner = replace(program, rows={**rows, **_independence(program, name)})
+    row = program.constraints[name]
+    rows = {key: other for key, other in program.constraints.items() if key != name}
+    inner = replace(program, constraints={**rows, **_independence(program, name)})
 
     def lift(dual: Dual, lam: float) -> Dual:
         value = np.full(program.m, lam) if row.per_output else np.array(lam)
-        multipliers = {k: v for k, v in dual.multipliers.items() if k in program.rows}
+        multipliers = {k: v for k, v in dual.multipliers.items() if k in program.constraints}
         whole = Dual(dual.scores, {**multipliers, name: value}, dual.auxiliaries)
-        scores, before, after = dict(dual.scores), inner.weights(dual), program.weights(whole)
-        for view in row.term.weights:
+        scores, before, after = dict(dual.scores), dual.weights(inner), whole.weights(program)
+        for view in row.expression.weights:
             mu = np.zeros((program.views[view].size, program.m))
             for v in range(len(mu) - 1):
                 mu[v] = dual.multipliers[_equality(name, view, v)]
-            kept = before[view] * inner.log_posterior(dual, view)
+            kept = before[view] * dual.log_posterior(inner, view)
             scores[view] = (kept + mu / nat(program.units)) / after[view]
         return replace(whole, scores=scores)
 
@@ -208,20 +209,20 @@ def _equality(row: str, view: str, v: int) -> str:
     return f"{row}: {view} = {v}"
 
 
-def _independence(program: ChannelProgram, name: str) -> dict[str, Row]:
+def _independence(program: ChannelProgram, name: str) -> dict[str, Constraint]:
     """Return J(v, y) = π(v) q(y), one row per output, for every v but the last of each view.
 
     The last follows from the others; rounded on its own it would contradict them.
     """
-    rows: dict[str, Row] = {}
-    for view in program.rows[name].term.weights:
+    rows: dict[str, Constraint] = {}
+    for view in program.constraints[name].expression.weights:
         matrix = program.view_matrix(view).toarray()
         seen = matrix.sum(axis=0)
         for v, share in enumerate(program.reference(view)[:-1]):
             cost = np.tile(((matrix[v] - share * seen) / program.mass)[:, None], (1, program.m))
-            term = Term("independence", cost=cost)
+            term = Expression("independence", cost=cost, per_output=True)
             bounds = (Fraction(0),) * program.m
-            rows[_equality(name, view, v)] = Row(term, "==", bounds, per_output=True)
+            rows[_equality(name, view, v)] = Constraint(term, "==", bounds)
     return rows
 
 
@@ -253,23 +254,27 @@ def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
     A row per output is tightened in proportion to the output's mass, so that an output of mass
     0 still satisfies it: some criteria leave certain outputs no other choice.
     """
-    rows: dict[str, Row] = {}
-    for name, row in program.rows.items():
+    rows: dict[str, Constraint] = {}
+    for name, row in program.constraints.items():
         rows[name] = row
-        if row.sense == "==" or silent(row):
+        if row.sense == "==" or row.silences:
             continue
-        cost = program.cost(row.term)
-        weights = [float(np.max(w, initial=0.0)) for w in row.term.columns(program.m).values()]
+        cost = program.cost(row.expression)
+        weights = [
+            float(np.max(w, initial=0.0)) for w in row.expression.columns(program.m).values()
+        ]
         span = (float(np.abs(cost).max()) if row.per_output else float(np.ptp(cost))) or sum(
             weights
         )
         if row.per_output:
-            stricter = row.term + Term(cost=np.full((program.n, program.m), share * span))
-            rows[name] = replace(row, term=stricter)
+            stricter = row.expression + Expression(
+                cost=np.full((program.n, program.m), share * span)
+            )
+            rows[name] = replace(row, expression=stricter)
         else:
             rows[name] = replace(row, bound=row.bound - Fraction(share * span))  # type: ignore[operator]
     auxiliaries = {
         name: replace(aux, bound=1.0 + (aux.bound - 1.0) * (1.0 - share))
         for name, aux in program.auxiliaries.items()
     }
-    return replace(program, rows=rows, auxiliaries=auxiliaries)
+    return replace(program, constraints=rows, auxiliaries=auxiliaries)

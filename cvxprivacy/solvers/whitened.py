@@ -15,7 +15,8 @@ from scipy.linalg import eigh
 
 from cvxprivacy.certificates.covariance_proof import CovarianceProof
 from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.programs import CovarianceDual, CovarianceProgram, Term
+from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
+from cvxprivacy.programs.expression import Expression
 from cvxprivacy.proving.factors import floats, root_of
 
 __all__ = ["Whitened"]
@@ -39,7 +40,7 @@ class Whitened:
         flint.ctx.prec = proof.precision
         self.root, inverse = root_of(proof.bound)
         self._root = proof.matrix(self.root)
-        self._costs: dict[int, tuple[Term, FloatArray]] = {}
+        self._costs: dict[int, tuple[Expression, FloatArray]] = {}
         self.views: dict[str, tuple[Exact, FloatArray, FloatArray]] = {}
         self.reference: dict[str, float] = {}
         for name, (s, b, reference) in proof.views.items():
@@ -55,7 +56,7 @@ class Whitened:
             for name, cap in proof.caps.items()
         }
 
-    def cost(self, term: Term) -> FloatArray:
+    def cost(self, term: Expression) -> FloatArray:
         """Return LᵀCL, from the exact cost: it may be far smaller than C and L are."""
         if term.cost is None:
             return np.zeros((self.program.n, self.program.n))
@@ -72,7 +73,7 @@ class Whitened:
         found = s + t @ middle @ t.T
         return (found + found.T) / 2
 
-    def value(self, term: Term, middle: FloatArray) -> float:
+    def value(self, term: Expression, middle: FloatArray) -> float:
         """Return a term at Σ = L M Lᵀ, in the program's units; ∞ where it has none."""
         value = float(term.constant) + float((self.cost(term) * middle).sum())
         for view, weight in term.weights.items():
@@ -94,11 +95,11 @@ class Whitened:
         ``multipliers`` are those of the program in nats, ``parts`` those of the caps.
         """
         program = self.program
-        lam = {name: max(float(multipliers.get(name, 0.0)), 0.0) for name in program.rows}
+        lam = {name: max(float(multipliers.get(name, 0.0)), 0.0) for name in program.constraints}
         gradient, size = np.zeros((program.n, program.n)), 0.0
         omega = dict.fromkeys(self.views, 0.0)
         terms = [(program.objective, float(objective))]
-        terms += [(row.term, lam[name]) for name, row in program.rows.items()]
+        terms += [(row.expression, lam[name]) for name, row in program.constraints.items()]
         for term, weight in terms:
             pull = weight * self.cost(term) / (self.nat if term.weights else 1.0)
             gradient, size = gradient + pull, size + float(np.abs(pull).max())
@@ -126,7 +127,7 @@ class Whitened:
             _, _, t = self.views[view]
             y = np.linalg.pinv(self.spread(view, nothing))
             pull = pull + float(weight) / 2 * (t.T @ y @ t)
-        cost = self.cost(self.program.rows[name].term)
+        cost = self.cost(self.program.constraints[name].expression)
         least = float(np.linalg.eigvalsh(cost)[0])
         if least <= 0:
             return 0.0

@@ -58,19 +58,19 @@ class Bins:
     @property
     def middles(self) -> list[float]:
         """What each interval stands for: its middle, or its finite end."""
-        found = []
+        middles = []
         for low, high in pairwise(self.edges):
-            ends = [end for end in (low, high) if math.isfinite(end)]
-            found.append(sum(ends) / len(ends) if ends else 0.0)
-        return found
+            finite = [edge for edge in (low, high) if math.isfinite(edge)]
+            middles.append(sum(finite) / len(finite) if finite else 0.0)
+        return middles
 
     def number(self, value: nw.Expr) -> nw.Expr:
         """Return how many edges are at or below a value; 0 and ``len(edges)`` are outside."""
         value = value.cast(nw.Float64).fill_null(0.0)
-        found = (value >= 0).cast(nw.Int64) * 0
+        count = (value >= 0).cast(nw.Int64) * 0
         for edge in self._finite:
-            found = found + (value >= edge).cast(nw.Int64)
-        return found + int(self.edges[0] == -math.inf)
+            count = count + (value >= edge).cast(nw.Int64)
+        return count + int(self.edges[0] == -math.inf)
 
     @property
     def _finite(self) -> list[float]:
@@ -112,8 +112,8 @@ def bins_of(name: Hashable, spec: Any, least: Any, most: Any) -> Bins:
         if isinstance(spec, Iterable) and not isinstance(spec, str):
             return Bins(tuple(float(e) for e in spec))
         width = number(spec, "bins", zero=False)
-        ends = array([least or 0, most or 0], "bins", "bin finite numbers", negative=True)
-        return Bins.of_width(width, float(ends[0]), float(ends[1]))
+        span = array([least or 0, most or 0], "bins", "bin finite numbers", negative=True)
+        return Bins.of_width(width, float(span[0]), float(span[1]))
     except (TypeError, ValueError) as error:
         problem = error.problem if isinstance(error, InputError) else f"{spec!r}"
         remedy = "pass a width, such as 10, or the edges of the intervals"

@@ -12,8 +12,8 @@
 
 The three of CASC come from R's sdcMicro, at one commit of its repository.  A set is looked for in
 the folder that ``CVXPRIVACY_DATA`` names (``adult.csv``, ``census.csv``, …), then in the cache
-(``CVXPRIVACY_CACHE``, else ``cvxprivacy`` in ``XDG_CACHE_HOME`` or ``~/.cache``), then fetched.
-What is fetched must have the SHA-256 pinned here, and so must the bytes that are read, from
+(``CVXPRIVACY_CACHE``, else ``cvxprivacy`` in the system's folder of caches), then fetched.  What is
+fetched must have the SHA-256 pinned here, and so must the bytes of the table that are parsed, from
 wherever they come: everybody computes from the same.
 
 ``adult.csv`` is ``adult.data`` with the columns' names as first line (``age``, …, ``income``), no
@@ -26,18 +26,15 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import urllib.request
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from http.client import HTTPException
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.error import HTTPError
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,22 +77,8 @@ def _rda(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Home:
-    """Where a data set lives, and what it must be.
+    """Where a data set lives, and the SHA-256 of what is fetched and of the CSV made of it."""
 
-    Attributes
-    ----------
-    file : str
-        Its name as a CSV file.
-    url : str
-    fetched : str
-        SHA-256 of what is fetched.
-    table : str
-        SHA-256 of the CSV file that is made of it.
-    convert : callable
-        From the one to the other.
-    """
-
-    file: str
     url: str
     fetched: str
     table: str
@@ -104,28 +87,24 @@ class Home:
 
 HOMES = {
     "adult": Home(
-        "adult.csv",
         "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.data",
         "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
         "f2c62076f19504d99a38b22badf445a7f42530ade6b827acf78dd143fbce38bb",
         _adult,
     ),
     "census": Home(
-        "census.csv",
         SDCMICRO + "CASCrefmicrodata.rda",
         "147d0d7fa823a384e36c2297174560e32cdbe6e39803f22f797610fb1a2993d6",
         "40fb91564d4379274610e941161fd38729adb471bddb9c71d7c01ef142fd0f5b",
         _rda,
     ),
     "tarragona": Home(
-        "tarragona.csv",
         SDCMICRO + "Tarragona.rda",
         "e83def0648be5e47eaf202b4dd60dd6981591d0858fd249817b9a2cc97cf2aef",
         "d5f719a134a3476b2157d9675d1a2b211dbc06ad6109685ad1e4b7847cfa45a4",
         _rda,
     ),
     "eia": Home(
-        "eia.csv",
         SDCMICRO + "EIA.rda",
         "8b61ceb0d1fa01d024bd62171655601abed62ff70a5e9e6fd550c43a1f76695e",
         "4df54e21b3451e3c0b6081fa1c9ef5dbd8f09d484925ed2ade759b78b4869d1b",
@@ -147,7 +126,7 @@ def load_adult(*, complete: bool = False) -> pd.DataFrame:
     InputError
         If it is nowhere at hand and cannot be fetched, or is not the file that is pinned.
     """
-    frame = _plain("adult", na_values="?")
+    frame = _frame("adult", na_values="?")
     return frame.dropna(ignore_index=True) if complete else frame
 
 
@@ -166,108 +145,82 @@ def load_bezzi() -> pd.DataFrame:
 
 def load_census() -> pd.DataFrame:
     """Return CASC *Census*: 1,080 records, 13 amounts; errors as in :func:`load_adult`."""
-    return _plain("census")
+    return _frame("census")
 
 
 def load_tarragona() -> pd.DataFrame:
     """Return CASC *Tarragona*: 834 companies, 13 amounts; errors as in :func:`load_adult`."""
-    return _plain("tarragona")
+    return _frame("tarragona")
 
 
 def load_eia() -> pd.DataFrame:
     """Return CASC *EIA*: 4,092 records, 15 columns; errors as in :func:`load_adult`."""
-    return _plain("eia")
+    return _frame("eia")
 
 
-def _plain(name: str, **reading: Any) -> pd.DataFrame:
+def _frame(name: str, **reading: Any) -> pd.DataFrame:
+    """Return a data set of the pinned content, fetched if need be."""
     import pandas as pd
 
-    return pd.read_csv(BytesIO(_table(name)), **reading)
+    home, folder = HOMES[name], os.environ.get("CVXPRIVACY_DATA")
+    path = Path(folder) / f"{name}.csv" if folder else None
+    table = None if path is None else _own(path, home)
+    if table is None:
+        table = home.convert(_fetched(name, home, path))
+        if hashlib.sha256(table).hexdigest() != home.table:
+            problem = f"{name}.csv, made of {home.url}, has another SHA-256 than is pinned"
+            remedy = "put the table into the folder that CVXPRIVACY_DATA names, and report this"
+            raise InputError("dataset", problem, remedy, value=home.url)
+    return pd.read_csv(BytesIO(table), **reading)
 
 
-def _table(name: str) -> bytes:
-    """Return a CSV file of the pinned content, fetched if need be."""
-    home, seen = HOMES[name], list[str]()
-    folder = os.environ.get("CVXPRIVACY_DATA")
-    if folder:
-        own = Path(folder) / home.file
-        try:
-            data = own.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            seen.append(f"CVXPRIVACY_DATA has no {own}")
-        except OSError as error:
-            problem = f"{own}: {error.strerror or error}"
-            remedy = "let it be read, or name another folder"
-            raise InputError("CVXPRIVACY_DATA", problem, remedy, value=str(own)) from None
-        else:
-            if _digest(data) == home.table:
-                return data
-            problem = f"{own} is not the {home.file} that is pinned (another SHA-256)"
-            remedy = (
-                "mind its line ends, which must be those of Unix; or remove it to have the set "
-                f"fetched, or get it from {home.url}"
-            )
-            raise InputError("CVXPRIVACY_DATA", problem, remedy, value=str(own))
+def _own(path: Path, home: Home) -> bytes | None:
+    """Return the user's copy of a table, if there is one; another than is pinned is refused."""
     try:
-        kept = _cache() / home.file
-        data = kept.read_bytes()
-        if _digest(data) == home.table:
-            return data
-        seen.append(f"{kept} is damaged")
+        table = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (OSError, RuntimeError) as error:  # the latter where there is no home folder
-        kept = None
-        seen.append(f"no cache: {error}")
-    table = home.convert(_fetched(home, seen))
-    if _digest(table) != home.table:
-        problem = f"{home.file}, made of {home.url}, has another SHA-256 than is pinned"
-        remedy = "put the table into the folder that CVXPRIVACY_DATA names, and report this"
-        raise InputError("dataset", problem, remedy, value=home.url)
-    try:
-        if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(kept, binary=True) as file:
-                file.write(table)
+        return None
     except OSError as error:
-        seen.append(f"{kept}: {error.strerror or error}")
-        kept = None
-    if kept is None:
-        said = f"{home.file} is not kept, and fetched again next time ({seen[-1]})"
-        warnings.warn(f"{said}: name a folder in CVXPRIVACY_CACHE", stacklevel=4)
-    return table
+        problem, remedy = f"{path}: {error.strerror or error}", "let it be read, or name another"
+        raise InputError("CVXPRIVACY_DATA", problem, f"{remedy} folder", value=str(path)) from None
+    if hashlib.sha256(table).hexdigest() == home.table:
+        return table
+    problem = f"{path} is not the {path.name} that is pinned (another SHA-256)"
+    remedy = "mind its line ends, which must be those of Unix; or remove it to have the set "
+    remedy += f"fetched, or get it from {home.url}"
+    raise InputError("CVXPRIVACY_DATA", problem, remedy, value=str(path))
 
 
-def _cache() -> Path:
-    own = os.environ.get("CVXPRIVACY_CACHE")
-    if own:
-        return Path(own).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cvxprivacy"
+def _fetched(name: str, home: Home, own: Path | None) -> bytes:
+    """Return what lies at a home, whole and unchanged, from the cache if it is there."""
+    import pooch
 
-
-def _fetched(home: Home, seen: Sequence[str]) -> bytes:
-    """Return what lies at a home, whole and unchanged; ``seen`` says what was wrong nearer by."""
-    try:
-        with urllib.request.urlopen(home.url, timeout=TIMEOUT) as answer:
-            data: bytes = answer.read()
-    except (OSError, HTTPException, ValueError) as error:
-        said = f"{error.code} {error.reason}" if isinstance(error, HTTPError) else error
-        problem = f"{home.file} is not at hand, and {home.url} cannot be fetched ({said})"
-        problem += "".join(f"; {wrong}" for wrong in seen)
-        remedy = (
-            f"go online, or set CVXPRIVACY_DATA to a folder that holds {home.file} "
-            "(as `python -m pydoc cvxprivacy.tables.datasets` describes it)"
-        )
-        raise InputError("dataset", problem, remedy, value=home.url) from None
-    if _digest(data) != home.fetched:
-        problem = f"{home.url} has another SHA-256 than is pinned"
-        remedy = (
-            "fetch again; if it stays so, the set was changed at its home: put the table of the "
-            f"old one into the folder that CVXPRIVACY_DATA names, as {home.file}"
-        )
-        raise InputError("dataset", problem, remedy, value=home.url)
-    return data
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    with tempfile.TemporaryDirectory() as spare, ExitStack() as quiet:
+        log = pooch.get_logger()  # writes to standard error, by default
+        quiet.callback(log.setLevel, log.level)
+        log.setLevel("WARNING")
+        try:
+            cache = Path(os.environ.get("CVXPRIVACY_CACHE") or pooch.os_cache("cvxprivacy"))
+            cache = cache.expanduser()
+            cache.mkdir(parents=True, exist_ok=True)
+        except (OSError, RuntimeError) as error:  # the latter where there is no home folder
+            problem = f"{name}.csv is not kept, and fetched again next time ({error})"
+            warnings.warn(f"{problem}: name a folder in CVXPRIVACY_CACHE", stacklevel=4)
+            cache = Path(spare)
+        kept = cache / home.url.rpartition("/")[2]
+        web = pooch.HTTPDownloader(timeout=TIMEOUT)
+        try:
+            pooch.retrieve(home.url, home.fetched, fname=kept.name, path=cache, downloader=web)
+            return kept.read_bytes()
+        except OSError as error:  # as are all errors of requests
+            problem = f"{name}.csv is not at hand, and {home.url} cannot be fetched ({error})"
+            problem += f"; CVXPRIVACY_DATA has no {own}" if own else ""
+            problem += f"; {kept} is damaged" if kept.exists() else ""
+            remedy = f"go online, or set CVXPRIVACY_DATA to a folder that holds {name}.csv "
+            remedy += "(as `python -m pydoc cvxprivacy.tables.datasets` describes it)"
+            raise InputError("dataset", problem, remedy, value=home.url) from None
+        except ValueError:
+            problem = f"{home.url} has another SHA-256 than is pinned"
+            remedy = "fetch again; if it stays so, the set was changed at its home: put the table "
+            remedy += f"of the old one into the folder that CVXPRIVACY_DATA names, as {name}.csv"
+            raise InputError("dataset", problem, remedy, value=home.url) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -11,7 +11,12 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 
-__all__ = ["read", "written"]
+__all__ = ["as_label", "read", "written"]
+
+
+def as_label(values: Sequence[Any]) -> Any:
+    """Return one value as it is, several as a tuple: what labels a letter."""
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 def written(label: Any, *, lenient: bool = False) -> Any:

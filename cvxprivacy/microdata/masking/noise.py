@@ -49,23 +49,15 @@ class AdditiveNoise(Masking):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> AdditiveNoise:
-        """Measure the covariance.
-
-        Parameters
-        ----------
-        X : frame, or array_like of shape (n, p)
-            Finite numbers.
-        y : ignored
-        """
+        """Measure the covariance of a table X of finite numbers."""
         data, size = self._numbers(X), number(self.scale, "scale")
         centred = (data - data.mean(axis=0)) * (deviations(data) > 0)
         scaled = size * centred
         with np.errstate(over="ignore", invalid="ignore"):
             law = scaled.T @ scaled / len(data)
         if not np.isfinite(law).all():
-            raise InputError(
-                "scale", f"noise of {size:g} deviations overflows", "pass a smaller one"
-            )
+            problem = f"noise of {size:g} deviations overflows"
+            raise InputError("scale", problem, "pass a smaller one")
         self.covariance_ = law if self.correlated else np.diag(law.diagonal())
         return self
 
@@ -76,7 +68,7 @@ class AdditiveNoise(Masking):
         values, vectors = np.linalg.eigh(self.covariance_)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         noise = generator(self.random_state).standard_normal(data.shape) @ root.T
-        return self._given_back(like(X, data + noise))
+        return self._output(like(X, data + noise))
 
 
 def rescale(original: Any, masked: Any) -> Any:
@@ -88,18 +80,13 @@ def rescale(original: Any, masked: Any) -> Any:
     Parameters
     ----------
     original, masked : frame, or array_like of shape (n, p)
-        The records may differ in number; columns of frames are matched by name.
-
-    Returns
-    -------
-    frame or ndarray
-        In the flavour of ``masked``.
+        The records may differ in number; columns of frames are matched by name.  The result is in
+        the flavour of ``masked``.
     """
     before, after, names = paired(original, masked, records=False)
     shift, spread = after.mean(axis=0), deviations(after)
     factor = np.divide(deviations(before), spread, out=np.zeros_like(spread), where=spread > 0)
-    found = (after - shift) * factor + before.mean(axis=0)
-    return like(masked, found, names)
+    return like(masked, (after - shift) * factor + before.mean(axis=0), names)
 
 
 class Rescaled(Masking):
@@ -119,13 +106,7 @@ class Rescaled(Masking):
         self.method = method
 
     def fit(self, X: Any, y: Any = None) -> Rescaled:
-        """Fit the method.
-
-        Parameters
-        ----------
-        X : frame, or array_like of shape (n, p)
-        y : passed on to the method
-        """
+        """Fit the method to X and y."""
         self.fit_transform(X, y)
         return self
 
@@ -133,4 +114,4 @@ class Rescaled(Masking):
         """Return the rescaled table of the method.  There is no ``transform``."""
         self._numbers(X)
         self.method_ = clone(self.method)
-        return self._given_back(rescale(X, self.method_.fit_transform(X, y)))
+        return self._output(rescale(X, self.method_.fit_transform(X, y)))

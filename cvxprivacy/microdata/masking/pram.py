@@ -18,18 +18,20 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.microdata.masking.base import Masking, check_is_fitted, generator, validate_data
-from cvxprivacy.microdata.tables import framed
+from cvxprivacy.microdata.tables import is_frame
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion, per_attribute
+from cvxprivacy.release.apply import rows_of
 from cvxprivacy.release.channel import Channel
-from cvxprivacy.tables.frames import Coding, narwhal, plain
+from cvxprivacy.tables.engines import as_narwhals, python_values
+from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import number, present
 
 __all__ = ["PRAM", "OptimalPRAM"]
 
 
-class Letters(Masking):
-    """What the kinds of PRAM share: tables of letters, and channels that draw them anew."""
+class CategoryMasking(Masking):
+    """What the kinds of PRAM share: tables of categories, and channels that draw them anew."""
 
     random_state: Any
     channels_: list[Channel]
@@ -43,9 +45,9 @@ class Letters(Masking):
     def _letters(self, X: Any, *, reset: bool = True) -> dict[str, list[Any]]:
         """Return the columns of a table; a missing value is no letter."""
         data = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        if framed(X, "X"):
-            frame = narwhal(X)
-            columns = {name: plain(frame[name]) for name in frame.columns}
+        if is_frame(X, "X"):
+            frame = as_narwhals(X)
+            columns = {name: python_values(frame[name]) for name in frame.columns}
         else:
             names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(data.shape[1])])
             columns = {str(n): column.tolist() for n, column in zip(names, data.T, strict=True)}
@@ -58,29 +60,22 @@ class Letters(Masking):
         return columns
 
     def transform(self, X: Any) -> Any:
-        """Return the table with its letters drawn anew.
-
-        Raises
-        ------
-        UnknownValueError
-            For a value that the channel does not know.
-        """
+        """Return the table with its categories drawn anew; an unknown one is refused."""
         import pandas as pd
 
         check_is_fitted(self)
         columns, draws = self._letters(X, reset=False), generator(self.random_state)
-        whole = framed(X, "X")
-        released = X if whole else pd.DataFrame(columns)
+        released = X if is_frame(X, "X") else pd.DataFrame(columns)
         for channel in self.channels_:
             released = channel.apply(released, seed=draws)
-        if whole:
-            return self._given_back(released)
-        found = released.to_numpy()
+        if is_frame(X, "X"):
+            return self._output(released)
+        values = released.to_numpy()
         text = np.asarray(X).dtype.kind in "US"
-        return np.array(found.tolist()) if text else found
+        return np.array(values.tolist()) if text else values
 
 
-class PRAM(Letters):
+class PRAM(CategoryMasking):
     """Draw each letter anew by a channel that is given.
 
     Parameters
@@ -111,59 +106,49 @@ class PRAM(Letters):
         self.channel, self.invariant, self.random_state = channel, invariant, random_state
 
     def fit(self, X: Any, y: Any = None) -> PRAM:
-        """Count the letters.
-
-        Parameters
-        ----------
-        X : frame, or array_like of shape (n, p)
-            Letters; numbers are letters too.
-        y : ignored
-
-        Raises
-        ------
-        UnknownValueError
-            For a value that the channel does not know.
-        """
-        columns, given = self._letters(X), self.channel
+        """Count the categories of X, among them numbers; one unknown to the channel is refused."""
+        columns, channel = self._letters(X), self.channel
         each: dict[tuple[str, ...], float | Channel]
-        if isinstance(given, Channel):
-            each = {tuple(given.coding.key if given.coding else columns): given}
-        elif isinstance(given, Mapping):
-            each = {(str(name),): value for name, value in given.items()}
+        if isinstance(channel, Channel):
+            each = {tuple(channel.schema.key if channel.schema else columns): channel}
+        elif isinstance(channel, Mapping):
+            each = {(str(name),): value for name, value in channel.items()}
         else:
-            each = {(name,): given for name in columns}
+            each = {(name,): channel for name in columns}
         self.channels_ = [self._channel(columns, key, value) for key, value in each.items()]
         return self
 
     def _channel(
-        self, columns: dict[str, list[Any]], key: tuple[str, ...], given: float | Channel
+        self, columns: dict[str, list[Any]], key: tuple[str, ...], channel: float | Channel
     ) -> Channel:
+        """Return the channel of some columns, with the law of the table."""
         import pandas as pd
 
         for name in key:
             present(name, columns, "channel")
-        coding = Coding(key=key)
-        if isinstance(given, Channel):
-            if given.encoder != "x":
+        schema = TableSchema(key=key)
+        if isinstance(channel, Channel):
+            if channel.encoder != "x":
                 remedy = "pass a channel of the columns that are released"
                 raise InputError("channel", "its encoder sees the confidential letter", remedy)
-            coding = given.coding or coding
-            inputs, outputs, matrix = given.inputs, given.outputs, given.matrix
+            schema = channel.schema or schema
+            inputs, outputs, matrix = channel.inputs, channel.outputs, channel.matrix
         else:
-            stay = number(given, "channel", below=1.0 + 1e-12)
+            stay = number(channel, "channel", below=1.0 + 1e-12)
             inputs = outputs = _sorted(set(columns[key[0]]))
             size = len(inputs)
             matrix = np.full((size, size), (1.0 - stay) / max(size - 1, 1))
             np.fill_diagonal(matrix, stay if size > 1 else 1.0)
-        known = Channel(matrix, inputs=inputs, outputs=outputs, coding=coding)
-        rows = known.rows(coding.letters(nw.from_native(pd.DataFrame(columns)), key))
+        known = Channel(matrix, inputs=inputs, outputs=outputs, schema=schema)
+        letters = schema.letters(nw.from_native(pd.DataFrame(columns)), key)
+        rows = rows_of({x: i for i, x in enumerate(inputs)}, letters)
         law = np.bincount(rows, minlength=len(inputs)) / len(rows)
-        known = Channel(matrix, inputs=inputs, outputs=outputs, coding=coding, p_input=law)
+        known = Channel(matrix, inputs=inputs, outputs=outputs, schema=schema, p_input=law)
         if not self.invariant:
             return known
         back = known.posterior
         back[np.isnan(back[:, 0])] = law
-        return known.then(Channel(back, inputs=outputs, outputs=inputs, coding=coding))
+        return known.then(Channel(back, inputs=outputs, outputs=inputs, schema=schema))
 
 
 def _sorted(letters: set[Any]) -> list[Any]:
@@ -173,7 +158,7 @@ def _sorted(letters: set[Any]) -> list[Any]:
         return sorted(letters, key=repr)
 
 
-class OptimalPRAM(Letters):
+class OptimalPRAM(CategoryMasking):
     """Draw letters anew by the channel that reveals least about a confidential attribute y.
 
         minimise    I(y; X̂)
@@ -222,14 +207,12 @@ class OptimalPRAM(Letters):
         self.invariant, self.bins, self.random_state = invariant, bins, random_state
 
     def fit(self, X: Any, y: Any = None) -> OptimalPRAM:
-        """Solve for the optimal channel.
+        """Solve for the optimal channel of X, with few enough combinations to be counted.
 
         Parameters
         ----------
-        X : frame, or array_like of shape (n, p)
-            Letters, with few enough combinations to be counted.
         y : array_like, shape (n,), optional
-            The confidential letters.
+            The confidential categories.
 
         Raises
         ------
@@ -239,13 +222,13 @@ class OptimalPRAM(Letters):
         import pandas as pd
 
         columns = self._letters(X)
-        key = list(columns)
+        key, size = list(columns), len(next(iter(columns.values())))
         hidden = {f"confidential {name}": column for name, column in columns.items()}
         if y is not None:
             hidden = {"confidential": np.asarray(y).ravel().tolist()}
-            if len(hidden["confidential"]) != len(columns[key[0]]):
+            if len(hidden["confidential"]) != size:
                 problem = f"{len(hidden['confidential'])} letters"
-                raise InputError("y", problem, f"pass {len(columns[key[0]])}, one per record")
+                raise InputError("y", problem, f"pass {size}, one per record")
         source = DiscreteSource.from_table(
             pd.DataFrame({**columns, **hidden}), sensitive=list(hidden), key=key, bins=self.bins
         )
@@ -263,13 +246,13 @@ class OptimalPRAM(Letters):
         return self
 
     def _measure(self, source: DiscreteSource, key: list[str]) -> Distortion:
-        given = self.distortion
-        if isinstance(given, Distortion):
-            return given
-        if isinstance(given, str):
-            return per_attribute(dict.fromkeys(key, given), source) * (1 / len(key))
-        if isinstance(given, Mapping):
-            return per_attribute(given, source)
-        if not callable(given):
-            raise InputError("distortion", f"{given!r}", "pass a name, a mapping or a Distortion")
-        return given(source)
+        kind = self.distortion
+        if isinstance(kind, Distortion):
+            return kind
+        if isinstance(kind, str):
+            return per_attribute(dict.fromkeys(key, kind), source) * (1 / len(key))
+        if isinstance(kind, Mapping):
+            return per_attribute(kind, source)
+        if not callable(kind):
+            raise InputError("distortion", f"{kind!r}", "pass a name, a mapping or a Distortion")
+        return kind(source)

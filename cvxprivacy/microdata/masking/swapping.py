@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.microdata.masking.base import Masking, generator
-from cvxprivacy.microdata.tables import like
+from cvxprivacy.microdata.masking.base import TableMasking, generator
 from cvxprivacy.validation import number
 
 __all__ = ["RankSwapping"]
 
 
-class RankSwapping(Masking):
+class RankSwapping(TableMasking):
     """Swap each value of an attribute with one whose rank differs by at most p % of the records.
 
     From the least value up, each one that still stands in its place is swapped with one drawn
@@ -44,26 +43,7 @@ class RankSwapping(Masking):
     def __init__(self, p: float = 5.0, *, random_state: Any = None) -> None:
         self.p, self.random_state = p, random_state
 
-    def fit(self, X: Any, y: Any = None) -> RankSwapping:
-        """Draw the swaps.
-
-        Parameters
-        ----------
-        X : frame, or array_like of shape (n, p)
-            Finite numbers.
-        y : ignored
-        """
-        self._swapped(self._numbers(X))
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Draw the swaps, and return the table of swapped values.
-
-        There is no ``transform``: the ranks of further records are not those of these.
-        """
-        return self._given_back(like(X, self._swapped(self._numbers(X))))
-
-    def _swapped(self, data: np.ndarray) -> np.ndarray:
+    def _masked(self, data: np.ndarray) -> np.ndarray:
         share = number(self.p, "p", below=100.0 + 1e-9) / 100
         size, draws = len(data), generator(self.random_state)
         window = int(share * size + 1e-9)  # 7 % of 100 is 7

@@ -1,0 +1,128 @@
+"""How a command ends: its exit code, its one line of error, its JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+from typing import Any
+
+import click
+
+from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
+
+__all__ = ["AS_JSON", "CODES", "Commands", "say", "say_json", "wants_json"]
+
+CODES = {
+    "certified": 0,
+    "input": 2,
+    "infeasible": 3,
+    "uncertified": 4,
+    "loose": 5,
+    "internal": 70,
+}
+AS_JSON = "cvxprivacy.json"  # key of the context's meta
+_SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
+         "encoding", "ordered", "reference", "bootstrap", "cells", "classes")  # fmt: skip
+_OPTIONS = {  # what Python's arguments are called on the command line
+    **{name: f"--{name}" for name in _SAME},
+    **{name: f"--criterion ({name})" for name in ("t", "l", "k", "b", "p", "delta", "epsilon")},
+    **dict.fromkeys(("frame", "original", "table"), "TABLE"),
+    "row_id": "--row-id",
+    "distortions": "--distortion",
+    "criteria": "--criterion",
+    "methods": "--method",
+    "released": "RELEASED",
+}
+_PHRASES = {
+    'pass missing="level" (a letter of their own) or missing="drop"': "pass --missing level (a "
+    "letter of their own), --missing drop, or --na for the text of a missing cell",
+    "pass a whole number ≥ 0 or a numpy.random.Generator": "pass a whole number ≥ 0",
+    "pass a file that Channel.save wrote": "pass a file that `release --channel` wrote",
+}
+
+
+class Commands(click.Group):
+    """Commands in the order in which they are used, whose failures are one line and a code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):  # a console may lack the hat of X̂
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:  # who reads has seen enough
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+        except KeyboardInterrupt:
+            click.echo("cvxprivacy: interrupted", err=True)
+            sys.exit(130)
+        except Exception as error:
+            kind, message, details = _failure(error)
+            if kind == "internal" and "CVXPRIVACY_TRACEBACK" in os.environ:
+                raise
+            if wants_json():
+                say_json({"error": {"kind": kind, "message": message, **details}})
+            click.echo(f"cvxprivacy: {message}", err=True)
+            sys.exit(CODES[kind])
+
+
+def _failure(error: Exception) -> tuple[str, str, dict[str, Any]]:
+    """Return the kind of a failure, what is said of it, and what its JSON holds besides."""
+    match error:
+        case InfeasibleError():
+            return "infeasible", str(error), {"extremes": error.extremes}
+        case CertificationError():
+            return "uncertified", str(error), {}
+        case InputError():
+            return "input", _as_options(str(error)), {"argument": error.argument}
+        case OSError():
+            return "input", f"{error.filename or 'file'}: {error.strerror or error}", {}
+        case MemoryError():
+            return "input", "not enough memory: coarsen the key columns", {}
+    message = f"{type(error).__name__}: {error} (set CVXPRIVACY_TRACEBACK to see where)"
+    return "internal", f"this should not have happened: {message}", {}
+
+
+def _as_options(message: str) -> str:
+    """Say what Python's arguments are called on the command line."""
+    message = re.sub(r"^\w+(?=[:\[])", lambda name: _OPTIONS.get(name[0], name[0]), message)
+    for python, typed in _PHRASES.items():
+        message = message.replace(python, typed)
+    return message
+
+
+def wants_json() -> bool:
+    """Tell whether the command was given ``--json``."""
+    return bool(click.get_current_context().meta.get(AS_JSON))
+
+
+def say(document: dict[str, Any], text: str) -> None:
+    """Print a document if ``--json`` was given, else the text."""
+    if wants_json():
+        say_json(document)
+    else:
+        click.echo(text)
+
+
+def say_json(value: Any) -> None:
+    """Print one JSON document; numbers that JSON has not become text."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {str(key): plain(entry) for key, entry in item.items()}
+        if isinstance(item, list | tuple):
+            return [plain(entry) for entry in item]
+        if hasattr(item, "tolist"):
+            return plain(item.tolist())
+        if isinstance(item, float):
+            return float(item) if abs(item) < float("inf") else str(float(item))
+        return item
+
+    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2, default=str))

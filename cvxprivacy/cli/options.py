@@ -1,0 +1,239 @@
+"""Options that several commands share, and what is typed in them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import click
+
+from cvxprivacy.cli.exits import AS_JSON
+from cvxprivacy.errors import InputError
+
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+
+
+# ---- options -----------------------------------------------------------------------------
+
+
+def _columns(name: str, purpose: str) -> Decorator:
+    return click.option(name, multiple=True, required=True, metavar="COLUMN[,…]", help=purpose)
+
+
+def choice(name: str, values: Sequence[str], purpose: str = "") -> Decorator:
+    """Add an option of which the first value is the default."""
+    kind = click.Choice(values)
+    return click.option(name, type=kind, default=values[0], show_default=True, help=purpose)
+
+
+def file(name: str, purpose: str, **more: Any) -> Decorator:
+    """Add an option that names a file."""
+    return click.option(name, type=click.Path(), help=purpose, **more)
+
+
+sensitive = _columns("--sensitive", "Confidential column W, or several.")
+units = choice("--units", ["bits", "nats"])
+
+
+def key(purpose: str) -> Decorator:
+    """Add the option that names the columns X."""
+    return _columns("--key", f"Columns X {purpose}")
+
+
+def bins(purpose: str) -> Decorator:
+    """Add the option that makes intervals of numbers."""
+    edges = "age=10 makes bands of ten anchored at 0; age=-inf:18:65:inf names the edges."
+    metavar = "COLUMN=WIDTH|EDGES"
+    return click.option("--bins", multiple=True, metavar=metavar, help=f"{edges} {purpose}")
+
+
+def missing(dropped: str) -> Decorator:
+    """Add the option for missing values; ``dropped`` says what becomes of their records."""
+    kinds = f"an error, a letter of their own, or the record is {dropped}"
+    return choice("--missing", ["refuse", "level", "drop"], f"Missing values: {kinds}.")
+
+
+def as_json(more: str = "") -> Decorator:
+    """Add ``--json``, which is no argument of the command but a setting of its context."""
+
+    def note(ctx: click.Context, _: click.Parameter, chosen: bool) -> None:
+        ctx.meta[AS_JSON] = chosen
+
+    return click.option(
+        "--json", is_flag=True, is_eager=True, expose_value=False, callback=note,
+        help=f"Print one JSON document{more}.",
+    )  # fmt: skip
+
+
+def _nonnegative(_: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
+    if value is not None and value < 0:
+        raise InputError(parameter.opts[0], f"{value}", "pass a whole number ≥ 0", value=value)
+    return value
+
+
+def seed(purpose: str, **more: Any) -> Decorator:
+    """Add the option for a seed."""
+    return click.option("--seed", type=int, callback=_nonnegative, help=purpose, **more)
+
+
+def drawn(command: Command) -> Command:
+    """Add the options of random draws: ``seed`` and ``row_id``."""
+
+    @seed(
+        "Of the draws.  The risk holds only while nobody can guess it: leave it out for a fresh "
+        "one of 128 bits."
+    )
+    @click.option(
+        "--row-id",
+        metavar="COLUMN",
+        help="Names each record: its draw then depends on seed and name alone, so that releases "
+        "of two months cannot be averaged.",
+    )
+    @wraps(command)
+    def run(*, seed: int | None, row_id: str | None, **options: Any) -> Any:
+        if row_id is not None and seed is None:
+            remedy = "name the seed that all releases of these records share, and keep it secret"
+            raise InputError("--row-id", "no --seed: the next release would draw anew", remedy)
+        fresh = secrets.randbits(128) if seed is None else seed
+        return command(seed=fresh, row_id=row_id, **options)
+
+    return run
+
+
+def reads_tables(command: Command) -> Command:
+    """Add the options that say how a text table is read: one argument ``reading``."""
+
+    @click.option("--delimiter", help="Of a text table; by default a comma, a tab for .tsv.")
+    @click.option("--encoding", help="Of a text table; utf-8 by default.")
+    @click.option("--na", multiple=True, metavar="TEXT",
+                  help="Text of a missing cell; by default the empty one.  May be given several "
+                  "times.")  # fmt: skip
+    @wraps(command)
+    def run(*, delimiter: str | None, encoding: str | None, na: Any, **options: Any) -> Any:
+        if delimiter in ("tab", "\\t"):
+            delimiter = "\t"
+        reading = {"delimiter": delimiter, "encoding": encoding, "na": na or None}
+        return command(reading=reading, **options)
+
+    return run
+
+
+def criterion(metavar: str, purpose: str) -> Decorator:
+    """Add the option for criteria, which become names and arguments."""
+    return click.option(
+        "--criterion", multiple=True, metavar=metavar, callback=_criteria, help=purpose
+    )
+
+
+def _criteria(
+    _: click.Context, __: click.Parameter, texts: Sequence[str]
+) -> list[tuple[str, dict[str, float]]]:
+    """Return names and arguments of criteria written NAME or NAME=NUMBER."""
+    if not texts:
+        return []
+    from cvxprivacy import criteria
+
+    known = {
+        name: [*inspect.signature(getattr(criteria, name)).parameters]
+        for name in criteria.__all__
+        if name not in ("Criterion", "ForbiddenMoves", "PreserveMean", "Linear")
+    }
+    rules = []
+    for text in texts:
+        name, _sign, value = text.partition("=")
+        if name not in known:
+            remedy = f"use one of {', '.join(known)}, or `cvxprivacy solve` for others"
+            raise InputError("--criterion", f"{name!r} is unknown", remedy, value=name)
+        remedy = f"write {name}=NUMBER" if known[name] else f"write {name}"
+        if bool(known[name]) != bool(value):
+            raise InputError("--criterion", f"{text!r}", remedy, value=text)
+        try:
+            numbers = [float(value)] if value else []
+        except ValueError:
+            problem = f"{value!r} of {name}"
+            raise InputError("--criterion", problem, remedy, value=value) from None
+        rules.append((name, dict(zip(known[name], numbers, strict=True))))
+    return rules
+
+
+# ---- what is typed -----------------------------------------------------------------------
+
+
+def split_columns(texts: Sequence[str], header: Sequence[str]) -> list[str]:
+    """Split at commas, except where a column's name has one."""
+    names: list[str] = []
+    for text in texts:
+        names += [text] if text in header else [part.strip() for part in text.split(",")]
+    return names
+
+
+def unknown_column(
+    option: str, name: str, header: Sequence[str], what: str = "column"
+) -> InputError:
+    """Return the error for a column that is not there."""
+    remedy = f"use one of {', '.join(map(repr, header))}"
+    if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
+        remedy += ", or pass another --delimiter"
+    return InputError(option, f"no {what} {name!r}", remedy, value=name)
+
+
+def name_and_value(text: str, option: str, example: str) -> tuple[str, str]:
+    """Split NAME=VALUE at the first sign."""
+    name, sign, value = text.partition("=")
+    if not (name and sign and value):
+        raise InputError(option, f"{text!r}", f"write it like {example}", value=text)
+    return name, value
+
+
+def _pairs(
+    texts: Sequence[str], header: Sequence[str], option: str, example: str, what: str = "column"
+) -> dict[str, str]:
+    """Split COLUMN=VALUE,… at commas, except where a column's name has one."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        whole = text.rpartition("=")[0] in header
+        for part in [text] if whole else text.split(","):
+            name, sign, value = part.rpartition("=")
+            name = name if name in header else name.strip()
+            if not sign or not name or not value.strip():
+                raise InputError(option, f"{part!r}", f"write it like {example}", value=part)
+            if name not in header:
+                raise unknown_column(option, name, header, what)
+            if name in pairs:
+                raise InputError(option, f"{name!r} twice", "say it once", value=name)
+            pairs[name] = value.strip()
+    return pairs
+
+
+def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, float | list[float]]:
+    """Return a width, or the edges of intervals, for each column named."""
+    made: dict[str, float | list[float]] = {}
+    for name, value in _pairs(texts, header, "--bins", "age=10 or age=0:18:65:120").items():
+        try:
+            numbers = [float(part) for part in value.split(":")]
+        except ValueError:
+            remedy = "write a width, age=10, or edges, age=-inf:18:65:inf"
+            raise InputError("--bins", f"{value!r} for {name!r}", remedy, value=value) from None
+        made[name] = numbers[0] if len(numbers) == 1 else numbers
+    return made
+
+
+def measures_of(
+    texts: Sequence[str], columns: Sequence[str]
+) -> tuple[dict[str, str], dict[str, float]]:
+    """Return measures and weights of key columns, written COLUMN=KIND or COLUMN=WEIGHT*KIND."""
+    kinds: dict[str, str] = {}
+    weights: dict[str, float] = {}
+    number = r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+"
+    for name, kind in _pairs(texts, columns, "--distortion", "age=ordinal", "key column").items():
+        match = re.fullmatch(rf"(?:({number})\*)?(\w+)", kind)
+        if match is None:
+            remedy = "write it like age=ordinal or age=2*ordinal"
+            raise InputError("--distortion", f"{kind!r} for {name!r}", remedy, value=kind)
+        weights[name], kinds[name] = float(match[1] or 1), match[2]
+    return kinds, weights

@@ -1,0 +1,85 @@
+"""The files that a command writes: refused before any work, and written all or none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from cvxprivacy.cli.exits import wants_json
+from cvxprivacy.errors import InputError
+from cvxprivacy.files import whole_file
+
+__all__ = ["Output", "described", "progress", "refuse_unwritable", "write_all"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file: its option, its path if it is wanted, what writes it, and who may read it."""
+
+    option: str
+    path: str | None
+    write: Callable[[IO[Any]], Any]
+    binary: bool = False
+    private: bool = False  # for its owner only
+
+
+def write_all(outputs: Sequence[Output]) -> dict[str, Any]:
+    """Write files that take their names together or not at all; return what each write returned."""
+    results = {}
+    with ExitStack() as files:
+        for output in outputs:
+            if output.path is not None:
+                opened = whole_file(output.path, binary=output.binary, private=output.private)
+                file = files.enter_context(opened)
+                results[output.option] = output.write(file)
+                file.flush()  # a full disk is noticed before any file has its name
+    return results
+
+
+def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: str = "--") -> None:
+    """Refuse, before any work, outputs that cannot be or that would destroy an input."""
+    taken = {os.path.realpath(path): f"the input {path}" for path in inputs}
+    for name, path in targets.items():
+        if path is None:
+            continue
+        real = os.path.realpath(path)
+        folder = Path(real).parent
+        problem, remedy = "", "name another file"
+        if real in taken:
+            problem = f"{path} is {taken[real]}"
+        elif not folder.is_dir():
+            problem, remedy = f"{path}: there is no folder {folder}", "make it first"
+        elif Path(real).is_dir() or not os.access(folder, os.W_OK):
+            problem = f"{path} cannot be written"
+        if problem:
+            raise InputError(f"{prefix}{name}", problem, remedy)
+        taken[real] = f"also {prefix}{name}"
+
+
+def described(targets: Mapping[str, str | None], words: Mapping[str, str]) -> list[str]:
+    """Return a line for each file; ``{private}`` in its words says that only its owner reads it."""
+    lines = []
+    for name, path in targets.items():
+        if path is not None:
+            file = Path(path)  # a device is nobody's own
+            private = file.is_file() and not file.stat().st_mode & 0o077
+            said = ", so only you can read it" if private else ""
+            lines.append(f"{path}: {words[name].replace('{private}', said)}")
+    return lines
+
+
+@contextmanager
+def progress(size: int, label: str) -> Iterator[Callable[[int], object] | None]:
+    """Show a bar on a terminal's standard error, and nothing elsewhere."""
+    if wants_json() or not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=size, label=label, file=sys.stderr) as bar:
+        yield bar.update

@@ -1,0 +1,133 @@
+"""What ``release`` reports: the same facts as a document and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.cli.outputs import described
+from cvxprivacy.model.information import FEW_CELLS, bias_in_words
+
+if TYPE_CHECKING:
+    from cvxprivacy.microdata.untouched import Leak
+    from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.results.solution import Solution
+
+__all__ = ["proved", "records_drawn", "report", "report_text"]
+
+
+def proved(solution: Solution) -> dict[str, Any]:
+    """Return the numbers of a solution."""
+    return {
+        "status": solution.status,
+        "units": solution.units,
+        "value_units": solution.value_units,
+        "lower": solution.lower,
+        "upper": solution.upper,
+        "terms": {name: [term.lower, term.upper] for name, term in solution.terms.items()},
+        "prices": solution.prices,
+    }
+
+
+def report(
+    table: str,
+    source: DiscreteSource,
+    solution: Solution,
+    leaks: Sequence[Leak],
+    drawn: Mapping[str, Any],
+    targets: Mapping[str, str | None],
+) -> dict[str, Any]:
+    """Return the facts of a release: ``drawn`` is empty if no table was written."""
+    units = solution.units
+    return {
+        "table": table,
+        "records": source.records,
+        "dropped": source.dropped,
+        **proved(solution),
+        "risk_before": source.information(units=units),
+        "risk_before_bias": source.bias(units=units),
+        "released": {name: count for name, count in drawn.items() if name != "notes"},
+        "untouched": [asdict(leak) for leak in leaks],
+        "files": {name: path for name, path in targets.items() if path},
+        "notes": [
+            *source.noted(units=units),
+            *drawn.get("notes", ()),
+            *_warnings(source, solution, leaks),
+        ],
+    }
+
+
+def _warnings(source: DiscreteSource, solution: Solution, leaks: Sequence[Leak]) -> list[str]:
+    """Return what makes the release idle, or its protection vain."""
+    notes, (w, x), after = [], source.names[:2], float(solution.terms["risk"])
+    if source.information(units=solution.units) == 0:
+        notes.append(f"{w} is independent of {x}: nothing needs to be changed")
+    naming = [leak.column for leak in leaks if leak.values * 2 > (source.records or 0)]
+    if naming:
+        notes.append(
+            f"{', '.join(naming)} differ from record to record: whoever knows such a value knows "
+            f"the record, and its {w}"
+        )
+    above = [leak for leak in leaks if leak.corrected > max(after, leak.bias or 0.0)]
+    if above:
+        names = ", ".join(f"{leak.column} ({leak.corrected:.3g})" for leak in above[:5])
+        if len(above) > 5:
+            names += f" and {len(above) - 5} more"
+        notes.append(
+            f"columns left as they are reveal more {solution.units} about {w}, each by "
+            f"itself, than the {after:.3g} of the released ones: {names}; whoever has them gains "
+            "little from the columns that you protected"
+        )
+    return notes
+
+
+def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: Solution) -> str:
+    """Return the facts of a release in plain words."""
+    units, before, (w, x) = document["units"], document["risk_before"], source.names[:2]
+    after = float(solution.terms["risk"])
+    share = f" = {after / before:.0%} of it" if before > 0 else ""
+    lines = [
+        f"{document['table']}: {source.records:,} records, {w} in {len(source.w)} "
+        f"values, {x} in {len(source.x)} observed cells",
+        str(solution),
+        f"  risk before      {before:.6g} {units}, {bias_in_words(document['risk_before_bias'])}",
+        f"  risk after       {after:.6g} {units}{share}",
+    ]
+    if document["untouched"]:
+        lines.append(f"what the other columns reveal about {w}, each by itself:")
+        lines += [f"  {_leak_text(leak, units)}" for leak in document["untouched"]]
+        lines.append(f"  {w} itself is copied as it is")
+    lines += [f"note: {note}" for note in document["notes"]]
+    words = {
+        "out": records_drawn(document["released"]),
+        "certificate": f"the proof; it contains the joint law of {w}{{private}}: keep it with the "
+        "original table",
+        "channel": "the channel, for `cvxprivacy apply`; it holds the law of its inputs{private}",
+        "problem-out": "the problem, for `cvxprivacy verify --problem` and `cvxprivacy solve`",
+    }
+    return "\n".join([*lines, *described(document["files"], words)])
+
+
+def _leak_text(leak: Mapping[str, Any], units: str) -> str:
+    """Return what a column reveals, in one line."""
+    if leak["information"] is None:
+        return f"{leak['column']:<20} too many values to tell ({leak['values']:,})"
+    size = f"{leak['values']:,} values" + (" in 20 intervals" if leak["binned"] else "")
+    least = "at least " if leak["binned"] else ""
+    bias = f"bias {leak['bias']:.4f}"
+    if leak["bias"] < 0:
+        bias = f"too low by about {-leak['bias']:.4f}, as {FEW_CELLS}"
+    return f"{leak['column']:<20} {least}{leak['information']:.4f} {units} ({bias}; {size})"
+
+
+def records_drawn(drawn: Mapping[str, Any]) -> str:
+    """Return how many records were released, changed and left out; nothing if none were drawn."""
+    if not drawn:
+        return ""
+    text = f"{drawn['records']:,} records"
+    if "changed" in drawn:
+        text += f", {drawn['changed']:,} of them changed"
+    if drawn["dropped"]:
+        text += f"; {drawn['dropped']:,} with missing values are left out"
+    return text

@@ -1,0 +1,157 @@
+"""The problem that a release's options state: its source, its program, its problem file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.cli.options import bins_of, measures_of, split_columns, unknown_column
+from cvxprivacy.errors import InputError
+
+if TYPE_CHECKING:
+    from cvxprivacy.formulations.channel import ChannelProblem
+    from cvxprivacy.model.discrete import DiscreteSource
+
+__all__ = [
+    "problem_data",
+    "problem_of",
+    "problem_text",
+    "refuse_intractable",
+    "role_columns",
+    "source_of",
+    "table_source",
+]
+
+MOST_LETTERS = 500  # more than that the conic solver cannot do in the memory of a common machine
+
+
+def role_columns(counting: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the columns that are counted, by the argument that names them."""
+    from cvxprivacy.tables.schema import column_names
+
+    roles = ("sensitive", "key", "side", "weights")
+    return {role: column_names(counting[role], role) for role in roles if counting.get(role)}
+
+
+def source_of(
+    opened: Any,
+    *,
+    whole: bool = False,
+    progress: Callable[[int], object] | None = None,
+    **counting: Any,
+) -> tuple[Any, DiscreteSource]:
+    """Count a table's records as ``DiscreteSource.from_table`` does, and record how it was read.
+
+    With ``whole``, all columns are read and not only those that are counted.
+    """
+    from cvxprivacy.model.discrete import DiscreteSource
+
+    roles = role_columns(counting)
+    for role, names in roles.items():
+        for name in names:
+            if name not in opened.header:
+                raise unknown_column(role, name, opened.header)
+    columns = [name for group in roles.values() for name in group]
+    binned = list(counting.get("bins") or ())
+    frame = opened.frame(None if whole else columns, binned=binned, progress=progress)
+    source = DiscreteSource.from_table(frame, **counting)
+    return frame, source.read_as(opened.reading(columns, frame))
+
+
+def table_source(
+    path: Path, *, delimiter: str | None = None, encoding: str | None = None,
+    na: list[str] | None = None, **counting: Any,
+) -> Any:  # fmt: skip
+    """Return the source of a problem file's table; its options are those of the file."""
+    from cvxprivacy.cli.tables import open_table
+
+    opened = open_table(path, {"delimiter": delimiter, "encoding": encoding, "na": na})
+    source = source_of(opened, **counting)[1]
+    refuse_intractable(source, "key")
+    return source
+
+
+def refuse_intractable(stated: DiscreteSource | ChannelProblem, argument: str) -> None:
+    """Refuse more letters than can be solved for: of a source, before all their pairs are made."""
+    from cvxprivacy.model.discrete import DiscreteSource
+
+    if isinstance(stated, DiscreteSource):
+        n = m = len(stated.x)
+        problem = f"{n:,} observed cells of {stated.names[1]}"
+    else:
+        n, m = stated.alphabet.n, stated.alphabet.m
+        problem = f"{n:,} letters to release as {m:,}"
+    if n * m > MOST_LETTERS**2:
+        remedy = f"at most {MOST_LETTERS} can be solved for: bin numbers, or name fewer columns"
+        raise InputError(argument, problem, remedy)
+
+
+def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:
+    """Return what the options of ``release`` state, with the keys of a problem file.
+
+    The table's path and how it is read are not among them.
+    """
+    if options["budget"] is None and not options["criterion"]:
+        raise InputError("--budget", "neither a budget nor a criterion", "pass one of them")
+    columns = {role: split_columns(options[role], header) for role in ("sensitive", "key")}
+    kinds, weights = measures_of(options["distortion"], columns["key"])
+    budget = {} if options["budget"] is None else {"budget": options["budget"]}
+    counting = {
+        **columns,
+        "weights": options["weights"],
+        "bins": bins_of(options["bins"], header) or None,
+        "missing": options["missing"],
+    }
+    return {
+        "formulation": "PrivacyDistortion" if budget else "MinimumDistortion",
+        **budget,
+        "encoder": options["encoder"],
+        "units": options["units"],
+        "source": {name: value for name, value in counting.items() if value is not None},
+        "distortion": {"attributes": kinds, "weights": weights} if kinds else {"kind": "hamming"},
+        "criteria": [{"kind": kind, **numbers} for kind, numbers in options["criterion"]],
+        "solve": {"accuracy": options["accuracy"]},
+    }
+
+
+def problem_of(
+    data: Mapping[str, Any], source: DiscreteSource, rules: Sequence[tuple[str, dict[str, float]]]
+) -> ChannelProblem:
+    """Return the problem that :func:`problem_data` holds, of its source and criteria."""
+    from cvxprivacy import MinimumDistortion, PrivacyDistortion, criteria
+    from cvxprivacy.model.distortion import hamming, per_attribute
+
+    refuse_intractable(source, "--key")
+    measure = data["distortion"]
+    if "attributes" in measure:
+        d = per_attribute(measure["attributes"], source, weights=measure["weights"])
+    else:
+        d = hamming(source.x)
+    made = [getattr(criteria, kind)(**numbers) for kind, numbers in rules]
+    shared = {"criteria": made, "encoder": data["encoder"], "units": data["units"]}
+    problem: ChannelProblem
+    if "budget" in data:
+        problem = PrivacyDistortion(source, d, budget=data["budget"], **shared)
+    else:
+        problem = MinimumDistortion(source, d, **shared)
+    refuse_intractable(problem, "--encoder")
+    return problem
+
+
+def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mapping[str, Any]) -> str:
+    """Return the problem file at ``path``, with the table as seen from its folder."""
+    from cvxprivacy.cli.toml import written
+
+    folder = os.path.realpath(Path(path).absolute().parent)
+    place: str | Path = Path(table).absolute()
+    with suppress(ValueError):  # of another drive
+        place = os.path.relpath(place, folder)
+    how = {name: value for name, value in reading.items() if value is not None}
+    source = {"table": Path(place).as_posix(), **data["source"], **how}
+    try:
+        return written({**data, "source": source})
+    except InputError as error:
+        raise InputError("--problem-out", error.problem, error.remedy, value=error.value) from None

@@ -1,0 +1,173 @@
+"""``cvxprivacy verify``: a proof proved again, and tied to its table and to its question."""
+
+from __future__ import annotations
+
+import sys
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cvxprivacy.certificates.differences import differences
+from cvxprivacy.certificates.statement import quoted, reported, stated
+from cvxprivacy.certificates.verify import disagreements, read_document
+from cvxprivacy.cli import options as shared
+from cvxprivacy.cli.exits import say_json, wants_json
+from cvxprivacy.errors import InputError
+
+if TYPE_CHECKING:
+    from cvxprivacy.formulations.channel import ChannelProblem
+
+__all__ = ["verify"]
+
+
+@click.command()
+@click.argument("proofs", nargs=-1, required=True, metavar="PROOF...", type=click.Path())
+@shared.file(
+    "--table",
+    "The table that the proof was made for: it is counted again, with the recorded columns and "
+    "bins, and compared with the proof's law.",
+)
+@shared.file(
+    "--problem",
+    "The problem, in TOML, that the proof should be of: it is stated anew, of TABLE if that is "
+    "given, and compared with the proof's program, number by number.",
+)
+@shared.as_json()
+@shared.reads_tables
+def verify(
+    proofs: tuple[str, ...], table: str | None, problem: str | None, reading: dict[str, Any]
+) -> None:
+    """Prove every claim of PROOF again, trusting none; exit 1 if one is not proved.
+
+    What is proved is said in plain words, from the proof's own data.  Needs neither CVXPY nor a
+    solver.  A copy of the table with another delimiter, encoding or quoting is the same table:
+    its cells decide.
+    """
+    stated_problem = None if problem is None else _problem(problem, table, reading)
+    results: dict[str, Any] = {}
+    for path in proofs:
+        try:
+            document = read_document(path)
+        except (ValueError, RecursionError) as error:
+            remedy = "pass a proof that this package wrote"
+            raise InputError(path, f"unreadable ({error})", remedy) from None
+        results[path], lines = _result(path, document, table, reading, problem, stated_problem)
+        if not wants_json():
+            click.echo("\n".join(lines))
+    if wants_json():
+        say_json(results)
+    if not all(result["verified"] for result in results.values()):
+        sys.exit(1)
+
+
+def _result(
+    path: str,
+    document: dict[str, Any],
+    table: str | None,
+    reading: dict[str, Any],
+    problem: str | None,
+    stated_problem: ChannelProblem | None,
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what became of one proof, as data and as lines of text."""
+    problems, failure = disagreements(document), "NOT verified"
+    statement = [] if problems else stated(document)
+    lines = [] if problems else [reported(path, document)]
+    if not problems and table is not None:
+        problems = [f"{table}: {difference}" for difference in _recounted(document, table, reading)]
+        if not problems:
+            from cvxprivacy.results.recount import agreement
+
+            lines.append(f"{table}: {agreement(document)}")
+    if not problems and stated_problem is not None:
+        unlike, note = _compared(document, stated_problem)
+        problems = [f"{problem}: {difference}" for difference in unlike]
+        lines.append(f"{problem}: the proof is of this problem{note}")
+        if problems:
+            failure = f"NOT a proof of {problem}"
+    if problems:
+        lines = ["\n  ".join([f"{path}: {failure}", *problems])]
+        if failure != "NOT verified":
+            lines.append("\n    ".join(["  what it proves:", *statement]))
+    claim = {} if problems else document["claim"]
+    return {
+        "verified": not problems, "problems": problems, "claim": claim, "statement": statement,
+    }, lines  # fmt: skip
+
+
+def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
+    """Return how a file differs from the proof's table, however it is written."""
+    from cvxprivacy.cli.tables import copies
+    from cvxprivacy.results.recount import recount, schema_of
+
+    schema = schema_of(document)
+    names = [*schema.columns, *([schema.weights] if schema.weights else [])]
+    first: list[str] = []
+    for opened in copies(table, schema.reading, reading, names):
+        try:
+            problems = recount(document, opened.frame(names, binned=list(schema.bins)))
+        except InputError as error:
+            problems = [error.problem]
+        if not problems:
+            return []
+        first = first or problems
+    return first
+
+
+def _problem(path: str, table: str | None, reading: dict[str, Any]) -> ChannelProblem:
+    """Return the problem of a TOML file, of the table given in place of its own."""
+    from cvxprivacy.cli.problemfile import read
+    from cvxprivacy.cli.statement import role_columns, source_of, table_source
+    from cvxprivacy.cli.tables import copies
+
+    @wraps(table_source)  # whose options the problem file may use
+    def source(named: Path, **how: Any) -> Any:
+        if table is None:
+            return table_source(named, **how)
+        recorded = {name: how.pop(name, None) for name in reading}
+        names = [name for group in role_columns(how).values() for name in group]
+        return source_of(next(copies(table, recorded, reading, names)), **how)[1]
+
+    return read(path, table=source).problem
+
+
+def _compared(document: dict[str, Any], problem: Any) -> tuple[list[str], str]:
+    """Return how a proof differs from a problem, and what is to be said if it does not."""
+    program, note, outputs = document["program"], "", True
+    if getattr(problem, "cut", False):  # strategies are generated as it is solved
+        informed = problem.informed
+        if len(program.get("law", [[]])[0]) == informed.alphabet.n != problem.alphabet.n:
+            problem, note = informed, ", and of its lower end: Z is at the encoder too"
+        else:
+            note, outputs = "; its letters were generated, and all else is as stated", False
+    stated_program = problem.program.to_dict()
+    if problem.source.weighted and _summed_alike(program.get("law"), stated_program["law"]):
+        stated_program["law"] = program["law"]
+    unlike = differences(program, stated_program, outputs=outputs)
+    return [*unlike, *_recorded(document, problem)], note
+
+
+def _summed_alike(law: Any, other: Any) -> bool:
+    """Tell whether two laws are sums of the same weights, added in any order."""
+    import numpy as np
+
+    from cvxprivacy.results.recount import TOLERANCE
+
+    if np.shape(law) != np.shape(other):
+        return False
+    return bool((np.abs(np.subtract(law, other)) <= TOLERANCE * np.sum(law)).all())
+
+
+def _recorded(document: dict[str, Any], problem: Any) -> list[str]:
+    """Return where the record of the table, which says what letters mean, is not the problem's."""
+    from cvxprivacy.results.recount import table_record
+
+    mine, theirs = document["table"], table_record(problem.source, problem.alphabet.encoder_inputs)
+    if mine is None or theirs is None:
+        return []
+    return [
+        f"record of the table: its {quoted(key)} is not the problem's"
+        for key in theirs
+        if key != "reading" and mine.get(key) != theirs[key]
+    ]

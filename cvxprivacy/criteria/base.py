@@ -1,0 +1,136 @@
+"""What every criterion is, and how a new one is written.
+
+A criterion declares its number and states constraints in the quantities of an
+:class:`~cvxprivacy.programs.alphabet.Alphabet`.  Its price, its parameter in ``problem.problem``
+and the answer to "how loose would it have to be?" follow from that.
+
+>>> import cvxprivacy as cpv
+>>> class GuessingProbability(cpv.Criterion):
+...     "max_w p(w | x̂) ≤ p for every released letter x̂."
+...
+...     name = "guessing_probability"
+...     p = cpv.Parameter(loosest=1.0)
+...
+...     def constraints(self, release):
+...         return {
+...             str(w): release.mass(w).each() <= self.p * release.mass().each()
+...             for w in range(len(release.p_w))
+...         }
+>>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+>>> rule = GuessingProbability(0.7)
+>>> solution = cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).solve()
+>>> round(solution.value, 4), round(solution.prices["guessing_probability"], 3)
+(0.1667, -1.667)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real
+from cvxprivacy.frozen import Frozen
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.expression import Rule
+from cvxprivacy.programs.parameter import Parameter
+
+__all__ = ["Criterion", "by_name", "criteria_listed"]
+
+
+class Criterion(Frozen):
+    """Something that the release must satisfy; subclasses state ``constraints``.
+
+    Parameters
+    ----------
+    *numbers : number
+        The parameters that the class declares, in their order; also by name.
+
+    Attributes
+    ----------
+    name : str
+        Its name among the constraints, duals and prices.
+    latex : str
+        How it is written.
+    """
+
+    name = "criterion"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" not in vars(cls):
+            cls.__signature__ = Parameter.signed(cls, positional=True)  # type: ignore[attr-defined]
+
+    def __init__(self, *numbers: Any, **named: Any) -> None:
+        declared = Parameter.of(type(self))
+        given = {**dict(zip(declared, numbers, strict=False)), **named}
+        if len(numbers) > len(declared) or given.keys() != declared.keys():
+            problem, remedy = f"{len(given)} numbers", f"pass {', '.join(declared) or 'none'}"
+            raise InputError(type(self).__name__, problem, remedy)
+        for key, value in given.items():
+            setattr(self, key, value)
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        """Return what states it; the key "" stands for the criterion's own name."""
+        raise NotImplementedError
+
+    @property
+    def latex(self) -> str:
+        return rf"\text{{{type(self).__name__}}}"
+
+    @property
+    def value(self) -> Any:
+        """The number typed, if there is just one; ``prices[name]`` is d optimum / d value."""
+        declared = list(Parameter.of(type(self)))
+        return getattr(self, declared[0]) if len(declared) == 1 else None
+
+    @property
+    def loosest(self) -> float | None:
+        """A value at which it forbids next to nothing, if its number can be searched."""
+        declared = list(Parameter.of(type(self)).values())
+        loosest = declared[0].loosest if len(declared) == 1 else None
+        return loosest(float(self.value)) if callable(loosest) else loosest
+
+    def at(self, value: Real) -> Criterion:
+        """Return the same criterion with another number."""
+        return type(self)(value)
+
+    def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
+        """Return bounds (m,) on the row of a key letter without mass; None if unknown.
+
+        By default none: what is stated speaks of all letters together.
+        """
+        return 0.0, 1.0
+
+    def _remedy(self, name: str) -> str:
+        return "make another criterion, or use problem.at(…)"
+
+    def __repr__(self) -> str:
+        said = "" if self.value is None else f"{float(self.value):g}"
+        return f"{type(self).__name__}({said})"
+
+
+def criteria_listed(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
+    """Return criteria as a tuple; what is no list of them is refused."""
+    try:
+        entries = tuple(criteria)
+    except TypeError:
+        problem, remedy = f"{criteria!r} is no list", f"pass a list of criteria: [{criteria!r}]"
+        raise InputError("criteria", problem, remedy) from None
+    for i, criterion in enumerate(entries):
+        if not isinstance(criterion, Criterion):
+            remedy = "pass criteria such as TCloseness(0.5)"
+            raise InputError("criteria", f"{criterion!r} is no criterion", remedy, where=i)
+    return entries
+
+
+def by_name(criteria: Sequence[Criterion], taken: Mapping[str, Any]) -> dict[str, Criterion]:
+    """Return the criteria by name, a second of one name as ``name[2]``."""
+    names: dict[str, Criterion] = {}
+    for criterion in criteria:
+        copies, name = 1, criterion.name
+        while name in names or name in taken:
+            copies += 1
+            name = f"{criterion.name}[{copies}]"
+        names[name] = criterion
+    return names

@@ -1,0 +1,86 @@
+"""Gaussian rate, distortion and equivocation, with and without side information.
+
+Sankar, Rajagopalan and Poor, *Utility–Privacy Tradeoffs in Databases: An Information-Theoretic
+Approach*, IEEE TIFS 8(6), 2013, Example 2, and its vector form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.formulations.covariance import CovarianceProblem
+from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.model.gaussian import GaussianSource, entropy
+from cvxprivacy.programs.alphabet import check_side_information
+from cvxprivacy.programs.expression import Expression, Minimize
+from cvxprivacy.programs.parameter import Parameter
+
+__all__ = ["GaussianEquivocation"]
+
+
+class GaussianEquivocation(CovarianceProblem):
+    """Least rate under a leakage cap, or least leakage under a rate cap, at distortion D.
+
+    Over Σ = Cov(X | U, Z) with 0 ≼ Σ ≼ Σ_X|Z and tr Σ ≤ D:
+
+        rate     R = ½ log det Σ_X|Z − ½ log det Σ
+        leakage  L = I(W; U, Z) = h(W) − ½ log det 2πe(Σ_W|XZ + BΣBᵀ),  B = Σ_WX|Z Σ_X|Z⁻¹
+
+    Parameters
+    ----------
+    source : GaussianSource
+        With ``side=`` where Z is known.
+    budget : number
+        D.
+    minimize : {"rate", "leakage"}
+    max_leakage, max_rate : number, optional
+        In the problem's units.
+    side_information : {None, "decoder", "both"}
+        Who knows Z: nobody, the user, or user and encoder.  For Gaussians the last two have the
+        same region (no rate loss).
+    encoder : {"x", "wx"}
+        What is encoded: X, or W and X.
+    units : {"bits", "nats"}
+    """
+
+    budget = Parameter(zero=False)
+    max_leakage = Parameter(optional=True)
+    max_rate = Parameter(optional=True)
+
+    def __init__(
+        self,
+        source: GaussianSource,
+        budget: Any,
+        *,
+        minimize: str = "rate",
+        max_leakage: Any = None,
+        max_rate: Any = None,
+        side_information: str | None = None,
+        encoder: str = "x",
+        units: str = "bits",
+    ) -> None:
+        if minimize not in ("rate", "leakage"):
+            raise InputError("minimize", f"{minimize!r}", 'use "rate" or "leakage"')
+        given = side_information is not None
+        super().__init__(source, given=given, encoder=encoder, units=units)
+        check_side_information(source, side_information)
+        self.minimize, self.side_information = minimize, side_information
+        self.budget, self.max_leakage, self.max_rate = budget, max_leakage, max_rate
+
+    def formulation(self) -> Formulation:
+        rows = {"budget": self.distortion <= self.budget}  # tr Σ ≤ D
+        if self.max_leakage is not None:
+            rows["max_leakage"] = self.risk <= self.max_leakage  # I(W; U, Z) ≤ L
+        if self.max_rate is not None:
+            rows["max_rate"] = self.rate <= self.max_rate  # I(X; U | Z) ≤ R
+        return Minimize(self.rate if self.minimize == "rate" else self.risk), rows
+
+    def quantities(self) -> Mapping[str, Expression]:
+        return {"rate": self.rate, "leakage": self.risk, "distortion": self.distortion}
+
+    @property
+    def entropy(self) -> float:
+        """h(W): the equivocation h(W | U, Z) is this less the leakage."""
+        return float(entropy(self.source.law(self.source.w, self.source.w), self.units))

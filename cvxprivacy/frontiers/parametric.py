@@ -1,0 +1,392 @@
+"""A problem of which one number is free, or two: what is solved at each value, and how.
+
+All that the curves need of a problem and its program is in this module.  Everything here runs in
+a worker, and returns what JSON can hold.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+
+from cvxprivacy.certificates import verify
+from cvxprivacy.certificates.balls import ceil, floor
+from cvxprivacy.criteria import TCloseness
+from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
+from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.formulations.covariance import CovarianceProblem
+from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.frontiers.axis import CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
+from cvxprivacy.frontiers.mixing import Shares, mixture, offer
+from cvxprivacy.frontiers.stored import digest, to_json
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.proving.certificate import Certificate, Ends, value_units
+from cvxprivacy.proving.stored import channel, multipliers, restored
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
+
+__all__ = ["ParametricProblem", "WeightedProblem"]
+
+FEW = 100  # equalities up to which releases that reveal nothing are searched exactly
+
+_models = threading.local()  # a worker's conic models, by digest: some backends work in threads
+_MOST_MODELS = 4
+
+
+class ParametricProblem:
+    """A problem, and the name of the number that moves; ``digest`` is of all that does not."""
+
+    def __init__(self, problem: Problem, parameter: str, accuracy: str = "default") -> None:
+        if not isinstance(problem, Problem):
+            remedy = "pass a problem such as PrivacyDistortion(...)"
+            raise InputError("problem", f"a {type(problem).__name__}", remedy)
+        if not isinstance(problem, ChannelProblem | CovarianceProblem):
+            wrong = f"a {type(problem).__name__} has a closed form and no curve"
+            raise InputError("problem", wrong, "pass its channel_problem()")
+        self._options = {**checked("auto", "CLARABEL", accuracy, None), "verbose": False}
+        self._problem = cast(Any, problem.at())  # as it was made, without a solver's model
+        self.parameter, self.accuracy = parameter, accuracy
+        if getattr(self._problem, "cut", False):
+            wrong = f"only {self._problem.alphabet.m:,} of its strategies are listed"
+            remedy = "raise most_strategies: a cut list proves nothing from below"
+            raise InputError("problem", wrong, remedy)
+        program = self._program = self._problem.program
+        constraint = program.constraints.get(parameter)
+        if constraint is not None and constraint.relation == r"\ge":
+            remedy = "move max_leakage = H(W) − E instead"
+            raise InputError("parameter", f"{parameter!r} is a least value", remedy)
+        if constraint is not None and constraint.sense == "<=" and not constraint.per_output:
+            self.axis = Axis(CONVEX, program.units)
+            x = float(constraint.bound)
+            fixed = self._fixed_part(x)
+            if fixed["off by"] != "0" or fixed != self._fixed_part(x / 2 if x else 1.0):
+                remedy = "use a number that is the bound of one constraint"
+                raise InputError("parameter", f"{parameter!r} moves more than a bound", remedy)
+        else:
+            criterion = self._criteria().get(parameter)
+            if criterion is None or criterion.loosest is None:
+                remedy = f"use one of {', '.join(self._movable()) or 'none'}"
+                raise InputError("parameter", f"{parameter!r} cannot move", remedy)
+            auxiliary = getattr(program, "auxiliaries", {}).get(parameter)
+            maximum = auxiliary is not None and auxiliary.kind == "maximum"
+            self.loosest = float(criterion.at(1.0).loosest or 0.0)
+            kind = EXPONENTIAL if maximum else MONOTONE
+            self.axis = Axis(kind, program.units, falling=self.loosest <= 1.0)
+            fixed = self._fixed_part(self.loosest)
+        self.digest = digest([parameter, accuracy, fixed])
+
+    def _criteria(self) -> Mapping[str, Any]:
+        return self._problem._criteria() if self._discrete else {}
+
+    def _movable(self) -> list[str]:
+        rows = self._program.constraints.items()
+        bounds = [name for name, row in rows if row.sense == "<=" and not row.per_output]
+        numbers = [name for name, c in self._criteria().items() if c.loosest is not None]
+        return bounds + numbers
+
+    def _fixed_part(self, x: Number) -> dict[str, Any]:
+        """Return the program at x without the right-hand side itself."""
+        fixed = self.document(x)
+        if self.axis.kind != MONOTONE:
+            part = "rows" if self.axis.kind == CONVEX else "auxiliaries"
+            bound = fixed[part][self.parameter].pop("bound")
+            if self.axis.kind == CONVEX:
+                fixed["off by"] = str(Fraction(bound) - Fraction(x))
+        return fixed
+
+    @property
+    def _discrete(self) -> bool:
+        return isinstance(self._problem, ChannelProblem)
+
+    def at(self, x: Number) -> Any:
+        """Return the problem at x."""
+        return self._problem.at(**{self.parameter: x})
+
+    def document(self, x: Number | None = None) -> dict[str, Any]:
+        """Return the program at x, by default at the problem's own number, as proofs have it."""
+        program = self._program if x is None else self.at(x).program
+        return cast(dict[str, Any], program.to_dict())
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a frontier says of its problem."""
+        constraint = self._program.constraints.get(self.parameter)
+        return {
+            "parameter": self.parameter,
+            "kind": self.axis.kind,
+            "falling": self.axis.falling,
+            "accuracy": self.accuracy,
+            "digest": self.digest,
+            "units": self.axis.units,
+            "title": type(self._problem).__name__,
+            "abscissa": "" if constraint is None else constraint.expression.latex,
+            "ordinate": self._problem.program.objective.latex,
+            "information": value_units(self._program) is not None,
+        }
+
+    @property
+    def unit(self) -> float:
+        """A nat of information, or the span of the distortion that is minimised."""
+        return float(Ends(self._program).proof.unit(math.inf))
+
+    # ---- at one number -------------------------------------------------------------------
+
+    def _solve(self, problem: Any, primal: Any = None, dual: Any = None) -> Outcome:
+        """Solve a problem of the family, unless what is offered is proved to be optimal."""
+        bounds = Ends(problem.program, self.accuracy)
+        offer(bounds, primal, dual)
+        if bounds.status == "certified":
+            return Outcome(bounds.certificate())
+        kept = self.axis.kind == CONVEX and self._discrete
+        model = self._model(problem) if kept else None
+        outcome: Outcome = problem._outcome(self._options, model=model)
+        certificate = outcome.certificate
+        if primal is None or certificate.status in ("certified", "infeasible"):
+            return outcome
+        offer(bounds, certificate.primal, certificate.dual)
+        return replace(outcome, certificate=bounds.certificate())
+
+    def _model(self, problem: ChannelProblem) -> Any:
+        """Return the conic model with the bounds of ``problem``, stated once a worker."""
+        from cvxprivacy.solvers.cvxpy_channel import ConicModel
+
+        models: dict[str, Any] = _models.__dict__
+        if self.digest not in models:
+            while len(models) >= _MOST_MODELS:
+                models.pop(next(iter(models)))
+            models[self.digest] = ConicModel(problem.program)
+        model = models[self.digest]
+        model.set_bounds(problem.program.constraints)
+        return model
+
+    def record(self, x: Number, primal: Any = None, dual: Any = None) -> dict[str, Any]:
+        """Return all that is known at x, as JSON can hold it."""
+        problem = self.at(x)
+        outcome = self._solve(problem, primal, dual)
+        certificate = outcome.certificate
+        price = problem._solution(outcome).prices.get(self.parameter)
+        return {
+            "x": to_json(x),
+            "price": None if price is None else to_json(float(price)),
+            "edges": outcome.edges,
+            "raw": certificate.raw,
+            **certificate.answer(),
+        }
+
+    def solution(self, x: Number, record: Mapping[str, Any]) -> Solution:
+        """Return the solution of which a record at x was made."""
+        problem = self.at(x)
+        certificate = restored(record, problem.program)
+        return cast(Solution, problem._solution(Outcome(certificate, [], list(record["edges"]))))
+
+    def mixed(self, x: Number, primals: Shares, duals: Iterable[Any], most: float) -> Solution:
+        """Return what is proved at x of a release that draws from several."""
+        return _mixed(self.at(x), self.accuracy, primals, duals, most)
+
+    def proved(self, x: Number, duals: Iterable[Any]) -> float:
+        """Return the greatest lower bound at x that any of these multipliers prove."""
+        bounds = Ends(self.at(x).program)
+        for dual in duals:
+            offer(bounds, None, dual)
+        return bounds.lower
+
+    def strongest(self, x: Number, duals: Iterable[Any]) -> list[Any]:
+        """Return the two multipliers that prove most at x, in floats; the better is the last."""
+        program = self.at(x).program
+        return sorted(duals, key=lambda dual: dual.cleaned(program).lower_bound(program))[-2:]
+
+    def allows(self, x: Number, primal: Any) -> bool:
+        """Tell whether a release is proved to be feasible at x."""
+        proof = verify.proof_of(self.document(x))
+        return bool(proof.upper(primal.to_dict()).feasible)
+
+    # ---- where the constraint is all that matters, and where it does not -------------------
+
+    def _split(self) -> tuple[Any, dict[str, Any]]:
+        rows = self._program.constraints
+        others = {name: row for name, row in rows.items() if name != self.parameter}
+        return rows[self.parameter], others
+
+    def _solved(self, program: Any) -> Certificate:
+        """Solve another program of the same variables; say why if nothing is feasible."""
+        run: Any = solve if self._discrete else solve_gaussian
+        certificate: Certificate = run(program, accuracy=self.accuracy).certificate
+        _refuse_nothing(self._problem, certificate, [self.parameter])
+        return certificate
+
+    def least_bound(self) -> tuple[float, float, Any]:
+        """Enclose the least right-hand side that is feasible; return a release that has it too.
+
+        It is None where a closed form knows the bound.
+        """
+        row, others = self._split()
+        if row.linear and not others and not getattr(self._program, "auxiliaries", {}):
+            least = 0.0  # ⟨C, Σ⟩ ≥ 0
+            if self._discrete:
+                program = self._program
+                least = self._problem.alphabet.least(row.expression, program.lower, program.upper)
+            return least, least, None
+        program = replace(self._program, objective=row.expression, constraints=others)
+        certificate = self._solved(program)
+        return certificate.lower, certificate.upper, certificate.primal
+
+    def without_constraint(self) -> Certificate:
+        """Solve as if the constraint were not there."""
+        if self.axis.kind != CONVEX:
+            free = self.at(self.loosest)
+            certificate = self._solve(free).certificate
+            _refuse_nothing(free, certificate)
+            return certificate
+        row, others = self._split()
+        rows = dict(others)
+        if self._discrete and row.linear:  # then the cheapest constant is found
+            top = float(self._program.cost(row.expression).max()) + float(row.expression.constant)
+            rows[self.parameter] = replace(row, bound=Fraction(top) + 1)
+        return self._solved(replace(self._program, constraints=rows))
+
+    def tightest_optimum(self, optimum: Certificate) -> Any:
+        """Return an optimal release of the least left-hand side, where that can be searched.
+
+        Of a linear objective the optima are a face; without information they satisfy J = π q,
+        where only constant releases do unless some combination of letters looks the same to the
+        view.
+        """
+        program = self._program
+        if not self._discrete or optimum.gap > 1e-12 * abs(optimum.upper):
+            return None
+        views = [program.view_matrix(view).toarray() for view in program.objective.weights]
+        dependent = all(np.linalg.matrix_rank(view / program.mass) < program.n for view in views)
+        equalities = program.n + sum(program.m * (len(view) - 1) for view in views)
+        if views and not (dependent and equalities <= FEW):
+            return None
+        row, others = self._split()
+        rows = {**others, "the optimum": program.objective <= optimum.upper}
+        return self._solved(replace(program, objective=row.expression, constraints=rows)).primal
+
+    def left_side(self, primal: Any) -> float:
+        """Return the constraint's left-hand side at a release, rounded up."""
+        row, _ = self._split()
+        program = replace(self._program, objective=row.expression, constraints={})
+        cost = verify.proof_of(program.to_dict())
+        return ceil(cost.upper(primal.to_dict()).objective)
+
+    @property
+    def tightest(self) -> float:
+        """The tightest number that a criterion can have."""
+        source = self._problem.source
+        if self.parameter.startswith("l_diversity"):  # on average H(W | x̂) is at most H(W)
+            return math.exp(source.entropy(units="nats")) * (1 - 1e-12)
+        if self.parameter.startswith("k_anonymity"):
+            return float(source.records)
+        return 1.0 if self.axis.falling else 0.0
+
+    def revealing_nothing(self) -> Any:
+        """Return the best release that reveals nothing, where ``tightest`` allows no other."""
+        if not self.parameter.startswith("l_diversity"):
+            return None
+        other = self._problem._with_criterion(self.parameter, TCloseness(0.0))
+        return other.solve(accuracy=self.accuracy, certify=False).certificate.primal
+
+    def infeasible(self, x: Number, certificate: Certificate) -> InfeasibleError:
+        """Say in the user's words why nothing is feasible at x."""
+        return cast(InfeasibleError, self.at(x)._explained(certificate))
+
+
+class WeightedProblem:
+    """A problem seen by two constraints and its objective: their weighted sums are minimised.
+
+    ``units``, shape (3,), are a nat of information and the span of a distortion; ``digest`` is of
+    all but the two bounds.
+    """
+
+    def __init__(self, problem: ChannelProblem, names: tuple[str, str], accuracy: str) -> None:
+        for name in names:
+            kind = ParametricProblem(problem, name, accuracy).axis.kind
+            if kind != CONVEX or not isinstance(problem, ChannelProblem):
+                remedy = "use two constraints of a discrete problem with a bound of their own"
+                raise InputError("parameter", f"{name!r} spans no surface", remedy)
+        self.names, self.accuracy = names, accuracy
+        self._problem: Any = problem.at()
+        program = self._problem.program
+        rows = program.constraints
+        others = {name: row for name, row in rows.items() if name not in names}
+        self._terms = [*(rows[name].expression for name in names), program.objective]
+        terms = dict(zip("xyv", self._terms, strict=True))
+        self._unbounded = replace(program, constraints=others, terms=terms)
+        zero = {name: replace(rows[name], bound=Fraction(0)) for name in names}
+        self._at_zero = replace(program, constraints={**rows, **zero})
+        self.units = np.array([replace(program, objective=term).scale for term in self._terms])
+        self.digest = digest([*names, accuracy, self._at_zero.to_dict()])
+
+    @property
+    def latex(self) -> str:
+        """The objective."""
+        return cast(str, self._problem.program.objective.latex)
+
+    def solve(self, weights: Sequence[float]) -> dict[str, Any]:
+        """Minimise x w₁ + y w₂ + v w₀ over all releases, w₀ being 0 or 1."""
+        first, *rest = (w * term for w, term in zip(weights, self._terms, strict=True) if w)
+        program = replace(self._unbounded, objective=sum(rest, first))
+        certificate = solve(program, accuracy=self.accuracy).certificate
+        primal, own = certificate.primal, certificate.dual
+        if certificate.status == "infeasible":
+            self.refuse_nothing(certificate)
+        record: dict[str, Any] = {"weights": list(weights), "support": "-inf", "point": None}
+        if own is not None:
+            bounds = {**own.multipliers, **dict(zip(self.names, weights, strict=False))}
+            dual = Dual(own.scores, bounds, own.auxiliaries, int(weights[2]))
+            record["dual"] = dual.cleaned(self._at_zero).to_dict()
+            support = floor(verify.proof_of(self._at_zero.to_dict()).lower(record["dual"]))
+            record["support"] = support if math.isfinite(support) else "-inf"
+        if primal is not None:
+            record["primal"] = primal.to_dict()
+            evaluation = verify.proof_of(self._unbounded.to_dict()).upper(record["primal"])
+            record["point"] = [ceil(evaluation.terms[k]) for k in "xyv"]
+        return {"record": record, "solves": 1}
+
+    def refuse_nothing(self, certificate: Certificate | None = None) -> None:
+        """Raise what ``solve()`` raises where no release is known, whatever the bounds are."""
+        if certificate is None:
+            certificate = Ends(self._problem.program, self.accuracy).certificate()
+        _refuse_nothing(self._problem, certificate, self.names)
+
+    def mixed(
+        self,
+        x: Sequence[Number],
+        records: Iterable[tuple[Mapping[str, Any], Fraction]],
+        bound: Mapping[str, Any],
+        most: float,
+    ) -> Solution:
+        """Return what is proved at two bounds of a mixture of solved releases."""
+        problem = self._problem.at(**dict(zip(self.names, x, strict=True)))
+        primals = [(channel(record["primal"]), share) for record, share in records]
+        return _mixed(problem, self.accuracy, primals, [multipliers(bound["dual"])], most)
+
+
+def _refuse_nothing(problem: Any, certificate: Certificate, moved: Sequence[str] = ()) -> None:
+    """Raise what ``solve()`` raises where no release is known.
+
+    ``certificate`` is of the problem's program without the constraints ``moved``: a contradiction
+    in it is one whatever their bounds are.
+    """
+    if certificate.status == "infeasible":
+        multipliers = {**dict.fromkeys(moved, 0.0), **certificate.dual.multipliers}
+        bounds = Ends(problem.program, certificate.accuracy)
+        bounds.take_dual(replace(certificate.dual, multipliers=multipliers))
+        raise problem._explained(bounds.certificate())
+    if certificate.primal is None:
+        message = "no release was found, and it is not proved that there is none"
+        raise CertificationError(message, certificate)
+
+
+def _mixed(
+    problem: Any, accuracy: str, primals: Shares, duals: Iterable[Any], most: float
+) -> Solution:
+    certificate = mixture(problem.program, accuracy, primals, duals, most)
+    return cast(Solution, problem._solution(Outcome(certificate)))

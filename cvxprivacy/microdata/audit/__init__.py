@@ -1,0 +1,6 @@
+"""A released table against the original: every measure, its worst letters, and the verdicts."""
+
+from cvxprivacy.microdata.audit.findings import Measure, Verdict
+from cvxprivacy.microdata.audit.report import Audit, audit
+
+__all__ = ["Audit", "Measure", "Verdict", "audit"]

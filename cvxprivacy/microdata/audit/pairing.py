@@ -1,0 +1,169 @@
+"""Two tables counted alike, what became of their records, and the order of W."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.audit.findings import masses_of
+from cvxprivacy.microdata.audit.words import shown
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.tables.bins import bins_of
+from cvxprivacy.tables.counting import MOST_CELLS, natural_order
+from cvxprivacy.tables.engines import as_narwhals
+from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.validation import labels, present
+
+
+def counted(
+    original: Any,
+    released: Any,
+    *,
+    key: Hashable | Sequence[Hashable],
+    sensitive: Hashable | Sequence[Hashable],
+    bins: Mapping[Hashable, Any],
+    missing: str,
+) -> tuple[DiscreteSource, DiscreteSource, list[str]]:
+    """Count both tables, the released one with the columns that it has; say what is notable.
+
+    Without a released table the original is both.
+    """
+    with _named("original"):
+        schema = _schema(original, sensitive, key, bins, missing)
+    own, notes = schema, list[str]()
+    if released is not None:
+        with _named("released", besides=True):
+            schema, own, notes = _own_schema(schema, released, bins)
+    with _named("original"):
+        before = DiscreteSource.from_schema(original, schema, most=MOST_CELLS)
+    if released is None:
+        return before, before, notes
+    with _named("released", besides=True):
+        after = DiscreteSource.from_schema(released, own, most=MOST_CELLS)
+    return before, after, [*notes, *_unbinned(schema, after), *_changes(before, after)]
+
+
+@contextmanager
+def _named(table: str, *, besides: bool = False) -> Iterator[None]:
+    """Say in an error which of the two tables it is about."""
+    try:
+        yield
+    except InputError as error:
+        argument, problem = error.argument, error.problem
+        if argument == "frame":
+            argument = table
+        elif besides and argument != table:
+            problem += f" (in the {table} table)"
+        more: dict[str, Any] = {"where": error.where, "value": error.value}
+        raise type(error)(argument, problem, error.remedy, **more) from None
+
+
+def _schema(
+    frame: Any, sensitive: Any, key: Any, bins: Mapping[Any, Any], missing: str
+) -> TableSchema:
+    return TableSchema.of(
+        frame, sensitive=sensitive, key=key, side=None, weights=None, bins=bins, missing=missing
+    )
+
+
+def _own_schema(
+    schema: TableSchema, released: Any, bins: Mapping[Hashable, Any]
+) -> tuple[TableSchema, TableSchema, list[str]]:
+    """Return how both tables are counted, and which columns are suppressed in the released one."""
+    types = as_narwhals(released).lazy().collect_schema()
+    for name in schema.sensitive:
+        present(name, types.names(), "released")
+    kept = tuple(name for name in schema.key if name in types.names())
+    if not kept:
+        remedy = "keep at least one key column, if only as a constant"
+        raise InputError("released", "no key column", remedy)
+    numeric = {n for n in schema.bins if n in types.names() and types[n].is_numeric()}
+    specs = {str(name): spec for name, spec in bins.items() if str(name) in numeric}
+    own = _schema(released, schema.sensitive, kept, specs, schema.missing)
+    both = dict(schema.bins)
+    for column, spec in specs.items():
+        edges = [of.bins[column].edges for of in (schema, own)]
+        least, most = min(e[0] for e in edges), max(e[-2] for e in edges)
+        both[column] = bins_of(column, spec, least, most)
+    gone = [name for name in schema.key if name not in kept]
+    notes = [f"suppressed in the release: {', '.join(gone)}"] if gone else []
+    own = replace(own, bins={name: both[name] for name in numeric})
+    return replace(schema, bins=both), own, notes
+
+
+# ---- what is notable ---------------------------------------------------------------------
+
+
+def _unbinned(schema: TableSchema, after: DiscreteSource) -> list[str]:
+    """Say which released columns hold text where the original is binned."""
+    assert after.schema is not None
+    notes = []
+    for name in (n for n in after.schema.columns if n in schema.bins):
+        own = set(after.levels[name]) - {None, *schema.bins[name].labels}
+        if name not in after.schema.bins and own:
+            some = repr(min(map(str, own)))
+            notes.append(f"{name} holds text in the release, such as {some}: it is not binned")
+    return notes
+
+
+def _changes(before: DiscreteSource, after: DiscreteSource) -> list[str]:
+    """Say what became of the records, and of each value of W."""
+    was, now = masses_of(before), masses_of(after)
+    old, new = (int(sum(of.values())) + s.dropped for of, s in ((was, before), (now, after)))
+    w, notes = before.names[0], []
+    if old < new:
+        notes.append(f"the release has {new:,} records, the original {old:,}")
+    elif old > new:
+        notes.append(f"{new:,} records of {old:,} are released")
+    lost, added = ([v for v in a if v not in b] for a, b in ((was, now), (now, was)))
+    alike = {str(value) for value in lost} & {str(value) for value in added}
+    if alike:
+        kinds = [type(next(v for v in of if str(v) in alike)).__name__ for of in (lost, added)]
+        problem = f"{w} is {kinds[0]} in the original and {kinds[1]} in the release"
+        return [*notes, f"{problem}: its values are not compared"]
+    for values, of, what in ((lost, was, "vanished"), (added, now, "new")):
+        if values:
+            some = ", ".join(map(shown, values[:3])) + (", …" if len(values) > 3 else "")
+            records = sum(of[value] for value in values)
+            notes.append(f"{w} {some}: {what} in the release, {records:,.0f} records")
+    changed = [value for value in was if value in now and was[value] != now[value]]
+    if changed and old == new and not before.dropped and not after.dropped:
+        notes.append(f"{w} itself was changed")
+    elif changed and old > new:
+        least = min(changed, key=lambda value: now[value] / was[value])
+        share = f"{now[least]:,.0f} records of {was[least]:,.0f} are released, the least share"
+        notes.append(f"{w} {shown(least)}: {share}")
+    return notes
+
+
+# ---- the order of W ----------------------------------------------------------------------
+
+
+def order_of(ordered: Any, reference: str, *tables: tuple[DiscreteSource, Any]) -> list[Any] | None:
+    """Return the values of W in order, or None where they have none."""
+    sources = [source for source, _ in tables]
+    values = set(sources[0].w) | (set(sources[1].w) if reference == "original" else set())
+    if ordered is False:
+        return None
+    if ordered is not None and ordered is not True:
+        remedy = "pass True, False, or all values of W in their order"
+        if isinstance(ordered, str) or not isinstance(ordered, Sequence):
+            raise InputError("ordered", f"{ordered!r}", remedy, value=ordered)
+        order = labels(ordered, None, "ordered")
+        if not values <= set(order):
+            missing = sorted(map(repr, values - set(order)))
+            raise InputError("ordered", f"it lacks {', '.join(missing)}", remedy)
+        return [value for value in order if value in values]
+    for source, frame in tables:
+        assert source.schema is not None
+        name, *more = source.schema.sensitive
+        own = None if more else natural_order(source.schema, frame, name, source.levels[name])
+        if own is not None and values <= set(own):
+            return [value for value in own if value in values]
+    if ordered:
+        problem = f"{sources[0].names[0]} has no order of its own"
+        raise InputError("ordered", problem, "pass its values in their order")
+    return None

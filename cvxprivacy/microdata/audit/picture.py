@@ -1,0 +1,127 @@
+"""An audit as a picture, in the layout of Bezzi's Fig. 2."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from html import escape
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cvxprivacy.microdata.audit.findings import Findings
+from cvxprivacy.microdata.audit.words import shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BARS = 12  # released letters that are drawn one by one
+BOUNDS = {"t": "$t$", "H(W) − log ℓ": r"$H(W)-\log\,\ell$"}  # on the average, as they are drawn
+
+
+def drawn(findings: Findings, figure: Figure | None = None) -> Figure:
+    """Draw the average against its bounds, and I1 and I2 of the letters."""
+    if figure is None:
+        import matplotlib.pyplot as plt
+
+        figure = plt.figure(figsize=(11, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
+    _averages(findings, left)
+    _letters(findings, right)
+    return figure
+
+
+def _averages(findings: Findings, ax: Axes) -> None:
+    """Draw bars of I(W; X), of what the criteria allow, and of I(W; X̃) with its interval."""
+    after, alone = findings.after, findings.before is findings.after
+    bars = [] if alone else [("$I(W;X)$", findings.before.plugin, "#000000", "")]
+    for name, color, hatch in (("t", "#6e6e6e", "//"), ("H(W) − log ℓ", "#c9c9c9", "")):
+        if name in findings.averages:
+            bars.append((BOUNDS[name], findings.averages[name].bound, color, hatch))
+    bars.append(("$I(W;X)$" if alone else r"$I(W;\tilde X)$", after.plugin, "#ffffff", ""))
+    for i, (_, value, color, hatch) in enumerate(bars):
+        ax.bar(i, value, 0.7, color=color, edgecolor="black", hatch=hatch)
+        top = max(value, after.upper or 0.0) if color == "#ffffff" else value
+        ax.annotate(f"{value:.3f}", (i, top), (0, 3), textcoords="offset points", ha="center",
+                    fontsize=9)  # fmt: skip
+    if after.lower is not None and after.upper is not None:
+        ax.vlines(len(bars) - 1, after.lower, after.upper, color="#D55E00", lw=3, zorder=3)
+        ax.set_xlabel(f"orange: {after.level:.0%} interval, bias removed", fontsize=9)
+    ax.set_xticks(range(len(bars)), [name for name, *_ in bars])
+    ax.set_xlim(-0.7, max(len(bars) - 0.3, 1.7))
+    ax.set_ylabel(f"information [{findings.units}]")
+    ax.set_title("on average", fontsize=11)
+    ax.margins(y=0.15)
+
+
+def _letters(findings: Findings, ax: Axes) -> None:
+    """Draw I1 and I2 of each letter, or of many their distribution over the records."""
+    sizes, few = findings.released.joint.sum(axis=0), len(findings.letters) <= BARS
+    both = (("I1", "#5f5f5f", "//", "#000000", "$I_1$ (t-closeness)"),
+            ("I2", "#cfcfcf", "", "#0072B2", r"$I_2$ ($\ell$-diversity)"))  # fmt: skip
+    for (name, color, hatch, edge, label), side in zip(both, (-1, 1), strict=True):
+        values = findings.measures[name].values
+        if few:
+            at = np.arange(len(values)) + side * 0.2
+            ax.bar(at, values, 0.4, color=color, edgecolor="black", hatch=hatch, label=label)
+        else:
+            order = np.argsort(-values, kind="stable")
+            share = np.insert(np.cumsum(sizes[order]) / sizes.sum(), 0, 0.0)
+            ax.stairs(values[order], share, baseline=None, color=edge, lw=1.6, label=label)
+    ax.axhline(0.0, color="black", lw=0.6)
+    for (name, label), style in zip(BOUNDS.items(), ("-", "--"), strict=True):
+        if name in findings.averages:
+            bound = findings.averages[name].bound
+            ax.axhline(bound, color="#B00020", ls=style, lw=1.3, label=label)
+    ax.axhline(findings.after.plugin, color="#009E73", ls=":", lw=1.4, label="average")
+    if few:
+        names = [_plain(shown(letter)) for letter in findings.letters]
+        long = max(map(len, names)) * len(names) > 60
+        ax.set_xticks(range(len(names)), names, rotation=30 if long else 0,
+                      ha="right" if long else "center", fontsize=9)  # fmt: skip
+        ax.set_xlabel(_plain(findings.released.names[1]))
+    else:
+        ax.set_xlim(0, 1)
+        ax.set_xlabel("share of records at or above the value")
+    ax.set_title("per released letter", fontsize=11)
+    ax.set_ylabel(f"information [{findings.units}]")
+    ax.legend(fontsize=9, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
+    ax.margins(y=0.12)
+
+
+def _plain(text: str) -> str:
+    """Return text in which matplotlib sees no mathematics."""
+    return text.replace("$", r"\$")
+
+
+def svg(findings: Findings) -> str:
+    """Return the picture as SVG to be put into HTML: real text, no file and no address named."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Bare
+
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cvxprivacy"}):
+        figure = drawn(findings, Bare(figsize=(11, 4.6), layout="constrained"))
+        text = StringIO()
+        with warnings.catch_warnings():  # the text stays text: a reader's fonts draw it
+            warnings.filterwarnings("ignore", "Glyph .* missing from")
+            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    picture = text.getvalue()
+    picture = picture[picture.index("<svg") :]
+    picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
+    head, rest = picture.split(">", 1)
+    head = re.sub(r'\s(xmlns(:\w+)?|width|height|version)="[^"]*"', "", head)
+    description = escape(_described(findings), quote=True)
+    return f'{head} role="img" aria-label="{description}">{rest.replace("xlink:href", "href")}'
+
+
+def _described(findings: Findings) -> str:
+    i1, i2 = findings.measures["I1"], findings.measures["I2"]
+    bounds = "; ".join(f"{name} = {c.bound:.3g}" for name, c in findings.averages.items())
+    return (
+        f"I(W; X̃) = {findings.after.plugin:.3g} {findings.units} on average"
+        f"{' against ' + bounds if bounds else ''}. Per released letter I1 goes from "
+        f"{i1.values.min():.3g} to {i1.values.max():.3g} and I2 from {i2.values.min():.3g} to "
+        f"{i2.values.max():.3g}."
+    )

@@ -1,0 +1,327 @@
+"""A released table against the original: in words, as a picture, and in files."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.base import criteria_listed
+from cvxprivacy.errors import InputError
+from cvxprivacy.files import whole_file
+from cvxprivacy.microdata.audit import page, picture, words
+from cvxprivacy.microdata.audit.findings import Findings
+from cvxprivacy.microdata.audit.pairing import counted, order_of
+from cvxprivacy.microdata.bootstrap import draws_of
+from cvxprivacy.microdata.tables import one_of
+from cvxprivacy.tables.engines import as_narwhals
+from cvxprivacy.tables.labels import written
+from cvxprivacy.tables.selection import records_with
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA = "cvxprivacy audit 1"
+KEYS = {"I(W; X)": "before", "t": "t", "H(W) − log ℓ": "l"}  # of conditions on the average, in JSON
+
+
+class Audit(Findings):
+    """What :func:`audit` found; print it, draw it, or write it down.
+
+    Attributes
+    ----------
+    original, released : DiscreteSource
+        The tables as they were counted; ``released.joint`` holds the counts N(w, x̃).
+    letters : list
+        Released letters x̃.
+    measures : dict of str to Measure
+        ``"k"``, ``"distinct l"``, ``"entropy l"``, ``"c at l=2"`` and ``"c at l=3"`` (recursive,
+        infinite where W has fewer values), ``"I1"`` to ``"I4"``, ``"equal distance"``,
+        ``"ordered distance"`` (where W is ordered), ``"delta"``, ``"delta observed"``, ``"beta"``,
+        ``"enhanced beta"``.
+    before, after : Information
+        I(W; X) and I(W; X̃), with bias and interval.
+    verdicts : list of Verdict
+        Eq. 14 of Bezzi 2010, and its like for k and δ: necessary and sufficient.
+    averages : dict of str to Condition
+        Eq. 13: necessary, not sufficient.  ``"I(W; X)"``, where both tables have the same records
+        of each W, is an observation: a drawn table may exceed it by chance, and it is part of no
+        verdict.
+    criteria : tuple of Criterion
+    units : {"bits", "nats"}
+    notes : list of str
+    frame : frame
+        The released table as it came.
+    """
+
+    def __init__(self, original: Any, released: Any, *, frame: Any, **options: Any) -> None:
+        super().__init__(original, released, **options)
+        self.frame = frame
+
+    # ---- records -------------------------------------------------------------------------
+
+    def records(self, letters: Sequence[Any]) -> Any:
+        """Return the records of some released letters, such as ``audit.records(audit.worst())``.
+
+        The rows come in the flavour of the released table; a lazy one is filtered in its own
+        engine, when it is asked for them.
+        """
+        assert self.released.schema is not None
+        place = {letter: i for i, letter in enumerate(self.letters)}
+        places = set()
+        for i, letter in enumerate(letters):
+            try:
+                places.add(place[letter])
+            except (KeyError, TypeError):
+                remedy = "pass some of audit.letters, such as audit.worst()"
+                problem = f"{letter!r} is no released letter"
+                raise InputError("letters", problem, remedy, where=i, value=letter) from None
+        chosen = sorted(places)
+        records = records_with(self.released.schema, self.frame, [self.letters[i] for i in chosen])
+        rows, expected = as_narwhals(records), int(self.released.joint[:, chosen].sum())
+        if isinstance(rows, nw.DataFrame) and len(rows) != expected:
+            problem = f"{len(rows):,} records have these letters, and {expected:,} were counted"
+            raise InputError("released", problem, "audit the table again: it has changed since")
+        return records
+
+    def per_record(self, measure: str = "I1") -> npt.NDArray[np.float64]:
+        """Return a measure for each record of a released table in memory, in its order.
+
+        NaN where a record was left out for missing values.
+        """
+        schema, frame = self.released.schema, as_narwhals(self.frame)
+        assert schema is not None
+        if isinstance(frame, nw.LazyFrame):
+            raise InputError("released", "a lazy table", "collect it to have its records in order")
+        place = {letter: i for i, letter in enumerate(self.letters)}
+        values = np.append(self._measure(measure).values, math.nan)
+        values = values[[place.get(x, -1) for x in schema.letters(frame, schema.key)]]
+        if schema.missing == "drop":
+            w = schema.letters(frame, schema.sensitive)
+            rows = w if len(schema.sensitive) > 1 else [(value,) for value in w]
+            values[[None in row for row in rows]] = math.nan
+        return values
+
+    # ---- in words and as a picture -------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return (
+            f"Audit({self.released.records:,} records, {len(self.letters):,} letters, "
+            f"{len(self.verdicts)} criteria: {'hold' if self.holds else 'broken'})"
+        )
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the tables are, in words."""
+        return words.facts(self)
+
+    @property
+    def conclusions(self) -> list[tuple[str, str, str]]:
+        """Every condition: what it says, "holds", "BROKEN" or "seen", and by how much."""
+        return words.conclusions(self)
+
+    @property
+    def all_notes(self) -> list[str]:
+        """Notes, with those on the intervals."""
+        return words.notes(self)
+
+    def __str__(self) -> str:
+        return words.text(self)
+
+    def _repr_html_(self) -> str:
+        return page.html(self, document=False)
+
+    def draw(self, figure: Figure | None = None) -> Figure:
+        """Draw the average and the letters, in the layout of Bezzi's Fig. 2.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure, optional
+            A new one by default.
+        """
+        return picture.drawn(self, figure)
+
+    # ---- written -------------------------------------------------------------------------
+
+    def document(self, *, letters: bool = True) -> dict[str, Any]:
+        """Return the audit as JSON holds it.
+
+        Parameters
+        ----------
+        letters : bool
+            With every released letter and its counts of the confidential attribute, and the places
+            among them of those that break a criterion.
+        """
+        source = self.released
+        assert source.schema is not None
+        assert self.original.schema is not None
+        document = {
+            "schema": SCHEMA,
+            "units": self.units,
+            "original": {"records": self.original.records, **self.original.schema.to_dict()},
+            "released": {"records": source.records, **source.schema.to_dict()},
+            "entropy": source.entropy(units=self.units),
+            "l_max": self.greatest_diversity,
+            "information": {
+                name: {**asdict(of), "corrected": of.corrected}
+                for name, of in (("before", self.before), ("after", self.after))
+            },
+            "measures": {
+                m.name: {
+                    "title": m.title, "worst": written(m.worst), "average": written(m.average),
+                    "letters": m.letters, "records": m.records,
+                }
+                for m in self.measures.values()
+            },
+            "averages": {
+                KEYS[name]: {"title": name, "value": c.value, "bound": c.bound, "holds": c.holds}
+                for name, c in self.averages.items()
+            },
+            "criteria": [
+                {
+                    "criterion": repr(v.criterion), "holds": v.holds, "letters": v.letters,
+                    "records": v.records, **({"places": v.broken.tolist()} if letters else {}),
+                }
+                for v in self.verdicts
+            ],
+            "holds": self.holds,
+            "notes": self.all_notes,
+            "w": [written(w, lenient=True) for w in source.w],
+        }  # fmt: skip
+        if letters:
+            document["letters"] = [
+                {
+                    "letter": written(letter, lenient=True),
+                    "counts": source.joint[:, i].astype(int).tolist(),
+                    **{m.name: written(float(m.values[i])) for m in self.measures.values()},
+                }
+                for i, letter in enumerate(self.letters)
+            ]
+        return document
+
+    def to_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write the audit as JSON, readable by its owner only; return where it is.
+
+        It discloses the counts of the confidential attribute in every released letter: keep it
+        with the original table.
+        """
+        with whole_file(path, private=True) as file:
+            self.write_json(file)
+        return Path(path)
+
+    def write_json(self, file: IO[str]) -> None:
+        """Write what :meth:`to_json` writes into an open file."""
+        json.dump(self.document(), file, ensure_ascii=False, indent=1)
+        file.write("\n")
+
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the audit as one self-contained HTML page, readable by its owner only.
+
+        It names the worst letters and what they reveal: keep it with the original table.
+        """
+        with whole_file(path, private=True) as file:
+            self.write_html(file)
+        return Path(path)
+
+    def write_html(self, file: IO[str]) -> None:
+        """Write what :meth:`to_html` writes into an open file."""
+        file.write(page.html(self))
+
+
+def audit(
+    original: Any,
+    released: Any = None,
+    *,
+    key: Hashable | Sequence[Hashable],
+    sensitive: Hashable | Sequence[Hashable],
+    criteria: Sequence[Criterion] = (),
+    bins: Mapping[Hashable, float | Sequence[float]] | None = None,
+    missing: str = "refuse",
+    ordered: bool | Sequence[Hashable] | None = None,
+    reference: str = "released",
+    bootstrap: int = 0,
+    seed: int | np.random.Generator | None = None,
+    units: str = "bits",
+) -> Audit:
+    """Measure a released table against the original: every measure, per letter and at its worst.
+
+    Parameters
+    ----------
+    original, released : frame of any kind that :meth:`DiscreteSource.from_table` takes
+        Each is counted by one group-by in its own engine.  Without ``released`` the original is
+        audited as it stands.
+    key : column name, or several
+        X in the original.  Those that the released table lacks are suppressed; the others are X̃.
+    sensitive : column name, or several
+        W.  The measures compare with its law in the released table.
+    criteria : sequence of Criterion
+        ``TCloseness(t)``, ``LDiversity(l)``, ``KAnonymity(k)``, ``DeltaDisclosure(delta)``.
+    bins : mapping of column to number or sequence, optional
+        As for :meth:`DiscreteSource.from_table`; for a released column only where it is numeric.
+        Bands of a width cover both tables.
+    missing : {"refuse", "level", "drop"}
+    ordered : bool or sequence of values, optional
+        Whether W's values are in order, for the ordered earth mover's distance, or the values in
+        their order.  By default they are where their type says so, in the released table or in the
+        original: numbers, dates, bins and ordered categories; text has no order of its own.
+    reference : {"released", "original"}
+        The table whose p(w) the letters are compared with, in I1, the distances, δ, β, and the
+        criteria on I1 and δ.  Where records were suppressed the released p(w) hides what that
+        tells.  I2 to I4 and ℓ-diversity are of the released table alone.
+    bootstrap : int
+        Draws for intervals of the mutual information; 0 for none, a few hundred otherwise.
+    seed : int or Generator, optional
+        Of the bootstrap.
+    units : {"bits", "nats"}
+        Of information and of t; δ is a natural logarithm always.
+
+    Raises
+    ------
+    InputError
+        For what cannot be counted, and for criteria that are not per released letter.
+
+    Notes
+    -----
+    Class sizes (k) speak of identity only where the release is deterministic in the key: under a
+    randomised one a small class need not hold the record that it seems to.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [1, 1, 2, 2], "ill": ["no", "yes", "no", "no"]})
+    >>> result = audit(people, key="age", sensitive="ill")
+    >>> result.measures["k"].worst, result.worst("distinct l", 1)
+    (2.0, [2])
+    """
+    bootstrap = draws_of(bootstrap, "bootstrap")
+    criteria = criteria_listed(criteria)
+    one_of(reference, "reference", "released", "original")
+    before, after, notes = counted(
+        original, released, key=key, sensitive=sensitive, bins=bins or {}, missing=missing
+    )
+    new = set(after.w) - set(before.w)
+    if reference == "original" and new:
+        problem = f"the original has no {' nor '.join(sorted(map(repr, new)))}"
+        raise InputError("reference", problem, 'use reference="released"')
+    frame = original if released is None else released
+    return Audit(
+        before,
+        after,
+        criteria=criteria,
+        order=order_of(ordered, reference, (after, frame), (before, original)),
+        reference=reference,
+        draws=bootstrap,
+        seed=seed,
+        units=units,
+        notes=notes,
+        frame=frame,
+    )

@@ -1,0 +1,113 @@
+"""An audit in words: facts, conclusions, and the whole as text."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from unicodedata import combining
+
+from cvxprivacy.criteria import TCloseness
+from cvxprivacy.microdata.audit.findings import Findings, strictest
+from cvxprivacy.model.one_symbol import equivalent_diversity
+
+
+def shown(letter: Any) -> str:
+    """Return a letter as people read it."""
+    if isinstance(letter, tuple):
+        return f"({', '.join(map(shown, letter))})"
+    return "missing" if letter is None else _printable(str(letter))
+
+
+def _printable(text: str) -> str:
+    """Return text in which no character commands a terminal: those are escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def number(value: float) -> str:
+    """Return a measure as people read it."""
+    if math.isinf(value):
+        return "∞"
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1e3 else f"{value:.4g}"
+
+
+def _released(findings: Findings) -> str:
+    return "I(W; X)" if findings.before is findings.after else "I(W; X̃)"
+
+
+def facts(findings: Findings) -> dict[str, str]:
+    """Say what the tables are."""
+    source, before, after = findings.released, findings.before, findings.after
+    entropy = f"{source.entropy(units=findings.units):.4f} {findings.units}"
+    words = {
+        "records": f"{source.records:,}",
+        "confidential": f"{source.names[0]}, {len(source.w)} values",
+        "released": f"{source.names[1]}, {len(source.x):,} letters",
+        "H(W)": f"{entropy}; ℓ_max = {findings.greatest_diversity:.4g}",
+    }
+    t = strictest(findings.criteria, TCloseness)
+    if t is not None:
+        equivalent = equivalent_diversity(source.p_w, t, units=findings.units)
+        words["ℓ_t"] = f"{equivalent:.4g} at t = {t:g}"
+    if before is not after:
+        words["I(W; X)"] = str(before)
+    words[_released(findings)] = str(after)
+    biased = findings.original.biased or source.biased
+    alike = (before.lower is None) == (after.lower is None)  # corrected alike
+    if before is not after and before.corrected > 0 and alike and not biased:
+        words["kept"] = f"{after.corrected / before.corrected:.1%} of I(W; X), both corrected"
+    return words
+
+
+def conclusions(findings: Findings) -> list[tuple[str, str, str]]:
+    """Return every condition: what it says, "holds", "BROKEN" or "seen", and by how much."""
+    rows, released = [], _released(findings)
+    for name, condition in findings.averages.items():
+        value, bound = f"{condition.value:.4g}", f"{condition.bound:.4g}"
+        if name != "I(W; X)":
+            stands = "holds" if condition.holds else "BROKEN"
+            rows.append((f"on average, {released} ≤ {name}", stands, f"{value}, at most {bound}"))
+        elif condition.holds:
+            words = f"{value}, not above the {bound} of {name}"
+            rows.append((f"on average, {released}", "seen", words))
+        else:
+            words = f"{value}, more than the {bound} of {name}: sampling, or X̃ uses W"
+            rows.append((f"on average, {released}", "seen", words))
+    for verdict in findings.verdicts:
+        stands, words = "holds", "every letter satisfies it"
+        if not verdict.holds:
+            some = ", ".join(shown(findings.letters[i]) for i in verdict.broken[:3])
+            more = ", …" if verdict.letters > 3 else ""
+            many = (
+                f"{verdict.letters:,} letters break" if verdict.letters > 1 else "1 letter breaks"
+            )
+            stands, words = "BROKEN", f"{many} it, with {verdict.records:,} records: {some}{more}"
+        rows.append((repr(verdict.criterion), stands, words))
+    return rows
+
+
+def notes(findings: Findings) -> list[str]:
+    """Return the notes, with those on the intervals."""
+    both = {"I(W; X)": findings.before, _released(findings): findings.after}
+    return [*findings.notes, *(f"{name}: {of.note}" for name, of in both.items() if of.note)]
+
+
+def text(findings: Findings) -> str:
+    """Return the audit as lines for a terminal."""
+    lines = ["audit of a released table"]
+    lines += [f"  {_padded(name, 12)}  {words}" for name, words in facts(findings).items()]
+    lines += ["", f"  {'measure':<40} {'worst':>9} {'letters':>8} {'records':>8} {'average':>9}"]
+    lines += [
+        f"  {m.title:<40} {number(m.worst):>9} {m.letters:>8,} {m.records:>8,} "
+        f"{number(m.average):>9}"
+        for m in findings.measures.values()
+    ]
+    conditions = conclusions(findings)
+    lines += [""] * bool(conditions)
+    lines += [f"  {stands:<6}  {name}: {words}" for name, stands, words in conditions]
+    lines += [f"  note: {note}" for note in notes(findings)]
+    return "\n".join(map(_printable, lines))
+
+
+def _padded(text: str, width: int) -> str:
+    """Fill up to a width in which combining marks take no place."""
+    return text + " " * (width - sum(not combining(mark) for mark in text))

@@ -1,0 +1,200 @@
+"""Masked tables in the plane of risk and distortion, with the bounds of the plane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.microdata.risk import Leakage
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.information import bias_in_words
+from cvxprivacy.results.solution import GaussianSolution, Solution
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["OPTIMUM", "Comparison", "Point"]
+
+OPTIMUM = "optimal channel"
+COLUMNS = {  # of the frame: Point's attributes by title, with {} for the units
+    "method": "method", "setting": "setting", "distortion": "distortion",
+    "leakage [{}]": "leakage", "cut distortion": "cut", "risk [{}]": "risk",
+    "optimum": "optimum", "excess": "excess", "linked": "linkage", "interval": "interval",
+    "PIL": "pil", "IL": "il", "score": "score",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Point:
+    """A masked table, measured.
+
+    Attributes
+    ----------
+    method, setting : str
+        The curve it belongs to, and where on it.
+    distortion : float
+        E ‖x − x̂‖² with each attribute in units of its variance, divided by their number: the
+        mean share of the variance that is error.
+    leakage : Leakage
+        I(W; X̂) of the records by nearest neighbours, W and X̂ as they are.
+    cut : float
+        The same of the table cut into cells: x̂ is the mean of its cell.
+    risk : float
+        I(W; X̂) of the table cut into cells, as counted, biased upwards in small samples.
+    optimum : float
+        What releases of this cut distortion that see X's cell alone leak at least, as certified.
+    linkage, interval, pil, il, score : float
+        :func:`~cvxprivacy.microdata.risk.distance_linkage`, ``interval_disclosure``, the totals
+        of ``probabilistic_loss`` and ``information_loss``, and ``score`` with PIL.
+    """
+
+    method: str
+    setting: str
+    distortion: float
+    leakage: Leakage
+    cut: float
+    risk: float
+    optimum: float
+    linkage: float
+    interval: float
+    pil: float
+    il: float
+    score: float
+
+    @property
+    def excess(self) -> float:
+        """Risk above the certified optimum of the same cut distortion; may be negative."""
+        return self.risk - self.optimum
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Methods in the plane of risk and distortion, with the bounds of the plane.
+
+    Attributes
+    ----------
+    points : list of Point
+        In the order given; the optimal channels, applied to the table, last.
+    source : DiscreteSource
+        The counted law of classes and cells.
+    frontier : list of Solution
+        Certified optima of that law.
+    within : float
+        Distortion within the cells, which every release of cells has.
+    gaussian : dict of float to GaussianSolution
+        By distortion, the QGLB of the table as it is, uncut, from estimates of h(W) and the
+        moments; without ``entropy`` the optimum of a Gaussian table with these moments.  Empty
+        if W is no number.
+    entropy : float or None
+        h(W) as estimated by nearest neighbours, W in standard deviations; None if W has no
+        density.
+    units : {"bits", "nats"}
+    """
+
+    points: list[Point]
+    source: DiscreteSource
+    frontier: list[Solution]
+    within: float
+    gaussian: dict[float, GaussianSolution]
+    entropy: float | None
+    units: str
+
+    @property
+    def information(self) -> float:
+        """I(W; X) of the counted law, what an untouched table leaks."""
+        return self.source.information(units=self.units)
+
+    def lower(self, cut: npt.ArrayLike) -> np.ndarray:
+        """Return what releases of this cut distortion that see X's cell alone leak at least.
+
+        Certified.  None of them has less than ``within``, where I(W; X) is returned.
+        """
+        at = np.asarray(cut) - self.within
+        lines = [s.lower - s.duals["budget"] * (at - _budget(s)) for s in self.frontier]
+        return np.where(at < 0, self.information, np.clip(np.max(lines, axis=0), 0.0, None))
+
+    def upper(self, cut: npt.ArrayLike) -> np.ndarray:
+        """Return what mixtures of the certified optima leak."""
+        knots = [(0.0, self.information), *((_budget(s), s.value) for s in self.frontier)]
+        knots.append((1 - self.within, 0.0))
+        return np.interp(np.asarray(cut) - self.within, *np.array(knots).T)
+
+    def chord(self, cut: npt.ArrayLike) -> np.ndarray:
+        """MIUB: what the better of "release the cell" and "release the mean" leaks, mixed."""
+        share = (np.asarray(cut) - self.within) / (1 - self.within)
+        return self.information * np.clip(1 - share, 0.0, 1.0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per point, a pandas frame."""
+        import pandas as pd
+
+        columns = {
+            title.format(self.units): [getattr(p, name) for p in self.points]
+            for title, name in COLUMNS.items()
+        }
+        columns[f"leakage [{self.units}]"] = [p.leakage.value for p in self.points]
+        return pd.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        curves = len({p.method for p in self.points})
+        return f"Comparison({curves} methods, {len(self.points)} tables, {self.source!r})"
+
+    def __str__(self) -> str:
+        table = self.to_frame().to_string(index=False, float_format="{:.4f}".format)
+        notes = [
+            f"  risk: I(W; X̂) counted from the table, X̂ cut into {len(self.source.x)} cells and W "
+            f"into {len(self.source.w)} classes",
+            f"  untouched, the cells leak {self.information:.4f} {self.units}, "
+            f"{bias_in_words(self.source.bias(units=self.units) or 0.0)}; every risk has its own; "
+            f"{self.within:.1%} of the variance lies within cells",
+            "  optimum: no release that sees X's cell alone leaks less at this cut distortion "
+            "(certified)",
+            "  excess: risk less optimum; below zero by sampling, or as the method used more than "
+            "the cell",
+            "  leakage: of the records as they are, by nearest neighbours",
+        ]
+        return "\n".join([repr(self), table, *notes])
+
+    def draw(self, ax: Axes | None = None) -> Axes:
+        """Draw risk against distortion: bounds, frontier and every method's curve.
+
+        Filled marks are tables cut into cells, beside the frontier of releases that see X's cell
+        alone; crosses are the records as they are, beside the QGLB, both of them estimates.
+        """
+        import matplotlib.pyplot as plt
+
+        ax = plt.gca() if ax is None else ax
+        fine = np.linspace(self.within, 1.0, 400)
+        ax.fill_between(fine, self.lower(fine), self.upper(fine), color="0.35", alpha=0.45)
+        optima = [(self.within + _budget(s), s.value) for s in self.frontier]
+        ax.plot(fine, self.upper(fine), color="0.1", lw=1.2)
+        label = "frontier of releases of X's cell, certified"
+        ax.plot(*zip(*optima, strict=True), ".-", color="0.1", ms=5, lw=1.2, label=label)
+        ax.plot(fine, self.chord(fine), "k--", lw=1.0, label="MIUB: the cell, or the mean")
+        if self.gaussian:
+            label = "QGLB, from estimates of h(W) and Σ"
+            label = "optimum, if Gaussian" if self.entropy is None else label
+            bound = [max(s.lower, 0.0) for s in self.gaussian.values()]
+            ax.plot(list(self.gaussian), bound, "k-.", lw=1.0, label=label)
+        curves = dict.fromkeys(p.method for p in self.points if p.method != OPTIMUM)
+        for i, name in enumerate(curves):
+            points = [p for p in self.points if p.method == name]
+            color, mark = f"C{i % 10}", "osD^v<>P"[i % 8]
+            cut = [(p.cut, p.risk) for p in points]
+            ax.plot(*np.array(cut).T, mark + "-", ms=5.5, color=color, label=name)
+            whole = [(p.distortion, p.leakage.value) for p in points]
+            ax.plot(*np.array(whole).T, "x", ms=5, color=color, alpha=0.6)
+        ax.plot([], [], "x", ms=5, color="0.3", label="the same, records as they are")
+        ax.set_xlim(0.0, max(1.0, *(p.cut for p in self.points)) * 1.02)
+        ax.set_ylim(bottom=0.0)
+        ax.set_xlabel("distortion [share of the variance]")
+        ax.set_ylabel(f"risk $I(W; \\hat X)$ [{self.units}]")
+        return ax
+
+
+def _budget(solution: Solution) -> float:
+    return float(solution.certificate.program.constraints["budget"].bounds(1))

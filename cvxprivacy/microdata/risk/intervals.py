@@ -1,0 +1,79 @@
+"""Interval disclosure, and the score of loss and risk together.
+
+J. Domingo-Ferrer and V. Torra, A quantitative comparison of disclosure control methods for
+microdata, in: Confidentiality, Disclosure and Data Access, North-Holland (2001) 111–134.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.microdata.tables import one_of, paired
+from cvxprivacy.validation import array, number
+
+PERCENTS = tuple(range(1, 11))  # of Domingo-Ferrer and Torra
+
+
+def interval_disclosure(
+    original: Any,
+    masked: Any,
+    columns: Sequence[Hashable] | None = None,
+    *,
+    percents: Sequence[float] = PERCENTS,
+    by: str = "rank",
+) -> float:
+    """Return the share of original values in an interval about their masked value.
+
+    Parameters
+    ----------
+    original, masked, columns : as in :func:`cvxprivacy.microdata.risk.distance_linkage`
+    percents : sequence of float
+        Half widths p; the share is averaged over them and over the attributes.
+    by : {"rank", "deviation"}
+        The interval reaches from the masked value as far as p % of the records rank, in the
+        masked table, or p % of a standard deviation of the original.
+    """
+    before, after, _ = paired(original, masked, columns)
+    widths = array(percents, "percents", "pass percentages ≥ 0", axes=(1,)) / 100
+    one_of(by, "by", "rank", "deviation")
+    size, shares = len(after), []
+    for x, y in zip(before.T, after.T, strict=True):
+        ranked = np.sort(y)
+        first, last = (np.searchsorted(ranked, y, side=side) for side in ("left", "right"))
+        for width in widths:
+            if by == "rank":
+                reach = int(width * size + 1e-9)
+                low = ranked[np.maximum(first - reach, 0)]
+                high = ranked[np.minimum(last - 1 + reach, size - 1)]
+            else:
+                low, high = y - width * x.std(), y + width * x.std()
+            shares.append(((low <= x) & (x <= high)).mean())
+    return float(np.mean(shares))
+
+
+def score(
+    loss: float, *, linkage: float, interval: float, probabilistic: float | None = None
+) -> float:
+    """Return the score of Domingo-Ferrer and Torra 2001, the mean of loss and risk in percent.
+
+    ½ loss + ½ · 100 (½ linkage + ½ interval): 0 is best.  With a bounded loss, such as PIL, it
+    is at most 100.
+
+    Parameters
+    ----------
+    loss : float
+        In percent: ``InformationLoss.total`` or ``ProbabilisticLoss.total``.
+    linkage, interval : float
+        ``distance_linkage`` and :func:`interval_disclosure`, shares in [0, 1].
+    probabilistic : float, optional
+        ``probabilistic_linkage``; linkage is then the mean of both.
+    """
+    shares = {"linkage": linkage, "interval": interval, "probabilistic": probabilistic}
+    for name, share in shares.items():
+        if share is not None:
+            number(share, name, below=1.0 + 1e-9)
+    linked = linkage if probabilistic is None else (linkage + probabilistic) / 2
+    return number(loss, "loss") / 2 + 100 * (linked + interval) / 4

@@ -1,0 +1,72 @@
+"""From what is stated to a channel program: constraints, criteria and entry bounds as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Exact
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.expression import Auxiliary, Constraint, EntryBounds, Expression, Rule
+
+__all__ = ["Rules", "compiled"]
+
+Rules = Mapping[str, Mapping[str, Rule]]  # what was stated under each name, by names of its parts
+
+
+def compiled(
+    alphabet: Alphabet,
+    objective: Expression,
+    rules: Rules,
+    terms: Mapping[str, Expression],
+    statement: str,
+) -> ChannelProgram:
+    """Return the program of an objective under rules.
+
+    Raises
+    ------
+    InputError
+        If a move must have some probability and is forbidden.
+    """
+    parts = {name: rule for group in rules.values() for name, rule in group.items()}
+    constraints = {name: rule for name, rule in parts.items() if isinstance(rule, Constraint)}
+    lower, upper = _entry_bounds(alphabet, list(parts.values()))
+    terms = {
+        **terms,
+        **{f"distortion of {name}": term for name, term in alphabet.distortions.items()},
+    }
+    expressions = [objective, *(c.expression for c in constraints.values()), *terms.values()]
+    views: dict[str, Any] = {"W": alphabet.w_view}
+    for expression in expressions:
+        views.update(expression.views)
+    return ChannelProgram(
+        law=alphabet.law,
+        outputs=alphabet.m,
+        views=views,
+        objective=objective,
+        constraints=constraints,
+        lower=lower,
+        upper=upper,
+        auxiliaries={name: rule for name, rule in parts.items() if isinstance(rule, Auxiliary)},
+        terms=terms,
+        units=alphabet.units,
+        statement=statement,
+    )
+
+
+def _entry_bounds(alphabet: Alphabet, rules: list[Rule]) -> tuple[Exact | None, Exact | None]:
+    bounds = [rule for rule in rules if isinstance(rule, EntryBounds)]
+    lowers = [box.lower for box in bounds if box.lower is not None]
+    uppers = [box.upper for box in bounds if box.upper is not None]
+    lower = np.maximum.reduce(lowers) if lowers else None
+    upper = np.minimum.reduce(uppers) if uppers else None
+    if lower is not None and upper is not None and (lower > upper).any():
+        s, y = (int(i) for i in np.argwhere(lower > upper)[0])
+        move = f"{alphabet.source.x[alphabet.x_of[s]]!r} → {alphabet.outputs[y]!r}"
+        problem = f"{move} must have probability {float(lower[s, y]):g} and is forbidden"
+        raise InputError("criteria", problem, "drop the floor or allow the move")
+    return lower, upper

@@ -1,0 +1,159 @@
+"""Untrusted multipliers of a channel program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.frozen import frozen
+from cvxprivacy.model.information import nat
+from cvxprivacy.programs.channel import ChannelProgram
+
+__all__ = ["Dual"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """Untrusted multipliers of a channel program; whatever they are, they prove a bound.
+
+    Attributes
+    ----------
+    scores : mapping of str to (|V|, m) array
+        log(r_k(v | y) / π_k(v)) up to a constant for each y, r_k the posterior of view k.
+    multipliers : mapping of str to float or (m,) array
+        λ_j of each row.
+    auxiliaries : mapping of str to sequence of (n, m) arrays
+        (μ, η) of a ``ratio``, (μ,) of a ``maximum``.
+    objective : {1, 0}
+        Weight of the objective; 0 states a contradiction of the constraints.
+    """
+
+    scores: Mapping[str, FloatArray]
+    multipliers: Mapping[str, npt.ArrayLike]
+    auxiliaries: Mapping[str, Sequence[FloatArray]] = field(default_factory=dict)
+    objective: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("scores", "multipliers", "auxiliaries"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def cleaned(self, program: ChannelProgram) -> Dual:
+        """Return multipliers a proof can use: finite, of the right shape and sign."""
+        scores = {k: _as(self.scores.get(k), (v.size, program.m)) for k, v in program.views.items()}
+        multipliers: dict[str, npt.ArrayLike] = {}
+        for name, row in program.constraints.items():
+            lam = _as(self.multipliers.get(name), (program.m,) if row.per_output else ())
+            multipliers[name] = lam if row.sense == "==" else np.maximum(lam, 0.0)
+        auxiliaries = {}
+        for name, aux in program.auxiliaries.items():
+            count = 2 if aux.kind == "ratio" else 1
+            given = list(self.auxiliaries.get(name, ()))
+            given = given if len(given) == count else [np.zeros(0)] * count
+            shape = (program.n, program.m)
+            auxiliaries[name] = [np.maximum(_as(a, shape), 0.0) for a in given]
+        return Dual(scores, multipliers, auxiliaries, 1 if self.objective else 0)
+
+    def violation(self, program: ChannelProgram) -> float:
+        """Return the largest amount by which a multiplier has the wrong sign."""
+        signed = {name: row for name, row in program.constraints.items() if row.sense == "<="}
+        worst = 0.0
+        for name, row in signed.items():
+            lam = _as(self.multipliers.get(name), (program.m,) if row.per_output else ())
+            worst = max(worst, float(np.max(-lam)))
+        for name in program.auxiliaries:
+            for part in self.auxiliaries.get(name, ()):
+                worst = max(worst, float(np.max(-_as(part, (program.n, program.m)))))
+        return worst
+
+    def weights(self, program: ChannelProgram) -> dict[str, FloatArray]:
+        """Return ω_k(y) = α_k(y) + Σ_j λ_j β_jk(y) by view, shape (m,)."""
+        omega = {view: np.zeros(program.m) for view in program.views}
+        for view, weight in program.objective.columns(program.m).items():
+            omega[view] = omega[view] + self.objective * weight
+        for name, row in program.constraints.items():
+            for view, weight in row.expression.columns(program.m).items():
+                omega[view] = omega[view] + np.asarray(self.multipliers[name]) * weight
+        return omega
+
+    def log_posterior(self, program: ChannelProgram, view: str) -> FloatArray:
+        """Return log(r(v|y)/π(v)) in nats, shape (|V|, m)."""
+        psi = np.asarray(self.scores[view], dtype=float)
+        psi = psi - psi.max(axis=0)
+        less = program.reference(view) @ np.expm1(psi)  # Σ π e^ψ − 1, exact for the least of scores
+        return psi - np.where(
+            less > -0.5, np.log1p(less), np.log(program.reference(view) @ np.exp(psi))
+        )
+
+    def minorant(self, program: ChannelProgram) -> tuple[FloatArray, float]:
+        """Return (G, c): objective ≥ ⟨G, K⟩ + c at every feasible channel K, in floats.
+
+        G(s, y) = Σ_k ω_k(y) Σ_v p(v, s) log(r(v|y)/π(v)) + p(s)(C_0 + Σ_j λ_j C_j)(s, y),
+        for any posteriors r and any λ ≥ 0 (either sign on equalities).
+        """
+        g = self.objective * program.mass[:, None] * program.cost(program.objective)
+        c = self.objective * float(program.objective.constant)
+        for view, omega in self.weights(program).items():
+            if not omega.any():
+                continue
+            psi = self.log_posterior(program, view)
+            g = g + np.asarray(program.view_matrix(view).T @ (omega * psi)) * nat(program.units)
+        for name, row in program.constraints.items():
+            lam = np.asarray(self.multipliers[name], dtype=float)
+            g = g + program.mass[:, None] * (lam * program.cost(row.expression))
+            c = c + float((lam * (float(row.expression.constant) - row.bounds(program.m))).sum())
+        for name, aux in program.auxiliaries.items():
+            duals = [program.mass[:, None] * np.asarray(a, float) for a in self.auxiliaries[name]]
+            if aux.kind == "ratio":
+                mu, eta = duals
+                g = g + eta - mu
+                c += min(0.0, float((mu - aux.bound * eta).sum(axis=0).min()))
+            else:
+                (mu,) = duals
+                g = g + mu
+                c -= aux.bound * float(mu.sum(axis=0).max())
+        return g, c
+
+    def lower_bound(self, program: ChannelProgram) -> float:
+        """Return the dual bound in floats; the certificate proves it in balls."""
+        g, c = self.minorant(program)
+        return float((g * program.least(g)[0]).sum() + c)
+
+    def residuals(self, program: ChannelProgram, channel: FloatArray) -> dict[str, float]:
+        """Return complementarity and stationarity, which add up to the gap."""
+        stationarity = 0.0
+        for view, omega in self.weights(program).items():
+            if omega.any():
+                psi = self.log_posterior(program, view)
+                minorant = (program.joint(channel, view) * psi).sum(axis=0) * nat(program.units)
+                phi = program.information(channel, view)
+                stationarity += float((omega * (phi - minorant)).sum())
+        g, constant = self.minorant(program)
+        slack = program.value(program.objective, channel) - float((g * channel).sum()) - constant
+        entries = float((g * (channel - program.least(g)[0])).sum())
+        return {"complementarity": entries + slack - stationarity, "stationarity": stationarity}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "scores": {k: np.asarray(v, float).tolist() for k, v in self.scores.items()},
+            "multipliers": {k: np.asarray(v, float).tolist() for k, v in self.multipliers.items()},
+            "auxiliaries": {
+                k: [np.asarray(a, float).tolist() for a in v] for k, v in self.auxiliaries.items()
+            },
+            "objective": self.objective,
+        }
+
+
+def _as(values: Any, shape: tuple[int, ...]) -> FloatArray:
+    """Return ``values`` as finite floats of ``shape``, zeros where they are not."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        return np.zeros(shape)
+    if array.shape != shape:
+        return np.zeros(shape)
+    return np.where(np.isfinite(array), array, 0.0)

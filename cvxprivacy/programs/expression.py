@@ -1,0 +1,425 @@
+"""Quantities of a release as exact data, and the algebra in which programs are stated.
+
+Expressions add, scale, and compare as in CVXPY: ``risk <= budget`` is a constraint.  Numbers that
+were typed are traced through (see :mod:`cvxprivacy.programs.parameter`): every expression is
+affine in them, and knows its derivative by each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.exact import (
+    Exact,
+    FloatArray,
+    array as exact_array,
+    floats,
+    plus,
+    rational,
+    times as product,
+    written,
+)
+from cvxprivacy.frozen import FrozenDict
+from cvxprivacy.programs.parameter import Scalar, Symbol
+from cvxprivacy.validation import table, typed
+
+__all__ = ["Auxiliary", "Constraint", "EntryBounds", "Expression", "Minimize", "Rule"]
+
+Sense = Literal["<=", "=="]
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A named quantity Σ_k Σ_y α_k(y) Φ_k(y) + ⟨C, Q⟩ + c of the release.
+
+    Attributes
+    ----------
+    name : str
+        The quantity's name, as in "the least *distortion*".
+    weights : mapping of str to number or (m,) array
+        α_k of the information of each view.
+    cost : (n, m) or (L, n, m) array, optional
+        C, per unit of letter mass, or per unit of atom mass; ``cost_radius`` bounds the
+        distance to the number meant where it is irrational.
+    constant, constant_radius : number
+        c, likewise.
+    latex : str
+        How the quantity is written.
+    per_output : bool
+        One value for each output y, of column y alone, instead of their sum.
+    derivatives : mapping of Symbol to Expression
+        By each function of a number that was typed, in which the quantity is affine.
+    views : mapping of str to View
+        What the information is about.
+
+    Every number is exact: a float as the dyadic rational that it is, else a ``Fraction``; sums
+    and products are exact too.
+    """
+
+    name: str = ""
+    weights: Mapping[str, Any] = field(default_factory=dict)
+    cost: Exact | None = None
+    cost_radius: Any = 0
+    constant: Any = 0
+    constant_radius: Any = 0
+    latex: str = ""
+    per_output: bool = False
+    derivatives: Mapping[Symbol, Expression] = field(default_factory=dict)
+    views: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        def kept(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        weights: dict[str, Any] = {}
+        for view, weight in self.weights.items():
+            weights[view] = (_table if np.ndim(weight) else _number)(weight, view)
+        kept("weights", FrozenDict(weights))
+        kept("derivatives", FrozenDict(self.derivatives))
+        kept("views", FrozenDict(self.views))
+        if self.cost is not None:
+            remedy = "forbid the move with upper = 0"
+            kept("cost", table(self.cost, "cost", remedy, negative=True))
+        for name in ("cost_radius", "constant", "constant_radius"):
+            kept(name, _number(getattr(self, name), name))
+
+    def each(self) -> Expression:
+        """Return its value for each output by itself: a constraint of it is one per output."""
+        derivatives = {symbol: slope.each() for symbol, slope in self.derivatives.items()}
+        return replace(self, per_output=True, derivatives=derivatives)
+
+    def named(self, name: str, latex: str = "") -> Expression:
+        """Return the same quantity under another name."""
+        return replace(self, name=name, latex=latex)
+
+    # ---- algebra -------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Expression:
+        if isinstance(other, int | float | Fraction | Scalar):
+            other = _constant(other)
+        if not isinstance(other, Expression):
+            return NotImplemented
+        weights: dict[str, Any] = dict(self.weights)
+        for view, weight in other.weights.items():
+            weights[view] = _sum(weights[view], weight) if view in weights else weight
+        cost = self.cost if other.cost is None else other.cost
+        if self.cost is not None and other.cost is not None:
+            cost = plus(_atomic(self.cost), _atomic(other.cost))
+            cost = cost[0] if cost.shape[0] == 1 else cost
+        derivatives = dict(self.derivatives)
+        for symbol, slope in other.derivatives.items():
+            derivatives[symbol] = derivatives[symbol] + slope if symbol in derivatives else slope
+        return Expression(
+            name=" + ".join(filter(None, (self.name, other.name))),
+            weights=weights,
+            cost=cost,
+            cost_radius=_sum(self.cost_radius, other.cost_radius),
+            constant=_sum(self.constant, other.constant),
+            constant_radius=_sum(self.constant_radius, other.constant_radius),
+            latex=" + ".join(filter(None, (self.latex, other.latex))),
+            per_output=self.per_output or other.per_output,
+            derivatives=derivatives,
+            views={**self.views, **other.views},
+        )
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: Any) -> Expression:
+        if not isinstance(factor, Scalar):
+            factor = Scalar(_number(factor, "factor"))
+        by, radius = factor.enclosure
+        if radius and self.weights:
+            raise TypeError("information can only be weighed by an exact number")
+        if factor.slopes and self.derivatives:
+            raise TypeError("a product of two numbers that are typed is not affine in them")
+        derivatives = {symbol: slope * by for symbol, slope in self.derivatives.items()}
+        derivatives |= {symbol: self * slope for symbol, slope in factor.slopes.items()}
+        largest = Fraction(0)
+        if radius and self.cost is not None:
+            largest = max(abs(rational(value)) for value in set(self.cost.flat))
+
+        def times(value: Any) -> Any:
+            return product(value, by) if np.ndim(value) else rational(value) * by
+
+        return replace(
+            self,
+            name=self.name if by == 1 else f"{float(by):g} {self.name}",
+            weights={view: times(weight) for view, weight in self.weights.items()},
+            cost=None if self.cost is None else product(self.cost, by),
+            cost_radius=rational(self.cost_radius) * (abs(by) + radius) + radius * largest,
+            constant=times(self.constant),
+            constant_radius=rational(self.constant_radius) * (abs(by) + radius)
+            + radius * abs(rational(self.constant)),
+            latex=self.latex if by == 1 else f"{tex(float(by))}\\, {self.latex}",
+            derivatives=derivatives,
+        )
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Expression:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Expression:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Expression:
+        return -self + other
+
+    def __le__(self, bound: Any) -> Constraint:
+        return Constraint.between(self, "<=", bound)
+
+    def __ge__(self, bound: Any) -> Constraint:
+        less = Constraint.between(-self, "<=", -bound)
+        shown = less.expression.named(f"-1 {self.name}", self.latex)
+        return replace(less, expression=shown, relation=r"\ge")
+
+    def __eq__(self, bound: object) -> Constraint:  # type: ignore[override]
+        return replace(Constraint.between(self, "==", bound), relation="=")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- as numbers ----------------------------------------------------------------------
+
+    @cached_property
+    def costs(self) -> FloatArray | None:
+        """The nearest floats to the cost."""
+        return None if self.cost is None else floats(self.cost)
+
+    def columns(self, m: int) -> dict[str, FloatArray]:
+        """Return the weights in floats, as arrays of shape (m,)."""
+        return {v: np.broadcast_to(np.asarray(w, float), (m,)) for v, w in self.weights.items()}
+
+    def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
+        """Return the data in lists; expressions that share a cost array share its list."""
+        lists = {} if lists is None else lists
+        cost = self.cost
+        return {
+            "name": self.name,
+            "weights": {view: listed(w) for view, w in self.weights.items()},
+            "cost": None if cost is None else lists.setdefault(id(cost), listed(cost)),
+            "cost_radius": written(self.cost_radius),
+            "constant": [written(self.constant), written(self.constant_radius)],
+        }
+
+
+def Minimize(expression: Expression) -> Expression:
+    """Return ``expression``; it only makes a formulation read like the paper's program."""
+    return expression
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    r"""One constraint ``expression <= bound`` or ``== bound``, or one for each output.
+
+    Attributes
+    ----------
+    expression : Expression
+        Left-hand side; an equality has no information in it.
+    sense : {"<=", "=="}
+    bound : number, or sequence of m numbers for one constraint per output
+        Kept exactly; a float is the rational that it is.
+    radius : number
+        Distance of ``bound`` from the number meant, where that is irrational.
+    derivatives : mapping of Symbol to Expression
+        Of expression − bound, by each function of a number that was typed.
+    relation : {"\le", "\ge", "="}
+        As it was stated: −a ≤ −b is printed as a ≥ b.
+    """
+
+    expression: Expression
+    sense: Sense
+    bound: Fraction | tuple[Fraction, ...]
+    radius: Any = 0
+    derivatives: Mapping[Symbol, Expression] = field(default_factory=dict)
+    relation: str = r"\le"
+
+    def __post_init__(self) -> None:
+        bound: Any = self.bound
+        if isinstance(bound, Iterable):
+            kept: Any = tuple(Fraction(_number(b, "bound")) for b in bound)
+        else:
+            kept = Fraction(_number(bound, "bound"))
+        object.__setattr__(self, "bound", kept)
+        object.__setattr__(self, "radius", _number(self.radius, "radius"))
+        object.__setattr__(self, "derivatives", FrozenDict(self.derivatives))
+
+    @classmethod
+    def between(cls, left: Expression, sense: Sense, right: Any) -> Constraint:
+        """State left ≤ right or left = right, constants on the right."""
+        if isinstance(right, Expression):
+            rest = left - right
+            expression = replace(rest, constant=0, constant_radius=0)
+            bound: Any = -rational(rest.constant)
+            radius: Any = rest.constant_radius
+        elif np.ndim(right):
+            rest = expression = left
+            bound, radius = right, 0
+        else:
+            scalar = right if isinstance(right, Scalar) else Scalar(_number(right, "bound"))
+            rest, expression = left - scalar, left
+            bound, radius = scalar.enclosure
+        if left.per_output and expression.cost is not None and not np.ndim(bound):
+            bound = (bound,) * expression.cost.shape[-1]
+        free = expression.cost is None or not (expression.cost.any() or expression.cost_radius)
+        expression = replace(
+            expression,
+            name=left.name,
+            latex=left.latex,
+            cost=None if free and expression.weights else expression.cost,
+            derivatives={},
+        )
+        return cls(expression, sense, bound, radius, rest.derivatives)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a constraint has no truth value: name it in a dict of constraints")
+
+    @property
+    def per_output(self) -> bool:
+        """One constraint for each output y, of column y alone."""
+        return self.expression.per_output
+
+    @property
+    def linear(self) -> bool:
+        """Whether there is no information in it."""
+        return not self.expression.weights
+
+    @property
+    def silences(self) -> bool:
+        """Whether it is a bound of 0 that allows no information at all."""
+        bounds = self.bound if isinstance(self.bound, tuple) else (self.bound,)
+        left = self.expression
+        free = left.cost is None or not left.cost.any()
+        radii = (self.radius, left.cost_radius, left.constant, left.constant_radius)
+        return bool(left.weights) and free and not any(radii) and all(b == 0 for b in bounds)
+
+    def bounds(self, m: int) -> FloatArray:
+        """Return the bound in floats, shape () or, per output, (m,)."""
+        if isinstance(self.bound, tuple):
+            return np.array([float(b) for b in self.bound])
+        return np.full(m, float(self.bound)) if self.per_output else np.array(float(self.bound))
+
+    def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
+        """Return the data as a proof file stores it."""
+        bound = self.bound
+        return {
+            "term": self.expression.to_dict(lists),
+            "sense": self.sense,
+            "bound": [str(b) for b in bound] if isinstance(bound, tuple) else str(bound),
+            "radius": written(self.radius),
+            "per_output": self.per_output,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Auxiliary:
+    """A bounded auxiliary: ``ratio`` with factor e^ε, or ``maximum`` with total e^b.
+
+    ``bound`` is that exponential as a float, within ``radius`` of the number meant;
+    ``derivatives`` are d bound by each function of a number that was typed.
+    """
+
+    kind: Literal["ratio", "maximum"]
+    bound: float
+    radius: float = 0.0
+    derivatives: Mapping[Symbol, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, kind: Literal["ratio", "maximum"], bound: Scalar) -> Auxiliary:
+        """Return it with an exponential ≥ 1; its least is not below 1, as a constant's is."""
+        value, radius = bound.enclosure
+        if value - radius < 1:  # where floats cannot tell it from 1
+            value, radius = Fraction(1 + 2.0**-52), Fraction(2.0**-52)
+        return cls(kind, float(value), float(radius), bound.slopes)
+
+    def marginal(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
+        """Return d value / d bound; −inf at ratio or total 1, the least there is."""
+        if self.bound == 1.0 and not self.radius:
+            return -math.inf
+        last = mass[:, None] * np.asarray(duals[-1], float)
+        if self.kind == "ratio":
+            return -float((last.sum(axis=0) * channel.min(axis=0)).sum())
+        return -float(last.sum(axis=0).max())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the data as a proof file stores it."""
+        return {"kind": self.kind, "bound": [written(self.bound), written(self.radius)]}
+
+
+@dataclass(frozen=True, eq=False)
+class EntryBounds:
+    """Bounds (n, m) on the channel's entries.
+
+    ``derivatives`` are d lower by each number that was typed; where that is a vector, ``entry``
+    says which of its entries bounds each row.
+    """
+
+    lower: Exact | None = None
+    upper: Exact | None = None
+    derivatives: Mapping[Symbol, FloatArray] = field(default_factory=dict)
+    entry: npt.NDArray[np.int64] | None = None
+
+
+Rule = Constraint | Auxiliary | EntryBounds
+
+
+def renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
+    """Return a rule with other names of the numbers that were typed."""
+    if not rule.derivatives:
+        return rule
+    derivatives: Any = {
+        replace(symbol, name=names.get(symbol.name, symbol.name)): slope
+        for symbol, slope in rule.derivatives.items()
+    }
+    return replace(rule, derivatives=derivatives)
+
+
+def listed(values: Any) -> Any:
+    """Return numbers in lists, as JSON can hold them."""
+    if not np.ndim(values):
+        return written(values)
+    if values.dtype != object:
+        return values.tolist()
+    return [listed(entry) for entry in values]
+
+
+def tex(number: float) -> str:
+    """Return a number in LaTeX, to six digits."""
+    mantissa, _, exponent = f"{number:.6g}".partition("e")
+    if not exponent:
+        return mantissa
+    power = rf"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else rf"{mantissa} \cdot {power}"
+
+
+def _constant(number: Any) -> Expression:
+    scalar = number if isinstance(number, Scalar) else Scalar(number)
+    middle, radius = scalar.enclosure
+    derivatives = {s: Expression(constant=slope) for s, slope in scalar.slopes.items()}
+    return Expression(constant=middle, constant_radius=radius, derivatives=derivatives)
+
+
+def _number(value: Any, argument: str) -> float | Fraction:
+    return typed(value, argument, negative=True)
+
+
+def _table(values: Any, argument: str) -> Exact:
+    return table(values, argument, "pass finite numbers", negative=True)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    """Return the sum of two numbers, or of weights for each output."""
+    if not (np.ndim(a) or np.ndim(b)):
+        return rational(a) + rational(b)
+    return plus(*(x if np.ndim(x) else exact_array([x]) for x in (a, b)))
+
+
+def _atomic(cost: Exact) -> Exact:
+    return cost if cost.ndim == 3 else cost[None]

@@ -1,0 +1,252 @@
+"""Channels applied to records: a list, a column, or a table in memory or beyond it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
+from cvxprivacy.release import streaming
+from cvxprivacy.release.draws import Draws
+from cvxprivacy.tables.counting import count_letters
+from cvxprivacy.tables.engines import (
+    as_narwhals,
+    is_frame,
+    is_missing,
+    python_values,
+    replace_columns,
+    series_like,
+)
+from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.validation import present
+
+__all__ = ["Mechanism", "Places", "check_letters", "inverse_transform", "rows_of"]
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """What applies a channel: its letters, the columns where they stand, and how it draws."""
+
+    rows: Mapping[Any, int]  # of each input
+    outputs: Sequence[Any]
+    arbitrary: npt.NDArray[np.bool_]  # rows that no proof covers
+    draw: Callable[[Places, np.ndarray], Places]  # of rows and uniform numbers: outputs
+    schema: TableSchema | None
+    encoder: str
+    column: str | None  # of u, where outputs are u = 0, 1, … for a decoder
+
+    def apply(self, values: Any, draws: Draws, row_id: Any) -> Any:
+        """Return a released letter for each record, in the flavour of ``values``."""
+        if not is_frame(values):
+            rows = rows_of(self.rows, _letters(values))
+            self._warn(self._counts(rows))
+            names = None if row_id is None else _letters(row_id)
+            return self._column(values, self.draw(rows, draws(len(rows), names)))
+        frame = as_narwhals(values, "values")
+        if isinstance(frame, nw.LazyFrame):
+            engine = streaming.engine_of(frame)
+            self._warn(self._survey(values, frame, engine, row_id))
+
+            def released(batch: Any, draws: Draws, first: int) -> Any:
+                return self._released(batch, draws, row_id, first)
+
+            columns = self._columns(frame.collect_schema().names())[1]
+            return engine.release(values, draws, released, columns)
+        rows = self._rows(frame)
+        self._warn(self._counts(rows))
+        return self._released(values, draws, row_id, rows=rows)
+
+    def _released(
+        self, values: Any, draws: Draws, row_id: Any, first: int = 0, rows: Places | None = None
+    ) -> Any:
+        """Return a frame in memory with its key columns replaced; ``rows`` if they are known."""
+        frame = as_narwhals(values, "values")
+        assert isinstance(frame, nw.DataFrame)
+        if rows is None:
+            rows = self._rows(frame, first)
+        names = None
+        if row_id is not None:
+            present(row_id, frame.columns, "row_id")
+            names = python_values(frame[str(row_id)])
+        drawn = self.draw(rows, draws(len(rows), names, first))
+        if self.column is not None:
+            assert self.schema is not None
+            return replace_columns(values, {self.column: drawn}, instead_of=self.schema.key)
+        columns = self._columns(frame.columns)[1]
+        letters = [y if len(columns) > 1 else (y,) for y in self.outputs]
+        return replace_columns(
+            values,
+            {
+                name: series_like([y[i] for y in letters], frame[name])[drawn]
+                for i, name in enumerate(columns)
+            },
+        )
+
+    def _column(self, values: Any, drawn: Places) -> Any:
+        """Return the letters drawn, as a series where ``values`` are one, else as an array."""
+        series = nw.from_native(values, series_only=True, pass_through=True)
+        if not isinstance(series, nw.Series):
+            return self._output_array[drawn]
+        released = nw.to_native(series_like(self.outputs, series)[drawn].alias(series.name))
+        return released.set_axis(values.index) if hasattr(values, "set_axis") else released
+
+    @cached_property
+    def _output_array(self) -> np.ndarray:
+        kinds = {type(label) for label in self.outputs}
+        if len(kinds) > 1 or tuple in kinds:
+            array = np.empty(len(self.outputs), dtype=object)
+            array[:] = self.outputs
+            return array
+        return np.asarray(self.outputs)
+
+    # ---- columns -------------------------------------------------------------------------
+
+    def _columns(self, known: Sequence[str]) -> tuple[list[Sequence[str]], list[str]]:
+        """Return the groups of columns that make an input, and the columns that are released."""
+        if self.schema is None:
+            return self._counted_off(known)
+        groups = self.schema.input_columns(self.encoder)
+        for name in (name for group in groups for name in group):
+            present(name, known, "values")
+        if self.column is None:
+            return groups, list(self.schema.key)
+        if self.column in known:
+            problem = f"a column {self.column!r} is there already"
+            remedy = "rename it, or use channel.named(…), which releases u in a column of another "
+            raise InputError("values", problem, remedy + "name", value=self.column)
+        return groups, [self.column]
+
+    def _counted_off(self, known: Sequence[str]) -> tuple[list[Sequence[str]], list[str]]:
+        """Return the columns of a table whose names the channel does not know."""
+        first = next(iter(self.rows))
+        parts = len(first) if isinstance(first, tuple) else 1
+        if len(known) != parts:
+            problem = f"{len(known)} columns where an input has {parts}"
+            raise InputError("values", problem, "pass the key columns alone, in their order")
+        if self.column is not None:
+            remedy = "make the source with from_table, or pass a list of letters"
+            raise InputError("values", "columns that the channel does not know", remedy)
+        check_letters("outputs", self.outputs, [known])
+        return [list(known)], list(known)
+
+    # ---- inputs --------------------------------------------------------------------------
+
+    def _rows(self, frame: nw.DataFrame[Any], first: int = 0) -> Places:
+        """Return the row of each record of a frame in memory."""
+        groups = self._columns(frame.columns)[0]
+        schema = self.schema or TableSchema(key=tuple(groups[0]))
+        parts = [schema.letters(frame, group) for group in groups]
+        letters = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
+        return rows_of(self.rows, letters, first)
+
+    def _survey(
+        self, values: Any, frame: nw.LazyFrame[Any], engine: streaming.Engine, row_id: Any
+    ) -> dict[Any, int]:
+        """Return how many records have each arbitrary input, as the table's engine counts them.
+
+        That every value is an input, and every record's name its own, is made sure of first, so
+        that nothing is released of a table that cannot be released whole.
+        """
+        known = frame.collect_schema().names()
+        groups = self._columns(known)[0]
+        if row_id is not None:
+            present(row_id, known, "row_id")
+            _check_names(frame, str(row_id))
+        schema = self.schema or TableSchema(key=tuple(groups[0]))
+        counts = count_letters(schema, frame, groups)
+        if any(letter not in self.rows for letter in counts):  # find the first such record
+            first = 0
+            for batch in engine.batches(values):
+                eager = nw.from_native(batch, eager_only=True)
+                self._rows(eager, first)
+                first += len(eager)
+        return {x: n for x, n in counts.items() if self.arbitrary[self.rows[x]]}
+
+    def _counts(self, rows: Places) -> dict[Any, int]:
+        """Return how many records have each arbitrary input."""
+        places, counts = np.unique(rows[self.arbitrary[rows]], return_counts=True)
+        inputs = list(self.rows) if len(places) else []
+        return {inputs[i]: n for i, n in zip(places.tolist(), counts.tolist(), strict=True)}
+
+    def _warn(self, counts: Mapping[Any, int]) -> None:
+        """Warn the caller of ``Channel.apply`` of inputs that the source never had."""
+        if counts:
+            warnings.warn(UnseenValueWarning(counts), stacklevel=4)
+
+
+def rows_of(rows: Mapping[Any, int], letters: Sequence[Any], first: int = 0) -> Places:
+    """Return each letter's row of a matrix; ``first`` is the number of the first record."""
+    places = np.empty(len(letters), dtype=np.int64)
+    for i, letter in enumerate(letters):
+        try:
+            places[i] = rows[letter]
+        except (KeyError, TypeError):
+            problem = f"{letter!r} is no input of the channel"
+            remedy = "release only values that the source had, or rebuild it from this table"
+            raise UnknownValueError(
+                "values", problem, remedy, where=first + i, value=letter
+            ) from None
+    return places
+
+
+def inverse_transform(cumulative: np.ndarray, rows: Places, uniform: np.ndarray) -> Places:
+    """Return the column at which a record's row of cumulative sums exceeds its uniform number."""
+    drawn = np.empty(len(rows), dtype=np.int64)
+    order = np.argsort(rows, kind="stable")
+    starts = np.searchsorted(rows[order], np.arange(len(cumulative) + 1))
+    for row in np.unique(rows):
+        on = order[starts[row] : starts[row + 1]]
+        drawn[on] = np.searchsorted(cumulative[row], uniform[on], side="right")
+    return drawn
+
+
+def check_letters(argument: str, letters: Sequence[Any], groups: Sequence[Sequence[str]]) -> None:
+    """Refuse letters that have not one value per column of each group."""
+    for i, letter in enumerate(letters):
+        if not _fits(letter, groups):
+            names = ", ".join(name for group in groups for name in group)
+            problem = f"{letter!r} is no letter of the columns {names}"
+            remedy = "pass one value per column, in a tuple where there are several"
+            raise InputError(argument, problem, remedy, where=i, value=letter)
+
+
+def _fits(letter: Any, groups: Sequence[Sequence[str]]) -> bool:
+    if len(groups) > 1:
+        many = isinstance(letter, tuple) and len(letter) == len(groups)
+        return many and all(_fits(x, [g]) for x, g in zip(letter, groups, strict=True))
+    if len(groups[0]) == 1:
+        return not isinstance(letter, tuple)
+    return isinstance(letter, tuple) and len(letter) == len(groups[0])
+
+
+def _check_names(frame: nw.LazyFrame[Any], row_id: Hashable) -> None:
+    """Refuse a table beyond memory whose records are not named each by itself."""
+    name, missing = nw.col(str(row_id)), is_missing(frame, str(row_id))
+    query = frame.select((nw.len() - name.n_unique()).alias("twice"), missing.any().alias("gaps"))
+    survey = query.collect()
+    if survey["twice"].to_list()[0] or survey["gaps"].to_list()[0]:
+        problem = f"column {row_id!r} names some records alike, or not at all"
+        raise InputError("row_id", problem, "name every record by itself", value=row_id)
+
+
+def _letters(values: Any) -> list[Any]:
+    """Return one hashable label per record of a series, an array or a list."""
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        items = python_values(series)
+    elif isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError("values", f"{values!r}", "pass a column or a list of letters")
+    elif hasattr(values, "tolist"):
+        items = values.tolist()
+    else:
+        return list(values)
+    return [tuple(item) if isinstance(item, list) else item for item in items]

@@ -1,0 +1,124 @@
+"""The release of a Gaussian problem: linear, with Gaussian noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from flint import arb_mat
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.model.matrices import block, identity, rationals, rounded
+from cvxprivacy.release.draws import Draws
+from cvxprivacy.tables.engines import in_memory, is_frame, python_values, replace_columns
+from cvxprivacy.validation import array, present
+
+__all__ = ["GaussianRelease"]
+
+
+class GaussianRelease(Frozen):
+    """X̂ = E[X|Z] + (I − A)(X − E[X|Z]) + N', N' Gaussian, with Cov(X − X̂) = Σ.
+
+    A = Σ Σ_X⁻¹ and Cov(N') = Σ − Σ Σ_X⁻¹ Σ (given Z, where Z is known to the encoder), so that
+    E[X | X̂] = X̂ and the conditional mean of X loses nothing: Rebollo-Monedero et al. 2010,
+    Theorem 2, in a form that inverts no A.
+
+    Attributes
+    ----------
+    gain : ndarray
+        I − A, of the independent encoded variables.
+    noise : ndarray
+        Cov(N').
+    inputs, outputs : tuple of str
+        Variables that are read, and that are released.
+    """
+
+    def __init__(
+        self,
+        sigma: Any,
+        *,
+        covariance: Any,
+        mean: np.ndarray,
+        mean_out: np.ndarray,
+        given: int,
+        expansion: Any,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        scale: np.ndarray | None = None,
+        scale_out: np.ndarray | None = None,
+    ) -> None:
+        own = rationals(sigma)
+        size = own.nrows()
+        law, x, z = rationals(covariance), range(size), range(size, size + given)
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        self.scale = frozen(np.ones(len(inputs)) if scale is None else scale)
+        self.scale_out = frozen(np.ones(len(outputs)) if scale_out is None else scale_out)
+        self.mean, self.mean_out = frozen(mean), frozen(mean_out)
+        self.expansion = frozen(np.asarray(expansion, dtype=float))
+
+        def regression() -> Any:
+            return arb_mat(block(law, z, z)).solve(arb_mat(block(law, z, x))).transpose()
+
+        def kept() -> Any:
+            """Return Σ_X⁻¹ Σ (given Z)."""
+            whole = arb_mat(block(law, x, x))
+            if given:
+                whole = whole - regression() * arb_mat(block(law, z, x))
+            return whole.solve(arb_mat(own))
+
+        least = min(float(own[i, i]) for i in x)
+        self.regression = frozen(rounded(regression) if given else np.zeros((size, 0)))
+        self.gain = frozen(rounded(lambda: arb_mat(identity(size)) - kept().transpose(), 1.0))
+        noise = rounded(lambda: arb_mat(own) - arb_mat(own) * kept(), least)
+        self.noise = frozen((noise + noise.T) / 2)
+
+    def __repr__(self) -> str:
+        return f"GaussianRelease({len(self.inputs)} variables → {len(self.outputs)})"
+
+    def apply(self, values: Any, *, seed: int | np.random.Generator) -> Any:
+        """Draw a released vector for each record.
+
+        Parameters
+        ----------
+        values : frame or array_like, shape (N, k)
+            Columns ``inputs``: by name in a frame, else in their order; N may be left out.
+        seed : int or numpy.random.Generator
+
+        Returns
+        -------
+        frame or ndarray
+            A frame comes back whole, with the key columns replaced, in its own flavour.
+        """
+        draws = Draws(seed, keyed=False)
+        if not is_frame(values):
+            remedy = f"pass finite numbers, {len(self.inputs)} in each row"
+            if np.shape(values) == (0, len(self.inputs)):
+                return np.zeros((0, len(self.outputs)))
+            data = array(values, "values", remedy, axes=(1, 2), negative=True)
+            if data.shape[-1] != len(self.inputs):
+                raise InputError("values", f"shape {data.shape}", remedy)
+            return self._released(np.atleast_2d(data), draws).reshape(*data.shape[:-1], -1)
+        frame, remedy = in_memory(values, "values"), "pass finite numbers"
+        if not len(frame):
+            return values
+        for name in self.inputs:
+            present(name, frame.columns, "values")
+        columns = [
+            array(python_values(frame[name]), f"column {name!r}", remedy, axes=(1,), negative=True)
+            for name in self.inputs
+        ]
+        released = self._released(np.array(columns).T, draws)
+        return replace_columns(values, dict(zip(self.outputs, released.T, strict=True)))
+
+    def _released(self, data: np.ndarray, draws: Draws) -> np.ndarray:
+        size = len(self.gain)
+        centred = data / self.scale - self.mean
+        expected = centred[:, size:] @ self.regression.T
+        values, vectors = np.linalg.eigh(self.noise)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        noise = draws.generator.standard_normal((len(data), size)) @ root.T
+        independent = expected + (centred[:, :size] - expected) @ self.gain.T + noise
+        own = independent[:, size - self.expansion.shape[1] :] @ self.expansion.T + self.mean_out
+        return own * self.scale_out

@@ -1,0 +1,137 @@
+"""From the certificate of a channel program to a solution: multipliers, prices, the release."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.compiler import Rules
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.release.decoder import Decoder
+from cvxprivacy.results.prices import numbers, prices
+from cvxprivacy.results.recount import table_record
+from cvxprivacy.results.restoration import restored_rows
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.solvers.driver import Outcome
+
+__all__ = ["channel_solution"]
+
+Entries = Callable[[int], tuple[FloatArray, FloatArray] | None]
+
+
+def channel_solution(
+    outcome: Outcome,
+    alphabet: Alphabet,
+    rules: Rules,
+    entries_of: Entries,
+    *,
+    title: str,
+    sizes: str,
+) -> Solution:
+    """Return what a solve returns.
+
+    Parameters
+    ----------
+    entries_of : callable
+        Bounds on the row of a key letter without mass, as of ``restored_rows``.
+    """
+    certificate = outcome.certificate.recorded(
+        table_record(alphabet.source, alphabet.encoder_inputs)
+    )
+    program, primal, dual = certificate.program, certificate.primal, certificate.dual
+    duals: dict[str, Any] = {}
+    posteriors: dict[str, FloatArray] = {}
+    priced: dict[str, Any] = {}
+    if primal is not None and dual is not None and dual.objective:
+        duals, posteriors = _multipliers(program, dual)
+        found = prices(program, rules, primal.matrix, dual, outcome.edges)
+        priced = {**dict.fromkeys(numbers(rules), 0.0), **found}
+    return Solution(
+        certificate,
+        title=title,
+        sizes=sizes,
+        release=None if primal is None else _release(program, alphabet, primal.matrix, entries_of),
+        prices=priced,
+        duals=duals,
+        posteriors=posteriors,
+        log=outcome.log,
+    )
+
+
+def _multipliers(
+    program: ChannelProgram, dual: Dual
+) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+    """Return the multipliers of every constraint, mass and entry bound, and r(v | y) per view."""
+    g, _ = dual.minorant(program)
+    nu, mass = program.least(g)[1], program.mass
+    duals: dict[str, Any] = {"mass": -nu / mass}
+    duals["floor"] = np.maximum(g - nu[:, None], 0.0) / mass[:, None]
+    if program.upper is not None:
+        duals["cap"] = np.maximum(nu[:, None] - g, 0.0) / mass[:, None]
+    for name, auxiliary in program.auxiliaries.items():
+        parts = ("floor", "cap") if auxiliary.kind == "ratio" else ("cap",)
+        for part, values in zip(parts, dual.auxiliaries[name], strict=True):
+            duals[f"{name}.{part}"] = np.array(values)
+    for name in program.constraints:
+        multiplier = np.asarray(dual.multipliers[name], float)
+        duals[name] = multiplier.copy() if multiplier.ndim else float(multiplier)
+    posteriors = {
+        view: program.reference(view)[:, None] * np.exp(dual.log_posterior(program, view))
+        for view in program.views
+    }
+    return duals, posteriors
+
+
+def _release(
+    program: ChannelProgram, alphabet: Alphabet, kept: FloatArray, entries_of: Entries
+) -> Channel:
+    """Restore the letters of probability zero, on which no optimum depends.
+
+    Those for which the criteria leave no row are no inputs of the channel.
+    """
+    source, encoder = alphabet.source, alphabet.encoder_inputs
+    axes = {"w": source.w, "x": source.x, "z": source.z or []}
+    inputs: list[Any] = list(itertools.product(*(axes[axis] for axis in encoder)))
+    letters = [label[encoder.index("x")] for label in inputs]
+    if len(encoder) == 1:
+        inputs = letters
+    matrix = np.zeros((len(inputs), alphabet.m))
+    matrix[alphabet.support] = kept
+    p_input = np.zeros(len(inputs))
+    p_input[alphabet.support] = program.mass
+    arbitrary = np.ones(len(inputs), bool)
+    arbitrary[alphabet.support] = False
+    empty = np.flatnonzero(arbitrary)
+    rows = restored_rows(program, alphabet, kept, [letters[i] for i in empty], entries_of)
+    for i, row in zip(empty, rows, strict=True):
+        matrix[i] = math.nan if row is None else row
+    allowed = np.flatnonzero(~np.isnan(matrix[:, 0]))
+    return Channel(
+        matrix[allowed],
+        inputs=[inputs[i] for i in allowed],
+        outputs=alphabet.outputs,
+        p_input=p_input[allowed],
+        schema=source.schema,
+        encoder=encoder,
+        arbitrary=arbitrary[allowed],
+        decoder=_decoder(alphabet),
+    )
+
+
+def _decoder(alphabet: Alphabet) -> Decoder | None:
+    if alphabet.strategies is None:
+        return None
+    letters, z = alphabet.d.outputs, alphabet.source.z or []
+    met = [observer.z for observer in alphabet.observers]
+    places = [i if i in met else met[0] for i in range(len(z))]  # z without mass: as another
+    rules = alphabet.strategies.tolist()
+    table = [[letters[rule[place]] for place in places] for rule in rules]
+    return Decoder(table, side=z, schema=alphabet.source.schema)

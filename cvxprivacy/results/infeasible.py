@@ -1,0 +1,177 @@
+"""Why nothing is feasible: which constraints conflict, and what each could be instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.errors import InfeasibleError
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.compiler import Rules
+from cvxprivacy.programs.expression import Auxiliary, Constraint, EntryBounds, Expression
+from cvxprivacy.solvers.driver import solve
+
+__all__ = ["Conflict"]
+
+
+class Conflict:
+    """A channel program that a certificate proves infeasible.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    alphabet : Alphabet
+    rules : mapping
+        What was stated under each name.
+    criteria : mapping of str to Criterion
+    other : callable
+        Returns the program with another number in the criterion of a name.
+    """
+
+    def __init__(
+        self,
+        certificate: Any,
+        alphabet: Alphabet,
+        rules: Rules,
+        criteria: Mapping[str, Criterion],
+        other: Callable[[str, float], ChannelProgram],
+    ) -> None:
+        self.certificate, self.program = certificate, certificate.program
+        self.alphabet, self.rules, self.criteria, self.other = alphabet, rules, criteria, other
+
+    def explained(self) -> InfeasibleError:
+        """Say in the user's words which constraints conflict, and what each could be."""
+        names = self._names()
+        extremes = {name: self._extreme(name) for name in names}
+        rule = self.rules[names[0]].get(names[0]) if len(names) == 1 else None
+        if isinstance(rule, Constraint) and rule.linear and not rule.per_output:
+            message = self._below_least(names[0], rule)
+        elif not names:
+            message = "the floors and forbidden moves leave some letter no release at all"
+        else:
+            message = " and ".join(map(self._as_typed, names)) + " cannot hold"
+            message += " together" if len(names) > 1 else ""
+            could = [
+                f"{name} would have to be {'at least' if up else 'at most'} {_safe(value, up)}"
+                for name, (value, up) in ((k, e) for k, e in extremes.items() if e is not None)
+            ]
+            message += f"; with the rest as it is, {' or '.join(could)}" if could else ""
+        numbers = {name: extreme[0] for name, extreme in extremes.items() if extreme is not None}
+        return InfeasibleError(message, self.certificate, conflict=names, extremes=numbers)
+
+    def _names(self) -> list[str]:
+        """Return the names of what the contradiction uses."""
+        dual, names = self.certificate.dual, []
+        boxes = dual.lower_bound(replace(self.program, lower=None, upper=None)) <= 0
+        for name, group in self.rules.items():
+            for key, rule in group.items():
+                if isinstance(rule, EntryBounds):
+                    used = boxes
+                elif isinstance(rule, Auxiliary):
+                    used = any(np.any(np.asarray(x) > 0) for x in dual.auxiliaries[key])
+                else:
+                    used = bool(np.any(np.asarray(dual.multipliers[key]) != 0))
+                if used and name not in names:
+                    names.append(name)
+        return names
+
+    def _below_least(self, name: str, rule: Constraint) -> str:
+        program = self.program
+        least = self.alphabet.least(rule.expression, program.lower, program.upper)
+        alone = program.lower is None and program.upper is None
+        return (
+            f"{name} {_below(float(rule.bounds(program.m)), least)} is below {_above(least)}, "
+            f"the least {rule.expression.name} "
+            f"{'of any release' if alone else 'that the other rules leave'}"
+        )
+
+    def _as_typed(self, name: str) -> str:
+        if name in self.criteria:
+            return repr(self.criteria[name])
+        rule = self.rules[name][name]
+        assert isinstance(rule, Constraint)
+        return f"{name} {float(_typed(rule)):.6g}"
+
+    def _extreme(self, name: str) -> tuple[float, bool] | None:
+        """Return the tightest value a number could take given the rest; True if from below.
+
+        A bound of its own constraint is minimised; other numbers are bisected to three digits.
+        """
+        rule = self.rules[name].get(name)
+        if isinstance(rule, Constraint) and rule.sense == "<=" and not rule.per_output:
+            rows = {k: other for k, other in self.program.constraints.items() if k != name}
+            relaxed = replace(self.program, objective=rule.expression, constraints=rows)
+            least = solve(relaxed).certificate
+            if least.primal is None:
+                return None
+            slope = _slope(rule)
+            theta = _typed(rule) + (Fraction(least.upper) - Fraction(rule.bound)) / slope  # type: ignore[arg-type]
+            return float(theta) + 0.0, slope > 0
+        criterion = self.criteria.get(name)
+        if criterion is None or criterion.loosest is None:
+            return None
+        return self._bisected(name, float(criterion.value), criterion.loosest)
+
+    def _bisected(self, name: str, tight: float, loose: float) -> tuple[float, bool] | None:
+        if not self._feasible(name, loose):
+            return None
+        up = loose > tight
+        tight = max(tight, 1e-9 * loose) if up else tight
+        for _ in range(40):
+            if min(tight, loose) > 0:
+                narrow, middle = abs(math.log(loose / tight)) < 1e-3, math.sqrt(tight * loose)
+            else:
+                narrow, middle = loose - tight > -1e-4, (tight + loose) / 2
+            if narrow:
+                break
+            if self._feasible(name, middle):
+                loose = middle
+            else:
+                tight = middle
+        return loose, up
+
+    def _feasible(self, name: str, value: float) -> bool:
+        """Tell whether the constraints are feasible with another number in one criterion."""
+        idle = replace(self.other(name, value), objective=Expression("nothing"))
+        return solve(idle).certificate.primal is not None
+
+
+def _slope(rule: Constraint) -> Fraction:
+    """Return d bound / d (number typed); 1 for a bound without a name."""
+    slopes = [-Fraction(d.constant) for d in rule.derivatives.values() if d.constant]
+    return slopes[0] if slopes else Fraction(1)
+
+
+def _typed(rule: Constraint) -> Fraction:
+    """Return the number that was typed into a bound."""
+    numbers = [Fraction(s.typed) for s, d in rule.derivatives.items() if d.constant]
+    return numbers[0] if numbers else Fraction(rule.bound)  # type: ignore[arg-type]
+
+
+def _safe(value: float, up: bool) -> str:
+    """Return a number to four digits, rounded to the side on which it would do."""
+    places = 4 - 1 - math.floor(math.log10(abs(value))) if value else 4
+    digits = Decimal(value).quantize(
+        Decimal(1).scaleb(-places), ROUND_CEILING if up else ROUND_FLOOR
+    )
+    return f"{digits.normalize():f}"
+
+
+def _above(value: float) -> str:
+    """Return a number to as few digits as are not below it, six at least."""
+    said = (f"{value:.{digits}g}" for digits in range(6, 18))
+    return next(text for text in said if float(text) >= value)
+
+
+def _below(value: float, limit: float) -> str:
+    """Return a number to as few digits as are below ``limit``, six at least."""
+    said = (f"{value:.{digits}g}" for digits in range(6, 18))
+    return next((text for text in said if float(text) < limit), repr(value))

@@ -1,0 +1,87 @@
+"""Rows for inputs that the source never had: allowed ones, or none.
+
+No optimum depends on them and no proof covers them, but a record may have such a value next month:
+what the criteria say of every single input is kept for it too, or it is not released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.channel import ChannelProgram
+
+__all__ = ["restored_rows"]
+
+_SLACK = 1e-12  # of rounding
+
+
+def restored_rows(
+    program: ChannelProgram,
+    alphabet: Alphabet,
+    channel: FloatArray,
+    letters: Sequence[Any],
+    entries_of: Callable[[int], tuple[FloatArray, FloatArray] | None],
+) -> list[FloatArray | None]:
+    """Return a row for each input that has no mass, or None where the criteria allow none.
+
+    It is the released marginal, which bounded ratios tolerate, or the letter itself where entries
+    have bounds and nothing else speaks of single inputs; and the law nearest to the released
+    marginal where neither is allowed.
+
+    Parameters
+    ----------
+    channel : ndarray, shape (n, m)
+        The rows of the inputs with mass.
+    letters : sequence
+        The key letter x of each input without.
+    entries_of : callable
+        Bounds (m,) on the row of a key letter, by its number; None where they are not known.
+    """
+    marginal = program.mass @ channel
+    least, most = channel.min(axis=0), channel.max(axis=0)
+    ratios = [float(a.bound) for a in program.auxiliaries.values() if a.kind == "ratio"]
+    totals = [float(a.bound) for a in program.auxiliaries.values() if a.kind == "maximum"]
+    bounded = program.lower is not None or program.upper is not None
+    identical = bounded and not program.auxiliaries and alphabet.strategies is None
+    bounds = {x: entries_of(alphabet.source.x.index(x)) for x in dict.fromkeys(letters)}
+    rows: list[FloatArray | None] = []
+    for x in letters:
+        row = None
+        if (entries := bounds[x]) is not None:
+            lower, upper = entries
+            if ratios:
+                lower = np.maximum(lower, most / min(ratios))
+                upper = np.minimum(upper, least * min(ratios))
+            row = _nearest(marginal / marginal.sum(), lower, upper, most)
+            if identical and x in alphabet.outputs:
+                same = np.array([y == x for y in alphabet.outputs], float)
+                row = same if (lower <= same).all() and (same <= upper).all() else row
+        if row is not None and totals and np.maximum(row, most).sum() > min(totals) + _SLACK:
+            row = None
+        if row is not None:  # those that follow are compared with it too
+            least, most = np.minimum(least, row), np.maximum(most, row)
+        rows.append(row)
+    return rows
+
+
+def _nearest(
+    marginal: FloatArray, lower: FloatArray, upper: FloatArray, most: FloatArray
+) -> FloatArray | None:
+    """Return a law within bounds, which exceeds ``most`` by the least; None if there is none."""
+    if (lower > upper + _SLACK).any() or lower.sum() > 1 + _SLACK or upper.sum() < 1 - _SLACK:
+        return None
+    upper = np.maximum(lower, upper)
+    row = np.clip(marginal, lower, upper)
+    spare, over = row - lower, row.sum() - 1.0
+    if over > 0 and spare.any():
+        row = row - spare * min(1.0, over / spare.sum())
+    for limit in (np.minimum(upper, most), upper):
+        room, short = np.maximum(limit - row, 0.0), 1.0 - row.sum()
+        if short > 0 and room.any():
+            row = row + room * min(1.0, short / room.sum())
+    return np.asarray(row / row.sum())

@@ -1,0 +1,146 @@
+"""The paper's program over channels in CVXPY: its quantities, its units, its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.model.information import nat
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.expression import Auxiliary, Constraint, EntryBounds, Expression
+from cvxprivacy.programs.parameter import Symbol
+from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
+
+__all__ = ["paper_program"]
+
+Rules = Mapping[str, Mapping[str, Any]]
+
+
+def paper_program(program: ChannelProgram, rules: Rules) -> PaperProblem:
+    """Return a program over the joint mass Q (n, m) of the encoder's letters and the outputs."""
+    return _Statement(program, rules).problem()
+
+
+class _Statement:
+    """Expressions and constraints of a channel program in CVXPY."""
+
+    def __init__(self, program: ChannelProgram, rules: Rules) -> None:
+        self.program, self.rules, self.parameters = program, rules, Parameters()
+        self.q = cp.Variable((program.n, program.m), name="Q", nonneg=True)
+        self._information: dict[str, Any] = {}
+
+    def problem(self) -> PaperProblem:
+        program, mass = self.program, self.program.mass
+        problem = PaperProblem(self.parameters)
+        problem.add("mass", cp.sum(self.q, axis=1) == mass)
+        for group in self.rules.values():
+            for name, rule in group.items():
+                if isinstance(rule, Constraint):
+                    columns, span = (
+                        self._columns(rule.expression, rule.derivatives),
+                        self._span(rule),
+                    )
+                    left = columns if rule.per_output else cp.sum(columns)
+                    problem.add(name, _compared(left, self._bound(rule), rule.sense), span)
+                elif isinstance(rule, Auxiliary):
+                    for part, constraint in self._auxiliary(name, rule).items():
+                        problem.add(f"{name}.{part}", constraint)
+                else:
+                    for part, constraint in self._entry_bounds(rule).items():
+                        problem.add(f"{name}.{part}" if part == "cap" else name, constraint)
+        objective = program.objective
+        total = cp.sum(self._columns(objective, objective.derivatives))
+        offset = self._fixed(objective)
+        return problem.minimizing(total + offset, program.scale, float(objective.constant))
+
+    def _phi(self, view: str) -> Any:
+        """Return Φ_k(y) = Σ_v J log(J/(π q)) for every y, in the program's units."""
+        if view not in self._information:
+            program, reference = self.program, self.program.reference(view)
+            conditional = program.view_matrix(view) / program.mass[None, :]
+            joint = conditional @ self.q
+            marginal = cp.sum(joint, axis=0, keepdims=True)
+            terms = cp.rel_entr(joint, reference[:, None] @ marginal)
+            self._information[view] = cp.sum(terms, axis=0) * nat(program.units)
+        return self._information[view]
+
+    def _columns(self, expression: Expression, derivatives: Mapping[Symbol, Expression]) -> Any:
+        """Return the contribution of each output, without constants, affine in the parameters."""
+        weights = {view: w.copy() for view, w in expression.columns(self.program.m).items()}
+        cost = self.program.cost(expression)
+        moving: list[Any] = []
+        for symbol, derivative in derivatives.items():
+            own = self.program.cost(derivative)
+            cost = cost - symbol.value * own
+            for view, weight in derivative.columns(self.program.m).items():
+                weights[view] = weights.get(view, np.zeros(self.program.m)) - symbol.value * weight
+            if derivative.weights or derivative.cost is not None:
+                part = self._fixed_columns(derivative.columns(self.program.m), own)
+                moving.append(self.parameters.of(symbol) * part)
+        return self._fixed_columns(weights, cost) + sum(moving)
+
+    def _fixed_columns(self, weights: Mapping[str, FloatArray], cost: FloatArray) -> Any:
+        parts: list[Any] = [
+            cp.multiply(w, self._phi(view))
+            for view, w in weights.items()
+            if np.abs(w).max() > 1e-300
+        ]
+        if cost.any():
+            parts.append(cp.sum(cp.multiply(cost, self.q), axis=0))
+        return sum(parts) if parts else cp.Constant(np.zeros(self.program.m))
+
+    def _fixed(self, expression: Expression) -> Any:
+        """Return the constant of an expression, affine in the parameters."""
+        value: Any = float(expression.constant)
+        for symbol, derivative in expression.derivatives.items():
+            if derivative.constant:
+                slope = float(derivative.constant)
+                value = value - slope * symbol.value + slope * self.parameters.of(symbol)
+        return value
+
+    def _bound(self, rule: Constraint) -> Any:
+        value: Any = rule.bounds(self.program.m) - float(rule.expression.constant)
+        for symbol, derivative in rule.derivatives.items():
+            if derivative.constant:
+                slope = -float(derivative.constant)
+                value = value - slope * symbol.value + slope * self.parameters.of(symbol)
+        return value
+
+    def _span(self, rule: Constraint) -> float:
+        cost = np.abs(self.program.cost(rule.expression)).max()
+        weights = rule.expression.columns(self.program.m).values()
+        most = sum(float(w.max()) for w in weights) * nat(self.program.units)
+        return float(cost + most) or 1.0
+
+    def _auxiliary(self, name: str, rule: Auxiliary) -> dict[str, Any]:
+        (symbol,) = rule.derivatives or (None,)
+        bound = rule.bound if symbol is None else self.parameters.of(symbol)
+        p = self.program.mass[:, None]
+        if rule.kind == "ratio":
+            a = cp.Variable((1, self.program.m), name=f"a[{name}]", nonneg=True)
+            return {"floor": p @ a <= self.q, "cap": self.q <= bound * (p @ a)}
+        u = cp.Variable((1, self.program.m), name=f"u[{name}]", nonneg=True)
+        return {"cap": self.q <= p @ u, "total": cp.sum(u) <= bound}
+
+    def _entry_bounds(self, rule: EntryBounds) -> dict[str, Any]:
+        p, bounds = self.program.mass[:, None], {}
+        if rule.lower is not None:
+            lower: Any = p * np.asarray(rule.lower, float)
+            for symbol, derivative in rule.derivatives.items():
+                theta = self.parameters.of(symbol)
+                if rule.entry is None:
+                    lower = cp.multiply(p * derivative, theta)
+                else:
+                    lower = cp.multiply(p * derivative, cp.reshape(theta[rule.entry], (-1, 1), "C"))
+            bounds["floor"] = self.q >= lower
+        if rule.upper is not None:
+            bounds["cap"] = self.q <= p * np.asarray(rule.upper, float)
+        return bounds
+
+
+def _compared(left: Any, right: Any, sense: str) -> Any:
+    return left <= right if sense == "<=" else left == right

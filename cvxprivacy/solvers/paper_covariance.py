@@ -1,0 +1,97 @@
+"""The paper's program over error covariances in CVXPY: Σ, its units, its parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from cvxprivacy.certificates.verify import proof_of
+from cvxprivacy.exact import FloatArray, floats
+from cvxprivacy.programs.covariance import CovarianceProgram
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
+from cvxprivacy.solvers.whitened import Whitened
+
+__all__ = ["paper_program"]
+
+
+def paper_program(program: CovarianceProgram) -> PaperProblem:
+    """Return a program over Σ = Cov(V | X̂, Z), solved as one over M = L⁻¹ Σ L⁻ᵀ, Σ̄ = LLᵀ."""
+    return _Statement(program).problem()
+
+
+class _Statement:
+    """Expressions and constraints of a covariance program in CVXPY, in Σ and in M."""
+
+    def __init__(self, program: CovarianceProgram) -> None:
+        self.program, self.parameters, n = program, Parameters(), program.n
+        self.white = Whitened(program, proof_of(program.to_dict()))
+        self.root = floats(self.white.root)
+        self.inverse = np.linalg.inv(self.root)
+        self.sigma = cp.Variable((n, n), name="Sigma", symmetric=True)
+        self.middle = cp.Variable((n, n), name="M", symmetric=True)
+
+    def problem(self) -> PaperProblem:
+        program, n = self.program, self.program.n
+        problem = PaperProblem(self.parameters)
+        back = self._matrix_back
+        problem.add("0 ≼ Σ", self.sigma >> 0, scaled=self.middle >> 0, back=back)
+        above = self.root @ self.root.T
+        own = np.eye(n) - self.middle >> 0
+        problem.add("Σ ≼ Cov(V | Z)", above - self.sigma >> 0, scaled=own, back=back)
+        for name, cap in program.caps.items():
+            own = self.white.caps[name] - self.middle >> 0
+            problem.add(name, floats(cap) - self.sigma >> 0, scaled=own, back=back)
+        for name, row in program.constraints.items():
+            span = self._span(row)
+            bound, shown, inner = self._bound(row), *self._both(row.expression)
+            problem.add(name, shown <= bound, span, scaled=inner / span <= bound / span)
+        objective = program.objective
+        shown, inner = self._both(objective)
+        constant = float(objective.constant)
+        scale = 1.0 if objective.weights else self._trace(objective)
+        return problem.minimizing(
+            shown + constant, scale, scaled=inner / scale, after=self._set_sigma
+        )
+
+    def _set_sigma(self) -> None:
+        if self.middle.value is not None:
+            sigma = self.root @ self.middle.value @ self.root.T
+            self.sigma.value = (sigma + sigma.T) / 2
+
+    def _matrix_back(self, dual: FloatArray) -> FloatArray:
+        """Return the multiplier of a bound on Σ from that of the same bound on M."""
+        return self.inverse.T @ dual @ self.inverse
+
+    def _both(self, expression: Expression) -> tuple[Any, Any]:
+        """Return an expression without its constant, in Σ and in M."""
+        program, white = self.program, self.white
+        shown: Any = 0.0
+        inner: Any = 0.0
+        if expression.costs is not None:
+            shown = cp.sum(cp.multiply(expression.costs, self.sigma))
+            inner = cp.sum(cp.multiply(white.cost(expression), self.middle))
+        for view, weight in expression.weights.items():
+            s, b = program.derived[view]
+            _, s_white, t = white.views[view]
+            unit = float(weight) * white.nat / 2
+            reference = 2 * program.reference(view)
+            shown = shown + unit * (reference - cp.log_det(s + b @ self.sigma @ b.T))
+            log_det = cp.log_det(s_white + t @ self.middle @ t.T)
+            inner = inner + unit * (white.reference[view] - log_det)
+        return shown, inner
+
+    def _bound(self, row: Constraint) -> Any:
+        value: Any = float(row.bounds(1)) - float(row.expression.constant)
+        for symbol, derivative in row.derivatives.items():
+            slope = -float(derivative.constant)
+            value = value - slope * symbol.value + slope * self.parameters.of(symbol)
+        return value
+
+    def _span(self, row: Constraint) -> float:
+        return 1.0 if row.expression.weights else self._trace(row.expression)
+
+    def _trace(self, expression: Expression) -> float:
+        return float(np.trace(self.white.cost(expression))) or 1.0

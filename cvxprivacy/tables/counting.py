@@ -1,0 +1,245 @@
+"""Records counted, by one group-by in the frame's own engine.
+
+Nothing larger than the table of counts is ever collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.tables.bins import short
+from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.tables.labels import as_label
+from cvxprivacy.tables.schema import TableSchema
+
+__all__ = ["Counts", "count_letters", "count_records", "natural_order"]
+
+MOST_LEVELS = 10_000  # of a column, or of the cells of several
+MOST_CELLS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A table of counts: one mass per observed cell (w, x) or (w, x, z)."""
+
+    cells: list[tuple[Any, ...]]
+    masses: npt.NDArray[np.float64]  # records, or the sum of their weights
+    records: int
+    effective: float  # (Σ weight)² / Σ weight², the number of records without weights
+    levels: dict[str, list[Any]]  # observed values of each column, in order
+    dropped: int  # records left out for missing values
+
+    def ordered(self, columns: Sequence[str], axis: int) -> list[Any]:
+        """Return the distinct letters of an axis, in the order of its columns' levels."""
+        ranks = [{v: i for i, v in enumerate(self.levels[c])} for c in columns]
+
+        def rank(letter: Any) -> tuple[int, ...]:
+            values = letter if len(columns) > 1 else (letter,)
+            return tuple(rank[v] for rank, v in zip(ranks, values, strict=True))
+
+        return sorted({entry[axis] for entry in self.cells}, key=rank)
+
+
+def count_records(schema: TableSchema, frame: Any, *, most: int = MOST_LEVELS) -> Counts:
+    """Count a frame's records as a schema says.
+
+    Parameters
+    ----------
+    frame : as in :meth:`cvxprivacy.DiscreteSource.from_table`
+    most : int
+        Letters allowed: by default as many as a program could use.
+
+    Raises
+    ------
+    InputError
+        For missing values that are refused, values outside the bins, weights that are
+        negative or missing, no records, or more cells than any program could use.
+    """
+    lazy = as_narwhals(frame).lazy()
+    schema.check(lazy, schema.columns)
+    heaviest, weights = _heaviest(schema, lazy), dict[str, nw.Expr]()
+    if schema.weights is not None:
+        weight = nw.col(schema.weights).cast(nw.Float64)
+        weights = {"weight": weight, "square": (weight / heaviest) * (weight / heaviest)}
+    values, sums = _grouped(schema, lazy, schema.columns, weights)
+    records = np.array(sums["records"], dtype=np.int64)
+    _check_cells(schema, frame, values, records, most)
+    counted = np.ones(len(records), bool)
+    if schema.missing == "drop":
+        counted = np.array([None not in row for row in zip(*values.values(), strict=True)])
+    dropped, kept = int(records[~counted].sum()), int(records[counted].sum())
+    if not kept:
+        remedy = 'pass missing="level", or name other columns'
+        raise InputError("missing", "every record misses a value", remedy)
+    masses = np.array(sums["weight" if weights else "records"], float)[counted]
+    total, squares = masses.sum(), masses.sum()
+    if weights:
+        total, squares = (masses / heaviest).sum(), np.array(sums["square"])[counted].sum()
+    if not squares:
+        raise InputError("weights", "all weights are zero", "pass weights of the records left")
+    values = {n: [v[i] for i in np.flatnonzero(counted)] for n, v in values.items()}
+    groups = [g for g in (schema.sensitive, schema.key, schema.side) if g]
+    axes = [[as_label(row) for row in zip(*(values[n] for n in g), strict=True)] for g in groups]
+    for argument, axis in zip(("sensitive", "key"), axes, strict=False):
+        many = len(set(axis))
+        if many > most:
+            problem = f"{', '.join(getattr(schema, argument))} has {many:,} observed cells"
+            remedy = f"{most:,} are allowed: bin numbers, or name fewer columns"
+            raise InputError(argument, problem, remedy)
+    levels = {n: _levels(set(v), natural_order(schema, frame, n, v)) for n, v in values.items()}
+    cells = list(zip(*axes, strict=True))
+    return Counts(cells, masses, kept, float(total**2 / squares), levels, dropped)
+
+
+def count_letters(
+    schema: TableSchema, frame: Any, groups: Sequence[Sequence[str]]
+) -> dict[Any, int]:
+    """Return the distinct letters of groups of columns, and how many records have each."""
+    lazy = as_narwhals(frame).lazy()
+    names = [name for group in groups for name in group]
+    schema.check(lazy, names)
+    values, sums = _grouped(schema, lazy, names, {})
+    letters: dict[Any, int] = {}
+    for i, records in enumerate(sums["records"]):
+        letter = as_label([as_label([values[name][i] for name in group]) for group in groups])
+        letters[letter] = letters.get(letter, 0) + int(records)
+    return letters
+
+
+def _grouped(
+    schema: TableSchema,
+    lazy: nw.LazyFrame[Any],
+    names: Sequence[str],
+    weights: dict[str, nw.Expr],
+) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Return each observed cell's value in each column, and its records and sums of weights."""
+    codes = {f"c{i}": code(schema, lazy, name) for i, name in enumerate(names)}
+    sums = [nw.len().alias("records"), *(nw.col(name).sum() for name in weights)]
+    table = collect(
+        lambda: lazy.select(**codes, **weights).group_by(*codes).agg(*sums).head(MOST_CELLS + 1)
+    )
+    if len(table) > MOST_CELLS:
+        widest = max(range(len(names)), key=lambda i: table[f"c{i}"].n_unique())
+        problem = f"more than {MOST_CELLS:,} observed cells, most for column {names[widest]!r}"
+        remedy = "bin numbers with bins=, or name fewer columns"
+        raise InputError("key", problem, remedy, value=names[widest])
+    columns = {name: python_values(table[name]) for name in table.columns}
+    values = {name: _values(schema, name, columns[f"c{i}"]) for i, name in enumerate(names)}
+    return values, {name: columns[name] for name in ("records", *weights)}
+
+
+def code(schema: TableSchema, lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
+    """Return what a column's records are grouped by: their values, or the numbers of their bins."""
+    value = nw.col(name)
+    if name not in schema.bins:
+        return value
+    return nw.when(~is_missing(lazy, name)).then(schema.bins[name].number(value))
+
+
+def _values(schema: TableSchema, name: str, codes: list[Any]) -> list[Any]:
+    """Name the numbers of bins; those outside are kept as numbers, which no letter is."""
+    if name not in schema.bins:
+        return codes
+    labels = [0, *schema.bins[name].labels, len(schema.bins[name].edges)]
+    return [None if v is None else labels[int(v)] for v in codes]
+
+
+# ---- what can be counted -----------------------------------------------------------------
+
+
+def _heaviest(schema: TableSchema, lazy: nw.LazyFrame[Any]) -> float:
+    """Return the greatest weight, 1 without weights; others than finite ones ≥ 0 are refused."""
+    if schema.weights is None:
+        return 1.0
+    schema.check(lazy, [schema.weights])
+    weight = nw.col(schema.weights)
+    bad = (weight < 0) | is_missing(lazy, schema.weights) | (weight > 1e300)
+    bad, records = bad.cast(nw.Int64).sum().alias("bad"), nw.len().alias("records")
+    table = collect(lambda: lazy.select(records, bad, weight.max().alias("heaviest")))
+    said = {column.name: python_values(column)[0] or 0 for column in table.iter_columns()}
+    if said["records"] and (said["bad"] or not said["heaviest"]):
+        problem = f"{int(said['bad']):,} weights are negative, missing or infinite"
+        if not said["bad"]:
+            problem = "all weights are zero"
+        raise InputError("weights", problem, "pass finite weights ≥ 0", value=schema.weights)
+    return float(said["heaviest"])
+
+
+def _check_cells(
+    schema: TableSchema,
+    frame: Any,
+    values: dict[str, list[Any]],
+    records: npt.NDArray[np.int64],
+    most: int,
+) -> None:
+    """Refuse no records, missing values, values outside the bins, and too many of them."""
+    if not records.sum():
+        raise InputError("frame", "no records", "pass a table with at least one row")
+    for argument in ("sensitive", "key", "side"):
+        for name in getattr(schema, argument):
+            missing = records[[v is None for v in values[name]]].sum()
+            if missing and schema.missing == "refuse":
+                problem = f"{missing:,} missing values in column {name!r}"
+                remedy = 'pass missing="level" (a letter of their own) or missing="drop"'
+                raise InputError(argument, problem, remedy, where=_first_missing(frame, name))
+            levels = len(set(values[name]))
+            if levels > most:
+                problem = f"column {name!r} has {levels:,} different values"
+                remedy = "give it bins (a width, or edges) if it is a number, or leave it out"
+                raise InputError(argument, problem, remedy, value=name)
+            if name in schema.bins:
+                edges = schema.bins[name].edges
+                outside = records[[isinstance(v, int) for v in values[name]]].sum()
+                if outside:
+                    problem = f"{outside:,} values of column {name!r} lie outside "
+                    problem += f"[{short(edges[0])}, {short(edges[-1])})"
+                    raise InputError("bins", problem, "add edges, such as −inf or inf", value=name)
+
+
+def _first_missing(frame: Any, name: str) -> int | None:
+    """Return the first row without a value, where rows are in memory and have an order."""
+    table = as_narwhals(frame)
+    return python_values(table[name]).index(None) if isinstance(table, nw.DataFrame) else None
+
+
+# ---- the order of values -----------------------------------------------------------------
+
+
+def natural_order(
+    schema: TableSchema, frame: Any, name: str, values: Iterable[Any]
+) -> list[Any] | None:
+    """Return the order that a column's own type gives its values, those named at least.
+
+    Bins, numbers, dates and ordered categories have one; text has not.
+    """
+    if name in schema.bins:
+        return list(schema.bins[name].labels)
+    dtype = as_narwhals(frame).lazy().collect_schema()[name]
+    if dtype.is_numeric() or dtype.is_temporal():
+        return sorted(set(values) - {None})
+    if isinstance(dtype, nw.Enum):
+        return list(dtype.categories)
+    if isinstance(dtype, nw.Categorical) and hasattr(frame, "combine_chunks"):  # pyarrow
+        column = frame[name].unify_dictionaries()
+        if column.type.ordered and column.num_chunks:
+            return list(column.chunk(0).dictionary.to_pylist())
+    return None
+
+
+def _levels(distinct: set[Any], order: list[Any] | None) -> list[Any]:
+    """Sort values: as their type says, else by size, else by kind and text; missing last."""
+    values = distinct - {None}
+    last = [None] if None in distinct else []
+    if order is not None and values <= set(order):
+        return [v for v in order if v in values] + last
+    try:
+        return sorted(values) + last
+    except TypeError:
+        return sorted(values, key=lambda v: (type(v).__name__, repr(v))) + last

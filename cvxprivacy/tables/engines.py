@@ -1,0 +1,168 @@
+"""Frames of every engine, seen one way: pandas, polars, pyarrow, DuckDB, polars lazily, Dask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from cvxprivacy.errors import InputError
+
+__all__ = [
+    "as_narwhals",
+    "collect",
+    "in_memory",
+    "is_frame",
+    "is_missing",
+    "python_values",
+    "replace_columns",
+    "series_like",
+]
+
+
+def is_frame(values: Any) -> bool:
+    """Tell a table with named columns, of any library, from a series, an array or a list."""
+    return any(hasattr(type(values), name) for name in ("columns", "column_names", "schema"))
+
+
+def as_narwhals(frame: Any, argument: str = "frame") -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """Return a frame as narwhals sees it, its column names as strings."""
+    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        return frame
+    pandas = nw.dependencies.is_pandas_like_dataframe(frame)
+    if pandas or nw.dependencies.is_dask_dataframe(frame):  # columns of any name, and twice
+        names = [str(name) for name in frame.columns]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            problem = f"two columns of one name, {twice!r}"
+            raise InputError(argument, problem, "give each its own name", value=twice)
+        if pandas and names != list(frame.columns):
+            frame = frame.set_axis(names, axis=1)
+    try:
+        return nw.from_native(frame)
+    except TypeError:
+        remedy = "pass a pandas, polars or pyarrow frame, a DuckDB relation or a Dask frame"
+        raise InputError(argument, f"a {type(frame).__name__}", remedy) from None
+    except nw.exceptions.DuplicateError as error:
+        raise InputError(argument, str(error), "give each column its own name") from None
+
+
+def in_memory(frame: Any, argument: str) -> nw.DataFrame[Any]:
+    """Return a frame as narwhals sees it; one that is not in memory is refused."""
+    table = as_narwhals(frame, argument)
+    if isinstance(table, nw.LazyFrame):
+        raise InputError(argument, f"a lazy {type(frame).__name__}", "collect it first")
+    return table
+
+
+def collect(query: Callable[[], nw.LazyFrame[Any]]) -> nw.DataFrame[Any]:
+    """Return what an engine computes, or say that it cannot."""
+    try:
+        return query().collect()
+    except (MemoryError, InputError):
+        raise
+    except Exception as error:  # each engine has its own; a column of lists, say
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        remedy = "use columns of strings, numbers or categories"
+        raise InputError("frame", f"cannot be counted ({said[0]})", remedy) from None
+
+
+def is_missing(lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
+    """Return whether a value of a column is missing; NaN is."""
+    value = nw.col(name)
+    floating = lazy.collect_schema()[name].is_float()
+    return value.is_null() | value.is_nan() if floating else value.is_null()
+
+
+def python_values(series: nw.Series[Any]) -> list[Any]:
+    """Return a column as Python objects, ``None`` where a value is missing."""
+    missing = series.is_null()
+    if series.dtype.is_float():
+        missing = missing | series.is_nan()
+    values = series.to_list()
+    if any(isinstance(v, np.generic | Decimal) for v in values):
+        values = [_python(v) for v in values]
+    if not missing.any():
+        return values
+    return [None if gone else v for gone, v in zip(missing.to_list(), values, strict=True)]
+
+
+def _python(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def replace_columns(
+    frame: Any, columns: Mapping[str, Any], *, instead_of: Sequence[str] | None = None
+) -> Any:
+    """Return a frame in memory with columns replaced, in its own flavour, index and order.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow frame
+    columns : mapping of name to narwhals Series or array
+        The new columns.
+    instead_of : sequence of str, optional
+        The columns that they replace, together, at the place of the first; by default each
+        replaces the one of its own name.
+    """
+    table = in_memory(frame, "frame")
+    order = table.columns
+    if instead_of is not None:
+        kept = [n for n in order if n == instead_of[0] or n not in (*columns, *instead_of)]
+        place = kept.index(instead_of[0])
+        order = [*kept[:place], *columns, *kept[place + 1 :]]
+    made = [
+        column.alias(name)
+        if isinstance(column, nw.Series)
+        else nw.new_series(name, column, backend=table.implementation)
+        for name, column in columns.items()
+    ]
+    released = nw.to_native(table.with_columns(*made).select(order))  # which gives them its index
+    if order == table.columns and hasattr(frame, "set_axis"):  # pandas: names of any type
+        return released.set_axis(frame.columns, axis=1)
+    return released
+
+
+def series_like(values: Sequence[Any], like: nw.Series[Any]) -> nw.Series[Any]:
+    """Return values as a series of the type of ``like``, or of their own where it has no room."""
+    native, made = nw.to_native(like), list(values)
+    if isinstance(like.dtype, nw.Decimal):
+        made = [v if v is None or isinstance(v, str) else Decimal(str(v)) for v in made]
+    for attempt in _attempts(made, native, like.implementation):
+        try:
+            series = nw.from_native(attempt(), series_only=True)
+            if python_values(series) == list(values):
+                return series
+        except Exception as error:  # each library has its own
+            refused = error
+    problem = f"{like.name!r} cannot hold {made!r} ({refused})"
+    raise InputError("outputs", problem, "use letters of one kind")
+
+
+def _attempts(values: list[Any], like: Any, engine: nw.Implementation) -> list[Callable[[], Any]]:
+    """Return ways to make a native series, of the type of ``like`` first."""
+    if engine.is_pandas_like():
+        import pandas as pd
+
+        own = pd.Series(values, dtype=object)
+        inferred = [] if None in values else [lambda: pd.Series(values)]  # which makes None NaN
+        return [lambda: own.astype(like.dtype), *inferred, lambda: own]
+    if engine.is_pyarrow():
+        import pyarrow as pa
+
+        return [
+            lambda: pa.chunked_array([pa.array(values, type=like.type)]),
+            lambda: pa.chunked_array([pa.array(values)]),
+        ]
+    import polars as pl
+
+    return [
+        lambda: pl.Series(values, dtype=like.dtype, strict=True),
+        lambda: pl.Series(values),
+        lambda: pl.Series(values, dtype=pl.Object),
+    ]

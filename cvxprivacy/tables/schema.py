@@ -1,0 +1,198 @@
+"""How a record of a table becomes letters: its columns, bins, and what of missing values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import narwhals as nw
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import frozen
+from cvxprivacy.tables.bins import Bins, bins_of
+from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.validation import present
+
+__all__ = ["TableSchema", "column_names"]
+
+_MISSING = ("refuse", "level", "drop")
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """How a record becomes letters: columns, bins, and what becomes of missing values.
+
+    Parameters
+    ----------
+    key : tuple of column names
+        Columns of X, which are released.
+    sensitive : tuple of column names
+        Columns of W.
+    side : tuple of column names
+        Columns of Z, side information of the user.
+    weights : column name, optional
+        Survey weights, nonnegative.
+    bins : mapping of column to Bins
+    missing : {"refuse", "level", "drop"}
+        A missing value is an error, is a letter (``None``), or leaves its record uncounted.
+    reading : mapping
+        How the file was read, for whom it may concern.
+
+    Examples
+    --------
+    >>> schema = TableSchema(key=("age", "sex"), bins={"age": Bins((0, 18, 65, 120))})
+    >>> schema.columns, schema.bins["age"].labels
+    (['age', 'sex'], ['[0, 18)', '[18, 65)', '[65, 120)'])
+    """
+
+    key: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    side: tuple[str, ...] = ()
+    weights: str | None = None
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    missing: str = "refuse"
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("key", "sensitive", "side", "bins", "reading"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        if self.missing not in _MISSING:
+            remedy = f"use one of {', '.join(map(repr, _MISSING))}"
+            raise InputError("missing", f"{self.missing!r} is unknown", remedy, value=self.missing)
+
+    @property
+    def columns(self) -> list[str]:
+        """W's columns, then X's, then Z's."""
+        return [*self.sensitive, *self.key, *self.side]
+
+    def input_columns(self, encoder: str) -> list[Sequence[str]]:
+        """Return the groups of columns that make an input of an encoder, such as "x" or "wx"."""
+        groups = {"w": self.sensitive, "x": self.key, "z": self.side}
+        return [groups[axis] for axis in encoder]
+
+    @classmethod
+    def of(
+        cls,
+        frame: Any,
+        *,
+        sensitive: Hashable | Sequence[Hashable],
+        key: Hashable | Sequence[Hashable],
+        side: Hashable | Sequence[Hashable] | None,
+        weights: Hashable | None,
+        bins: Mapping[Hashable, float | Sequence[float]] | None,
+        missing: str,
+    ) -> TableSchema:
+        """Check the columns named against a frame, and settle the edges of its bins."""
+        w, x = column_names(sensitive, "sensitive"), column_names(key, "key")
+        z = () if side is None else column_names(side, "side")
+        weight = () if weights is None else (str(weights),)
+        lazy = as_narwhals(frame).lazy()
+        known = lazy.collect_schema().names()
+        used: list[str] = []
+        for argument, names in (("sensitive", w), ("key", x), ("side", z), ("weights", weight)):
+            for name in names:
+                present(name, known, argument)
+                if name in used:
+                    problem = f"column {name!r} named twice"
+                    raise InputError(argument, problem, "name each column once", value=name)
+                used.append(name)
+        schema = cls(x, w, z, weight[0] if weight else None, missing=missing)
+        wanted = {str(name): spec for name, spec in (bins or {}).items()}
+        for name in wanted:
+            if name not in schema.columns:
+                problem = f"column {name!r} is neither key, sensitive nor side"
+                raise InputError("bins", problem, f"use one of {schema.columns}", value=name)
+        anything = dict.fromkeys(wanted, Bins((-math.inf, math.inf)))
+        replace(schema, bins=anything).check(lazy, used)
+        if not wanted:
+            return schema
+        ranges = zip(wanted.items(), _ranges(lazy, list(wanted)), strict=True)
+        return replace(schema, bins={n: bins_of(n, spec, *ends) for (n, spec), ends in ranges})
+
+    def check(self, lazy: nw.LazyFrame[Any], names: Sequence[str]) -> None:
+        """Refuse a table that lacks a column, or has text where numbers are needed."""
+        types = lazy.collect_schema()
+        for name in names:
+            present(name, types.names(), "frame")
+            if (name in self.bins or name == self.weights) and not types[name].is_numeric():
+                argument = "weights" if name == self.weights else "bins"
+                problem = f"column {name!r} is {types[name]}, not numbers"
+                raise InputError(argument, problem, "convert it to numbers", value=name)
+            if types[name].is_nested():
+                remedy = "use columns of strings, numbers or categories"
+                problem = f"column {name!r} is {types[name]}, which cannot be counted"
+                raise InputError("frame", problem, remedy, value=name)
+
+    def letters(self, frame: nw.DataFrame[Any], names: Sequence[str]) -> list[Any]:
+        """Return one letter of these columns per record of a frame in memory."""
+        columns = [self._letters(name, python_values(frame[name])) for name in names]
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+    def _letters(self, name: str, values: list[Any]) -> list[Any]:
+        if name not in self.bins:
+            return values
+        try:
+            numbers = [math.nan if v is None else float(v) for v in values]
+        except (TypeError, ValueError):
+            said = next(v for v in values if not isinstance(v, int | float | None))
+            problem = f"column {name!r} has {said!r}, which no bin can hold"
+            raise InputError("values", problem, "pass numbers", value=said) from None
+        bands = self.bins[name].named(numbers)
+        return [
+            band if value is not None and isinstance(band, str) else value
+            for value, band in zip(values, bands, strict=True)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {
+            "sensitive": list(self.sensitive),
+            "key": list(self.key),
+            "side": list(self.side),
+            "weights": self.weights,
+            "bins": [[name, [_edge(e) for e in bins.edges]] for name, bins in self.bins.items()],
+            "missing": self.missing,
+            "reading": dict(self.reading),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TableSchema:
+        """Return what :meth:`to_dict` wrote."""
+        names = {role: data[role] for role in ("key", "sensitive", "side")}
+        text = all(isinstance(name, str) for group in names.values() for name in group)
+        lists = all(isinstance(group, list) for group in names.values()) and names["key"]
+        if not (text and lists and isinstance(data["weights"], str | None)):
+            raise ValueError(f"columns {names}")
+        return cls(
+            **{role: tuple(group) for role, group in names.items()},
+            weights=data["weights"],
+            bins={name: Bins(tuple(float(e) for e in edges)) for name, edges in data["bins"]},
+            missing=data["missing"],
+            reading=dict(data["reading"]),
+        )
+
+
+def _edge(edge: float) -> float | str:
+    return edge if math.isfinite(edge) else str(edge)
+
+
+def _ranges(lazy: nw.LazyFrame[Any], names: Sequence[str]) -> list[tuple[Any, Any]]:
+    """Return the least and the greatest value of columns of numbers, None without any."""
+    queries = []
+    for i, name in enumerate(names):
+        value = nw.when(~is_missing(lazy, name)).then(nw.col(name))
+        queries += [value.min().alias(f"least{i}"), value.max().alias(f"greatest{i}")]
+    ends = collect(lambda: lazy.select(queries))
+    values = [python_values(column)[0] for column in ends.iter_columns()]
+    return list(zip(values[::2], values[1::2], strict=True))
+
+
+def column_names(names: Hashable | Sequence[Hashable], argument: str) -> tuple[str, ...]:
+    """Return the names of one column, or of several, as text."""
+    one = isinstance(names, str) or not isinstance(names, Iterable)
+    columns = (str(names),) if one else tuple(map(str, names))  # type: ignore[arg-type]
+    if not columns:
+        raise InputError(argument, "no column", "name at least one column")
+    return columns

@@ -1,0 +1,85 @@
+"""What the process itself does: what it loads, and how it ends."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from cvxprivacy.cli.exits import Commands
+from tests.cli.runner import (
+    OUTPUTS,
+    RUN,
+    SEX,
+    command,
+    contents,
+    say,
+)
+
+
+def test_the_main_refusals_of_the_real_command(here):
+    Path("link").symlink_to("o.csv")
+    for args in (("none.csv", *SEX), (".", *SEX), ("link", *SEX), ("t.csv",), ("t.csv", *SEX[:-2]),
+                 ("t.csv", *SEX, "--out", "t.csv"), ("none.parquet", *SEX)):  # fmt: skip
+        before = contents()
+        done = command("release", *OUTPUTS, *args, cwd=here)
+        assert (done.returncode, done.stdout, contents()) == (2, "", before), args
+        assert done.stderr.strip()
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_a_console_without_the_letters_gets_the_report_all_the_same(encoding, here):
+    done = command("release", "t.csv", *SEX, cwd=here, env={"PYTHONIOENCODING": encoding})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "risk after" in done.stdout
+
+
+def test_help_and_verify_load_neither_solver_nor_plots(kept, here):
+    helps = [[], *([c] for c in ("release", "apply", "verify", "solve", "figures"))]
+    verify = ["verify", kept / "p.json"]
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr));"
+    for args in (*([*c, "--help"] for c in helps), ["--version"], verify,
+                 [*verify, "--table", kept / "t.csv"], [*verify, "--problem", kept / "r.toml"],
+                 ["apply", kept / "c.json", "t.csv", "--out", "o.csv"]):  # fmt: skip
+        done = command(*args, code=code + RUN, cwd=here)
+        loaded = set(done.stderr.split())
+        assert done.returncode == 0
+        assert done.stdout
+        assert "click" in loaded
+        assert not {"cvxpy", "matplotlib"} & loaded, args
+        assert "--help" not in args or not {"numpy", "pandas", "scipy"} & loaded, args
+
+
+def test_the_help_lists_the_exit_code_of_a_loose_optimum():
+    said = say("-h").out.split()
+    assert re.search(
+        r"; 5 the release is made, but proved to be optimal only loosely;", " ".join(said)
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (MemoryError(), 2, "not enough memory"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (PermissionError(13, "Permission denied", "f"), 2, "f: Permission denied"),
+        (BrokenPipeError(), 0, ""),
+        (RuntimeError("why"), 70, "this should not have happened: RuntimeError: why (set CVXPRIV"),
+    ],
+)
+def test_every_failure_is_one_line_and_a_code(error, code, said, monkeypatch):
+    def fail():
+        raise error
+
+    group = Commands(commands=[click.Command("fail", callback=fail)])
+    done = CliRunner().invoke(group, ["fail"])
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"cvxprivacy: {said}" if said else "")
+    assert len(done.stderr.splitlines()) == bool(said)
+    monkeypatch.setenv("CVXPRIVACY_TRACEBACK", "1")
+    done = CliRunner().invoke(group, ["fail"])
+    assert done.exit_code == (1 if code == 70 else code)
+    assert (done.exception is error) == (code == 70)

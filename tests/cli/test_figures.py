@@ -1,0 +1,32 @@
+"""``figures``: the scripts of a checkout, listed and run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from tests.cli.runner import (
+    ROOT,
+    command,
+    refused,
+)
+
+
+def test_figures_are_listed_and_run(here):
+    listed = command("figures", cwd=here).stdout
+    scripts = [p.stem for name in ("figures", "problems") for p in (ROOT / name).glob("*.py")]
+    assert sorted(re.findall(r"^\w+/(\w+) +\S", listed, re.M)) == sorted(scripts)
+    refused("figures", "nope", pieces=["'nope'", scripts[0]])
+    environment = {"CVXPRIVACY_DATA": str(here)}
+    done = command("figures", "invariant_pram", "--out", "a", cwd=here, env=environment)
+    assert done.returncode == 1
+    assert "invariant_pram failed: Set CVXPRIVACY_DATA" in done.stderr
+    shutil.copytree(ROOT / "cvxprivacy", "site/cvxprivacy")
+    done = command("figures", cwd=here, env={"PYTHONPATH": str(here / "site")})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--root" in done.stderr
+    done = command("figures", "gaussian_scalar", "--out", "deep/er", cwd=here)
+    assert done.returncode == 0
+    assert "certified" in done.stdout
+    assert Path("deep/er/gaussian_scalar.png").stat().st_size > 10_000

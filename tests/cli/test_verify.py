@@ -1,0 +1,233 @@
+"""``verify``: a proof, its table and its question."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.certificates.statement import stated
+from cvxprivacy.certificates.verify import digest, recompute
+from cvxprivacy.results.recount import agreement
+from tests.cli.runner import (
+    OUTPUTS,
+    SEX,
+    command,
+    loaded,
+    people,
+    refused,
+    report,
+    say,
+    write,
+)  # fmt: skip
+
+QUESTIONS = [  # what is changed in the problem, and what is different then
+    ("budget = 0.1", "budget = 0.2", 'row "budget": bound 0.1, where the problem has 0.2'),
+    ('kind = "hamming"', 'attributes = { age = "ordinal", sex = "hamming" }', 'row "budget": cost'),
+    ("age = 10.0", "age = 20.0", "letters 8, where the problem has 4"),
+    ('"x"', '"wx"', "letters 8, where the problem has 16"),
+    ('"bits"', '"nats"', "units bits, where the problem has nats"),
+    ('["ill"]', '["note"]', "atoms of a letter 2, where the problem has 300"),
+    ("budget = 0.1\n", "price = 1\n", 'row "budget" is not in the problem'),
+    ("[solve]", '[[criteria]]\nkind = "TCloseness"\nt = 0.5\n[solve]', 'row "t_closeness" is miss'),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "different"), QUESTIONS)
+def test_a_proof_of_another_question(old, new, different, kept, here):
+    text = (kept / "r.toml").read_text("utf-8")
+    assert text.count(old) == 1
+    write("other.toml", text.replace(old, new))
+    said = say("verify", kept / "p.json", "--problem", "other.toml", code=1).out
+    assert said.startswith(f"{kept / 'p.json'}: NOT a proof of other.toml\n  other.toml: ")
+    assert f"other.toml: {different}" in said
+    assert "  what it proves:\n    proved: " in said
+    say("verify", kept / "p.json", "--problem", kept / "r.toml")
+
+
+def forged(document):
+    """Return resealed documents that prove what they claim, of other questions."""
+    rows, objective = document["program"]["rows"], document["program"]["objective"]
+    everywhere = [[1 << 52] + [0] * (len(row) - 1) for row in document["primal"]["numerators"]]
+    released = {"numerators": everywhere, "denominator": 1 << 52}
+    nothing = {**objective, "weights": {}}
+    yield "objective", {"objective": nothing}, None, ['information about "W" has weight 0']
+    yield "budget", {"rows": {}}, released, ['row "budget" is missing']
+    moved = {"budget": {**rows["budget"], "bound": "9"}}
+    yield "bound", {"rows": moved}, released, ['row "budget": bound 9, where the problem has 0.1']
+
+
+def test_a_resealed_proof_of_another_question_is_told(kept, here):
+    for name, changes, primal, pieces in forged(loaded(kept / "p.json")):
+        document = loaded(kept / "p.json")
+        document["program"] |= changes
+        document["primal"] = primal or document["primal"]
+        proved = recompute(document)
+        document["claim"] = {k: proved[k] for k in ("status", "lower", "upper", "terms")}
+        document["sha256"] = digest(document)
+        assert proved["upper"] < 1e-9, name
+        write("p.json", json.dumps(document))
+        assert say("verify", "p.json").out.startswith("p.json: verified, ")
+        asked = ("verify", "p.json", "--table", kept / "t.csv", "--problem", kept / "r.toml")
+        said = say(*asked, code=1).out
+        assert said.startswith(f"p.json: NOT a proof of {kept / 'r.toml'}\n")
+        assert [piece for piece in pieces if piece not in said] == []
+        one = report(*asked, code=1)["p.json"]
+        assert not one["verified"]
+        assert one["claim"] == {}
+        assert one["statement"] == stated(document)
+        assert [piece for piece in pieces if piece not in " ".join(one["problems"])] == []
+
+
+def test_a_record_of_other_columns_is_told(kept, here):
+    """The record of the table is no part of what is proved, but says what the letters mean."""
+    document = loaded(kept / "p.json")
+    document["table"]["sensitive"] = ["note"]
+    document["table"]["letters"][0] = ["yes", "no"]
+    document["sha256"] = digest(document)
+    write("p.json", json.dumps(document))
+    assert 'sensitive "note"' in say("verify", "p.json").out
+    said = say("verify", "p.json", "--problem", kept / "r.toml", code=1).out
+    assert 'record of the table: its "sensitive" is not the problem\'s' in said
+    assert 'record of the table: its "letters" is not the problem\'s' in said
+    say("verify", kept / "p.json", "--problem", kept / "r.toml")
+
+
+def test_the_statement_is_in_the_json(kept, here):
+    one = report("verify", kept / "p.json")[str(kept / "p.json")]
+    assert one["statement"] == stated(loaded(kept / "p.json"))
+    assert 'minimised: 1 × information about "W" (2 values), in bits' in one["statement"]
+    said = say("verify", kept / "p.json").out.splitlines()
+    assert said[1:] == [f"  {line}" for line in one["statement"]]
+
+
+def test_a_problem_of_generated_letters(here):
+    law = np.random.default_rng(0).integers(1, 9, (2, 3, 4)).tolist()
+    text = f"""formulation = "RateDistortionEquivocation"
+budget = 0.3
+side_information = "decoder"
+most_strategies = 8
+[source]
+counts = {law}
+[distortion]
+kind = "hamming"
+"""
+    write("p.toml", text + '[output]\ncertificate = "s.json"\n')
+    say("solve", "p.toml", code=5)
+    assert stat.S_IMODE(Path("s.lower.json").stat().st_mode) == 0o600
+    said = say("verify", "s.json", "--problem", "p.toml").out
+    assert "problem; its letters were generated, and all else is as stated" in said
+    said = say("verify", "s.lower.json", "--problem", "p.toml").out
+    assert "problem, and of its lower end: Z is at the encoder too" in said
+    write("q.toml", text.replace("0.3", "0.2"))
+    for name in ("s.json", "s.lower.json"):
+        said = say("verify", name, "--problem", "q.toml", code=1).out
+        assert 'row "budget": bound 0.3, where the problem has 0.2' in said
+
+
+COPIES = {
+    "t.tsv": lambda text: text.replace(",", "\t"),
+    "t.tab": lambda text: text.replace(",", "\t").replace("\n", "\r\n"),
+    "semicolons.csv": lambda text: text.replace(",", ";"),
+    "bars.txt": lambda text: text.replace(",", "|"),
+    "quoted.csv": lambda text: re.sub(r"\b(no|yes|M|F)\b", r'"\1"', text),
+    "mark.csv": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "wide.csv": lambda text: text.encode("utf-16"),
+    "wide.tsv": lambda text: text.replace(",", "\t").encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_with_the_same_cells_is_the_same_table(name, kept, here):
+    verify = ["verify", kept / "p.json", "--table", write(name, COPIES[name](people()))]
+    say(*verify, "--problem", kept / "r.toml")
+    assert "300 records, counted again: the proof's counts" in say(*verify).out
+    changed = people().replace(",yes,", ",no,", 1)
+    write(name, COPIES[name](changed))
+    told = say(*verify, code=1).out
+    assert f"{name}: 2 cells differ: " in told
+    if name == "bars.txt":  # what is named is not guessed
+        write(name, COPIES[name](people()))
+        say(*verify, "--delimiter", "|")
+        assert "no column" in say(*verify, "--delimiter", ";", code=1).out
+
+
+def test_a_proof_of_a_tsv_in_another_encoding_is_tied_to_its_copies(here):
+    text = people().replace("no", "né")
+    write("t.tsv", text.replace(",", "\t").encode("latin-1"))
+    how = ("--encoding", "latin-1", *SEX, "--certificate", "p.json")
+    say("release", "t.tsv", *how)
+    write("copy.csv", text)
+    write("semi.csv", text.replace(",", ";").encode("latin-1"))
+    for copy in ("t.tsv", "copy.csv", "semi.csv"):
+        assert "300 records, counted again" in say("verify", "p.json", "--table", copy).out
+    assert "NOT verified" in say(
+        "verify", "p.json", "--table", "copy.csv", "--encoding", "latin-1", code=1
+    ).out  # fmt: skip
+    refused("verify", "p.json", "--table", "none.csv", pieces=["none.csv"])
+    bare = write("bare.csv", "age,id\n1,2\n")
+    assert "no column 'ill'" in say("verify", "p.json", "--table", bare, code=1).out
+
+
+@pytest.mark.parametrize(
+    "reading", [{"delimiter": [","]}, {"delimiter": 5}, {"numbers": 3}, {"na": 1}, {"more": 1}]
+)
+def test_a_reading_that_no_table_had_is_not_followed(reading, kept, here):
+    document = loaded(kept / "p.json")
+    document["table"]["reading"].update(reading)
+    del document["sha256"]
+    document["sha256"] = digest(document)
+    write("p.json", json.dumps(document))
+    assert "counted again" in say("verify", "p.json", "--table", kept / "t.csv").out
+
+
+def test_weights_are_compared_up_to_the_order_of_a_sum(here):
+    pytest.importorskip("duckdb", reason="the extra `tables` is not installed")
+    frame = pandas.read_csv("t.csv").assign(weight=np.random.default_rng(0).random(300))
+    frame.to_csv("w.csv", index=False)
+    say("release", "w.csv", *SEX, "--weights", "weight", *OUTPUTS[2:])
+    frame.to_parquet("w.parquet", index=False)  # DuckDB adds them in another order
+    say("verify", "p.json", "--table", "w.parquet", "--problem", "r.toml")
+    frame.assign(weight=frame["weight"] * (1 + 1e-7 * (frame["id"] == 3))).to_csv(
+        "other.csv", index=False
+    )
+    other = ("verify", "p.json", "--problem", "r.toml", "--table", "other.csv")
+    assert "cells differ" in say(*other, code=1).out
+    said = say("verify", "p.json", "--table", "w.csv").out
+    told = "300 records, counted again: the proof's counts, weights agree to 1e-12 of their sum"
+    assert told in said
+    document = loaded("p.json")
+    assert agreement(document) == told
+    with pytest.raises(cpv.InputError, match="not counted from a table"):
+        agreement({**document, "table": None})
+
+
+def test_a_proof_that_was_tampered_with(kept, here):
+    text, document = (kept / "p.json").read_text("utf-8"), loaded(kept / "p.json")
+    document["claim"]["upper"] /= 2
+    write("claim.json", json.dumps(document))
+    write("law.json", text.replace('"records": 300', '"records": 9'))
+    for name, pieces in (("claim.json", ["sha256", "is proved"]), ("law.json", ["sha256"])):
+        done = command("verify", name, cwd=here)
+        assert done.returncode == 1
+        assert all(piece in done.stdout for piece in ["NOT verified", *pieces])
+    said = report("verify", kept / "p.json", "law.json", code=1)
+    assert [one["verified"] for one in said.values()] == [True, False]
+    refused("verify", "none.json", pieces=["none.json"])
+    for nothing in ("", "{", "[]", "a,b\n1,2\n", "[" * 9999, b"\xff\0\x01"):
+        refused("verify", write("p.json", nothing), pieces=["p.json"])
+
+
+@pytest.mark.parametrize(("column", "new"), [(1, "5"), (1, "99"), (1, "old"), (2, "Q"), (2, "")])
+def test_a_changed_record_fails_whatever_it_holds(column, new, kept, here):
+    lines = [line.split(",") for line in people().split("\n")]
+    lines[4][column] = new
+    write("changed.csv", "\n".join(map(",".join, lines)))
+    said = say("verify", kept / "p.json", "--table", "changed.csv", code=1)
+    assert "NOT verified\n  changed.csv: " in said.out

@@ -1,0 +1,21 @@
+"""What the tests of curves share."""
+
+from __future__ import annotations
+
+import pytest
+
+from cvxprivacy.frontiers import refine
+
+
+@pytest.fixture
+def tasks(monkeypatch) -> list:
+    """What is worked on, as it comes."""
+    done: list = []
+    work = refine.solve_task
+
+    def spy(problem, task):
+        done.append(task)
+        return work(problem, task)
+
+    monkeypatch.setattr(refine, "solve_task", spy)
+    return done

@@ -1,0 +1,179 @@
+"""Long work: workers, interrupts, limits and checkpoints change no point of a curve."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import joblib
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.frontiers import refine
+from tests.frontiers.instances import check_exactly, grid, records
+from tests.test_architecture import ROOT
+
+
+def test_the_number_of_workers_changes_nothing():
+    one, two = (cpv.frontier(grid(7), tol=5e-3, n_jobs=jobs) for jobs in (1, 2))
+    assert records(one) == records(two)
+    assert one.band == two.band
+    with joblib.parallel_config(backend="threading", n_jobs=3):
+        threads = cpv.frontier(grid(7), tol=5e-3)
+    assert records(one) == records(threads)
+
+
+def test_a_dask_cluster_gives_the_same_points():
+    distributed = pytest.importorskip("distributed")
+    one = cpv.frontier(grid(7), tol=5e-3)
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        many = cpv.frontier(grid(7), tol=5e-3, n_jobs=-1)
+    assert records(one) == records(many)
+
+
+def test_workers_keep_to_one_blas_thread(monkeypatch):
+    from threadpoolctl import threadpool_info
+
+    threads = []
+    work = refine.solve_task
+
+    def spy(problem, task):
+        threads.extend(pool["num_threads"] for pool in threadpool_info())
+        return work(problem, task)
+
+    monkeypatch.setattr(refine, "solve_task", spy)
+    cpv.frontier(grid(5), points=[0.3])
+    assert set(threads) == {1}
+
+
+def test_workers_keep_few_models():
+    for budget in range(6):  # of other laws: each has a model of its own
+        curve = cpv.frontier(grid(4, rho=0.5 + budget / 20), points=[0.3, 0.5])
+        assert [point.status for point in curve.points] == ["certified"] * 2
+
+
+@pytest.mark.parametrize("after", [1, 9])
+def test_an_interrupt_returns_what_is_proved(tasks, after):
+    def stop(_):
+        if len(tasks) == after:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted: the band is .*, asked was 0.001"):
+        curve = cpv.frontier(grid(7), tol=1e-3, progress=stop)
+    assert not curve.complete  # one end alone has no band, and is not complete either
+    assert len(curve.points) == after
+    assert "(asked: 0.001)" in str(curve)
+    if after > 1:
+        assert 1e-3 < curve.band < 0.1
+        check_exactly(curve, 30)
+
+
+def test_a_limit_of_solves_is_said():
+    with pytest.warns(UserWarning, match="stopped after 12 solves: the band is"):
+        curve = cpv.frontier(grid(7), tol=1e-4, max_solves=12)
+    assert curve.solves == 12
+    assert not curve.complete
+    assert curve.band < 0.012  # the widest gaps came first
+
+
+def test_progress_names_solves_and_band(capsys):
+    lines = []
+    curve = cpv.frontier(grid(5), tol=2e-2, progress=lines.append)
+    assert len(lines) == len(curve.points)
+    assert lines[-1] == f"budget: {curve.solves} solves, band {curve.band:.2e} of 0.02"
+    cpv.frontier(grid(5), tol=2e-2, progress=True)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert lines[-1] in printed.err
+    assert printed.err.endswith("\n")
+
+
+# ---- checkpoints -----------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+import cvxprivacy as cpv
+from tests.frontiers.instances import grid
+lines = []
+def stop(line):
+    lines.append(line)
+    if len(lines) == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+cpv.frontier(grid(7), tol=2e-3, checkpoint=sys.argv[1], progress=stop)
+"""
+
+
+def test_a_killed_run_resumes_without_solving_again(tmp_path, tasks):
+    path = tmp_path / "points.jsonl"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)], cwd=ROOT, env=environment, check=False
+    )
+    assert process.returncode == -signal.SIGKILL
+    if os.name == "posix":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + 8
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"task": [0, 0.4')  # what a crash may leave of a line
+    resumed = cpv.frontier(grid(7), tol=2e-3, checkpoint=path)
+    again = len(tasks)
+    tasks.clear()
+    fresh = cpv.frontier(grid(7), tol=2e-3)
+    assert again == len(tasks) - 8
+    assert records(resumed) == records(fresh)
+    assert resumed.solves == fresh.solves
+    tasks.clear()
+    finer = cpv.frontier(grid(7), tol=1e-3, checkpoint=path)  # goes on from there
+    assert len(tasks) == len(finer.points) - len(fresh.points)
+    # the problem's own value of the budget does not matter, anything else does
+    tasks.clear()
+    cpv.frontier(grid(7).at(budget=0.7), tol=2e-3, checkpoint=path)
+    assert tasks == []
+    for other, options in (
+        (grid(7, rho=0.8), {}),
+        (grid(5), {}),
+        (grid(7), {"accuracy": "high"}),
+        (grid(7, units="bits"), {}),
+    ):
+        with pytest.raises(cpv.InputError, match="belongs to another problem") as caught:
+            cpv.frontier(other, tol=2e-3, checkpoint=path, **options)
+        assert caught.value.argument == "checkpoint"
+
+
+def test_a_checkpoint_is_private_and_cannot_be_changed(tmp_path):
+    path = tmp_path / "points.jsonl"
+    path.touch(mode=0o644)
+    cpv.frontier(grid(5), points=[0.3, 0.4], checkpoint=path)
+    assert path.stat().st_mode & 0o077 == 0
+    lines = path.read_text().split("\n")
+    lines[2] = lines[2].replace('"lower": ', '"lower": 9', 1)
+    path.write_text("\n".join(lines))
+    with pytest.raises(cpv.InputError, match=r"line 3 .*changed"):
+        cpv.frontier(grid(5), points=[0.3, 0.4], checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    "text", ["my notes", "my notes\nmore\n", '{"schema": "x"}\n', "[]\n", json.dumps({}) + "\n"]
+)
+def test_what_is_no_checkpoint_is_left_alone(tmp_path, text):
+    path = tmp_path / "notes.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.frontier(grid(5), points=[0.3], checkpoint=path)
+    assert caught.value.argument == "checkpoint"
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_checkpoint_in_no_folder_is_refused(tmp_path):
+    for path in (tmp_path / "no" / "folder", tmp_path):
+        with pytest.raises(cpv.InputError, match="cannot be opened"):
+            cpv.frontier(grid(5), points=[0.3], checkpoint=path)

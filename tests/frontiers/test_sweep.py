@@ -1,0 +1,56 @@
+"""Frontiers of many problems at once."""
+
+from __future__ import annotations
+
+import pytest
+
+import cvxprivacy as cpv
+from tests.frontiers.instances import counted, least_risk, records
+
+
+def hospitals() -> dict[str, cpv.PrivacyDistortion]:
+    return {
+        name: cpv.PrivacyDistortion(counted(seed, (2, 4)), cpv.hamming(4), budget=0.1)
+        for name, seed in (("north", 1), ("south", 2))
+    }
+
+
+def test_a_sweep_is_one_frontier_for_each(tmp_path, tasks):
+    path = tmp_path / "sweep.jsonl"
+    lines = []
+    both = cpv.sweep(hospitals(), tol=0.02, checkpoint=path, progress=lines.append)
+    assert list(both) == ["north", "south"]
+    assert lines[-1].count("budget: ") == 2
+    count = len(tasks)
+    for name, problem in hospitals().items():
+        assert records(both[name]) == records(cpv.frontier(problem, tol=0.02))
+    assert len(tasks) == 2 * count
+    cpv.sweep(hospitals(), tol=0.02, checkpoint=path)
+    assert len(tasks) == 2 * count
+    assert both.complete
+    assert both.band == max(both["north"].band, both["south"].band)
+    frame = both.to_frame()
+    assert frame["problem"].value_counts().to_dict() == {k: len(c.points) for k, c in both.items()}
+    ax = both.plot()
+    assert {text.get_text() for text in ax.get_legend().get_texts()} == {"north", "south"}
+    assert "north: PrivacyDistortion over budget" in str(both)
+    assert repr(both) == f"Sweep(2 frontiers, band {both.band:.2e})"
+    with pytest.raises(cpv.InputError, match="belongs to another problem"):
+        cpv.sweep(dict(reversed(hospitals().items())), tol=0.02, checkpoint=path)
+
+
+def test_a_sweep_says_which_problem_is_short_of_its_tolerance():
+    with pytest.warns(UserWarning, match="the band of '(north|south)' is"):
+        both = cpv.sweep(hospitals(), tol=1e-3, max_solves=5)
+    assert not both.complete
+
+
+def test_a_sweep_says_which_problem_is_infeasible():
+    strict = least_risk(cpv.KeepProbability(0.9), cpv.LeakageCap(0.01), budget=0.6)
+    with pytest.raises(cpv.InfeasibleError) as caught:
+        cpv.sweep({"free": least_risk(budget=0.6), "strict": strict}, points=[0.6])
+    assert any("strict" in note for note in caught.value.__notes__)
+    for problems in ([], {}):
+        with pytest.raises(cpv.InputError) as refused:
+            cpv.sweep(problems)
+        assert refused.value.argument == "problems"

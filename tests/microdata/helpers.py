@@ -1,0 +1,120 @@
+"""People and their coarsened table, and what the tests of the room ask of refusals and pages."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import strategies as st
+
+import cvxprivacy as cpv
+
+WHY = "the extra `tables` is not installed"
+CRITERIA = [cpv.TCloseness(0.05), cpv.LDiversity(2.0), cpv.KAnonymity(10)]
+
+GROUP_CRITERIA = st.sampled_from(
+    [
+        [],
+        [cpv.KAnonymity(9)],
+        [cpv.TCloseness(0.2)],
+        [cpv.LDiversity(1.8), cpv.KAnonymity(5)],
+        [cpv.DeltaDisclosure(1.0)],
+    ]
+)
+
+
+def people(records=300, seed=0):
+    rng = np.random.default_rng(seed)
+    age = rng.integers(20, 60, records)
+    ill = np.array(["none", "cold", "flu"])[(rng.random(records) * 3 * age / 60).astype(int)]
+    sex = rng.choice(["f", "m"], records)
+    return pd.DataFrame({"id": range(records), "age": age, "sex": sex, "ill": ill})
+
+
+def coarse(table):
+    return table.assign(age=[f"{a // 20 * 20}+" for a in table["age"]])
+
+
+def audited(table=None, released=None, **options):
+    table = people() if table is None else table
+    released = coarse(table) if released is None else released
+    return cpv.audit(table, released, **{"key": ["age", "sex"], "sensitive": "ill", **options})
+
+
+def wealth(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    key = rng.multivariate_normal([0, 5], [[1, 0.5], [0.5, 2]], n)
+    pay = key @ [1.0, 0.5] + rng.normal(size=n) * 0.4
+    return pd.DataFrame({"pay": pay, "a": key[:, 0], "b": key[:, 1] * 100, "name": "x"})
+
+
+def same_partition(one, other):
+    """Tell whether two labellings make the same groups."""
+    pairs = set(zip(np.asarray(one).tolist(), np.asarray(other).tolist(), strict=True))
+    return len(pairs) == len(set(one)) == len(set(other))
+
+
+@st.composite
+def tied_tables(draw, most=60, columns=3):
+    """Draw records, many of them tied, and a group size."""
+    n, d = draw(st.integers(1, most)), draw(st.integers(1, columns))
+    k = draw(st.integers(1, n))
+    seed, levels = draw(st.integers(0, 10**6)), draw(st.sampled_from([1, 2, 3, 10, 10**6]))
+    data = np.random.default_rng(seed).integers(0, levels, size=(n, d)).astype(float)
+    return data, k
+
+
+def refusal(argument, call, *arguments, **options):
+    """Return the error of a call, which must name this argument."""
+    with pytest.raises(cpv.InputError) as raised:
+        call(*arguments, **options)
+    assert raised.value.argument == argument, str(raised.value)
+    return raised.value
+
+
+def data_folder(file):
+    """Return the folder that holds a public table, or skip."""
+    folder = os.environ.get("CVXPRIVACY_DATA")
+    if not folder or not (Path(folder) / file).is_file():
+        pytest.skip(f"CVXPRIVACY_DATA does not name a folder with {file}")
+    return Path(folder)
+
+
+def owner_only(path):
+    return stat.S_IMODE(Path(path).stat().st_mode) == 0o600 or sys.platform == "win32"
+
+
+class Page(HTMLParser):
+    """What a browser would see: tags in order, and the text of each element."""
+
+    VOID = ("meta", "path", "use", "rect")
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.said = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.said.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]

@@ -1,0 +1,475 @@
+"""The audit of a released table: by hand, of every kind of frame, and the two tables compared."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import subprocess
+from collections import Counter
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.microdata import measures
+from cvxprivacy.model.information import miller_madow, mutual_information
+from tests.microdata.helpers import (
+    CRITERIA,
+    WHY,
+    audited,
+    coarse,
+    data_folder,
+    owner_only,
+    people,
+    refusal,
+)
+from tests.test_architecture import ROOT, script
+
+# ---- what is measured --------------------------------------------------------------------
+
+
+def test_every_measure_is_of_the_counts():
+    result = audited(criteria=CRITERIA)
+    table = coarse(people())
+    letters = list(zip(table["age"], table["sex"], strict=True))
+    assert sorted(result.letters) == sorted(set(letters))
+    counts = Counter(zip(table["ill"], letters, strict=True))
+    joint = np.array([[counts[w, x] for x in result.letters] for w in result.released.w])
+    assert (result.released.joint == joint).all()
+    expected = {
+        "k": measures.size(joint),
+        "distinct l": measures.distinct_diversity(joint),
+        "entropy l": measures.entropy_diversity(joint),
+        "c at l=2": measures.recursive_diversity(joint, 2),
+        "c at l=3": measures.recursive_diversity(joint, 3),
+        "I1": cpv.one_symbol.i1(joint), "I2": cpv.one_symbol.i2(joint),
+        "I3": cpv.one_symbol.i3(joint), "I4": cpv.one_symbol.i4(joint),
+        "equal distance": measures.earth_mover(joint),
+        "delta": measures.disclosure(joint),
+        "delta observed": measures.disclosure(joint, observed=True),
+        "beta": measures.likeness(joint),
+        "enhanced beta": measures.likeness(joint, enhanced=True),
+    }  # fmt: skip
+    assert set(result.measures) == set(expected)  # ill is not in order: no ordered distance
+    sizes = joint.sum(axis=0)
+    for name, values in expected.items():
+        measure = result.measures[name]
+        assert measure.values == pytest.approx(values, abs=1e-12)
+        low = name in ("k", "distinct l", "entropy l")
+        assert measure.worst == pytest.approx(min(values) if low else max(values), abs=1e-12)
+        at = np.isclose(values, measure.worst, rtol=1e-9)
+        assert (measure.letters, measure.records) == (at.sum(), sizes[at].sum())
+        order = [result.letters.index(x) for x in result.worst(name, 9)]
+        ranked = sorted(
+            range(len(sizes)), key=lambda i: (values[i] * (1 if low else -1), -sizes[i])
+        )
+        assert order == ranked or name in ("distinct l", "c at l=2", "c at l=3")  # ties
+        assert measure.average == pytest.approx((values * sizes).sum() / sizes.sum(), abs=1e-9)
+    assert result.after.plugin == pytest.approx(mutual_information(joint), abs=1e-12)
+    assert result.after.bias == pytest.approx(miller_madow(joint), abs=1e-12)
+    before = cpv.DiscreteSource.from_table(people(), sensitive="ill", key=["age", "sex"])
+    assert result.before.plugin == pytest.approx(before.information(), abs=1e-12)
+    assert result.greatest_diversity == pytest.approx(2 ** before.entropy())
+
+
+def test_verdicts_name_the_letters_that_break():
+    result = audited(criteria=CRITERIA)
+    i1, sizes = result.measures["I1"].values, result.measures["k"].values
+    t, diverse, k = result.verdicts
+    assert t.broken.tolist() == np.flatnonzero(i1 > 0.05).tolist()
+    assert t.records == sizes[i1 > 0.05].sum() > 0
+    assert diverse.holds == (result.measures["entropy l"].worst >= 2.0)
+    assert k.holds
+    assert not result.holds
+    assert audited(criteria=[cpv.KAnonymity(10)]).holds
+    assert result.averages["t"].bound == 0.05
+    most = result.released.entropy() - math.log2(2.0)
+    assert result.averages["H(W) − log ℓ"].bound == pytest.approx(most)
+    assert result.averages["I(W; X)"].bound == result.before.plugin
+    assert "5 criteria: broken" in repr(audited(criteria=[*CRITERIA, *CRITERIA[:2]]))
+    text = str(result)
+    for piece in ("BROKEN  TCloseness(0.05)", "holds   KAnonymity(10)", "ℓ_t", "ℓ_max", "bias"):
+        assert piece in text
+    strict = audited(criteria=[*CRITERIA, cpv.TCloseness(0.01), cpv.LDiversity(1.5)])
+    assert strict.averages["t"].bound == 0.01
+    assert strict.averages["H(W) − log ℓ"].bound == pytest.approx(most)
+
+
+def test_a_table_as_it_stands_and_units():
+    result = cpv.audit(people(), key="sex", sensitive="ill")
+    assert result.original is result.released
+    assert result.averages == {}
+    assert result.before is result.after
+    assert "X̃" not in str(result)
+    nats = cpv.audit(people(30), key="age", sensitive="ill", units="nats")
+    bits = cpv.audit(people(30), key="age", sensitive="ill")
+    for name in ("I1", "I2", "I3", "I4"):
+        assert nats.measures[name].values == pytest.approx(bits.measures[name].values * math.log(2))
+    assert any(f"{nats.after.plugin:.4f} nats" in note for note in nats.notes)
+    assert not any("bits" in note for note in nats.notes)
+
+
+def test_four_groups_of_the_paper():
+    data_folder("adult.csv")
+    result = cpv.audit(
+        cpv.datasets.load_adult(complete=True), key="age", sensitive="marital-status",
+        bins={"age": (-math.inf, 26, 51, 76, math.inf)},
+        criteria=[cpv.TCloseness(0.55), cpv.LDiversity(2.7)],
+    )  # fmt: skip
+    assert result.greatest_diversity == pytest.approx(3.530, abs=5e-4)
+    t, diverse = result.verdicts
+    assert [result.letters[i] for i in t.broken] == ["< 26", "≥ 76"]
+    assert [result.letters[i] for i in diverse.broken] == ["< 26"]
+    assert all(c.holds for c in result.averages.values())
+    i1 = dict(zip(result.letters, result.measures["I1"].values, strict=True))
+    assert [i1["< 26"], i1["≥ 76"]] == pytest.approx([0.86, 0.86], abs=5e-3)
+    assert result.measures["entropy l"].worst == pytest.approx(1.78, abs=5e-3)
+
+
+@pytest.mark.long
+def test_pycanon_itself(tmp_path):
+    """The numbers stated in test_measures.py, from pycanon in an environment of its own."""
+    adult = data_folder("adult.csv") / "adult.csv"
+    module = script(ROOT / "benchmarks" / "pycanon_audit.py")
+    try:
+        python = module.environment(tmp_path)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"pycanon 1.3.5 cannot be installed here: {error}")
+    for key, sensitive in module.CASES[1:]:
+        theirs = module.pycanon(python, adult, key, sensitive)
+        ours = module.ours(adult, key, sensitive)
+        for name, value in ours["found"].items():
+            assert theirs["found"][name] == pytest.approx(value, rel=1e-12), (sensitive, name)
+
+
+# ---- frames and records ------------------------------------------------------------------
+
+
+def kinds_of(table):
+    """Return a pandas table as every kind of frame."""
+    pl, pa, duckdb, dd = (
+        pytest.importorskip(name, reason=WHY)
+        for name in ("polars", "pyarrow", "duckdb", "dask.dataframe")
+    )
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    return {
+        "pandas": table, "arrow": arrow, "polars": pl.from_arrow(arrow),
+        "lazy": pl.from_arrow(arrow).lazy(), "duckdb": duckdb.connect().from_arrow(arrow),
+        "dask": dd.from_pandas(arrow.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3),
+    }  # fmt: skip
+
+
+def ids(kind, rows):
+    """Return the first column of a frame of any kind."""
+    if kind == "duckdb":
+        return [row[0] for row in rows.fetchall()]
+    rows = {"lazy": lambda r: r.collect(), "dask": lambda r: r.compute()}.get(kind, lambda r: r)(
+        rows
+    )
+    return list(rows["id"].to_pylist() if kind == "arrow" else rows["id"])
+
+
+def test_every_kind_of_frame_says_the_same():
+    table = people()
+    table["seen"] = [datetime.date(2026, 1, 1 + i % 3) for i in range(300)]
+    table["sex"] = table["sex"].where(table.index % 7 > 0, None)
+    how = {"key": ["age", "sex", "seen"], "sensitive": "ill", "bins": {"age": 20},
+           "missing": "level"}  # fmt: skip
+    expected = None
+    for kind, frame in kinds_of(table).items():
+        result = cpv.audit(frame, frame, **how)
+        expected = expected or result
+        assert result.letters == expected.letters, kind
+        for name, measure in result.measures.items():
+            assert measure.values == pytest.approx(expected.measures[name].values), (kind, name)
+        some = [x for x in result.letters if x[1] is None][:2] + result.worst("I1", 2)
+        rows = result.records(some)
+        assert kind in ("pandas", "dask") or type(rows) is type(frame), kind  # its own flavour
+        if kind == "pandas":
+            first = ids(kind, rows)
+        assert sorted(ids(kind, rows)) == first, kind
+        if kind in ("lazy", "duckdb", "dask"):
+            assert "lazy" in str(refusal("released", result.per_record))
+        else:
+            assert result.per_record().tolist() == pytest.approx(expected.per_record().tolist())
+    sizes = expected.measures["k"].values
+    assert len(first) == sum(sizes[expected.letters.index(x)] for x in dict.fromkeys(some))
+
+
+@pytest.mark.parametrize("key", [["x"], ["x", "y"]])
+def test_records_of_thousands_of_letters(key):
+    table = pd.DataFrame({"x": np.arange(3000), "y": np.arange(3000) % 3, "w": np.arange(3000) % 2})
+    for kind, frame in kinds_of(table.assign(id=table["x"])[["id", "x", "y", "w"]]).items():
+        result = cpv.audit(frame, key=key, sensitive="w")
+        assert len(ids(kind, result.records(result.letters[:2500]))) == 2500, kind
+
+
+def test_records_and_values_by_record():
+    table = people()
+    result = audited(table)
+    worst = result.worst("I1", 2)
+    rows = result.records(worst)
+    letters = list(zip(coarse(table)["age"], table["sex"], strict=True))
+    assert rows["id"].tolist() == [i for i, x in enumerate(letters) if x in worst]
+    value = dict(zip(result.letters, result.measures["I2"].values, strict=True))
+    assert result.per_record("I2").tolist() == [value[x] for x in letters]
+    refusal("measure", result.worst, "secrecy")
+    for letters in ("a", -1, 0, 1.5):
+        refusal("letters", result.worst, "I1", letters)
+    for letter in ("20+", ["20+", "f"]):
+        error = refusal("letters", result.records, [worst[0], letter])
+        assert (error.where, error.value) == (1, letter)
+
+
+def test_records_of_decimals_and_of_a_table_that_has_changed():
+    table = pd.DataFrame(
+        {"x": [Decimal("1.10"), Decimal("1.1"), Decimal("2")] * 8, "w": list("aab") * 8}
+    )
+    result = cpv.audit(table, key="x", sensitive="w")
+    assert len(result.records(result.letters)) == 24
+    assert len(result.records(result.worst("k", 1))) == result.measures["k"].worst
+    table.loc[0, "x"] = Decimal("2")  # behind the audit's back
+    assert "changed since" in str(refusal("released", result.records, [1.1]))
+    pa, duckdb = (pytest.importorskip(name, reason=WHY) for name in ("pyarrow", "duckdb"))
+    x = pa.array([Decimal("1.10"), Decimal("2.00"), None] * 8, pa.decimal128(10, 2))
+    relation = duckdb.connect().from_arrow(pa.table({"x": x, "w": list("aab") * 8}))
+    result = cpv.audit(relation, key="x", sensitive="w", missing="level")
+    assert [len(result.records([x]).fetchall()) for x in result.letters] == [8, 8, 8]
+
+
+def test_missing_values():
+    table = people()
+    table["sex"] = table["sex"].where(table.index % 7 > 0, None)
+    refusal("key", audited, table)
+    assert ("20+", None) in audited(table, missing="level").letters
+    dropped = audited(table, missing="drop")
+    assert dropped.released.records == 257
+    assert np.isnan(dropped.per_record()).tolist() == [i % 7 == 0 for i in range(300)]
+    assert len(dropped.records(dropped.letters)) == 257
+    gaps = people().assign(ill=lambda t: t["ill"].where(t.index % 5 > 0, None))
+    result = cpv.audit(gaps, key="sex", sensitive="ill", missing="drop")
+    assert len(result.records(result.letters)) == 240
+    assert np.isnan(result.per_record()).tolist() == [i % 5 == 0 for i in range(300)]
+    assert any("60 records with missing values" in note for note in result.notes)
+
+
+def test_more_letters_than_a_program_could_use():
+    table = pd.DataFrame({"zip": range(12_000), "ill": ["yes", "no", "no"] * 4_000})
+    result = cpv.audit(table, key="zip", sensitive="ill", bootstrap=50)
+    assert result.measures["k"].records == 12_000
+    assert result.after.lower is None
+    assert any("too few for an interval" in note for note in result.all_notes)
+
+
+# ---- the two tables against each other ---------------------------------------------------
+
+
+def test_what_the_release_did_to_columns_and_records():
+    table = people()
+    assert not any("suppressed" in note or "changed" in note for note in audited(table).notes)
+    gone = audited(table, coarse(table).drop(columns="sex"))
+    assert "suppressed in the release: sex" in gone.notes
+    assert gone.letters == ["20+", "40+"]
+    fewer = audited(table, coarse(table)[10:])
+    assert "290 records of 300 are released" in fewer.notes
+    twice = audited(table, pd.concat([coarse(table)] * 2))
+    assert "the release has 600 records, the original 300" in twice.notes
+    swapped = coarse(table).assign(ill=["flu"] * 3 + table["ill"].tolist()[3:])
+    assert "ill itself was changed" in audited(table, swapped).notes
+    refusal("released", audited, table, table[["ill"]])
+    refusal("released", audited, table, table[["age"]])
+    missing = audited(table, coarse(table).assign(sex=[None, *table["sex"][1:]]), missing="drop")
+    assert not any("are released" in note or "changed" in note for note in missing.notes)
+
+
+def test_bins_are_of_numbers_only():
+    table = people()
+    both = audited(table, table, bins={"age": 20})
+    assert [x[0] for x in both.letters] == ["[20, 40)"] * 2 + ["[40, 60)"] * 2
+    assert len(both.original.x) == 4
+    text = audited(table, coarse(table), bins={"age": 20})
+    assert text.measures["I1"].values == pytest.approx(both.measures["I1"].values)
+    starred = table.assign(age=["*", *map(str, table["age"][1:])])
+    notes = audited(table, starred, bins={"age": 20}).notes
+    assert any("age holds text in the release, such as '*'" in note for note in notes)
+    labels = table.assign(age=[f"[{a // 20 * 20}, {a // 20 * 20 + 20})" for a in table["age"]])
+    assert not any("holds text" in n for n in audited(table, labels, bins={"age": 20}).notes)
+
+
+def test_bands_of_a_width_cover_both_tables():
+    table = people()
+    older = table.assign(age=table["age"] + 35)
+    result = audited(table, older, bins={"age": 20})
+    assert {x[0] for x in result.letters} == {"[40, 60)", "[60, 80)", "[80, 100)"}
+    assert {x[0] for x in result.original.x} == {"[20, 40)", "[40, 60)"}
+    error = refusal("bins", audited, table, older, bins={"age": [20, 40, 60]})
+    assert "in the released table" in str(error)
+
+
+def test_more_information_than_before_is_seen_not_judged():
+    table = pd.DataFrame({"x": [0] * 50, "w": list("ab") * 25})
+    drawn = table.assign(x=np.random.default_rng(2).integers(0, 2, 50))
+    result = cpv.audit(table, drawn, key="x", sensitive="w", criteria=[cpv.KAnonymity(2)])
+    assert not result.averages["I(W; X)"].holds
+    assert result.holds
+    assert "BROKEN" not in str(result)
+    assert "seen    on average, I(W; X̃)" in str(result)
+    assert "sampling, or X̃ uses W" in str(result)
+    for other in (drawn[1:], drawn.assign(w="a")):  # no comparison of like with like
+        assert "I(W; X)" not in cpv.audit(table, other, key="x", sensitive="w").averages
+    assert "kept" not in cpv.audit(people(30), people(30), key="age", sensitive="ill").facts
+    same = audited(people(), people(), bins={"age": 20})
+    assert same.facts["kept"] == "100.0% of I(W; X), both corrected"
+
+
+def test_what_suppression_hides():
+    table = pd.DataFrame({"x": [0, 0, 1, 1] * 5, "w": list("abcc") * 5})
+    released = table[table["w"] != "c"]
+    how = {"key": "x", "sensitive": "w", "criteria": [cpv.TCloseness(0.1)]}
+    blind = cpv.audit(table, released, **how)
+    assert blind.holds
+    assert "w c: vanished in the release, 10 records" in blind.notes
+    told = cpv.audit(table, released, **how, reference="original")
+    assert told.measures["I1"].worst == pytest.approx(1.0)  # of (¼, ¼, ½) only a and b are left
+    assert not told.holds
+    assert told.measures["delta"].worst == math.inf
+    assert told.measures["equal distance"].worst == pytest.approx(0.5)
+    strange = table.replace("c", "d")
+    error = refusal("reference", cpv.audit, table, strange, **how, reference="original")
+    assert "'d'" in str(error)
+    assert "w d: new in the release, 10 records" in cpv.audit(table, strange, **how).notes
+    fewer = table.drop(index=[0, 1, 5])  # one a of five, two b
+    assert "w b: 3 records of 5 are released, the least share" in cpv.audit(
+        table, fewer, **how).notes  # fmt: skip
+    counts = cpv.audit(table, fewer, key="x", sensitive="w", criteria=[cpv.KAnonymity(k=8)])
+    assert "1 letter breaks it, with 7 records: 0" in str(counts)
+    both = cpv.audit(table, fewer, key="x", sensitive="w", criteria=[cpv.KAnonymity(k=99)])
+    assert "2 letters break it, with 17 records: 0, 1" in str(both)
+    coded = table.assign(w=table["w"].map({"a": 1, "b": 2, "c": 3}))
+    notes = cpv.audit(coded, coded.astype({"w": str}), key="x", sensitive="w").notes
+    assert any("w is int in the original and str" in note for note in notes)
+
+
+# ---- the order of W ----------------------------------------------------------------------
+
+STEPS = pd.DataFrame({
+    "x": [0] * 6 + [1] * 6,
+    "w": ["low", "low", "mid", "low", "low", "mid", "high", "high", "mid", "mid", "high", "high"],
+})  # fmt: skip
+KINDS = ["low", "mid", "high"]
+
+
+def ordered_distance(*tables, **options):
+    result = cpv.audit(*tables, key="x", sensitive="w", **options)
+    return result.measures["ordered distance"].values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("w", "order"),
+    [
+        (STEPS["w"].map({"low": 1, "mid": 2, "high": 3}), True),
+        (STEPS["w"].map({"low": 1.5, "mid": 2.5, "high": 9.0}), True),
+        (STEPS["w"].astype(pd.CategoricalDtype(KINDS, ordered=True)), True),
+        (STEPS["w"].astype(pd.CategoricalDtype(KINDS)), False),
+        (STEPS["w"], False),  # the alphabet is no order
+    ],
+)
+def test_what_is_in_order(w, order):
+    table = STEPS.assign(w=w)
+    expected = ordered_distance(STEPS, ordered=KINDS)
+    if order:
+        assert ordered_distance(table) == pytest.approx(expected)
+        result = cpv.audit(table, key="x", sensitive="w", ordered=False)
+        joint = result.released.joint
+        assert measures.earth_mover(joint, ordered=True) == pytest.approx(expected)
+    else:
+        refusal("ordered", cpv.audit, table, key="x", sensitive="w", ordered=True)
+        result = cpv.audit(table, key="x", sensitive="w")
+    assert "ordered distance" not in result.measures
+
+
+def test_orders_that_are_refused():
+    how = {"key": "x", "sensitive": "w"}
+    for wrong in ("low,mid,high", ["low", "mid"], 3, ["low", "low", "mid", "high"]):
+        refusal("ordered", cpv.audit, STEPS, **how, ordered=wrong)
+    numbers = STEPS.assign(w=STEPS["w"].map({"low": 0, "mid": 1, "high": 2}))
+    gap = numbers.assign(w=numbers["w"].where(numbers.index > 0))
+    refusal("ordered", cpv.audit, gap, **how, missing="level", ordered=True)
+    two = numbers.assign(v=list("ab") * 6)
+    refusal("ordered", cpv.audit, two, key="x", sensitive=["w", "v"], ordered=True)
+
+
+def test_the_order_of_the_original_is_kept():
+    table = pd.DataFrame({"x": [0] * 6 + [1] * 6, "w": [5, 15, 105, 5, 15, 25] * 2})
+    table.loc[6:, "w"] += 10
+    text = table.assign(w=[f"[{v // 10 * 10}, {v // 10 * 10 + 10})" for v in table["w"]])
+    expected = ordered_distance(table, bins={"w": 10})
+    assert ordered_distance(table, text, bins={"w": 10}) == pytest.approx(expected)
+    steps = STEPS.assign(w=pd.Categorical(STEPS["w"], KINDS, ordered=True))
+    assert ordered_distance(steps, STEPS) == pytest.approx(ordered_distance(steps))
+    seen = ordered_distance(steps, STEPS[STEPS["w"] != "mid"], reference="original")
+    assert max(seen) == pytest.approx(0.5 * (1 / 3 + 2 / 3))  # of ⅓ each: ⅓ from low, ⅔ from mid
+    pa = pytest.importorskip("pyarrow", reason=WHY)
+    codes = pa.array([KINDS.index(w) for w in STEPS["w"]], pa.int8())
+    w = pa.DictionaryArray.from_arrays(codes, pa.array(KINDS), ordered=True)
+    arrow = pa.table({"x": STEPS["x"], "w": w})
+    assert ordered_distance(arrow) == pytest.approx(ordered_distance(steps))
+
+
+# ---- refused, and written down -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("key", ["age", "town"]), ("criteria", ["k=3"]), ("criteria", [cpv.LeakageCap(1)]),
+        ("criteria", cpv.KAnonymity(2)), ("missing", "guess"), ("bootstrap", -1),
+        ("bootstrap", 1), ("units", "hartleys"), ("seed", -1), ("seed", "a"),
+        ("reference", "theirs"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_audited(argument, value):
+    refusal(argument, audited, **{argument: value})
+
+
+def test_errors_say_which_table():
+    table = people()
+    refusal("released", audited, table, table[:0])
+    refusal("original", audited, table[:0], table)
+    gap = table.assign(sex=table["sex"].where(table.index > 0, None))
+    error = refusal("key", audited, table, gap)
+    assert "in the released table" in str(error)
+    assert error.where == 0
+    refusal("original", cpv.audit, table["age"], key="age", sensitive="ill")
+
+
+def test_the_json_document(tmp_path):
+    result = audited(criteria=CRITERIA, bootstrap=50, seed=1)
+    result.to_json(tmp_path / "audit.json")
+    assert owner_only(tmp_path / "audit.json")
+    document = json.loads((tmp_path / "audit.json").read_text(encoding="utf-8"))
+    assert document == json.loads(json.dumps(result.document()))
+    assert document["schema"] == "cvxprivacy audit 1"
+    assert [c["holds"] for c in document["criteria"]] == [v.holds for v in result.verdicts]
+    assert document["criteria"][0]["places"] == result.verdicts[0].broken.tolist()
+    assert document["information"]["after"]["upper"] == result.after.upper
+    assert document["information"]["before"]["corrected"] == result.before.corrected
+    assert cpv.TableSchema.from_dict(document["released"]).key == ("age", "sex")
+    for i, letter in enumerate(document["letters"]):
+        assert tuple(letter["letter"]) == result.letters[i]
+        assert letter["counts"] == result.released.joint[:, i].tolist()
+        assert letter["I1"] == result.measures["I1"].values[i]
+    # infinite measures are still JSON
+    endless = cpv.audit(people(), key="age", sensitive="ill").to_json(tmp_path / "endless.json")
+    document = json.loads(endless.read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    assert document["measures"]["delta"]["worst"] == {"float": "inf"}
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    table = pd.DataFrame({"x": ["\x1b[31mred\x07", "b"] * 50, "w": list("abcd") * 25})
+    text = str(cpv.audit(table, key="x", sensitive="w", criteria=[cpv.KAnonymity(1000)]))
+    assert r"\x1b[31mred\x07" in text
+    assert "\x1b" not in text

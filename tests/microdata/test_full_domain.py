@@ -1,0 +1,171 @@
+"""Full-domain generalisation: against all levels; and what determinism costs."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import cvxprivacy as cpv
+from cvxprivacy.microdata import measures
+from cvxprivacy.model.information import entropy, mutual_information
+from tests import referee
+from tests.microdata.helpers import GROUP_CRITERIA, refusal
+
+
+def people(seed, records=60):
+    rng = np.random.default_rng(seed)
+    age, sex = rng.integers(0, 8, records), rng.choice(["f", "m"], records)
+    town = rng.choice(["a", "b", "c"], records)
+    ill = (rng.random(records) < 0.15 + 0.08 * age + 0.1 * (sex == "m")).astype(int)
+    ill += (rng.random(records) < 0.2).astype(int)
+    return pd.DataFrame({"age": age, "sex": sex, "town": town, "ill": ill})
+
+
+def levels_of(source):
+    found = {"age": cpv.Hierarchy.intervals(source.levels["age"], 2, 4)}
+    found["town"] = cpv.Hierarchy.tree(
+        {"a": ("north", "*"), "b": ("north", "*"), "c": ("south", "*")}
+    )
+    return found
+
+
+@given(st.integers(0, 10_000), GROUP_CRITERIA, st.sampled_from(["W", "X", "d"]))
+@settings(max_examples=40)
+def test_the_lattice_is_searched_whole(seed, criteria, keep):
+    frame = people(seed)
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key=["age", "sex", "town"])
+    hierarchies = levels_of(source)
+    d = None
+    if keep == "d":
+        kinds = {"age": "absolute_error", "sex": "hamming", "town": "hamming"}
+        d = cpv.per_attribute(kinds, source)
+    counts = source.joint
+    standing, worth = {}, {}
+    for node in itertools.product(range(4), range(3)):
+        at = dict(zip(hierarchies, node, strict=True))
+
+        def name(x, at=at):
+            age, sex, town = x
+            of = {n: h.levels[at[n]][h.letters.index(v)] for (n, h), v in
+                  zip(hierarchies.items(), (age, town), strict=True)}  # fmt: skip
+            return of["age"], sex, of["town"]
+
+        groups = {}
+        for i, x in enumerate(source.x):
+            groups.setdefault(name(x), []).append(i)
+        table = np.stack([counts[:, i].sum(axis=1) for i in groups.values()], axis=1)
+        prior = counts.sum(axis=1)
+        standing[node] = all(
+            measures.standing(c, table, reference=prior)[1].all() for c in criteria
+        )
+        if keep == "d":
+            p = source.p_x[:, None] * d.matrix
+            worth[node] = -sum(p[i].sum(axis=0).min() for i in groups.values())
+        else:
+            worth[node] = mutual_information(table) if keep == "W" else entropy(table.sum(axis=0))
+    good = [node for node, holds in standing.items() if holds]
+
+    def ask():
+        return cpv.full_domain(
+            source, hierarchies, criteria, keep=keep if keep != "d" else "W", distortion=d
+        )
+
+    if not good:
+        with pytest.raises(cpv.InputError):
+            ask()
+        return
+    found = ask()
+    finest = [g for g in good if not any(h != g and all(np.array(h) <= np.array(g)) for h in good)]
+    assert sorted(tuple(m.values()) for m in found.minimal) == sorted(finest)
+    assert found.nodes == 12 >= found.evaluated
+    assert worth[tuple(found.levels.values())] == pytest.approx(max(worth[g] for g in good))
+    if keep == "d":
+        assert found.distortion == pytest.approx(-max(worth[g] for g in good), abs=1e-12)
+
+
+def test_pruning_spares_most_of_a_lattice():
+    frame = people(1, 400)
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key=["age", "sex", "town"])
+    chain = cpv.Hierarchy.intervals(source.levels["age"], 2, 4, 8, 16, 32, 64, 128)
+    found = cpv.full_domain(
+        source, {"age": chain, "town": levels_of(source)["town"]}, [cpv.KAnonymity(40)]
+    )
+    assert found.evaluated < found.nodes / 2
+
+
+def test_a_generalisation_is_applied_to_tables():
+    frame = people(3)
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key=["age", "sex", "town"])
+    found = cpv.full_domain(source, levels_of(source), [cpv.KAnonymity(4)])
+    released = found.channel.apply(frame, seed=0)
+    audit = cpv.audit(frame, released, key=["age", "sex", "town"], sensitive="ill")
+    assert audit.measures["k"].worst >= 4
+    assert audit.after.plugin == pytest.approx(found.information, abs=1e-12)
+    assert released["sex"].tolist() == frame["sex"].tolist()  # it has no hierarchy
+    for piece in ("groups", "levels", "KAnonymity(4)", "looked at"):
+        assert piece in str(found)
+
+
+def test_what_the_lattice_refuses():
+    frame = people(3)
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key=["age", "sex"])
+    ages = cpv.Hierarchy.suppression(source.levels["age"])
+    tall = cpv.Hierarchy(source.levels["age"], [source.levels["age"]] * 1001)
+    wide = cpv.Hierarchy(["f", "m"], [["f", "m"]] * 1001)
+    for hierarchies in (
+        {}, {"town": ages}, {"age": {1: 2}}, {"age": cpv.Hierarchy.suppression([0, 1])},
+        {"age": tall, "sex": wide},
+    ):  # fmt: skip
+        refusal("hierarchies", cpv.full_domain, source, hierarchies, [])
+    refusal("source", cpv.full_domain, cpv.DiscreteSource([[0.5, 0.5]]), {"age": ages}, [])
+    refusal("hierarchies", cpv.full_domain, source, {"age": ages}, [cpv.KAnonymity(50)])
+    refusal("keep", cpv.full_domain, source, {"age": ages}, [], keep="Z")
+
+
+# ---- what determinism costs --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_deterministic_map_beats_the_randomised_optimum(seed):
+    """All 4⁴ maps are tried: intervals are some of them, and channels are more than all."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 30, (3, 4))
+    source, d = cpv.DiscreteSource.from_counts(counts), cpv.absolute_error([0, 1, 2, 3])
+    criteria = [cpv.TCloseness(0.06), cpv.KAnonymity(20)]
+    price = cpv.price_of_determinism(source, d, criteria, accuracy="high")
+    referee.check(price.randomised)
+    maps = []
+    for to in itertools.product(range(4), repeat=4):
+        joint = np.zeros((3, 4))
+        for x, y in enumerate(to):
+            joint[:, y] += counts[:, x]
+        if all(measures.standing(c, joint)[1].all() for c in criteria):
+            maps.append(sum(source.p_x[x] * abs(x - y) for x, y in enumerate(to)))
+    assert price.randomised.lower <= min(maps) + 1e-9
+    assert min(maps) <= price.deterministic.distortion + 1e-12
+    assert price.gap.lower >= -1e-9
+    assert float(price.gap) == pytest.approx(
+        price.deterministic.distortion - price.randomised.value, abs=1e-9
+    )
+    assert "intervals add" in str(price)
+
+
+def test_a_criterion_that_asks_nothing_costs_nothing():
+    source = cpv.DiscreteSource.from_counts([[3, 1, 2], [1, 3, 2]])
+    price = cpv.price_of_determinism(source, cpv.absolute_error([0, 1, 2]), [cpv.TCloseness(2.0)])
+    assert float(price.gap) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_levels_have_a_price_too():
+    source = cpv.DiscreteSource.from_table(people(1), sensitive="ill", key="age")
+    ages = {"age": cpv.Hierarchy.intervals(source.levels["age"], 2, 4)}
+    d, criteria = cpv.absolute_error(source.x), [cpv.KAnonymity(9)]
+    price = cpv.price_of_determinism(source, d, criteria, hierarchies=ages)
+    best = cpv.full_domain(source, ages, criteria, distortion=d)
+    assert price.deterministic.distortion == best.distortion > 0
+    assert "levels add" in str(price)
+    assert "E d(X, X̂)" in str(best)

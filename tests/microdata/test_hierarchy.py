@@ -1,0 +1,54 @@
+"""Hierarchies: coarser and coarser groupings, as channels, and what is none."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import cvxprivacy as cpv
+from tests.microdata.helpers import refusal
+
+
+def test_hierarchies_are_channels():
+    ages = cpv.Hierarchy.intervals([17, 29, 30, 64], 10, 20)
+    assert [len(set(level)) for level in ages.levels] == [4, 4, 3, 1]
+    assert ages.levels[1] == ["[10, 20)", "[20, 30)", "[30, 40)", "[60, 70)"]
+    channel = ages.channel(2)
+    assert channel.outputs == ["[0, 20)", "[20, 40)", "[60, 80)"]
+    assert channel.matrix.tolist() == [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
+    assert channel.apply([64, 17, 30], seed=0).tolist() == ["[60, 80)", "[0, 20)", "[20, 40)"]
+    assert ages.channel(0).outputs == [17, 29, 30, 64]
+    edges = cpv.Hierarchy.intervals([1, 5, 9], (-math.inf, 4, math.inf), suppress=False)
+    assert edges.levels[1:] == [["< 4", "≥ 4", "≥ 4"]]
+    towns = cpv.Hierarchy.tree(
+        {"Paris": ("France", "Europe"), "Lyon": ("France", "Europe"), "Rome": ("Italy", "Europe")}
+    )
+    assert repr(towns) == "Hierarchy(3 → 2 → 1 groups)"
+    assert cpv.Hierarchy.suppression("ab").channel(1).outputs == ["*"]
+
+
+H = cpv.Hierarchy
+
+
+@pytest.mark.parametrize(
+    ("argument", "make", "arguments", "where"),
+    [
+        ("levels", H, ([1, 2, 3], [["a", "a", "b"], ["c", "d", "d"]]), 2),  # parts 1 and 2
+        ("levels", H, ([1, 2], [["a"]]), 1), ("letters", H, ([1, 1], []), 1),
+        ("levels", H, (["a", "b"], [3]), 1), ("levels", H, (["a", "b"], [[[1], [1]]]), 1),
+        ("levels", H, (["a", "b"], ["ab"]), 1), ("letters", H.suppression, ([],), None),
+        ("letters", H.suppression, (7,), None), ("levels", H.intervals, ([1, 9], (0, 5)), 1),
+        ("letters", H.intervals, ([1, None], 5), (1,)), ("letters", H.intervals, ([], 10), None),
+        ("level", H.suppression([1, 2]).channel, (2,), None), ("paths", H.tree, (["a"],), None),
+        ("paths", H.tree, ({"a": ("b",), "c": ("b", "d")},), None),
+        ("paths", H.tree, ({"a": "xy", "b": "xz"},), "a"), ("paths", H.tree, ({"a": 3},), "a"),
+    ],
+)  # fmt: skip
+def test_what_is_no_hierarchy(argument, make, arguments, where):
+    assert refusal(argument, make, *arguments).where == where
+
+
+def test_bands_that_do_not_nest():
+    """The message names two letters that are parted."""
+    assert "5 and 7 share" in str(refusal("levels", H.intervals, [5, 7], 5, 7))

@@ -1,0 +1,188 @@
+"""Privacy measures of tables of counts: their definitions on records, other programs, criteria."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import linprog
+from scipy.stats import wasserstein_distance
+
+import cvxprivacy as cpv
+from cvxprivacy.microdata import measures
+from cvxprivacy.model.one_symbol import i1
+from tests.microdata.helpers import data_folder, refusal
+
+TABLE = np.array([[5, 0, 2], [3, 1, 2], [0, 1, 2]])
+TABLES = arrays(np.int64, (3, 4), elements=st.integers(0, 6)).filter(
+    lambda n: n.sum(axis=0).all() and n.sum(axis=1).all()
+)
+
+
+def records_of(counts):
+    """Return the table that has these counts, record by record."""
+    return [
+        (w, x)
+        for (w, x), n in np.ndenumerate(counts)
+        for _ in range(n)
+    ]  # fmt: skip
+
+
+@given(TABLES)
+def test_definitions_on_the_records(counts):
+    records = records_of(counts)
+    everyone = Counter(w for w, _ in records)
+    total = len(records)
+    for x in range(counts.shape[1]):
+        group = Counter(w for w, y in records if y == x)
+        n = sum(group.values())
+        p = {w: group[w] / n for w in everyone}
+        q = {w: everyone[w] / total for w in everyone}
+        expected = {
+            measures.size: n,
+            measures.distinct_diversity: len(group),
+            measures.entropy_diversity: math.prod(v**-v for v in p.values() if v),
+            measures.earth_mover: sum(max(p[w] - q[w], 0) for w in p),
+            measures.likeness: max(p[w] / q[w] - 1 for w in p),
+            measures.disclosure: max(abs(math.log(p[w] / q[w])) if p[w] else math.inf for w in p),
+        }
+        for measure, value in expected.items():
+            assert measure(counts)[x] == pytest.approx(value, abs=1e-12), measure.__name__
+        seen = max(abs(math.log(p[w] / q[w])) for w in p if p[w])
+        assert measures.disclosure(counts, observed=True)[x] == pytest.approx(seen, abs=1e-12)
+        ranked = sorted(group.values(), reverse=True)
+        for l in (1, 2, 3):  # noqa: E741
+            c = measures.recursive_diversity(counts, l)[x]
+            tail = sum(ranked[l - 1 :])
+            if math.isinf(c):
+                assert len(group) < l
+                continue
+            assert ranked[0] < c * (1 + 1e-9) * tail  # above it the table is diverse
+            assert not ranked[0] < c * (1 - 1e-9) * tail  # and below it is not
+
+
+@given(TABLES, st.booleans())
+def test_earth_mover_is_the_least_work(counts, ordered):
+    """Against the transport problem itself, as a linear program."""
+    p, q = counts[:, 0] / counts[:, 0].sum(), counts.sum(axis=1) / counts.sum()
+    n = len(p)
+    rank = np.arange(n)
+    ground = np.abs(rank[:, None] - rank) / (n - 1) if ordered else 1.0 - np.eye(n)
+    sides = [np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))]
+    work = linprog(ground.ravel(), A_eq=np.vstack(sides), b_eq=np.concatenate([p, q])).fun
+    found = measures.earth_mover(counts, ordered=ordered)[0]
+    assert found == pytest.approx(work, abs=1e-9)
+    if ordered:
+        assert found == pytest.approx(wasserstein_distance(rank, rank, p, q) / (n - 1), abs=1e-12)
+
+
+@given(TABLES)
+def test_enhanced_likeness_is_the_least_parameter(counts):
+    """(p(w|x) − p(w)) / p(w) ≤ min(β, −ln p(w)) for every w: at β, not below, or never."""
+    q = counts.sum(axis=1) / counts.sum()
+    found = measures.likeness(counts, enhanced=True)
+    for x, beta in enumerate(found):
+        gain = counts[:, x] / counts[:, x].sum() / q - 1
+
+        def holds(b, gain=gain):
+            return (gain <= np.minimum(b, -np.log(q)) + 1e-9).all()
+
+        if math.isinf(beta):
+            assert not holds(1e9)
+        else:
+            assert holds(beta)
+            assert beta < 1e-6 or not holds(beta - 1e-6)
+
+
+@given(TABLES, st.integers(0, 3), st.integers(0, 3))
+def test_merging_two_groups_breaks_no_criterion(counts, a, b):
+    """The pruning of the lattice and the exactness of the search rest on this."""
+    if a == b:
+        return
+    rest = [x for x in range(4) if x not in (a, b)]
+    merged = np.column_stack([counts[:, a] + counts[:, b], counts[:, rest]])
+    for criterion in (
+        cpv.TCloseness(0.3), cpv.LDiversity(1.7), cpv.KAnonymity(5), cpv.DeltaDisclosure(0.8),
+    ):  # fmt: skip
+        _, before = measures.standing(criterion, counts)
+        _, after = measures.standing(criterion, merged)
+        if before[[a, b]].all():
+            assert after[0], criterion
+        assert (after[1:] == before[rest]).all()
+
+
+def test_standing_is_by_the_measures_and_met_by_equality():
+    cases = {
+        cpv.TCloseness(i1(TABLE)[0]): (i1(TABLE), [True, False, True]),
+        cpv.LDiversity(2.0): (measures.entropy_diversity(TABLE), [False, True, True]),
+        cpv.KAnonymity(6): (measures.size(TABLE), [True, False, True]),
+        cpv.DeltaDisclosure(1.0): (measures.disclosure(TABLE), [False, False, True]),
+    }
+    for criterion, (values, expected) in cases.items():
+        found, holds = measures.standing(criterion, TABLE)
+        assert found == pytest.approx(values)
+        assert holds.tolist() == expected, criterion
+    even = [[1, 2], [1, 2]]  # two values, equally often: ℓ = 2 whatever rounding says
+    assert measures.standing(cpv.LDiversity(2.0), even)[1].all()
+    nats = i1(TABLE, units="nats")[0]
+    assert measures.standing(cpv.TCloseness(nats), TABLE, units="nats")[1][0]
+
+
+def test_a_letter_without_records_has_no_measure_and_breaks_nothing():
+    table = np.insert(TABLE, 1, 0, axis=1)
+    for measure in (
+        measures.size, measures.distinct_diversity, measures.entropy_diversity,
+        measures.recursive_diversity, measures.earth_mover, measures.disclosure, measures.likeness,
+    ):  # fmt: skip
+        found = measure(table)
+        assert np.isnan(found).tolist() == [False, True, False, False]
+        assert found[[0, 2, 3]] == pytest.approx(measure(TABLE))
+    for criterion in (cpv.TCloseness(0), cpv.LDiversity(3), cpv.KAnonymity(99)):
+        assert measures.standing(criterion, table)[1][1]
+
+
+def test_wrong_counts():
+    for counts in ([[1, -1]], [[0, 0]], [1, 2], [[math.inf]]):
+        refusal("counts", measures.size, counts)
+    for l in (0, 1.5, "x"):  # noqa: E741
+        refusal("l", measures.recursive_diversity, TABLE, l)
+    refusal("reference", measures.earth_mover, TABLE, reference=[1, 0, 1])
+    refusal("criteria", measures.standing, cpv.LeakageCap(0.1), TABLE)
+
+
+# ---- beside pycanon ----------------------------------------------------------------------
+
+# What pycanon 1.3.5 says of adult.csv (Python 3.11, pandas 2.3.3), in an environment of its own:
+#     python benchmarks/pycanon_audit.py adult.csv
+# k, ⌊entropy ℓ⌋, t (equal distance; ordered where W is a number), basic β, δ without the values
+# that a group misses.
+SIX = ["age", "education", "occupation", "relationship", "sex", "native-country"]
+PYCANON = [
+    (SIX, "income", 1, 1, 0.7591904425539756, 3.152659099604642, 2.98259391741754),
+    (SIX, "marital-status", 1, 1, 0.999293633487915, 1414.6956521739132, 7.255376316246419),
+    (["race", "sex"], "marital-status", 109, 2, 0.357749209966631, 4.002567929414864,
+     1.664595769939616),
+    (["race", "sex"], "education-num", 109, 6, 0.08610245056982632, 6.882110869038974,
+     2.0645957447788046),
+    (["race", "sex"], "occupation", 109, 8, 0.32220540754980986, 17.843171296296298,
+     3.1669503185343943),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "sensitive", "k", "l", "t", "beta", "delta"), PYCANON)
+def test_the_numbers_of_pycanon_on_adult(key, sensitive, k, l, t, beta, delta):  # noqa: E741
+    frame = pd.read_csv(data_folder("adult.csv") / "adult.csv")
+    audit = cpv.audit(frame, key=key, sensitive=sensitive)
+    found = {name: measure.worst for name, measure in audit.measures.items()}
+    assert found["k"] == k
+    assert math.floor(found["entropy l"] + 1e-9) == l
+    distance = "ordered distance" if sensitive == "education-num" else "equal distance"
+    assert found[distance] == pytest.approx(t, abs=1e-12)
+    assert found["beta"] == pytest.approx(beta, rel=1e-12)
+    assert found["delta observed"] == pytest.approx(delta, abs=1e-12)
+    assert found["delta"] == math.inf  # some group misses some value: pycanon drops it
