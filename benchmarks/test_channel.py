@@ -17,7 +17,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.proving.certificate import Prover
+from cvxprivacy.proving.bounds import Prover
 
 
 def grid_problem(points: int) -> cpv.PrivacyDistortion:

@@ -1,4 +1,4 @@
-"""One BLAS thread per worker, no display, no deadlines."""
+"""One BLAS thread per worker, no display, no deadlines; the public tables or their stand-ins."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import hypothesis  # noqa: E402
+
+from tests.public_tables import tables  # noqa: E402, F401 (a fixture)
 
 hypothesis.settings.register_profile("suite", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("suite")

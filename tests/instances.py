@@ -12,7 +12,8 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.solvers.driver import solve, solve_gaussian
-from tests import test_covariance_proof, test_soundness
+from tests.certificates import test_covariance_proof
+from tests.proving import test_soundness
 
 Document = dict[str, Any]
 Chance = np.random.Generator
@@ -308,3 +309,164 @@ def box_water_filling(rng: Chance) -> Instance:
 def any_covariance_program(rng: Chance) -> Instance:
     flavours = [f for f in test_covariance_proof.FLAVOURS if f != "balls"]
     return Program(test_covariance_proof.random_program(rng, str(rng.choice(flavours))))
+
+
+# ---- the smallest ------------------------------------------------------------------------
+
+BINARY = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+HAMMING = cpv.hamming(2)
+# x is uniform on {0, 1, 2} and 1 has no near output: the least distortion is 1/3
+THREE = cpv.DiscreteSource([[1 / 3, 1 / 6, 0.0], [0.0, 1 / 6, 1 / 3]])
+ENDS = cpv.absolute_error([0, 1, 2], [0, 2])
+
+
+def budgeted(**options: Any) -> cpv.PrivacyDistortion:
+    return cpv.PrivacyDistortion(BINARY, HAMMING, **{"budget": 0.1, **options})
+
+
+def contradictory(**options: Any) -> cpv.PrivacyDistortion:
+    """Ask for less leakage than a budget of 0.1 leaves: 1 − h(0.26) = 0.173 bits."""
+    return budgeted(criteria=[cpv.LeakageCap(0.125)], **options)
+
+
+SCALAR = cpv.GaussianSource.scalar(0.95)
+DEPENDENT = cpv.GaussianSource(
+    [[2, 1, 1, 2], [1, 2, 1, 2], [1, 1, 2, 3], [2, 2, 3, 5]], sensitive=[0], key=[2, 3], side=[1]
+)
+MINIMAL: dict[str, Callable[[], Any]] = {
+    "privacy-distortion": lambda: budgeted(budget=0.3, criteria=[cpv.TCloseness(0.05)]),
+    "minimum distortion": lambda: cpv.MinimumDistortion(
+        BINARY, HAMMING, [cpv.LocalPrivacy(1.0), cpv.KeepProbability(0.6)]
+    ),
+    "equivocation": lambda: cpv.RateDistortionEquivocation(
+        BINARY, HAMMING, 0.2, minimize={"rate": 1, "leakage": 2}
+    ),
+    "side information": lambda: cpv.RateDistortionEquivocation(
+        cpv.DiscreteSource(np.full((2, 2, 2), 0.125)), HAMMING, 0.2,
+        side_information="decoder",
+    ),
+    "Gaussian bound": lambda: cpv.QuadraticGaussian(SCALAR, 0.5),
+    "entropy": lambda: cpv.QuadraticGaussian(DEPENDENT, Fraction(1, 3), entropy=1),
+    "Gaussian side": lambda: cpv.GaussianEquivocation(DEPENDENT, 0.5, side_information="both"),
+    "water of a matrix": lambda: cpv.ReverseWaterFilling([[2, 1], [1, 2]], 1),
+    "Gaussian region": lambda: cpv.GaussianEquivocation(SCALAR, 0.5, minimize="leakage"),
+    "reverse water-filling": lambda: cpv.ReverseWaterFilling([1.0, 2.0], 1.5),
+    "Hamming of counts": lambda: cpv.HammingWaterFilling.from_counts([4, 3, 2, 1], 0.2),
+    "Hamming": lambda: cpv.HammingWaterFilling([0.4, 0.3, 0.2, 0.1], 0.2),
+}  # fmt: skip
+
+
+# ---- one of each -------------------------------------------------------------------------
+
+COUNTS = np.array([[9, 2, 1, 3], [1, 4, 8, 2], [2, 3, 1, 6]])
+SOURCE = cpv.DiscreteSource.from_counts(COUNTS)
+KNOWN = cpv.DiscreteSource.from_counts(
+    np.random.default_rng(3).integers(1, 9, (2, 3, 2)).astype(float)
+)
+D = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))) * (1 + np.eye(4, k=1))
+GAUSSIAN = cpv.GaussianSource(
+    [[2.0, 1.0, 0.5, 0.2], [1.0, 2.0, 0.25, 0.1], [0.5, 0.25, 1.0, 0.3], [0.2, 0.1, 0.3, 1.0]],
+    sensitive=[0], key=[1, 2], side=[3],
+)  # fmt: skip
+
+
+def scaled(scale: float, **side: Any) -> cpv.GaussianSource:
+    moments = np.array(GAUSSIAN.exact, float) * scale
+    return cpv.GaussianSource(moments, sensitive=[0], key=[1, 2], **side)
+
+
+CRITERIA: dict[str, Any] = {
+    "t-closeness": cpv.TCloseness(0.08),
+    "l-diversity": cpv.LDiversity(2.2),
+    "k-anonymity": cpv.KAnonymity(14),
+    "delta": cpv.DeltaDisclosure(0.7),
+    "leakage": cpv.LeakageCap(0.07),
+    "local": cpv.LocalPrivacy(1.2),
+    "maximal": cpv.MaximalLeakage(0.9),
+    "keep": cpv.KeepProbability(0.6),
+    "keep each": cpv.KeepProbability([0.6, 0.2, 0.5, 0.4]),
+    "forbidden": cpv.ForbiddenMoves(np.eye(4, k=1, dtype=bool)),
+    "marginal": cpv.PreserveMarginal(),
+    "mean": cpv.PreserveMean([0, 1, 2, 3]),
+    "linear": cpv.Linear(np.eye(4), 0.55, sense="<="),
+}
+
+
+def stricter(name: str, scale: float, units: str) -> Any:
+    rule = CRITERIA[name]
+    if name in ("keep", "keep each", "forbidden", "marginal", "mean", "linear"):
+        return cpv.PrivacyDistortion(SOURCE, D * scale, budget=0.9 * scale, criteria=[rule])
+    return cpv.MinimumDistortion(SOURCE, D * scale, [rule], units=units)
+
+
+def decoded(minimize: Any, scale: float, **rules: Any) -> Any:
+    d = cpv.hamming(3).matrix * scale
+    return cpv.RateDistortionEquivocation(
+        KNOWN, d, 0.25 * scale, minimize=minimize, side_information="decoder", **rules
+    )
+
+
+# one of each formulation and criterion, with all costs and budgets times a scale
+FAST: dict[str, Any] = {
+    "budget": lambda s: cpv.PrivacyDistortion(SOURCE, D * s, budget=0.4 * s),
+    "nats": lambda s: cpv.PrivacyDistortion(SOURCE, D * s, budget=0.4 * s, units="nats"),
+    "w seen": lambda s: cpv.PrivacyDistortion(SOURCE, D * s, budget=0.4 * s, encoder="wx"),
+    "price": lambda s: cpv.PrivacyDistortion(SOURCE, D * s, price=2.5 * s),
+    "rate": lambda s: cpv.RateDistortionEquivocation(SOURCE, D * s, 0.4 * s, max_leakage=0.1),
+    "leakage": lambda s: cpv.RateDistortionEquivocation(
+        SOURCE, D * s, 0.4 * s, minimize="leakage", max_rate=0.8
+    ),
+    "distortion": lambda s: cpv.RateDistortionEquivocation(
+        SOURCE, D * s, minimize="distortion", min_equivocation=1.4
+    ),
+    "weighted": lambda s: decoded({"rate": 1.0, "leakage": 0.5}, s),
+    "decoder": lambda s: decoded("rate", s, max_leakage=0.4),
+    "both": lambda s: cpv.RateDistortionEquivocation(
+        KNOWN, cpv.hamming(3).matrix * s, 0.25 * s, side_information="both"
+    ),
+    "both, w seen": lambda s: cpv.RateDistortionEquivocation(
+        KNOWN, cpv.hamming(3).matrix * s, 0.3 * s, minimize="leakage", max_rate=0.35,
+        side_information="both", encoder="wx",
+    ),
+    "equivocation": lambda s: decoded("rate", s, min_equivocation=0.6, encoder="wx"),
+    "quadratic": lambda s: cpv.QuadraticGaussian(
+        scaled(s), 0.8 * s
+    ),
+    "weights": lambda s: cpv.QuadraticGaussian(
+        scaled(s), 0.8 * s, weights=[1.0, 2.5], units="nats"
+    ),
+    "cap": lambda s: cpv.QuadraticGaussian(
+        scaled(s), 1.0 * s, cap=np.array([[0.9, 0.1], [0.1, 0.4]]) * s
+    ),
+    "attributes": lambda s: cpv.QuadraticGaussian(
+        cpv.GaussianSource(
+            np.array(GAUSSIAN.exact, float) * s, sensitive=["w"], key=["a", "b"],
+            names=["w", "a", "b", "z"],
+        ),
+        {"a": 0.7 * s, "b": 0.3 * s},
+    ),
+    "gaussian rate": lambda s: cpv.GaussianEquivocation(
+        scaled(s, side=[3]),
+        0.8 * s, max_leakage=0.5, side_information="both",
+    ),
+    "gaussian leakage": lambda s: cpv.GaussianEquivocation(
+        scaled(s, side=[3]),
+        0.8 * s, minimize="leakage", max_rate=2.0, encoder="wx",
+    ),
+    "reverse": lambda s: cpv.ReverseWaterFilling(np.array([0.5, 1.0, 4.0]) * s, 2.0 * s),
+    "box": lambda s: cpv.BoxWaterFilling(np.array([0.5, 1.0, 4.0]) / s, np.ones(3) * s, 1.2 * s),
+    "categorical": lambda s: cpv.HammingWaterFilling([0.4, 0.3, 0.2, 0.1], 0.3),
+    **{name: lambda s, n=name: stricter(n, s, "bits") for name in CRITERIA},
+    "nats of t": lambda s: stricter("t-closeness", s, "nats"),
+    "nats of l": lambda s: stricter("l-diversity", s, "nats"),
+    "nats of b": lambda s: stricter("maximal", s, "nats"),
+}  # fmt: skip
+
+# ---- random ones -------------------------------------------------------------------------
+
+VARIOUS: dict[str, Callable[[], Instance]] = {
+    f"{name} {seed}": lambda name=name, seed=seed: instance(np.random.default_rng(seed), name)[1]
+    for name in KINDS
+    if not name.startswith("any")
+    for seed in range(3)
+}

@@ -108,7 +108,7 @@ def patches(liar: Liar) -> Iterator[Any]:
     dual, channel, follow, path = (
         model.dual,
         model.channel,
-        interior.follow,
+        interior.central_path,
         covariance.central_path,
     )
     run, constant, contradictions = cp.Problem.solve, presolve.constant, presolve.contradictions
@@ -137,25 +137,33 @@ def patches(liar: Liar) -> Iterator[Any]:
         return None if found is None else (liar(found[0]), liar.dual(found[1]))
 
     def wrong_contradictions(program: Any) -> list[Any]:
-        found = [*contradictions(program), presolve.idle(program)]
+        found = [*contradictions(program), presolve.zero_multipliers(program)]
         return [Dual(d.scores, liar.dual(d).multipliers, d.auxiliaries, 0) for d in found]  # type: ignore[union-attr]
 
     yield mock.patch.object(model, "dual", lambda self: liar.dual(dual(self)))
     yield mock.patch.object(model, "channel", lambda self: liar(channel(self)))
-    yield mock.patch.object(interior, "follow", wrong_path)
+    yield mock.patch.object(interior, "central_path", wrong_path)
     yield mock.patch.object(covariance, "central_path", wrong_central)
     yield mock.patch.object(cp.Problem, "solve", wrong_run)
     yield mock.patch.object(presolve, "constant", wrong_constant)
     yield mock.patch.object(presolve, "contradictions", wrong_contradictions)
-    middle, multipliers, parts = log_det.middle, log_det.multipliers, log_det.parts
-    yield mock.patch.object(log_det, "middle", property(lambda s: liar(middle.fget(s))))
+    whitened, multipliers, psd = (
+        log_det.whitened_covariance,
+        log_det.multipliers,
+        log_det.psd_multipliers,
+    )
+    yield mock.patch.object(
+        log_det, "whitened_covariance", property(lambda s: liar(whitened.fget(s)))
+    )
     yield mock.patch.object(
         log_det,
         "multipliers",
         property(lambda s: {k: float(liar(v)) for k, v in multipliers.fget(s).items()}),
     )
     yield mock.patch.object(
-        log_det, "parts", property(lambda s: {k: liar(v) for k, v in parts.fget(s).items()})
+        log_det,
+        "psd_multipliers",
+        property(lambda s: {k: liar(v) for k, v in psd.fget(s).items()}),
     )
 
 
@@ -191,7 +199,7 @@ def spoil_closed_form(problem: Instance, liar: Liar) -> None:
         CovarianceDual(
             {k: float(np.nan_to_num(liar(float(v)))) for k, v in dual.multipliers.items()},
             {k: (root, wrong(middle)) for k, (root, middle) in dual.posteriors.items()},
-            {k: (root, wrong(part)) for k, (root, part) in dual.parts.items()},
+            {k: (root, wrong(part)) for k, (root, part) in dual.psd_multipliers.items()},
         ),
     )
     mock.patch.object(type(problem), "proposal", return_value=spoilt).start()

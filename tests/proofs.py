@@ -20,7 +20,7 @@ import numpy as np
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates import verify
-from tests import test_covariance_proof
+from tests.certificates import test_covariance_proof
 from tests.claims import claimed
 from tests.instances import Chance, Document, Program, documents, solved
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -103,8 +104,39 @@ def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
     return max(min(steps, default=1.0), min(solution.upper - least, most or 1.0))
 
 
-def check(solution: cpv.Solution, *, status: str = "certified", verify: bool = True) -> None:
-    """Raise AssertionError unless the solution is what its status says."""
+def by_hand(problem: Any, solution: cpv.Solution | None = None) -> None:
+    """Compare a solution with the paper's program, ``problem.problem``, solved by CVXPY alone."""
+    solution, shown = solution or problem.solve(), problem.problem
+    assert shown.is_dcp(dpp=True)
+    value = shown.solve()
+    scale = float(getattr(problem.program, "scale", 1.0))  # one nat, or the span of the costs
+    assert abs(value - solution.value) <= 1e-5 * max(abs(solution.value), 1e-3 * scale), (
+        value,
+        solution.value,
+    )
+    assert shown.value == float(shown.objective.value)
+    for name in ("budget", "leakage_cap", "max_leakage", "max_rate"):
+        if name in solution.prices:
+            price = -float(problem.constraints[name].dual_value)
+            room = 1e-5 * max(abs(solution.prices[name]), 1e-3) + 1e-7
+            assert abs(price - solution.prices[name]) <= room, name
+    assert set(solution.prices) <= set(problem.parameters), solution.prices
+
+
+def check(
+    solution: cpv.Solution,
+    *,
+    problem: Any = None,
+    status: str = "certified",
+    verify: bool = True,
+) -> None:
+    """Raise AssertionError unless the solution is what its status says.
+
+    Given its problem, the solution is also compared with that problem solved by hand in CVXPY:
+    value and multipliers to the solver's accuracy, so pass small and well-conditioned ones.
+    """
+    if problem is not None:
+        by_hand(problem, solution)
     certificate, program = solution.certificate, solution.certificate.program
     assert solution.status == status, solution
     tolerance = {"default": 1e-6, "high": 1e-9}[certificate.accuracy] * size_of(program, solution)

@@ -18,6 +18,7 @@ from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import ball, number
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.validation import typed
+from tests.refusals import refused
 
 NUMBERS = st.one_of(
     st.floats(-1e6, 1e6),
@@ -25,14 +26,13 @@ NUMBERS = st.one_of(
     st.fractions(-100, 100, max_denominator=1000),
     st.decimals(-100, 100, places=6),
 )
+
+
 LAW = [[0.4, 0.1], [0.1, 0.4]]
 
 
 def as_fractions(values: Any) -> list[Fraction]:
     return [Fraction(v) for v in np.asarray(values, dtype=object).ravel()]
-
-
-# ---- arrays ------------------------------------------------------------------------------
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=8))
@@ -66,18 +66,14 @@ def test_what_is_no_number_is_none() -> None:
     assert isinstance(exact.plain(Fraction(1, 2)), float)
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [(math.nan, "nan is out"), (-1, "-1 is out"), ("5", "no number"), (None, "no number")],
-)
-def test_a_number_is_refused_by_name_value_and_remedy(value: Any, message: str) -> None:
-    with pytest.raises(cpv.InputError, match=message) as caught:
-        typed(value, "budget")
-    assert caught.value.argument == "budget"
-    assert "pass a" in str(caught.value)
+@pytest.mark.parametrize("value", [math.nan, -1, "5", None])
+def test_a_number_is_refused_by_name_value_and_remedy(value: Any) -> None:
+    refused(lambda: typed(value, "budget"), "budget", "pass a", value=value)
 
 
-# ---- terms -------------------------------------------------------------------------------
+@pytest.mark.parametrize("huge", [Decimal("1e10000000"), Decimal("1e-10000000")])
+def test_a_decimal_that_would_take_all_memory_is_refused(huge: Decimal) -> None:
+    refused(lambda: cpv.TCloseness(huge), "t", "more than 2,000 digits")
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=2), NUMBERS)
@@ -100,9 +96,6 @@ def test_radii_add_up_to_no_less_than_their_sum() -> None:
     found = sum([tiny] * 9, tiny)
     assert Fraction(found.constant_radius) == Fraction(found.cost_radius) == 10 * Fraction(0.1)
     assert Fraction((-0.3 * tiny).constant_radius) == Fraction(0.3) * Fraction(0.1)
-
-
-# ---- regressions: false lower ends from typed numbers -------------------------------------
 
 
 def test_a_weight_times_a_cost_is_not_rounded_up() -> None:
@@ -217,13 +210,10 @@ def test_balls_of_criteria_do_not_depend_on_flints_precision() -> None:
     criteria += [cpv.KAnonymity(2), cpv.MaximalLeakage(0.3)]
     documents = []
     for precision in (53, 128, 300):
-        ctx.prec = precision
-        problem = cpv.MinimumDistortion(source, cpv.hamming(2), criteria)
-        documents.append(problem.program.to_dict())
+        with ctx.workprec(precision):
+            problem = cpv.MinimumDistortion(source, cpv.hamming(2), criteria)
+            documents.append(problem.program.to_dict())
     assert documents[0] == documents[1] == documents[2]
-
-
-# ---- certified says something ------------------------------------------------------------
 
 
 def test_a_forbidding_cost_does_not_make_a_wide_enclosure_certified() -> None:
@@ -255,17 +245,6 @@ def test_a_heavy_weight_does_not_either() -> None:
     assert proof.unit(1e12) == pytest.approx(1e9 * nat)
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-def test_the_unit_of_distortion_does_not_matter(scale: float) -> None:
-    source = cpv.DiscreteSource([[0.3, 0.2, 0.1], [0.1, 0.1, 0.2]])
-    measure = scale * cpv.ordinal(source.x)
-    solution = cpv.MinimumDistortion(source, measure, [cpv.TCloseness(0.01)]).solve()
-    assert solution.status == "certified"
-    assert solution.gap <= 1e-6 * scale
-    proof = verify.proof_of(solution.certificate.program.to_dict())
-    assert proof.unit(solution.upper) == pytest.approx(scale / 2)
-
-
 def test_a_ball_of_a_document_contains_its_ends() -> None:
     found = ball("1/3", "1/7")
     third = Fraction(1, 3)
@@ -273,9 +252,6 @@ def test_a_ball_of_a_document_contains_its_ends() -> None:
         from flint import arb, fmpq
 
         assert found.contains(arb(fmpq(end.numerator, end.denominator)))
-
-
-# ---- regressions: roundings between the argument and the program ---------------------------
 
 
 def test_whole_numbers_next_to_two_to_the_53_are_told_apart() -> None:
@@ -299,12 +275,6 @@ def test_columns_of_frames_are_not_cast_to_each_other(flavour: str) -> None:
     assert as_fractions(exact.array(frame)) == [2**60 + 1, 2**60, 1, Fraction(1, 2)]
     assert as_fractions(cpv.Linear(frame, 1).matrix) == [2**60 + 1, 2**60, 1, Fraction(1, 2)]
     assert as_fractions(exact.array(frame["a"])) == [2**60 + 1, 1]
-
-
-def test_a_decimal_that_would_take_all_memory_is_refused() -> None:
-    for huge in (Decimal("1e10000000"), Decimal("1e-10000000")):
-        with pytest.raises(cpv.InputError, match="t: a number of more than 2,000 digits"):
-            cpv.TCloseness(huge)
 
 
 def test_the_least_distortion_of_floors_that_are_no_floats_is_rounded_up() -> None:
@@ -359,10 +329,3 @@ def test_a_radius_counts_where_all_costs_are_next_to_zero() -> None:
         rows["l_diversity"].expression.cost is not None
         or not rows["l_diversity"].expression.cost_radius
     )
-
-
-def test_hamming_budgets_are_typed_like_all_others() -> None:
-    for bad in ("0.25", Fraction(-1, 10**400), math.nan):
-        with pytest.raises(cpv.InputError, match="budget"):
-            cpv.HammingWaterFilling([0.5, 0.5], bad)
-    assert cpv.HammingWaterFilling([0.5, 0.5], Decimal("0.1")).budget == Fraction(1, 10)

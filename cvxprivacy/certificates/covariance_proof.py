@@ -21,7 +21,7 @@ the standard library and python-flint only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import flint
@@ -29,7 +29,6 @@ from flint import arb, arb_mat, fmpq, fmpq_mat
 
 from cvxprivacy.certificates.balls import (
     PRECISION,
-    Matrix,
     UnprovableError,
     affordable,
     ball,
@@ -38,13 +37,25 @@ from cvxprivacy.certificates.balls import (
     number,
     total as _sum,
 )
+from cvxprivacy.certificates.matrices import (
+    block,
+    eliminable,
+    known_log_det,
+    log_det,
+    minus,
+    plus,
+    rational,
+    real,
+    scaled,
+    semidefinite,
+    times,
+    trace,
+)
 
-__all__ = ["CovarianceProof", "basis", "cholesky", "definite", "log_det", "semidefinite"]
+__all__ = ["CovarianceProof"]
 
 MOST = 4096  # bits, beyond which positive definiteness is not asked further
 EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
-
-BURDEN = 10**10  # of exact elimination, which takes minutes beyond
 
 
 class CovarianceProof:
@@ -62,7 +73,7 @@ class CovarianceProof:
         self.n = len(self.encoded)
         coupled = sum(gamma[i, j] != 0 for i in range(size) for j in range(i))
         self.gamma = gamma
-        self.exact = (size <= EXACT or 2 * coupled <= size) and _burden(gamma) <= BURDEN
+        self.exact = (size <= EXACT or 2 * coupled <= size) and eliminable(gamma)
         terms = [program["objective"], *program["terms"].values()]
         terms += [row["term"] for row in program["rows"].values()]
         matrices = [t["cost"] for t in terms if t["cost"] is not None]
@@ -100,28 +111,28 @@ class CovarianceProof:
     def _derived(self, views: Mapping[str, tuple[list[int], str]]) -> bool:
         """Condition on Z, and lay out every view; False if a determinant is not known."""
         z, v = self.given, self.encoded
-        if z and _known(_part(self.gamma, z, z)) is None:
+        if z and known_log_det(block(self.gamma, z, z)) is None:
             return False
 
         def conditional(a: list[int], b: list[int]) -> Any:
-            own = _part(self.gamma, a, b)
+            own = block(self.gamma, a, b)
             if not z:
                 return own if self.exact else arb_mat(own)
-            left, right = _part(self.gamma, a, z), _part(self.gamma, z, b)
-            return arb_mat(own) - arb_mat(left) * arb_mat(_part(self.gamma, z, z)).solve(
+            left, right = block(self.gamma, a, z), block(self.gamma, z, b)
+            return arb_mat(own) - arb_mat(left) * arb_mat(block(self.gamma, z, z)).solve(
                 arb_mat(right)
             )
 
         self.bound = conditional(v, v)
         self.views: dict[str, tuple[Any, Any, arb]] = {}
         self._wholes: dict[str, Any] = {}
-        if _known(self.bound) is None:
+        if known_log_det(self.bound) is None:
             return False
         for name, (of, reference) in views.items():
             whole = conditional(of, of)
-            inner = own = _known(whole)
+            inner = own = known_log_det(whole)
             if reference == "marginal" and z:
-                own = _known(_part(self.gamma, of, of))
+                own = known_log_det(block(self.gamma, of, of))
             if inner is None or own is None:
                 return False
             if set(of) <= set(v):
@@ -131,7 +142,7 @@ class CovarianceProof:
                 cross = conditional(v, of)
                 solved = self.bound.solve(cross)
                 b = solved.transpose()
-                s = _minus(whole, _times(b, cross))
+                s = minus(whole, times(b, cross))
             self.views[name], self._wholes[name] = (s, b, own / 2), whole
         self.caps = {name: rational(cap) for name, cap in self.program["caps"].items()}
         self.units: arb = {"nats": arb(1), "bits": arb(2).log()}[self.program["units"]]
@@ -147,7 +158,7 @@ class CovarianceProof:
         nats = float(arb(sum(map(exactly, term["weights"].values()), fmpq(0))) / self.units)
         most = 0.0
         if term["cost"] is not None:
-            most = float(abs(_trace(_times(rational(term["cost"]), self.bound))))
+            most = float(abs(trace(times(rational(term["cost"]), self.bound))))
         room = abs(upper - float(enclosure(term["constant"])))
         value = nats + (min(most, room) if math.isfinite(room) else most)
         if not math.isfinite(value):
@@ -168,7 +179,7 @@ class CovarianceProof:
     @staticmethod
     def product(a: Any, b: Any, c: Any) -> Any:
         """Return a b c."""
-        return _times(_times(a, b), c)
+        return times(times(a, b), c)
 
     @staticmethod
     def log_det(matrix: Any) -> arb:
@@ -204,7 +215,7 @@ class CovarianceProof:
             for view, beta in term["weights"].items():
                 omega[view] += weight * self._positive(view, beta)
             if term["cost"] is not None:
-                gradient = _plus(gradient, self._cost(term, _scaled(costs(term), weight)))
+                gradient = plus(gradient, self._cost(term, scaled(costs(term), weight)))
         weighted = {view: o for view, o in omega.items() if o != 0}
         given, above = dual["posteriors"], dual["parts"]
         posteriors = {v: self.factors(given[v], self.views[v][0].nrows()) for v in weighted}
@@ -214,16 +225,16 @@ class CovarianceProof:
             s, b, reference = self.views[view]
             root, middle = posteriors[view]
             inverse = root.inv()
-            y = _times(_times(inverse.transpose(), middle), inverse)
+            y = times(times(inverse.transpose(), middle), inverse)
             own = log_det(middle)
             if own is None:
                 return arb.neg_inf()
-            own -= 2 * _sum(_real(root[i, i]).log() for i in range(root.nrows()))
-            inner = (own + s.nrows() - _real(_trace(_times(y, s)))) / 2
+            own -= 2 * _sum(real(root[i, i]).log() for i in range(root.nrows()))
+            inner = (own + s.nrows() - real(trace(times(y, s)))) / 2
             total += arb(o) * (reference + inner)
-            pull = _times(_times(b.transpose(), y), b)
+            pull = times(times(b.transpose(), y), b)
             half = o / 2 if isinstance(pull, fmpq_mat) else arb(o / 2)
-            gradient = _minus(gradient, pull * half)
+            gradient = minus(gradient, pull * half)
         least = self._least(gradient, bounds)
         if least is None:
             return arb.neg_inf()
@@ -257,8 +268,8 @@ class CovarianceProof:
         above = any(root[i, j] != 0 for i in range(size) for j in range(i + 1, size))
         if above or not all(root[i, i] > 0 for i in range(size)):
             raise UnprovableError("a root that is not triangular with a positive diagonal")
-        burden = max(_burden(root), _burden(middle))
-        return root if self.exact and burden <= BURDEN else arb_mat(root), middle
+        exact = self.exact and eliminable(root) and eliminable(middle)
+        return root if exact else arb_mat(root), middle
 
     def _least(self, gradient: Any, given: Mapping[str, Any]) -> arb | None:
         """Return a proved lower bound of min ⟨G, Σ⟩, or None if the parts given prove none."""
@@ -269,16 +280,16 @@ class CovarianceProof:
                 if not semidefinite(part):
                     return None
                 inverse = root.inv()
-                p = _times(_times(inverse.transpose(), part), inverse)
-                gradient = _plus(gradient, p)
-                value -= _real(_trace(_times(p, cap)))
+                p = times(times(inverse.transpose(), part), inverse)
+                gradient = plus(gradient, p)
+                value -= real(trace(times(p, cap)))
         root, part = given[""]
-        inner = _times(_times(root.transpose(), gradient), root)
-        if not semidefinite(part) or not semidefinite(_plus(inner, part)):
+        inner = times(times(root.transpose(), gradient), root)
+        if not semidefinite(part) or not semidefinite(plus(inner, part)):
             return None
         inverse = root.inv()
-        own = _times(_times(inverse, self.bound), inverse.transpose())
-        return value - _real(_trace(_times(part, own)))
+        own = times(times(inverse, self.bound), inverse.transpose())
+        return value - real(trace(times(part, own)))
 
     # ---- upper end -----------------------------------------------------------------------
 
@@ -294,16 +305,16 @@ class CovarianceEvaluation:
 
     def __init__(self, proof: CovarianceProof, root: Any, middle: fmpq_mat) -> None:
         self.proof = proof
-        self.sigma = _times(_times(root, middle), root.transpose())
+        self.sigma = times(times(root, middle), root.transpose())
         self.broken: list[str] = []
         inverse = root.inv()
-        own = _times(_times(inverse, proof.bound), inverse.transpose())
+        own = times(times(inverse, proof.bound), inverse.transpose())
         if not semidefinite(middle):
             self.broken.append("0 ≼ Σ")
-        if not semidefinite(_minus(own, middle)):
+        if not semidefinite(minus(own, middle)):
             self.broken.append("Σ ≼ Cov(V | Z)")
         for name, cap in proof.caps.items():
-            if not semidefinite(_minus(cap, self.sigma)):
+            if not semidefinite(minus(cap, self.sigma)):
                 self.broken.append(name)
         self.violation = {}
         if not self.broken:
@@ -319,7 +330,7 @@ class CovarianceEvaluation:
         radii = map(number, (term["constant"][1], term["cost_radius"]))
         if term["weights"] or any(radii) or term["cost"] is None:
             return False
-        value = _trace(_times(rational(term["cost"]), self.sigma))
+        value = trace(times(rational(term["cost"]), self.sigma))
         value = value + exactly(term["constant"][0])
         return isinstance(value, fmpq) and bool(value <= exactly(row["bound"]))
 
@@ -335,24 +346,14 @@ class CovarianceEvaluation:
         value = enclosure(term["constant"])
         for view, weight in term["weights"].items():
             s, b, reference = self.proof.views[view]
-            own = log_det(_plus(s, _times(_times(b, self.sigma), b.transpose())))
+            own = log_det(plus(s, times(times(b, self.sigma), b.transpose())))
             if own is None:  # it may be infinite, or only too large for these balls
                 return arb.nan()
             information = (reference - own / 2) / self.proof.units
             value += arb(self.proof._positive(view, weight)) * information
         if term["cost"] is not None:
-            value += _real(_trace(_times(costs(term), self.sigma)))
+            value += real(trace(times(costs(term), self.sigma)))
         return value
-
-
-# ---- numbers and matrices ----------------------------------------------------------------
-
-
-def rational(rows: Any) -> fmpq_mat:
-    """Return a matrix of a document exactly."""
-    if not rows or {type(row) for row in rows} != {list} or len({len(row) for row in rows}) != 1:
-        raise UnprovableError("a matrix without entries, or ragged")
-    return fmpq_mat([[exactly(x) for x in row] for row in rows])
 
 
 def costs(term: Mapping[str, Any]) -> Any:
@@ -363,144 +364,8 @@ def costs(term: Mapping[str, Any]) -> Any:
     return arb_mat([[arb(x) + radius for x in row] for row in middle.tolist()])
 
 
-def _scaled(matrix: Any, factor: fmpq) -> Any:
-    return matrix * (factor if isinstance(matrix, fmpq_mat) else arb(factor))
-
-
 def _indices(given: Any, size: int) -> list[int]:
     found = list(given)
     if any(type(i) is not int or not 0 <= i < size for i in found) or len(set(found)) < len(found):
         raise UnprovableError(f"{given!r} do not number variables")
     return found
-
-
-def _part(matrix: fmpq_mat, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
-    return fmpq_mat([[matrix[i, j] for j in columns] for i in rows])
-
-
-def _same(a: Any, b: Any) -> tuple[Any, ...]:
-    """Return two matrices of one kind: rational if both are, else in balls."""
-    if isinstance(a, fmpq_mat) and isinstance(b, fmpq_mat):
-        return a, b
-    return tuple(x if isinstance(x, arb_mat) else arb_mat(x) for x in (a, b))
-
-
-def _times(a: Any, b: Any) -> Any:
-    a, b = _same(a, b)
-    return a * b
-
-
-def _plus(a: Any, b: Any) -> Any:
-    a, b = _same(a, b)
-    return a + b
-
-
-def _minus(a: Any, b: Any) -> Any:
-    a, b = _same(a, b)
-    return a - b
-
-
-def _trace(matrix: Any) -> Any:
-    return sum((matrix[i, i] for i in range(1, matrix.nrows())), matrix[0, 0])
-
-
-def _real(value: Any) -> arb:
-    return value if isinstance(value, arb) else arb(value)
-
-
-def cholesky(matrix: Any) -> Matrix | None:
-    """Return the rows of a Cholesky factor in balls; None unless its diagonal is proved > 0."""
-    rows, left = _factor(matrix)
-    return rows if left is None else None
-
-
-def _factor(matrix: Any) -> tuple[Matrix, arb | None]:
-    """Return rows of a Cholesky factor, and the first pivot that is not proved > 0, if any."""
-    size = matrix.nrows()
-    entries = matrix if isinstance(matrix, arb_mat) else arb_mat(matrix)
-    rows: Matrix = []
-    for i in range(size):
-        row: list[arb] = []
-        for j in range(i + 1):
-            other = rows[j] if j < i else row
-            left = entries[i, j] - _sum(a * b for a, b in zip(row, other, strict=False))
-            if j < i:
-                row.append(left / rows[j][j])
-            elif left > 0:
-                row.append(left.sqrt())
-            else:
-                return rows, left
-        rows.append(row)
-    return rows, None
-
-
-def log_det(matrix: Any) -> arb | None:
-    """Return log det of a symmetric matrix proved positive definite, else None."""
-    rows = cholesky(matrix)
-    return None if rows is None else 2 * _sum(row[-1].log() for row in rows)
-
-
-def _known(matrix: Any) -> arb | None:
-    """Return log det if it is known to 64 bits after the point, so that factors are worth much."""
-    found = log_det(matrix)
-    return None if found is None or found.rad() > 2.0**-64 else found
-
-
-def semidefinite(matrix: Any) -> bool:
-    """Tell whether a symmetric matrix is proved positive semidefinite.
-
-    By a Cholesky factor in balls; a rational one that is only just so, exactly: it is if and only
-    if the part whose columns are a basis of all columns is positive definite.
-    """
-    if isinstance(matrix, fmpq_mat):  # variables that are exactly 0 have no say
-        rows = matrix.tolist()
-        some = [i for i, row in enumerate(rows) if any(x != 0 for x in row)]
-        if not some:
-            return True
-        matrix = _part(matrix, some, some)
-    _, left = _factor(matrix)
-    if left is None:
-        return True
-    if not isinstance(matrix, fmpq_mat) or left < 0:
-        return False
-    if _burden(matrix) > BURDEN:
-        return False
-    return definite(_part(matrix, *[basis(matrix)] * 2))
-
-
-def _burden(matrix: fmpq_mat) -> int:
-    """Return the size of the numbers that exact elimination multiplies, times their count.
-
-    Of what is beyond ``BURDEN``, only that it is.
-    """
-    entries, count = [x for row in matrix.tolist() for x in row], matrix.nrows() ** 4
-    bits, common = max(int(x.p).bit_length() for x in entries), 1
-    for denominator in {int(x.q) for x in entries}:
-        common = math.lcm(common, denominator)
-        if count * common.bit_length() > BURDEN:
-            break
-    return count * (bits + common.bit_length())
-
-
-def basis(matrix: fmpq_mat) -> list[int]:
-    """Return the first columns that the others are combinations of."""
-    reduced, rank = matrix.rref()
-    columns = range(matrix.ncols())
-    return [next(j for j in columns if reduced[i, j] != 0) for i in range(rank)]
-
-
-def definite(matrix: fmpq_mat) -> bool:
-    """Tell whether a rational symmetric matrix is positive definite.
-
-    Where balls do not know the sign of a pivot, it is that of a determinant.
-    """
-    precision = PRECISION
-    while True:
-        with flint.ctx.workprec(precision):
-            rows, left = _factor(matrix)
-        if left is None or left < 0:
-            return left is None
-        some = range(len(rows) + 1)
-        if _part(matrix, some, some).det() <= 0:
-            return False
-        precision *= 4

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from cvxprivacy.certificates.statement import MALFORMED, exact, quoted, written
+from cvxprivacy.certificates.wording import MALFORMED, exact, quoted, written
 
 __all__ = ["differences"]
 

@@ -20,6 +20,9 @@ from flint import arb
 
 from cvxprivacy.certificates.balls import UnaffordableError, UnprovableError, ceil, decode, floor
 from cvxprivacy.certificates.channel_proof import ChannelProof
+from cvxprivacy.certificates.covariance_proof import CovarianceProof
+from cvxprivacy.certificates.hamming_proof import HammingProof
+from cvxprivacy.certificates.statement import reported
 
 SCHEMA = "cvxprivacy/certificate/2"
 TOLERANCE = {"default": 1e-6, "high": 1e-9}
@@ -53,9 +56,6 @@ def digest(document: Mapping[str, Any]) -> str:
 
 def proof_of(program: Mapping[str, Any]) -> Any:
     """Return the proof of a program of any kind."""
-    from cvxprivacy.certificates.covariance_proof import CovarianceProof
-    from cvxprivacy.certificates.hamming_proof import HammingProof
-
     kinds = {"covariance": CovarianceProof, "hamming": HammingProof}
     return kinds.get(str(program.get("kind")), ChannelProof)(program)
 
@@ -145,8 +145,6 @@ def read_document(path: str) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Verify the files named; exit 0 if all are proved, 1 if one is not, 2 if unreadable."""
-    from cvxprivacy.certificates.statement import reported
-
     paths = list(sys.argv[1:] if arguments is None else arguments)
     if not paths or paths[0] in ("-h", "--help"):
         print("usage: python -m cvxprivacy.certificates.verify PROOF.json …")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cvxprivacy.certificates.differences import differences
-from cvxprivacy.certificates.statement import quoted, reported, stated
+from cvxprivacy.certificates.statement import reported, stated
 from cvxprivacy.certificates.verify import disagreements, read_document
+from cvxprivacy.certificates.wording import quoted
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import say_json, wants_json
 from cvxprivacy.errors import InputError

@@ -13,7 +13,9 @@ __all__ = ["affine_rows"]
 
 
 def affine_rows(constraint: Any, variable: Any) -> list[tuple[FloatArray, float, str]]:
-    """Return (coefficients, bound, sense) of each scalar row of a constraint on one variable.
+    """Return (coefficients, bound, relation) of each scalar row of a constraint on one variable.
+
+    The coefficients are those that CVXPY computes, in floats.
 
     Raises
     ------
@@ -43,8 +45,11 @@ def affine_rows(constraint: Any, variable: Any) -> list[tuple[FloatArray, float,
         offset = np.asarray(expression.value, float).ravel(order="F")
     finally:
         variable.value = kept
-    sense = "==" if kind == "Equality" else "<="
+    relation = "==" if kind == "Equality" else "<="
+    sign = 1.0
+    if relation == "<=" and not constraint.args[0].variables():  # b ≤ ⟨A, Q⟩ was typed as ≥ b
+        relation, sign = ">=", -1.0
     return [
-        (column.reshape(variable.shape, order="F"), -float(constant), sense)
+        (sign * column.reshape(variable.shape, order="F"), -sign * float(constant), relation)
         for column, constant in zip(gradient.T, offset, strict=True)
     ]

@@ -32,8 +32,8 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.expression import Rule
 from cvxprivacy.programs.parameter import Parameter
+from cvxprivacy.programs.rules import Rule
 
 __all__ = ["Criterion", "by_name", "criteria_listed"]
 
@@ -58,8 +58,9 @@ class Criterion(Frozen):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "__init__" not in vars(cls):
-            cls.__signature__ = Parameter.signed(cls, positional=True)  # type: ignore[attr-defined]
+        cls.__signature__ = Parameter.signed(  # type: ignore[attr-defined]
+            cls, positional=True
+        )
 
     def __init__(self, *numbers: Any, **named: Any) -> None:
         declared = Parameter.of(type(self))
@@ -106,8 +107,10 @@ class Criterion(Frozen):
         return "make another criterion, or use problem.at(…)"
 
     def __repr__(self) -> str:
-        said = "" if self.value is None else f"{float(self.value):g}"
-        return f"{type(self).__name__}({said})"
+        declared = Parameter.of(type(self))
+        numbers = {key: f"{float(getattr(self, key)):g}" for key in declared}
+        said = [f"{k}={v}" for k, v in numbers.items()] if len(declared) > 1 else numbers.values()
+        return f"{type(self).__name__}({', '.join(said)})"
 
 
 def criteria_listed(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:

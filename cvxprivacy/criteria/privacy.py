@@ -27,8 +27,8 @@ from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.expression import Auxiliary, Rule
 from cvxprivacy.programs.parameter import Parameter, Scalar
+from cvxprivacy.programs.rules import Auxiliary, Rule
 
 __all__ = [
     "DeltaDisclosure",
@@ -87,9 +87,9 @@ class LDiversity(Criterion):
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if self.l > len(release.p_w):
-            problem = f"{float(self.l):g} exceeds the {len(release.p_w)} values that W takes"
+            problem = f"{self.l:g} exceeds the {len(release.p_w)} values that W takes"
             remedy = f"pass at most {len(release.p_w)}"
-            raise InputError("l", problem, remedy, value=self.l)
+            raise InputError("l", problem, remedy, value=self.l.near)
         log_l, units = self.l.log(release.units), release.units
         factors = [log_l + Scalar(p).log(units) for p in release.p_w]
         rules = {}
@@ -129,9 +129,9 @@ class KAnonymity(Criterion):
             records = source.records * o.share
             if self.k > records:
                 those = "" if o.z is None else f" with {source.names[-1]} = {o.name}"
-                problem = f"{float(self.k):g} exceeds the {float(records):g} records{those}"
+                problem = f"{self.k:g} exceeds the {float(records):g} records{those}"
                 remedy = f"pass at most {float(records):g}"
-                raise InputError("k", problem, remedy, value=self.k)
+                raise InputError("k", problem, remedy, value=self.k.near)
             log = -(self.k / records).log(release.units)  # log N/k
             information = release.information("S", o).named("k-anonymity")
             rules[o.name] = information.each() <= log * release.mass(None, o).each()

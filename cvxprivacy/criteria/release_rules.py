@@ -16,8 +16,9 @@ from cvxprivacy.exact import Real, array as exact_array, plain, rational
 from cvxprivacy.frozen import frozen
 from cvxprivacy.model.laws import index_of
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.expression import Constraint, EntryBounds, Expression, Rule
+from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Parameter, Scalar, Symbol
+from cvxprivacy.programs.rules import EntryBounds, Rule
 from cvxprivacy.validation import labels, table, typed
 
 __all__ = [
@@ -282,10 +283,11 @@ class Linear(Criterion):
         shape = (x, m) if release.encoder == "x" else (w * x, m)
         rows = affine_rows(constraint, problem.variables["Q"])
         rules = []
-        for i, (coefficients, bound, sense) in enumerate(rows):
+        for i, (coefficients, bound, relation) in enumerate(rows):
+            sign, sense = (-1, "<=") if relation == ">=" else (1, relation)
             matrix = np.zeros(shape)
-            matrix[release.support] = coefficients
+            matrix[release.support] = sign * coefficients
             label = f"{name}[{i}]" if len(rows) > 1 else name
             whole = matrix if release.encoder == "x" else matrix.reshape(w, x, m)
-            rules.append(Linear(whole, bound, name=label, sense=sense))
+            rules.append(Linear(whole, sign * bound, name=label, sense=sense))
         return rules

@@ -6,24 +6,26 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.criteria.base import Criterion, by_name, criteria_listed
+from cvxprivacy.criteria.rules import at, names_of, refuse_untraced, stated_rules
 from cvxprivacy.criteria.stated import Affine, Stated
-from cvxprivacy.errors import InfeasibleError, InputError
-from cvxprivacy.exact import FloatArray, Real
+from cvxprivacy.errors import InfeasibleError
+from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules, compiled
-from cvxprivacy.programs.expression import Constraint, EntryBounds, Expression, Rule, renamed
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.extremes import greatest_distortion, least_value
 from cvxprivacy.programs.latex import aligned, stated
-from cvxprivacy.programs.parameter import Parameter, tracing
+from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.results.channel import channel_solution
 from cvxprivacy.results.infeasible import Conflict
+from cvxprivacy.results.restoration import entry_bounds
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, solve
 
@@ -38,7 +40,7 @@ class ChannelProblem(Problem[Solution]):
     source : DiscreteSource
     distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
     encoder : {"x", "wx"}
-        What the randomisation sees: X alone, or W and X.
+        What the randomisation sees.
     side_information : {None, "decoder", "both"}
         Who knows Z.
     criteria : sequence of Criterion
@@ -72,9 +74,9 @@ class ChannelProblem(Problem[Solution]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "__init__" not in vars(cls):
-            signature = Parameter.signed(cls, positional=False)
-            cls.__signature__ = signature  # type: ignore[attr-defined]
+        cls.__signature__ = Parameter.signed(  # type: ignore[attr-defined]
+            cls, positional=False
+        )
 
     def __init__(
         self,
@@ -88,21 +90,13 @@ class ChannelProblem(Problem[Solution]):
         **numbers: Any,
     ) -> None:
         self.criteria = criteria_listed(criteria)
-        self.alphabet = Alphabet(
-            source,
-            distortion,
-            encoder=encoder,
-            side_information=side_information,
-            units=units,
-        )
-        declared = Parameter.of(type(self))
-        for name in numbers.keys() - declared.keys():
-            remedy = f"use {', '.join(declared) or 'no number'}"
-            raise InputError(name, f"a {type(self).__name__} has no such number", remedy)
-        for name, parameter in declared.items():
-            if name not in numbers and not parameter.optional:
-                raise InputError(name, "missing", f"pass {name}=")
-            setattr(self, name, numbers.get(name))
+        given: dict[str, Any] = {
+            "encoder": encoder,
+            "side_information": side_information,
+            "units": units,
+        }
+        self.alphabet = Alphabet(source, distortion, **given)
+        Parameter.fill(self, numbers)
         self.alphabet = self._outputs(self.alphabet)
         _ = self.rules  # what cannot be stated is refused now
 
@@ -161,34 +155,13 @@ class ChannelProblem(Problem[Solution]):
     def rules(self) -> Rules:
         """What is stated: under each name, constraints and entry bounds by names of their own."""
         objective, constraints = self._formulated
-        self._refuse_untraced(objective, constraints)
-        rules: dict[str, Mapping[str, Rule]] = {k: {k: row} for k, row in constraints.items()}
-        used = set(rules)
-        for name, criterion in self._criteria().items():
-            group = _parts(name, criterion, self.alphabet)
-            if used & group.keys():
-                remedy = "give the linear rule another name"
-                problem = f"two constraints are called {min(used & group.keys())!r}"
-                raise InputError("criteria", problem, remedy)
-            rules[name] = group
-            used |= group.keys()
-        return rules
+        numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
+        refuse_untraced(numbers, objective, constraints)
+        return stated_rules(constraints, self._criteria(), self.alphabet)
 
-    def _refuse_untraced(
-        self, objective: Expression, constraints: Mapping[str, Constraint]
-    ) -> None:
-        """Refuse a number that was typed and leaves no trace: its price would be unknown."""
-        places: tuple[Any, ...] = (objective, *constraints.values())
-        traced = {symbol.name.split("[")[0] for each in places for symbol in each.derivatives}
-        for name in Parameter.of(type(self)):
-            if getattr(self, name) is not None and name not in traced:
-                remedy = f"state them with arithmetic of self.{name}, so that its price is known"
-                problem = "in neither the objective nor a constraint"
-                raise InputError(name, problem, remedy)
-
-    def _stated(self) -> Self:
-        _ = self.rules
-        return self
+    def _taken(self) -> set[str]:
+        upper = {"cap"} if self.program.upper is not None else set()
+        return {"mass", "floor"} | upper | {*names_of(self.rules, self._formulated[0])}
 
     def _criteria(self) -> dict[str, Criterion]:
         """Return criteria and added constraints by their names among the constraints."""
@@ -211,10 +184,12 @@ class ChannelProblem(Problem[Solution]):
         criteria = by_name(arguments.get("criteria", ()), self._formulated[1])
         if name not in criteria:
             return super()._retyped(arguments, name, value)
-        return {"criteria": tuple({**criteria, name: _at(criteria[name], name, value)}.values())}
+        return {"criteria": tuple({**criteria, name: at(criteria[name], name, value)}.values())}
 
     def _with_criterion(self, name: str, criterion: Criterion) -> Self:
         """Return the same problem with the criterion of that name exchanged."""
+        if name in self._added:
+            return self._remade(self._typed(), {**self._added, name: criterion})
         criteria = by_name(self.criteria, self._formulated[1])
         exchanged = tuple({**criteria, name: criterion}.values())
         return self._remade({**self._typed(), "criteria": exchanged})
@@ -274,12 +249,12 @@ class ChannelProblem(Problem[Solution]):
     @cached_property
     def least_distortion(self) -> float:
         """D_min = E min_x̂ d, the least budget that is feasible, rounded up to a float."""
-        return self.alphabet.least(self.distortion, self.program.lower, self.program.upper)
+        return least_value(self.program, self.distortion)
 
-    @property
+    @cached_property
     def greatest_distortion(self) -> float:
         """D_max = min_x̂ E d: from there on a constant is released and nothing is revealed."""
-        return self.alphabet.greatest_distortion
+        return greatest_distortion(self.program, self.alphabet, self.distortion)
 
     # ---- solving -------------------------------------------------------------------------
 
@@ -301,42 +276,7 @@ class ChannelProblem(Problem[Solution]):
             outcome,
             problem.alphabet,
             problem.rules,
-            problem._entries_of,
+            entry_bounds(problem._criteria(), problem.rules, problem.alphabet),
             title=type(self).__name__,
             sizes=problem._sizes(),
         )
-
-    def _entries_of(self, x: int) -> tuple[FloatArray, FloatArray] | None:
-        """Return bounds (m,) on the row of a key letter without mass; None if not known."""
-        lower, upper = np.zeros(self.alphabet.m), np.ones(self.alphabet.m)
-        for name, criterion in self._criteria().items():
-            bounds = criterion.entries_of(self.alphabet, x)
-            own = type(criterion).entries_of is not Criterion.entries_of
-            if bounds is None or (
-                not own and any(isinstance(rule, EntryBounds) for rule in self.rules[name].values())
-            ):
-                return None
-            lower, upper = np.maximum(lower, bounds[0]), np.minimum(upper, bounds[1])
-        return lower, upper
-
-
-def _parts(name: str, criterion: Criterion, alphabet: Alphabet) -> dict[str, Rule]:
-    """Return what states a criterion, its numbers under its name."""
-    declared = Parameter.of(type(criterion))
-    names = {key: name if len(declared) < 2 else f"{name}.{key}" for key in declared or ("p",)}
-    with tracing():
-        rules = criterion.constraints(alphabet)
-    traced = {symbol.name for rule in rules.values() for symbol in rule.derivatives}
-    lost = declared.keys() - traced if rules else set()
-    if lost:
-        problem = f"{type(criterion).__name__}.{min(lost)} is in none of its constraints"
-        remedy = "state them with arithmetic of self.… so that its price is known"
-        raise InputError("criteria", problem, remedy)
-    return {f"{name}.{k}" if k else name: renamed(rule, names) for k, rule in rules.items()}
-
-
-def _at(criterion: Criterion, name: str, value: Real) -> Criterion:
-    if criterion.value is None or np.ndim(criterion.value):
-        remedy = "use the name of a constraint with one number"
-        raise InputError(name, f"{criterion!r} has no single number", remedy)
-    return criterion.at(value)

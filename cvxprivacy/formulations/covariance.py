@@ -10,17 +10,21 @@ import numpy as np
 from flint import fmpq_mat
 
 from cvxprivacy.certificates.balls import UnprovableError
-from cvxprivacy.criteria.affine import affine_rows
+from cvxprivacy.certificates.matrices import definite
+from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.rules import names_of, refuse_untraced, stated_rules
+from cvxprivacy.criteria.stated import Affine, Stated, symmetrized
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Exact, array
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.model.gaussian import GaussianSource, proved, symmetric
+from cvxprivacy.model.covariances import proved, symmetric
+from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array as matrix_array, diagonal, identity, rationals
 from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import aligned, stated
-from cvxprivacy.programs.parameter import Scalar
+from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
@@ -38,6 +42,14 @@ class CovarianceProblem(Problem[GaussianSolution]):
         The canonical data.
     source : GaussianSource
     encoder : {"x", "wx"}
+    given : bool
+        Whether the user knows Z.
+    key, encoded : tuple of int
+        The independent key variables, and all that is encoded: V.
+    cost : ndarray
+        C of tr CΣ; ``weighted`` says that it is not the identity.
+    caps : dict of str to ndarray
+        Further bounds Σ ≼ M.
     """
 
     def __init__(
@@ -103,6 +115,12 @@ class CovarianceProblem(Problem[GaussianSolution]):
             raise InputError("cap", "for a singular Σ_X or an encoder of (W, X)", remedy)
         return matrix_array(found)
 
+    def _refuse_nothing(self, budget: Any) -> None:
+        """Refuse a budget of 0 where some error counts nothing: Σ would not be bounded."""
+        if budget == 0 and not definite(rationals(self.cost)):
+            remedy = "pass a budget > 0, or weigh every key variable"
+            raise InputError("budget", "0 where some error counts nothing", remedy)
+
     # ---- what a subclass states ----------------------------------------------------------
 
     def quantities(self) -> Mapping[str, Expression]:
@@ -142,6 +160,20 @@ class CovarianceProblem(Problem[GaussianSolution]):
         norm = r"\|X - \hat X\|" + ("_C^2" if self.weighted else "^2")
         return Expression("distortion", cost=self.cost, latex=rf"\mathrm{{E}}\, {norm}")
 
+    def distortion_of(self, names: tuple[str, ...]) -> Expression:
+        """E ‖X − X̂‖², or of some attributes."""
+        if not names:
+            return self.distortion
+        known = [self.source.names[i] for i in self.source.x]
+        for name in names:
+            if name not in known:
+                remedy = f"use one of {', '.join(known)}"
+                raise InputError("budget", f"no key variable {name!r}", remedy, value=name)
+        said = ", ".join(names)
+        cost = self._embedded(diagonal([int(name in names) for name in known]))
+        latex = rf"\mathrm{{E}}\, (X - \hat X)_{{\text{{{said}}}}}^2"
+        return Expression(said, cost=cost, latex=latex)
+
     def _views(self, name: str) -> dict[str, GaussianView]:
         if name == "W":
             return {"W": GaussianView(tuple(self.source.w), "marginal")}
@@ -150,9 +182,13 @@ class CovarianceProblem(Problem[GaussianSolution]):
     # ---- the program ---------------------------------------------------------------------
 
     @cached_property
-    def _rows(self) -> dict[str, Constraint]:
+    def _rows(self) -> dict[str, Any]:
         """All constraints by name: the formulation's own, and those that were added."""
-        return {**self._formulated[1], **{k: each.row for k, each in self._added.items()}}
+        objective, constraints = self._formulated
+        numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
+        refuse_untraced(numbers, objective, constraints)
+        added = stated_rules({}, self._added, None)
+        return {**constraints, **{k: row for group in added.values() for k, row in group.items()}}
 
     @cached_property
     def program(self) -> CovarianceProgram:  # type: ignore[override]
@@ -179,17 +215,20 @@ class CovarianceProblem(Problem[GaussianSolution]):
 
         return paper_program(self.program)
 
-    def _covered(self, name: str, constraint: Any) -> Added:
+    def _covered(self, name: str, constraint: Any) -> Criterion:
         if isinstance(constraint, Constraint):
-            return Added(name, constraint)
-        rows = affine_rows(constraint, self.variables["Sigma"])
-        if len(rows) != 1 or rows[0][2] != "<=":
-            remedy = "add one scalar inequality at a time"
-            raise InputError("constraint", f"{constraint} is more than one <=", remedy)
-        ((cost, bound, _),) = rows
-        symmetric_cost = (cost + cost.T) / 2
-        total = Expression(name, cost=symmetric_cost, latex=rf"\text{{{name}}}")
-        return Added(name, total <= Scalar.named(bound, name))
+            rule: Any = Stated(name, constraint)
+        else:
+            rule = symmetrized(Affine.from_cvxpy(name, constraint, self.variables["Sigma"]))
+        rows = list(rule.constraints(None).values())
+        if any(row.sense != "<=" for row in rows):
+            remedy = "pass an inequality"
+            raise InputError("constraint", f"{name} is an equality of covariances", remedy)
+        return rule
+
+    def _taken(self) -> set[str]:
+        reserved = {"0 ≼ Σ", "Σ ≼ Cov(V | Z)", *self.caps}
+        return reserved | names_of({"": self._rows}, self._formulated[0])
 
     # ---- in print ------------------------------------------------------------------------
 
@@ -241,15 +280,3 @@ class CovarianceProblem(Problem[GaussianSolution]):
             sizes=self._sizes(),
             notes=self._notes(),
         )
-
-
-class Added:
-    """A constraint that was added to a problem over covariances."""
-
-    def __init__(self, name: str, row: Constraint) -> None:
-        self.name, self.row = name, row
-
-    def at(self, value: Any) -> Added:
-        """Return it with another bound."""
-        left, bound = self.row.expression, Scalar.named(value, self.name)
-        return Added(self.name, left >= bound if self.row.relation == r"\ge" else left <= bound)

@@ -24,19 +24,14 @@ from typing import Any
 import numpy.typing as npt
 
 from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.criteria.privacy import LocalPrivacy, MaximalLeakage
-from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
-from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.formulations.strategies import StrategyProblem
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Expression, Minimize
-from cvxprivacy.programs.parameter import AttributeParameter, Parameter, Scalar
-from cvxprivacy.proving.relaxed import Relaxed
-from cvxprivacy.solvers import strategies
-from cvxprivacy.solvers.driver import Outcome
+from cvxprivacy.programs.parameter import AttributeParameter, Parameter, Scalar, indexed
 from cvxprivacy.validation import typed, whole
 
 __all__ = ["RateDistortionEquivocation"]
@@ -44,7 +39,7 @@ __all__ = ["RateDistortionEquivocation"]
 _QUANTITIES = ("rate", "leakage", "distortion")
 
 
-class RateDistortionEquivocation(ChannelProblem):
+class RateDistortionEquivocation(StrategyProblem):
     """Least rate, least leakage or a weighted sum, under the bounds given.
 
     Parameters
@@ -54,40 +49,22 @@ class RateDistortionEquivocation(ChannelProblem):
     distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
     budget : float or mapping, optional
         D; or one for each attribute of a ``per_attribute`` distortion, or for several together:
-        ``{"age": 1.0, ("age", "sex"): 1.2}`` (Remark 2; ``"age, sex"`` is the same key).  None
-        leaves distortion free.
+        ``{"age": 1.0, ("age", "sex"): 1.2}`` (Remark 2).
     minimize : {"rate", "leakage", "distortion"} or mapping
         Γ(D) is H(W) less the least leakage; ``{"rate": 1, "leakage": 2}`` is a weighted sum.
-    max_rate, min_equivocation : float, optional
-        In the problem's units.
-    max_leakage : float or mapping, optional
-        For all of W; or for hidden attributes and sets of them, by column (Remark 2).  With Z no
-        less than I(W; Z).
-    side_information : {None, "decoder", "both"}
-        Who knows Z: nobody, the user, or user and encoder.
-    encoder : {"x", "wx"}
-        What is encoded: the public attributes, or the private ones too (Remark 3).
-    criteria : sequence of Criterion
-        For each released letter, and each z where the user knows Z.
-    units : {"bits", "nats"}
+    max_rate, min_equivocation, max_leakage : float, optional
+        In ``units``; leakage may be a mapping of hidden attributes, too.
+    side_information, encoder, criteria, units
+        As of :class:`ChannelProblem`; the encoder of ``"wx"`` is Remark 3.
     most_strategies : int
-        With Z at the user alone, up to so many strategies are all listed, and the optimum is
-        exact.  Where there are more, good ones are generated while the problem is solved, which
-        then has these outputs: the release is of them, and the lower end that of Theorem 3.
-        Rates, leakages and distortions guide the search, criteria per letter do not.
-
-    Raises
-    ------
-    InputError
-        For anything that does not make a program.
+        With Z at the user alone, up to so many are all listed; beyond, Theorem 3 bounds.
 
     Examples
     --------
     >>> import cvxprivacy as cpv
     >>> law = [[[0.45, 0.05], [0, 0]], [[0, 0], [0.05, 0.45]]]  # W = X, Z tells nearly all
-    >>> source = cpv.DiscreteSource(law)
     >>> problem = cpv.RateDistortionEquivocation(
-    ...     source, cpv.hamming(2), 0.07, side_information="decoder"
+    ...     cpv.DiscreteSource(law), cpv.hamming(2), 0.07, side_information="decoder"
     ... )
     >>> round(problem.solve().value, 4)
     0.1375
@@ -117,26 +94,19 @@ class RateDistortionEquivocation(ChannelProblem):
         self.minimize, self._weights = minimize, _weights(minimize)
         self.most_strategies = whole(most_strategies, "most_strategies", least=1)
         super().__init__(
-            source,
-            distortion,
-            side_information=side_information,
-            encoder=encoder,
-            criteria=criteria,
-            units=units,
-            budget=budget,
-            max_rate=max_rate,
-            max_leakage=max_leakage,
-            min_equivocation=min_equivocation,
-        )
+            source, distortion, encoder=encoder, side_information=side_information,
+            criteria=criteria, units=units, budget=budget, max_rate=max_rate,
+            max_leakage=max_leakage, min_equivocation=min_equivocation,
+        )  # fmt: skip
 
     def formulation(self) -> Formulation:
-        of, quantities = self.alphabet, self.quantities()
+        of, quantities, kind = self.alphabet, self.quantities(), type(self)
         objective = sum(weight * quantities[name] for name, weight in self._weights.items())
         constraints = {}
-        for names, bound in RateDistortionEquivocation.budget.each(self).items():
-            constraints[_indexed("budget", names)] = of.distortion_of(names) <= bound
-        for names, bound in RateDistortionEquivocation.max_leakage.each(self).items():
-            constraints[_indexed("max_leakage", names)] = of.leakage_of(names) <= bound
+        for names, bound in kind.budget.each(self).items():  # E d(X, X̂) ≤ D
+            constraints[indexed("budget", names)] = of.distortion_of(names) <= bound
+        for names, bound in kind.max_leakage.each(self).items():  # I(W; X̂, Z) ≤ L
+            constraints[indexed("max_leakage", names)] = of.leakage_of(names) <= bound
         if self.max_rate is not None:
             constraints["max_rate"] = self.rate <= self.max_rate  # I(S; X̂ | Z) ≤ R
         if self.min_equivocation is not None:
@@ -145,61 +115,10 @@ class RateDistortionEquivocation(ChannelProblem):
 
     def quantities(self) -> Mapping[str, Expression]:
         of = self.alphabet
-        hidden = [names for names in RateDistortionEquivocation.max_leakage.each(self) if names]
-        return {
-            "rate": self.rate,
-            "leakage": of.leakage_of(),
-            "equivocation": self.equivocation,
-            "distortion": self.distortion,
-            **{f"leakage of {', '.join(names)}": of.leakage_of(names) for names in hidden},
-        }
-
-    # ---- strategies ----------------------------------------------------------------------
-
-    def _outputs(self, alphabet: Alphabet) -> Alphabet:
-        if alphabet.side_information != "decoder":
-            return alphabet
-        rules = alphabet.all_strategies(self.most_strategies)
-        return alphabet.with_strategies(strategies.first(alphabet) if rules is None else rules)
-
-    @property
-    def cut(self) -> bool:
-        """Whether there are too many strategies for all of them to be listed."""
-        decoded = self.side_information == "decoder"
-        return decoded and self.alphabet.all_strategies(self.most_strategies) is None
-
-    @property
-    def informed(self) -> RateDistortionEquivocation:
-        """The problem with Z at the encoder too: its optimum is no greater (Theorem 3).
-
-        Auxiliaries are left out, as a release may satisfy them only because it does not see Z.
-        """
-        kept = [c for c in self.criteria if not isinstance(c, LocalPrivacy | MaximalLeakage)]
-        arguments = {**self._typed(), "side_information": "both", "criteria": kept}
-        return self._remade(arguments, {})
-
-    def _covered(self, name: str, constraint: Any) -> Criterion:
-        if self.cut:
-            problem, remedy = "strategies are generated", "raise most_strategies, or use criteria"
-            raise InputError("constraint", problem, remedy)
-        return super()._covered(name, constraint)
-
-    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
-        if not self.cut:
-            return super()._outcome(options, model)
-        informed = self.informed
-        generation = strategies.Generation(
-            self.alphabet,
-            lambda alphabet: self._with(alphabet=alphabet).program,
-            informed.alphabet,
-            informed.program,
-        )
-        return strategies.generated(generation, options)
-
-    def _explained(self, certificate: Any) -> InfeasibleError:
-        if isinstance(certificate, Relaxed):
-            return self.informed._explained(certificate.relaxation)
-        return super()._explained(certificate)
+        terms = {"rate": self.rate, "leakage": of.leakage_of()}
+        terms |= {"equivocation": self.equivocation, "distortion": self.distortion}
+        hidden = [names for names in type(self).max_leakage.each(self) if names]
+        return terms | {f"leakage of {', '.join(names)}": of.leakage_of(names) for names in hidden}
 
 
 def _weights(minimize: str | Mapping[str, Real]) -> dict[str, Scalar]:
@@ -215,7 +134,3 @@ def _weights(minimize: str | Mapping[str, Real]) -> dict[str, Scalar]:
     if not any(weights.values()):
         raise InputError("minimize", f"{minimize!r}", "pass at least one weight > 0")
     return {name: Scalar.named(w, f"minimize[{name}]") for name, w in weights.items()}
-
-
-def _indexed(name: str, names: tuple[str, ...]) -> str:
-    return f"{name}[{', '.join(names)}]" if names else name

@@ -12,9 +12,10 @@ from typing import Any
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Formulation
-from cvxprivacy.model.gaussian import GaussianSource, entropy
-from cvxprivacy.programs.alphabet import check_side_information
+from cvxprivacy.model.covariances import entropy
+from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.programs.expression import Expression, Minimize
+from cvxprivacy.programs.letters import check_side_information
 from cvxprivacy.programs.parameter import Parameter
 
 __all__ = ["GaussianEquivocation"]

@@ -20,43 +20,19 @@ and τ = Σ_{x ∉ A} p(x), the equivocation is Γ(D) = −(1 − D) log(1 − D
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from fractions import Fraction
-from functools import cached_property
-from typing import Any, cast
+from collections.abc import Hashable, Sequence
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
-from flint import ctx
 
-from cvxprivacy.certificates.hamming_proof import Filling
-from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
-from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
-from cvxprivacy.formulations.problem import Formulation, Problem
-from cvxprivacy.model.discrete import DiscreteSource
-from cvxprivacy.model.distortion import hamming
-from cvxprivacy.model.information import nat
-from cvxprivacy.model.laws import Table, frequencies, probabilities, tabulated
-from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.expression import Expression, tex
-from cvxprivacy.programs.hamming import HammingProgram
-from cvxprivacy.programs.latex import aligned
-from cvxprivacy.programs.parameter import Parameter
-from cvxprivacy.proving.hamming import HammingCertificate, Masses, enclosed
-from cvxprivacy.proving.sums import PRECISION, exact_sum
-from cvxprivacy.release.hamming import HammingChannel, few
-from cvxprivacy.results.solution import Enclosure, Solution
-from cvxprivacy.solvers.driver import Outcome
-from cvxprivacy.validation import labels, typed
+from cvxprivacy.formulations.categorical import SHAPE, CategoricalProblem
+from cvxprivacy.model.laws import frequencies, probabilities, tabulated
 
 __all__ = ["HammingWaterFilling"]
 
-FloatArray = npt.NDArray[np.float64]
-SHAPE = "pass the law of X, shape (|X|,)"
 
-
-class HammingWaterFilling(Problem[Solution]):
+class HammingWaterFilling(CategoricalProblem):
     """min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D over p(x̂ | x), in closed form and proved.
 
     Parameters
@@ -92,8 +68,6 @@ class HammingWaterFilling(Problem[Solution]):
     >>> solution.status, round(solution.value, 6), solution.release.kept
     ('certified', 0.173964, [0, 1, 2])
     """
-
-    budget = Parameter()
 
     def __init__(
         self,
@@ -131,147 +105,3 @@ class HammingWaterFilling(Problem[Solution]):
     @property
     def _maker(self) -> Any:
         return type(self) if self.records is None else type(self).from_counts
-
-    def _set(
-        self,
-        law: FloatArray,
-        given: Table,
-        budget: Real,
-        x: Sequence[Hashable] | None,
-        units: str,
-        records: int | None,
-    ) -> None:
-        nat(units)
-        self.budget = budget
-        if self.budget > 1:
-            problem, remedy = f"{float(budget)!r} is no probability", "pass a number from 0 to 1"
-            raise InputError("budget", problem, remedy, value=budget)
-        self.law, self.total, self.units, self.records = law, exact_sum(law), units, records
-        self.law.flags.writeable = False
-        self.x = labels(next(iter(given.labels), None) if x is None else x, len(law), "x")
-        self.masses = np.sort(law[law > 0])
-        self._letters = Masses(self.masses, self.total)
-
-    # ---- the water level -----------------------------------------------------------------
-
-    @cached_property
-    def level(self) -> Fraction:
-        """λ.
-
-        D(λ) is concave and piecewise linear, with kinks at the letters' probabilities.  A search
-        among the kinks finds the piece but for rounding; Newton's method in rationals then ends
-        after finitely many steps, mostly one, at the exact λ.
-        """
-        p, size = self.masses, len(self.masses)
-        budget = Fraction(self.budget) * self.total
-        if budget >= self.total - Fraction(float(p[-1])):
-            return Fraction(float(p[-1])) / self.total
-        kinks = np.cumsum(p) + np.arange(size - 2, -2, -1.0) * p  # D(λ) at λ = p
-        drowned = min(int(np.searchsorted(kinks, float(budget), side="right")), size - 2)
-        tail = exact_sum(p[:drowned])
-        while True:
-            level = (budget - tail) / (size - drowned - 1)
-            place = self._letters.below(level)
-            if place == drowned:
-                return level / self.total
-            between = exact_sum(p[min(place, drowned) : max(place, drowned)])
-            tail += between if place > drowned else -between
-            drowned = place
-
-    def enclosure(self, level: float | Fraction | None = None) -> Enclosure:
-        """Return an interval that contains R(D), proved with any level λ ≥ 0, good or bad.
-
-        By default with the optimal one, for which both ends are the mutual information of the
-        release but for rounding: see :mod:`cvxprivacy.certificates.hamming_proof`.
-        """
-        filling = Filling(
-            self._letters, self.level if level is None else Fraction(typed(level, "level"))
-        )
-        with ctx.workprec(PRECISION):
-            ends = filling.lower(Fraction(self.budget)), filling.upper(Fraction(self.budget))
-            return Enclosure(*enclosed(*ends, self.units))
-
-    # ---- the same as a channel program ---------------------------------------------------
-
-    def channel_problem(self) -> PrivacyDistortion:
-        """Return the equal channel problem, which knows no closed form.
-
-        Raises
-        ------
-        InputError
-            For more than 2,000 letters.
-        """
-        few(len(self.x), "a channel program")
-        if self.records is not None:
-            names = "X", "X"
-            source = DiscreteSource.from_counts(np.diag(self.law), w=self.x, x=self.x, names=names)
-        else:
-            law = self.law
-            if self.total > 1.5:  # it was multiplied by a common denominator
-                law = np.array([Fraction(m) / self.total for m in law.tolist()], dtype=object)
-            source = DiscreteSource.identical(law, x=self.x)
-        return PrivacyDistortion(source, hamming(self.x), budget=self.budget, units=self.units)
-
-    def formulation(self) -> Formulation:
-        return self.channel_problem()._formulated
-
-    def quantities(self) -> Mapping[str, Expression]:
-        return {}
-
-    def _in_cvxpy(self) -> Any:
-        return self.channel_problem()._in_cvxpy()
-
-    def _covered(self, name: str, constraint: Any) -> Any:
-        problem, remedy = "a closed form has no others", "add it to channel_problem()"
-        raise InputError("constraint", problem, remedy)
-
-    @property
-    def program(self) -> ChannelProgram:  # type: ignore[override]
-        """The equal channel program, of at most 2,000 letters."""
-        return self.channel_problem().program
-
-    @property
-    def exact_program(self) -> HammingProgram:
-        """The law and the budget, which is all that a proof of the closed form speaks of."""
-        return HammingProgram(self.law, Fraction(self.budget), self.units, self._statement())
-
-    @property
-    def latex(self) -> str:
-        such_that = rf"\Pr(X \ne \hat X) \le {tex(float(self.budget))}"
-        return aligned(r"p(\hat x \mid x)", r"I(X; \hat X)", [such_that])
-
-    def _statement(self) -> str:
-        return f"min I(X; X̂)  s.t.  Pr(X ≠ X̂) ≤ {float(self.budget):.6g}"
-
-    def _sizes(self) -> str:
-        return f"|X| = |X̂| = {len(self.x):,}"
-
-    # ---- solving -------------------------------------------------------------------------
-
-    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
-        given = (options["method"], options["solver"], options["solver_options"] or None)
-        if given != ("auto", "CLARABEL", None):
-            problem, remedy = "a closed form needs no solver", "solve channel_problem() instead"
-            raise InputError("method", problem, remedy, value=options["method"])
-        filling = Filling(self._letters, self.level)
-        certificate = HammingCertificate(self.exact_program, options["accuracy"], filling)
-        return Outcome(certificate, ["closed form"])
-
-    def _solution(self, outcome: Outcome) -> Solution:
-        certificate = cast(HammingCertificate, outcome.certificate)
-        reached = min(Fraction(self.budget), 1 - Fraction(float(self.masses[-1])) / self.total)
-        release = HammingChannel(self.law, self.total, self.level, reached, self.x)
-        slope = certificate.slope * nat(self.units)
-        with np.errstate(divide="ignore"):  # the multiplier of a letter without mass may be −∞
-            level = np.maximum(self.law / float(self.total), float(self.level))
-            mass = np.log(level / float(1 - release.distortion)) * nat(self.units)
-        return Solution(
-            certificate,
-            title=type(self).__name__,
-            sizes=f"{self._sizes()}, {len(release.outputs):,} of them released",
-            release=release,
-            prices={"budget": -slope + 0.0},
-            duals={"budget": slope, "mass": mass},
-            posteriors={},
-            log=outcome.log,
-        )

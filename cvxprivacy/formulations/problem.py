@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
-from cvxprivacy.exact import Real
-from cvxprivacy.frozen import Frozen, FrozenDict, frozen
+from cvxprivacy.formulations.restatable import Restatable
+from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import plain
 from cvxprivacy.programs.parameter import tracing
@@ -24,7 +22,7 @@ Answer = TypeVar("Answer", bound=Solution)
 Formulation = tuple[Expression, Mapping[str, Constraint]]  # what is minimised, and subject to what
 
 
-class Problem(Frozen, Generic[Answer]):
+class Problem(Restatable, Generic[Answer]):
     """A formulation; subclasses say which program it is, and what a proof of it means.
 
     A problem is a value: what it was made of is copied and cannot change, ``at`` returns another
@@ -41,25 +39,6 @@ class Problem(Frozen, Generic[Answer]):
 
     units: str
     program: Any
-    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # a problem is what it was made of
-    _added: Mapping[str, Any] = FrozenDict()  # constraints besides, by name
-
-    def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        self = super().__new__(cls)
-        self._arguments = tuple(map(frozen, arguments)), frozen(named)
-        return self
-
-    def __reduce__(self) -> Any:
-        arguments, named = self._arguments
-        return _made, (self._maker, arguments, dict(named), dict(self._added))
-
-    @property
-    def _maker(self) -> Callable[..., Self]:
-        """What made the problem of its arguments: its class, or another way into it."""
-        return type(self)
-
-    def _remedy(self, name: str) -> str:
-        return f"a problem is a value; problem.at({name}=…) returns another one"
 
     # ---- what a subclass states ----------------------------------------------------------
 
@@ -78,27 +57,6 @@ class Problem(Frozen, Generic[Answer]):
         raise NotImplementedError
 
     # ---- other problems ------------------------------------------------------------------
-
-    def at(self, **numbers: Real) -> Self:
-        """Return the same problem with other numbers typed.
-
-        Parameters
-        ----------
-        **numbers : float
-            By the names of their constraints: ``problem.at(budget=0.2, leakage_cap=0.1)``.
-
-        Raises
-        ------
-        InputError
-            If the problem has no such number, or refuses the value.
-        """
-        arguments, added = self._typed(), dict(self._added)
-        for name, value in numbers.items():
-            if name in added:
-                added[name] = added[name].at(value)
-            else:
-                arguments = {**arguments, **self._retyped(arguments, name, value)}
-        return self._remade(arguments, added)
 
     def with_constraint(self, name: str, constraint: Any) -> Self:
         """Return the same problem with one more constraint, which its certificate covers.
@@ -125,37 +83,21 @@ class Problem(Frozen, Generic[Answer]):
         >>> round(problem.with_constraint("mine", Q[0, 1] <= 0.01).solve().value, 4)
         0.1123
         """
-        if name in self._added or name in self._formulated[1]:
+        if not isinstance(name, str) or name in self._taken():
             raise InputError("name", f"there is a constraint {name!r} already", "use another name")
         return self._remade(self._typed(), {**self._added, name: self._covered(name, constraint)})
+
+    def _stated(self) -> Self:
+        _ = self.program  # what cannot be compiled is refused now
+        return self
+
+    def _taken(self) -> set[str]:
+        """Return the names of constraints, of their parts and of numbers."""
+        raise NotImplementedError
 
     def _covered(self, name: str, constraint: Any) -> Any:
         """Return a constraint as data that a proof can hold."""
         raise NotImplementedError
-
-    def _typed(self) -> dict[str, Any]:
-        """Return the arguments that the problem was made of, by name."""
-        arguments, named = self._arguments
-        return inspect.signature(self._maker).bind(*arguments, **named).arguments
-
-    def _remade(self, arguments: Mapping[str, Any], added: Mapping[str, Any] | None = None) -> Self:
-        made = self._maker(**arguments)
-        added = self._added if added is None else added
-        return made._with(_added=FrozenDict(added))._stated() if added else made
-
-    def _stated(self) -> Self:
-        """Return the problem itself, once all that it states was looked at."""
-        return self
-
-    def _retyped(self, arguments: Mapping[str, Any], name: str, value: Real) -> dict[str, Any]:
-        """Return the argument in which a number stands, with another number."""
-        if name in arguments or name in inspect.signature(self._maker).parameters:
-            return {name: value}
-        part = re.fullmatch(r"(\w+)\[(.+)\]", name)
-        if part and isinstance(arguments.get(part[1]), Mapping) and part[2] in arguments[part[1]]:
-            return {part[1]: {**arguments[part[1]], part[2]: value}}
-        problem = f"a {type(self).__name__} has no number of this name"
-        raise InputError(name, problem, "use the name of one of its constraints")
 
     # ---- CVXPY in sight ------------------------------------------------------------------
 
@@ -294,13 +236,3 @@ class Problem(Frozen, Generic[Answer]):
 
     def _solution(self, outcome: Outcome) -> Answer:
         raise NotImplementedError
-
-
-def _made(
-    maker: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    named: dict[str, Any],
-    added: dict[str, Any],
-) -> Any:
-    problem = maker(*arguments, **named)
-    return problem._with(_added=FrozenDict(added)) if added else problem

@@ -21,45 +21,35 @@ from flint import fmpq_mat
 
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import floor
-from cvxprivacy.certificates.covariance_proof import definite
+from cvxprivacy.certificates.matrices import definite
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats, rational
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
-from cvxprivacy.model.gaussian import GaussianSource, proved, symmetric
+from cvxprivacy.model.covariances import proved, symmetric
+from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.expression import Minimize
 from cvxprivacy.programs.parameter import Scalar
+from cvxprivacy.solvers.closed_forms import water_level
 from cvxprivacy.solvers.covariance import UNUSABLE
 from cvxprivacy.solvers.whitened import Whitened
 from cvxprivacy.validation import table, typed
 
-__all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound", "water_level"]
-
-
-def water_level(
-    offsets: Sequence[Fraction], caps: Sequence[Fraction], total: Fraction
-) -> Fraction | None:
-    """Return v with Σ clip(v − offset, 0, cap) = total, exactly; None if no level reaches it."""
-    if total >= sum(caps):
-        return None
-    steps = sorted(
-        [(o, 1) for o in offsets] + [(o + c, -1) for o, c in zip(offsets, caps, strict=True)]
-    )
-    level, slope, poured = steps[0][0], 0, Fraction(0)
-    for place, change in steps:
-        if slope and poured + slope * (place - level) >= total:
-            return level + (total - poured) / slope
-        poured += slope * (place - level)
-        level, slope = place, slope + change
-    return level
+__all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound"]
 
 
 class _Filling(CovarianceProblem):
-    """Independent coordinates of variances ``caps``: W_i = X_i + noise of variance ``offsets``."""
+    """Independent coordinates of variances ``caps``: W_i = X_i + noise of variance ``offsets``.
+
+    Attributes
+    ----------
+    total : Fraction
+        What is poured; ``level`` is how high it stands, ``allocation`` what each coordinate has.
+    """
 
     _total = "budget"  # what the number that is poured is called
 
@@ -72,11 +62,11 @@ class _Filling(CovarianceProblem):
         whole: fmpq_mat | None = None,
     ) -> None:
         """Pour ``total``; ``whole`` is the covariance whose eigenvalues are about ``caps``."""
-        self.offsets, self.caps_of, self.total = tuple(offsets), tuple(caps), total
-        size = len(self.caps_of)
-        noisy = any(self.offsets)
+        self._offsets, self._caps, self.total = tuple(offsets), tuple(caps), total
+        size = len(self._caps)
+        noisy = any(self._offsets)
         law = [[Fraction(0)] * (size * (1 + noisy)) for _ in range(size * (1 + noisy))]
-        for i, (offset, cap) in enumerate(zip(self.offsets, self.caps_of, strict=True)):
+        for i, (offset, cap) in enumerate(zip(self._offsets, self._caps, strict=True)):
             law[i][i] = cap
             if noisy:
                 law[size + i][size + i] = cap + offset
@@ -85,14 +75,14 @@ class _Filling(CovarianceProblem):
         hidden = [size + i for i in places] if noisy else places
         joint = law if whole is None else array(whole)
         super().__init__(GaussianSource(joint, sensitive=hidden, key=places), units=units)
-        self.level = water_level(self.offsets, self.caps_of, total)
+        self.level = water_level(self._offsets, self._caps, total)
 
     @property
     def allocation(self) -> list[Fraction]:
         """x_i, exactly (along the eigenvectors of a covariance, in floats)."""
         if self.level is None:
-            return list(self.caps_of)
-        pairs = zip(self.offsets, self.caps_of, strict=True)
+            return list(self._caps)
+        pairs = zip(self._offsets, self._caps, strict=True)
         return [min(max(self.level - offset, Fraction(0)), cap) for offset, cap in pairs]
 
     def formulation(self) -> Formulation:
@@ -100,15 +90,15 @@ class _Filling(CovarianceProblem):
         return Minimize(self.risk), {self._total: trace <= Scalar.named(self.total, self._total)}
 
     def _proposal(self) -> Any:
-        """Return diag(x), λ = 1/2v, and the parts of the multiplier of Σ ≼ Σ_X, all exact."""
-        size, x = len(self.caps_of), self.allocation
+        """Return diag(x), λ = 1/2v, and the multiplier of Σ ≼ Σ_X, all exact."""
+        size, x = len(self._caps), self.allocation
         price = Fraction(0) if self.level is None else 1 / (2 * self.level)
         identity = _diagonal([Fraction(1)] * size)
-        spread = [offset + own for offset, own in zip(self.offsets, x, strict=True)]
+        spread = [offset + own for offset, own in zip(self._offsets, x, strict=True)]
         pulls = [1 / (2 * s) if s else Fraction(0) for s in spread]
         posterior = identity, _diagonal([2 * p or Fraction(1) for p in pulls])
-        parts = {"": (identity, _diagonal([max(p - price, Fraction(0)) for p in pulls]))}
-        dual = CovarianceDual({self._total: price}, {"W": posterior}, parts)
+        above = {"": (identity, _diagonal([max(p - price, Fraction(0)) for p in pulls]))}
+        dual = CovarianceDual({self._total: price}, {"W": posterior}, above)
         return ErrorCovariance(identity, _diagonal(x)), dual
 
 
@@ -277,7 +267,7 @@ def _box_dual(white: Whitened, total: Fraction) -> CovarianceDual:
     pull = t.T @ y @ t / 2
     size = sum(float(np.abs(m).max()) for m in (price * cost, pull, part))
     part = (part + part.T) / 2
-    rest = white.part(price * cost - (pull + pull.T) / 2 + part, size)
+    rest = white.psd_multiplier(price * cost - (pull + pull.T) / 2 + part, size)
     return CovarianceDual(
         {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + rest)}
     )

@@ -12,8 +12,9 @@ import numpy as np
 from cvxprivacy.exact import array, fractions
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import ErrorCovariance
-from cvxprivacy.proving.certificate import Certificate, Ends, Prover
-from cvxprivacy.proving.repair import ExactChannel
+from cvxprivacy.proving.bounds import BestBounds, Prover
+from cvxprivacy.proving.certificate import Certificate
+from cvxprivacy.proving.exact_channel import ExactChannel
 
 __all__ = ["Shares", "mixture", "offer"]
 
@@ -23,7 +24,7 @@ INWARD = (None, 100, 76, 52, 28)  # bits of the share that goes back where a bal
 Shares = Sequence[tuple[Any, Fraction]]
 
 
-def offer(bounds: Ends, primal: Any, dual: Any) -> None:
+def offer(bounds: BestBounds, primal: Any, dual: Any) -> None:
     """Prove what a primal and a dual are worth, as they are."""
     if primal is not None:
         evaluation = bounds.proof.upper(primal.to_dict())
@@ -44,10 +45,10 @@ def mixture(
     lower end is the best that any of the multipliers ``duals`` prove.
     """
     discrete = isinstance(program, ChannelProgram)
-    bounds = Prover(program, accuracy) if discrete else Ends(program, accuracy)
+    bounds = Prover(program, accuracy) if discrete else BestBounds(program, accuracy)
     (first, _), *others = primals
     if isinstance(bounds, Prover) and others:
-        bounds.anchors.append(first)
+        bounds.strictly_feasible.append(first)
         bounds.offer_channel(sum(float(share) * primal.matrix for primal, share in primals))
     for bits in INWARD if others else INWARD[:1]:
         if bounds.upper <= most + ROUNDING * abs(most):

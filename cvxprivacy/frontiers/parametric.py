@@ -17,7 +17,7 @@ import numpy as np
 
 from cvxprivacy.certificates import verify
 from cvxprivacy.certificates.balls import ceil, floor
-from cvxprivacy.criteria import TCloseness
+from cvxprivacy.criteria import KAnonymity, LDiversity, TCloseness
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.covariance import CovarianceProblem
@@ -26,7 +26,9 @@ from cvxprivacy.frontiers.axis import CONVEX, EXPONENTIAL, MONOTONE, Axis, Numbe
 from cvxprivacy.frontiers.mixing import Shares, mixture, offer
 from cvxprivacy.frontiers.stored import digest, to_json
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.proving.certificate import Certificate, Ends, value_units
+from cvxprivacy.programs.extremes import least_value
+from cvxprivacy.proving.bounds import BestBounds
+from cvxprivacy.proving.certificate import Certificate, value_units
 from cvxprivacy.proving.stored import channel, multipliers, restored
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
@@ -40,7 +42,10 @@ _MOST_MODELS = 4
 
 
 class ParametricProblem:
-    """A problem, and the name of the number that moves; ``digest`` is of all that does not."""
+    """A problem, and the name of the number that moves; ``digest`` is of all that does not.
+
+    In one class because nothing else in this room knows what a program is made of.
+    """
 
     def __init__(self, problem: Problem, parameter: str, accuracy: str = "default") -> None:
         if not isinstance(problem, Problem):
@@ -133,13 +138,13 @@ class ParametricProblem:
     @property
     def unit(self) -> float:
         """A nat of information, or the span of the distortion that is minimised."""
-        return float(Ends(self._program).proof.unit(math.inf))
+        return float(BestBounds(self._program).proof.unit(math.inf))
 
     # ---- at one number -------------------------------------------------------------------
 
     def _solve(self, problem: Any, primal: Any = None, dual: Any = None) -> Outcome:
         """Solve a problem of the family, unless what is offered is proved to be optimal."""
-        bounds = Ends(problem.program, self.accuracy)
+        bounds = BestBounds(problem.program, self.accuracy)
         offer(bounds, primal, dual)
         if bounds.status == "certified":
             return Outcome(bounds.certificate())
@@ -191,7 +196,7 @@ class ParametricProblem:
 
     def proved(self, x: Number, duals: Iterable[Any]) -> float:
         """Return the greatest lower bound at x that any of these multipliers prove."""
-        bounds = Ends(self.at(x).program)
+        bounds = BestBounds(self.at(x).program)
         for dual in duals:
             offer(bounds, None, dual)
         return bounds.lower
@@ -229,8 +234,7 @@ class ParametricProblem:
         if row.linear and not others and not getattr(self._program, "auxiliaries", {}):
             least = 0.0  # ⟨C, Σ⟩ ≥ 0
             if self._discrete:
-                program = self._program
-                least = self._problem.alphabet.least(row.expression, program.lower, program.upper)
+                least = least_value(self._program, row.expression)
             return least, least, None
         program = replace(self._program, objective=row.expression, constraints=others)
         certificate = self._solved(program)
@@ -277,18 +281,22 @@ class ParametricProblem:
         return ceil(cost.upper(primal.to_dict()).objective)
 
     @property
+    def _criterion(self) -> Any:
+        return self._criteria().get(self.parameter)
+
+    @property
     def tightest(self) -> float:
         """The tightest number that a criterion can have."""
         source = self._problem.source
-        if self.parameter.startswith("l_diversity"):  # on average H(W | x̂) is at most H(W)
+        if isinstance(self._criterion, LDiversity):  # on average H(W | x̂) is at most H(W)
             return math.exp(source.entropy(units="nats")) * (1 - 1e-12)
-        if self.parameter.startswith("k_anonymity"):
+        if isinstance(self._criterion, KAnonymity):
             return float(source.records)
         return 1.0 if self.axis.falling else 0.0
 
     def revealing_nothing(self) -> Any:
         """Return the best release that reveals nothing, where ``tightest`` allows no other."""
-        if not self.parameter.startswith("l_diversity"):
+        if not isinstance(self._criterion, LDiversity):
             return None
         other = self._problem._with_criterion(self.parameter, TCloseness(0.0))
         return other.solve(accuracy=self.accuracy, certify=False).certificate.primal
@@ -353,7 +361,7 @@ class WeightedProblem:
     def refuse_nothing(self, certificate: Certificate | None = None) -> None:
         """Raise what ``solve()`` raises where no release is known, whatever the bounds are."""
         if certificate is None:
-            certificate = Ends(self._problem.program, self.accuracy).certificate()
+            certificate = BestBounds(self._problem.program, self.accuracy).certificate()
         _refuse_nothing(self._problem, certificate, self.names)
 
     def mixed(
@@ -377,7 +385,7 @@ def _refuse_nothing(problem: Any, certificate: Certificate, moved: Sequence[str]
     """
     if certificate.status == "infeasible":
         multipliers = {**dict.fromkeys(moved, 0.0), **certificate.dual.multipliers}
-        bounds = Ends(problem.program, certificate.accuracy)
+        bounds = BestBounds(problem.program, certificate.accuracy)
         bounds.take_dual(replace(certificate.dual, multipliers=multipliers))
         raise problem._explained(bounds.certificate())
     if certificate.primal is None:

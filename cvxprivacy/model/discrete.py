@@ -2,71 +2,37 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import Frozen
+from cvxprivacy.model.atoms import Atoms, lay_out
+from cvxprivacy.model.counted import counted_law
 from cvxprivacy.model.information import (
-    FEW_CELLS,
     bias_in_words,
+    bias_notes,
     entropy,
     miller_madow,
     mutual_information,
 )
-from cvxprivacy.model.laws import Table, frequencies, probabilities, tabulated
-from cvxprivacy.tables.counting import MOST_CELLS, MOST_LEVELS, Counts, count_records
+from cvxprivacy.model.laws import SHAPE, Table, axes_of, frequencies, probabilities, tabulated
+from cvxprivacy.tables.counting import MOST_LEVELS, Counts
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.validation import array, labels, number, whole
+from cvxprivacy.validation import number, whole
 
 __all__ = ["DiscreteSource"]
-
-SHAPE = "pass finite nonnegative masses of shape (|W|, |X|) or (|W|, |X|, |Z|)"
-
-
-@dataclass(frozen=True, eq=False)
-class Atoms:
-    """A source's law as a program has it: a column per letter that the encoder sees.
-
-    Attributes
-    ----------
-    law : ndarray, shape (L, n)
-        Masses > 0 in total per column: atoms of letter s.
-    w_of : ndarray of int, shape (L, n)
-        Each atom's w, numbered among the values with mass.
-    alive_w : ndarray of int
-        Those values, among the source's.
-    alive : ndarray of int, shape (n,)
-        The letters, among x, the pairs (w, x) or (x, z), or the triples (w, x, z).
-    x_of : ndarray of int, shape (n,)
-        Each letter's x.
-    z_of : ndarray of int, shape (L, n)
-        Each atom's z; 0 without side information.
-    shape : (int, int, int)
-        |W|, |X|, |Z| of the source.
-    """
-
-    law: np.ndarray
-    w_of: np.ndarray
-    alive_w: np.ndarray
-    alive: np.ndarray
-    x_of: np.ndarray
-    z_of: np.ndarray
-    shape: tuple[int, int, int]
-
-    def __post_init__(self) -> None:
-        for name in ("law", "w_of", "alive_w", "alive", "x_of", "z_of"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
 class DiscreteSource(Frozen):
     """The joint law of a confidential attribute W and a key attribute X, both finite.
+
+    In one class because its five constructors say the same arguments, each with its refusals.
 
     Parameters
     ----------
@@ -88,6 +54,10 @@ class DiscreteSource(Frozen):
     InputError
         For negative, NaN or infinite entries, a sum off 1, or labels that do not fit.
 
+    Notes
+    -----
+    The class is long because every way to make a source is a method of it, found in one place.
+
     Examples
     --------
     >>> source = DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
@@ -107,45 +77,39 @@ class DiscreteSource(Frozen):
     ) -> None:
         typed, otherwise = tabulated(pmf), "DiscreteSource.from_counts"
         law = probabilities(typed.values, "pmf", SHAPE, axes=(2, 3), otherwise=otherwise)
-        self._set(law, w, x, z, names, records, typed=typed)
+        self._set(law, typed, w=w, x=x, z=z, names=names, records=records)
 
     def _set(
         self,
         law: np.ndarray,
-        w: Any,
-        x: Any,
-        z: Any,
-        names: Any,
-        records: int | None,
+        typed: Table,
         *,
-        typed: Table | None = None,
+        w: Any = None,
+        x: Any = None,
+        z: Any = None,
+        names: Any = None,
+        records: int | None = None,
         schema: TableSchema | None = None,
-        counted: Counts | None = None,
+        counts: Counts | None = None,
     ) -> None:
-        typed = Table(law) if typed is None else typed
         self.records = None if records is None else whole(records, "records", least=1)
         self.effective = None if self.records is None else float(self.records)
         self.schema = schema  # how a table's records became letters
         self.levels: dict[str, list[Any]] = {}  # of a table's columns
         self.dropped = 0
-        if counted is not None:
-            self.effective = counted.effective
-            self.levels, self.dropped = counted.levels, counted.dropped
+        if counts is not None:
+            self.effective = counts.effective
+            self.levels, self.dropped = counts.levels, counts.dropped
         self.law = law
         self.law.flags.writeable = False
-        axes = itertools.zip_longest((w, x, z), typed.labels)
-        w, x, z = (own if given is None else given for given, own in axes)
-        self.w = labels(w, law.shape[0], "w")
-        self.x = labels(x, law.shape[1], "x")
-        self.z = labels(z, law.shape[2], "z") if law.ndim == 3 else None
-        if law.ndim == 2 and z is not None:
-            raise InputError("z", "labels for an axis that pmf lacks", "pass a pmf with three axes")
-        if names is None:
-            defaults = itertools.zip_longest(typed.names, "WXZ"[: law.ndim])
-            names = [own or default for own, default in defaults]
-        self.names = () if isinstance(names, str) else tuple(names)[: law.ndim]
-        if len(self.names) != law.ndim:
-            raise InputError("names", f"{names!r}", f"pass {law.ndim} names")
+        (self.w, self.x, self.z), self.names = axes_of(law, typed, (w, x, z), names)
+
+    @classmethod
+    def _of(cls, law: np.ndarray, typed: Table, **options: Any) -> DiscreteSource:
+        """Make a source of masses that were checked otherwise."""
+        source = cls.__new__(cls)
+        source._set(law, typed, **options)
+        return source._seal()
 
     # ---- other ways in -------------------------------------------------------------------
 
@@ -163,13 +127,11 @@ class DiscreteSource(Frozen):
         """
         typed = tabulated(counts)
         law, records = frequencies(typed.values, "counts", SHAPE, axes=(2, 3))
-        known = dict.fromkeys(("w", "x", "z", "names"))
+        known = ("w", "x", "z", "names")
         for name in options:
             if name not in known:
                 raise InputError(name, "unknown argument", f"use {', '.join(known)}")
-        source = cls.__new__(cls)
-        source._set(law, **{**known, **options}, records=records, typed=typed)
-        return source._seal()
+        return cls._of(law, typed, **options, records=records)
 
     @classmethod
     def from_table(
@@ -212,15 +174,8 @@ class DiscreteSource(Frozen):
             For an unknown column, a refused missing value, values outside the bins, more levels
             than a program could use, or an empty table.
         """
-        schema = TableSchema.of(
-            frame,
-            sensitive=sensitive,
-            key=key,
-            side=side,
-            weights=weights,
-            bins=bins,
-            missing=missing,
-        )
+        columns = {"sensitive": sensitive, "key": key, "side": side, "weights": weights}
+        schema = TableSchema.of(frame, **columns, bins=bins, missing=missing)
         return cls.from_schema(frame, schema)
 
     @classmethod
@@ -251,30 +206,8 @@ class DiscreteSource(Frozen):
         InputError
             As :meth:`from_table`.
         """
-        counts = count_records(schema, frame, most=most)
-        groups = [g for g in (schema.sensitive, schema.key, schema.side) if g]
-        if levels is None:
-            levels = [counts.ordered(group, axis) for axis, group in enumerate(groups)]
-        places = [{label: i for i, label in enumerate(level)} for level in levels]
-        shape = [len(level) for level in levels]
-        if math.prod(shape) > MOST_CELLS * 20:
-            problem = f"a law of {' × '.join(map(str, shape))} cells"
-            raise InputError("key", problem, "bin numbers, or name fewer columns")
-        law = np.zeros(shape)
-        for letters, mass in zip(counts.cells, counts.masses, strict=True):
-            for place, letter, group in zip(places, letters, groups, strict=True):
-                if letter not in place:
-                    problem = f"{letter!r} of {', '.join(map(str, group))} is no known letter"
-                    remedy = "count a table with the same values"
-                    raise UnknownValueError("frame", problem, remedy, value=letter)
-            law[tuple(p[x] for p, x in zip(places, letters, strict=True))] += mass
-        z = levels[2] if schema.side else None
-        names = [", ".join(group) for group in groups]
-        law = array(law, "frame", SHAPE, massive=True)
-        source = cls.__new__(cls)
-        w, x = levels[:2]
-        source._set(law, w, x, z, names, counts.records, schema=schema, counted=counts)
-        return source._seal()
+        law, typed, counts = counted_law(frame, schema, levels, most)
+        return cls._of(law, typed, records=counts.records, schema=schema, counts=counts)
 
     def read_as(self, reading: Mapping[str, Any]) -> DiscreteSource:
         """Return the same source with a note of how its table's file was read."""
@@ -313,10 +246,8 @@ class DiscreteSource(Frozen):
         otherwise = "DiscreteSource.from_counts"
         law = probabilities(typed.values, "pmf", remedy, axes=(1,), otherwise=otherwise)
         name = next(iter(typed.names), None) or "X"
-        source = cls.__new__(cls)
         twice = Table(law, [*typed.labels[:1]] * 2)
-        source._set(np.diag(law), x, x, None, (name, name), None, typed=twice)
-        return source
+        return cls._of(np.diag(law), twice, w=x, x=x, names=(name, name))
 
     # ---- what it says --------------------------------------------------------------------
 
@@ -345,10 +276,7 @@ class DiscreteSource(Frozen):
     @property
     def biased(self) -> bool:
         """Whether I(W; X) of the counts is mostly bias, or may be: so few are the records."""
-        bias, risk = self.bias(), self.information()
-        if bias is None or self.effective is None or risk <= 0:
-            return False
-        return self.effective < 5 * int(np.count_nonzero(self.joint)) or risk < 2 * bias
+        return bool(bias_notes(self.joint, self.effective))
 
     @property
     def notes(self) -> list[str]:
@@ -357,26 +285,10 @@ class DiscreteSource(Frozen):
 
     def noted(self, *, units: str = "bits") -> list[str]:
         """Return the notes, with their amounts of information in ``units``."""
-        found, bias, risk = [], self.bias(units=units), self.information(units=units)
-        if self.biased and bias is not None and self.effective is not None:
-            cells = np.count_nonzero(self.joint)
-            each = self.effective / cells
-            if each < 5:
-                told = f"which Miller and Madow's formula understates with so few ({bias:.2g})"
-                if bias < 0:
-                    told = f"of which Miller and Madow's formula tells nothing, as {FEW_CELLS}"
-                found.append(
-                    f"{cells:,} observed cells have {each:.1f} records each: the plug-in risk of "
-                    f"{risk:.4f} {units} may be mostly bias, {told}: coarsen"
-                )
-            else:
-                found.append(
-                    f"of the plug-in risk of {risk:.4f} {units} about {bias:.2g} is bias: no "
-                    "dependence beyond chance is visible"
-                )
+        notes = bias_notes(self.joint, self.effective, units=units)
         if self.dropped:
-            found.append(f"{self.dropped:,} records with missing values are left out")
-        return found
+            notes.append(f"{self.dropped:,} records with missing values are left out")
+        return notes
 
     @property
     def pmf(self) -> np.ndarray:
@@ -403,26 +315,7 @@ class DiscreteSource(Frozen):
 
         Letters without mass are left out; the encoder's letters are in the order of w, x, z.
         """
-        law = self.law.reshape(len(self.w), len(self.x), -1)
-        nw, nx, nz = law.shape
-        alive_w = np.flatnonzero(law.sum(axis=(1, 2)) > 0)
-        number = np.full(nw, -1)
-        number[alive_w] = np.arange(len(alive_w))
-        seen = [axis for axis, name in enumerate("wxz") if name in encoder]
-        hidden = [axis for axis in range(3) if axis not in seen]
-        places = np.indices(law.shape)
-
-        def laid(table: np.ndarray) -> np.ndarray:
-            size = math.prod(law.shape[axis] for axis in hidden)
-            return table.transpose(*hidden, *seen).reshape(size, -1)
-
-        masses = laid(law)
-        alive = np.flatnonzero(masses.sum(axis=0) > 0)
-        atoms = masses[:, alive]
-        occupied = laid(np.broadcast_to(law.sum(axis=(1, 2))[:, None, None] > 0, law.shape))
-        kept = occupied[:, alive].all(axis=1) if 0 in hidden else np.ones(len(atoms), bool)
-        w, x, z = (laid(place)[:, alive][kept] for place in places)
-        return Atoms(atoms[kept], number[w].astype(np.int64), alive_w, alive, x[0], z, (nw, nx, nz))
+        return lay_out(self.law.reshape(*self.joint.shape, -1), encoder)
 
     @property
     def z_names(self) -> list[str]:

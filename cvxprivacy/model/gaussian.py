@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, ctx, fmpq_mat
+from flint import fmpq_mat
 
-from cvxprivacy.certificates.covariance_proof import basis, definite, log_det, semidefinite
+from cvxprivacy.certificates.matrices import definite
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import floats as exact_floats, rational as exact_rational
 from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.model.covariances import independent, proved, symmetric, volume
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import (
-    PRECISIONS,
     array as matrix_array,
     block as matrix_block,
+    fractions,
     identity,
-    rationals as matrix_rationals,
 )
-from cvxprivacy.tables.engines import as_narwhals, collect, python_values
+from cvxprivacy.model.moments import moments_of
 from cvxprivacy.tables.schema import column_names
-from cvxprivacy.validation import array, present, table, typed, whole
+from cvxprivacy.validation import array, typed, whole
 
-__all__ = ["GaussianSource", "entropy", "proved", "symmetric", "volume"]
+__all__ = ["GaussianSource"]
 
 Law = tuple[tuple[Fraction, ...], ...]
-
-_DIGIT = 20  # bits
 
 
 class GaussianSource(Frozen):
@@ -95,19 +93,16 @@ class GaussianSource(Frozen):
         law = symmetric(covariance, "covariance", remedy)
         self._definite = proved(law, "covariance", f"{remedy}, or use from_table, which is exact")
         size = law.nrows()
-        self.exact: Law = tuple(
-            tuple(Fraction(int(v.p), int(v.q)) for v in row) for row in law.tolist()
-        )
+        self.exact: Law = tuple(map(tuple, fractions(law)))
         self.covariance = frozen(np.array(self.exact, dtype=float))
         if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
             raise InputError("names", f"{names!r}", f"pass {size} distinct names")
-        given = (f"V{i}" for i in range(size)) if names is None else map(str, names)
-        self.names = tuple(given)
+        self.names = tuple(map(str, (f"V{i}" for i in range(size)) if names is None else names))
         if len(self.names) != size or len(set(self.names)) != size:
             raise InputError("names", f"{self.names!r}", f"pass {size} distinct names")
-        self.w = self._places(sensitive, "sensitive")
-        self.x = self._places(key, "key")
-        self.z = self._places(side, "side", empty=True)
+        self.w = _places(sensitive, self.names, "sensitive")
+        self.x = _places(key, self.names, "key")
+        self.z = _places(side, self.names, "side", empty=True)
         shared = set(self.w) & set(self.x)
         if shared and shared != set(self.w):
             remedy = "let W be part of X altogether, or have nothing of it"
@@ -115,43 +110,12 @@ class GaussianSource(Frozen):
         if set(self.z) & {*self.w, *self.x}:
             remedy = "name each variable once"
             raise InputError("side", "shares variables with sensitive or key", remedy)
-        self.mean = self._numbers(np.zeros(size) if mean is None else mean, "mean", negative=True)
-        self.scale = self._numbers(np.ones(size) if scale is None else scale, "scale")
+        mean = np.zeros(size) if mean is None else mean
+        self.mean = _numbers(mean, size, "mean", negative=True)
+        self.scale = _numbers(np.ones(size) if scale is None else scale, size, "scale")
         self.records = None if records is None else whole(records, "records", least=1)
         self.basis = self.independent(self.x, "key")
         self.expansion = matrix_array(self._expanding())
-
-    def _places(
-        self, given: Sequence[Hashable], argument: str, *, empty: bool = False
-    ) -> tuple[int, ...]:
-        one = isinstance(given, str) or not isinstance(given, Iterable)
-        found = []
-        for item in [given] if one else list(given):
-            if isinstance(item, str) and item in self.names:
-                found.append(self.names.index(item))
-            elif (
-                isinstance(item, int | np.integer)
-                and not isinstance(item, bool)
-                and 0 <= item < len(self.names)
-            ):
-                found.append(int(item))
-            else:
-                remedy = f"use places below {len(self.names)} or names: {', '.join(self.names)}"
-                raise InputError(argument, f"no variable {item!r}", remedy, value=item)
-        if len(set(found)) != len(found) or not (found or empty):
-            problem = "no variable" if not found else f"{given!r} names a variable twice"
-            raise InputError(argument, problem, "name each variable once")
-        return tuple(found)
-
-    def _numbers(self, values: Any, argument: str, *, negative: bool = False) -> np.ndarray:
-        size = len(self.names)
-        remedy = f"pass {size} finite numbers{'' if negative else ' > 0'}"
-        found = array(values, argument, remedy, axes=(1,), negative=negative)
-        if len(found) != size:
-            raise InputError(argument, f"{len(found)} numbers", remedy)
-        if not negative and not found.all():
-            raise InputError(argument, "0", remedy, where=int(np.argmin(found)), value=0.0)
-        return frozen(found)  # type: ignore[no-any-return]
 
     def law(self, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
         """Return a block of the covariance, exactly."""
@@ -160,18 +124,11 @@ class GaussianSource(Frozen):
     def independent(self, places: Sequence[int], argument: str) -> tuple[int, ...]:
         """Return places among those given of variables that determine all of them.
 
-        All of them, unless their covariance is exactly singular; then variables that are as
-        little correlated as can be, so that the others are moderate combinations.
+        All of them, unless their covariance is exactly singular; then those least correlated.
         """
-        size = len(places)
-        if self._definite or definite(self.law(places, places)):
-            return tuple(range(size))
-        order = _apart(self.block(places, places))
-        ordered = [places[i] for i in order]
-        pivots = basis(self.law(ordered, ordered))
-        if not pivots:
-            raise InputError(argument, "constant variables", "name variables that vary")
-        return tuple(sorted(order[i] for i in pivots))
+        if self._definite:
+            return tuple(range(len(places)))
+        return independent(self.law(places, places), self.block(places, places), argument)
 
     def _expanding(self) -> fmpq_mat:
         """Return T."""
@@ -179,8 +136,6 @@ class GaussianSource(Frozen):
             return identity(len(self.x))
         key = [self.x[i] for i in self.basis]
         return self.law(key, key).solve(self.law(key, self.x)).transpose()
-
-    # ---- other ways in -------------------------------------------------------------------
 
     @classmethod
     def scalar(
@@ -202,16 +157,16 @@ class GaussianSource(Frozen):
             exact_rational(typed(sigma, argument, zero=False))
             for argument, sigma in (("sigma_w", sigma_w), ("sigma_x", sigma_x))
         )
-        if rho_xz is None:
-            law = [[s * s, r * s * t], [r * s * t, t * t]]
-            return cls(law, sensitive=["W"], key=["X"], names=["W", "X"])
-        q = _correlation(rho_xz, "rho_xz")
+        q = Fraction(0) if rho_xz is None else _correlation(rho_xz, "rho_xz")
         law = [
             [s * s, r * s * t, r * q * s],
             [r * s * t, t * t, q * t],
             [r * q * s, q * t, Fraction(1)],
         ]
-        return cls(law, sensitive=["W"], key=["X"], side=["Z"], names=["W", "X", "Z"])
+        if rho_xz is None:
+            law = [row[:2] for row in law[:2]]
+        names = ["W", "X", "Z"][: len(law)]
+        return cls(law, sensitive=["W"], key=["X"], side=names[2:], names=names)
 
     @classmethod
     def from_table(
@@ -249,54 +204,16 @@ class GaussianSource(Frozen):
         groups = [column_names(sensitive, "sensitive"), column_names(key, "key")]
         groups.append(() if side is None else column_names(side, "side"))
         names = list(dict.fromkeys(name for group in groups for name in group))
-        lazy = as_narwhals(frame).lazy()
-        schema = lazy.collect_schema()
-        for name in names:
-            present(name, schema.names(), "frame")
-            if not schema[name].is_numeric():
-                problem = f"column {name!r} is {schema[name]}, not numbers"
-                raise InputError("frame", problem, "convert it, or leave it out", value=name)
-        records = collect(lambda: lazy.select(*names))
-        columns = [python_values(records[name]) for name in names]
-        for name, column in zip(names, columns, strict=True):
-            if None in column:
-                problem = f"a missing value in column {name!r}"
-                raise InputError(
-                    "frame", problem, "fill or drop such records", where=column.index(None)
-                )
-        if len(records) < 2:
-            raise InputError("frame", f"{len(records)} records", "pass at least two")
-        data = np.array(columns, float).T
-        if not np.isfinite(data).all():
-            raise InputError("frame", "numbers that are not finite", "drop such records")
-        columns = [records[name].to_list() for name in names]  # decimals as they are
-        means, law = _moments(columns)
-        for i, name in enumerate(names):
-            if not law[i][i]:
-                raise InputError(
-                    "frame", f"column {name!r} is constant", "leave it out", value=name
-                )
-        spread = [1.0] * len(names)
-        if standardise:
-            spread = [_deviation(law[i][i], name) for i, name in enumerate(names)]
-        if standardise:
-            units = [1 / Fraction(s) for s in spread]
-            law = [[v * a * b for v, b in zip(row, units, strict=True)]
-                   for row, a in zip(law, units, strict=True)]  # fmt: skip
-        if shrinkage is not None:
-            law = _shrunk(law, data / spread, shrinkage)
+        moments = moments_of(frame, names, shrinkage, standardise)
+        places = dict(zip(("sensitive", "key", "side"), map(list, groups), strict=True))
         return cls(
-            law,
-            sensitive=list(groups[0]),
-            key=list(groups[1]),
-            side=list(groups[2]),
-            mean=[float(mean / Fraction(unit)) for mean, unit in zip(means, spread, strict=True)],
+            moments.covariance,
+            **places,
+            mean=moments.mean,
             names=names,
-            records=len(data),
-            scale=spread,
+            records=moments.records,
+            scale=moments.scale,
         )
-
-    # ---- what it says --------------------------------------------------------------------
 
     def __repr__(self) -> str:
         parts = [f"W: {len(self.w)}", f"X: {len(self.x)}"]
@@ -367,6 +284,38 @@ class GaussianSource(Frozen):
         return float((parts[0] + parts[1] - parts[2]) / 2) * nat(units)
 
 
+def _places(
+    variables: Any, names: Sequence[str], argument: str, *, empty: bool = False
+) -> tuple[int, ...]:
+    """Return the places of variables that are named, or numbered."""
+    one = isinstance(variables, str) or not isinstance(variables, Iterable)
+    places = []
+    for item in [variables] if one else list(variables):
+        number = isinstance(item, int | np.integer) and not isinstance(item, bool)
+        if isinstance(item, str) and item in names:
+            places.append(names.index(item))
+        elif number and 0 <= item < len(names):
+            places.append(int(item))
+        else:
+            remedy = f"use places below {len(names)} or names: {', '.join(names)}"
+            raise InputError(argument, f"no variable {item!r}", remedy, value=item)
+    if len(set(places)) != len(places) or not (places or empty):
+        problem = "no variable" if not places else f"{variables!r} names a variable twice"
+        raise InputError(argument, problem, "name each variable once")
+    return tuple(places)
+
+
+def _numbers(values: Any, size: int, argument: str, *, negative: bool = False) -> np.ndarray:
+    """Return one number for each variable."""
+    remedy = f"pass {size} finite numbers{'' if negative else ' > 0'}"
+    numbers = array(values, argument, remedy, axes=(1,), negative=negative)
+    if len(numbers) != size:
+        raise InputError(argument, f"{len(numbers)} numbers", remedy)
+    if not negative and not numbers.all():
+        raise InputError(argument, "0", remedy, where=int(np.argmin(numbers)), value=0.0)
+    return frozen(numbers)  # type: ignore[no-any-return]
+
+
 def _correlation(value: Any, argument: str) -> Fraction:
     try:
         found = exact_rational(value)
@@ -376,198 +325,3 @@ def _correlation(value: Any, argument: str) -> Fraction:
         remedy = "pass a correlation strictly between −1 and 1"
         raise InputError(argument, f"{value!r}", remedy, value=value)
     return found
-
-
-def volume(law: fmpq_mat) -> arb:
-    """Return log det of a positive definite matrix, to a hundred bits at least."""
-    for precision in PRECISIONS:
-        with ctx.workprec(precision):
-            found = log_det(law)
-            if found is not None and found.rad() <= 2.0**-100 * (1 + abs(found)).lower():
-                return found
-    raise InputError("covariance", "too nearly singular", "leave out what others determine")
-
-
-def entropy(law: fmpq_mat, units: str) -> arb:
-    """Return h(W) = ½ log det 2πe Cov(W) of Gaussian W in a ball, about thirty digits of it."""
-    with ctx.workprec(PRECISIONS[0]):
-        nats = (volume(law) + law.nrows() * (1 + (2 * arb.pi()).log())) / 2
-        return nats / arb(2).log() if units == "bits" else nats
-
-
-def symmetric(values: Any, argument: str, remedy: str) -> fmpq_mat:
-    """Return a symmetric matrix of typed numbers exactly, or say what is wrong with it.
-
-    Where (i, j) and (j, i) differ by rounding their mean is taken, whatever their order.
-    """
-    given = np.asarray(table(values, argument, remedy, axes=(2,), negative=True))
-    if given.shape[0] != given.shape[1]:
-        raise InputError(argument, f"shape {given.shape}", remedy)
-    near = exact_floats(given)
-    for i, own in enumerate(near.diagonal().tolist()):
-        if own < 0:
-            raise InputError(argument, f"{own!r}", remedy, where=(i, i), value=own)
-    scale = np.sqrt(np.abs(near.diagonal()))
-    off = np.abs(near - near.T) > 1e-12 * np.outer(scale, scale)
-    if off.any():
-        i, j = (int(k) for k in np.argwhere(off)[0])
-        problem = (
-            f"asymmetric, {float(near[i, j])!r} at ({i}, {j}), {float(near[j, i])!r} at ({j}, {i})"
-        )
-        raise InputError(argument, problem, remedy, where=(i, j), value=float(near[i, j]))
-    found = matrix_rationals(given)
-    return (found + found.transpose()) / 2
-
-
-def proved(matrix: fmpq_mat, argument: str, remedy: str) -> bool:
-    """Tell whether a matrix is positive definite rather than semidefinite; refuse any other."""
-    with ctx.workprec(PRECISIONS[0]):
-        if log_det(matrix) is not None:
-            return True
-        if semidefinite(matrix):
-            return False
-        least, factor = _lacking(matrix)
-    problem = f"indefinite: the least eigenvalue of its correlations is {least:.3g}"
-    if factor is not None:
-        problem += f"; multiply its diagonal by {factor!r} to lift it above 0"
-    raise InputError(argument, problem, remedy, value=least)
-
-
-def _lacking(matrix: fmpq_mat) -> tuple[float, float | None]:
-    """Return the least eigenvalue of the correlations, and what the diagonal lacks a factor of.
-
-    Where floats cannot tell it from 0, it is known to a factor of two.
-    """
-    size = matrix.nrows()
-    diagonal = [matrix[i, i] for i in range(size)]
-    if any(own == 0 and any(matrix[i, j] != 0 for j in range(size))
-           for i, own in enumerate(diagonal)):  # fmt: skip
-        return -math.inf, None
-    near = exact_floats(matrix_array(matrix))
-    norm = np.sqrt(np.where(near.diagonal() > 0, near.diagonal(), 1.0))
-    least = float(np.linalg.eigvalsh(near / norm[:, None] / norm)[0])
-    if least > -1e-12:
-        low, high = -1074, -39  # 2^low is too little, 2^high enough
-        while high - low > 1:
-            middle = (low + high) // 2
-            enough = semidefinite(_lifted(matrix, Fraction(2) ** middle))
-            low, high = (low, middle) if enough else (middle, high)
-        least = -(2.0**high)
-    return least, 1 + max(-2 * least, 2.0**-50)
-
-
-def _lifted(matrix: fmpq_mat, share: Fraction) -> fmpq_mat:
-    """Return the matrix with (1 + share) times its diagonal."""
-    found = fmpq_mat(matrix)
-    by = matrix_rationals([[1 + share]])[0, 0]
-    for i in range(matrix.nrows()):
-        found[i, i] = by * matrix[i, i]
-    return found
-
-
-def _apart(law: np.ndarray) -> list[int]:
-    """Return variables in order, each one that those before it explain least, in floats."""
-    norm = np.sqrt(np.where(law.diagonal() > 0, law.diagonal(), 1.0))
-    left, order = law / norm[:, None] / norm, []
-    rest = list(range(len(law)))
-    while rest:
-        first = max(rest, key=lambda i: (left[i, i], -i))
-        rest.remove(first)
-        order.append(first)
-        if left[first, first] > 0:
-            left = left - np.outer(left[first], left[first]) / left[first, first]
-    return order
-
-
-def _moments(columns: Sequence[Sequence[Any]]) -> tuple[list[Fraction], list[list[Fraction]]]:
-    """Return means and covariances of columns of numbers exactly, divided by N − 1.
-
-    Each number is split into digits below 2²⁰ in absolute value.  Of 2¹³ records at a time, sums
-    of products of digits are whole numbers below 2⁵³, whatever order floats add them in.
-    """
-    size, split = len(columns[0]), [_digits(column) for column in columns]
-    ends = np.cumsum([len(digits) for digits, _ in split]).tolist()
-    places = [range(end - len(digits), end) for end, (digits, _) in zip(ends, split, strict=True)]
-    table = np.vstack([*(digits for digits, _ in split), np.ones(size)]).T
-    sums = np.zeros((ends[-1] + 1,) * 2, dtype=object)
-    for start in range(0, size, 2**13):
-        some = table[start : start + 2**13]
-        sums += (some.T @ some).astype(np.int64).astype(object)
-
-    def together(rows: Sequence[int], of: Sequence[int]) -> int:
-        return sum(int(sums[i, j]) << _DIGIT * (i - rows[0] + j - of[0]) for i in rows for j in of)
-
-    units = [unit for _, unit in split]
-    totals = [together(own, [ends[-1]]) for own in places]
-    law = [
-        [
-            Fraction(size * together(one, two) - s * t, size * (size - 1)) * a * b
-            for two, t, b in zip(places, totals, units, strict=True)
-        ]
-        for one, s, a in zip(places, totals, units, strict=True)
-    ]
-    return [total * unit / size for total, unit in zip(totals, units, strict=True)], law
-
-
-def _digits(column: Sequence[Any]) -> tuple[np.ndarray, Fraction]:
-    """Return digits of numbers in units of a rational, the last ones first, and the unit."""
-    near = np.array(column, dtype=float)
-    small = (np.abs(near) <= 2.0**53).tolist()
-    if all(type(v) is float or (type(v) is int and s) for v, s in zip(column, small, strict=True)):
-        fraction, exponent = np.frexp(near)
-        mantissa = np.abs(fraction * 2.0**53).astype(np.uint64)
-        mantissa[mantissa == 0], sign = 2**52, np.sign(near)
-        last = np.frexp((mantissa & (~mantissa + np.uint64(1))).astype(float))[1] - 1
-        least = int(np.where(sign == 0, exponent.max(), exponent + last).min())
-        shift = exponent - least  # the number is mantissa 2^shift, in units of 2^(least − 53)
-        count = int(shift.max() + 52) // _DIGIT + 1
-        digits = np.empty((count, len(near)))
-        for k in range(count):
-            left = shift - _DIGIT * k
-            up = np.where(left > -64, mantissa >> np.clip(-left, 0, 63).astype(np.uint64), 0)
-            up = np.where(left < _DIGIT, up << np.clip(left, 0, _DIGIT).astype(np.uint64), 0)
-            digits[k] = sign * (up & np.uint64(2**_DIGIT - 1)).astype(float)
-        return digits, Fraction(2) ** (least - 53)
-    ratios = [value.as_integer_ratio() for value in column]
-    unit = math.lcm(*{below for _, below in ratios})
-    numbers = [above * (unit // below) for above, below in ratios]
-    count = max(abs(number).bit_length() for number in numbers) // _DIGIT + 1
-    mask = 2**_DIGIT - 1
-    digits = np.array(
-        [[(abs(n) >> _DIGIT * k & mask) * (-1 if n < 0 else 1) for n in numbers]
-         for k in range(count)], dtype=float,
-    )  # fmt: skip
-    return digits, Fraction(1, unit)
-
-
-def _deviation(variance: Fraction, name: str) -> float:
-    """Return the square root of a column's variance."""
-    try:
-        found = math.sqrt(variance)
-    except OverflowError:
-        found = math.inf
-    if not 0 < found < math.inf:
-        problem = f"the variance of column {name!r} is no float"
-        raise InputError("frame", problem, "choose another unit of it", value=name)
-    return found
-
-
-def _shrunk(
-    law: Sequence[Sequence[Fraction]], data: np.ndarray, shrinkage: str
-) -> list[list[Fraction]]:
-    """Return (1 − α) S + α (tr S / k) I, with scikit-learn's α."""
-    try:
-        from sklearn import covariance
-    except ImportError:
-        remedy = "install it with: pip install 'cvxprivacy[examples]'"
-        raise InputError("shrinkage", "needs scikit-learn", remedy) from None
-    known: Mapping[str, Any] = {"ledoit-wolf": covariance.LedoitWolf, "oas": covariance.OAS}
-    if shrinkage not in known:
-        remedy = f"use one of {', '.join(map(repr, known))}"
-        raise InputError("shrinkage", f"{shrinkage!r} is unknown", remedy, value=shrinkage)
-    size, share = len(law), Fraction(float(known[shrinkage]().fit(data).shrinkage_))
-    mean = sum((law[i][i] for i in range(size)), Fraction(0)) / size
-    return [
-        [(1 - share) * law[i][j] + (share * mean if i == j else 0) for j in range(size)]
-        for i in range(size)
-    ]

@@ -17,6 +17,7 @@ from cvxprivacy.validation import array, number, whole
 
 __all__ = [
     "bias_in_words",
+    "bias_notes",
     "conditional_entropy",
     "differential_entropy",
     "divergence",
@@ -115,6 +116,31 @@ def bias_in_words(bias: float) -> str:
     if bias >= 0:
         return f"of which about {bias:.2g} is small-sample bias (Miller–Madow)"
     return f"too low by about {-bias:.2g} (Miller–Madow), as {FEW_CELLS}"
+
+
+def bias_notes(
+    joint: npt.NDArray[np.float64], records: float | None, *, units: str = "bits"
+) -> list[str]:
+    """Return a note if I(A; B) of so many records is mostly bias, or may be; else nothing."""
+    risk = mutual_information(joint, units=units)
+    if records is None or risk <= 0:
+        return []
+    bias, cells = miller_madow(joint, records=records, units=units), int(np.count_nonzero(joint))
+    each = records / cells
+    if each >= 5 and risk >= 2 * bias:
+        return []
+    if each >= 5:
+        return [
+            f"of the plug-in risk of {risk:.4f} {units} about {bias:.2g} is bias: no "
+            "dependence beyond chance is visible"
+        ]
+    formula = f"which Miller and Madow's formula understates with so few ({bias:.2g})"
+    if bias < 0:
+        formula = f"of which Miller and Madow's formula tells nothing, as {FEW_CELLS}"
+    return [
+        f"{cells:,} observed cells have {each:.1f} records each: the plug-in risk of "
+        f"{risk:.4f} {units} may be mostly bias, {formula}: coarsen"
+    ]
 
 
 def differential_entropy(

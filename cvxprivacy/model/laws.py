@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, entries
-from cvxprivacy.validation import table
+from cvxprivacy.validation import labels, table
 
-__all__ = ["Table", "frequencies", "index_of", "probabilities", "tabulated"]
+__all__ = ["SHAPE", "Table", "axes_of", "frequencies", "index_of", "probabilities", "tabulated"]
 
+SHAPE = "pass finite nonnegative masses of shape (|W|, |X|) or (|W|, |X|, |Z|)"
 SUM_TOLERANCE = 1e-9
 MOST = 2**53  # beyond it a float need not be the whole number that was meant
 
@@ -114,6 +116,27 @@ def _distribution(law: Any, variables: Sequence[int]) -> Table:
         values[tuple(place[x] for place, x in zip(places, outcome, strict=True))] += mass
     names = law.get_rv_names() if hasattr(law, "get_rv_names") else None
     return Table(values, letters, [str(name) for name in names or ()])
+
+
+def axes_of(
+    law: FloatArray, typed: Table, chosen: Sequence[Any], names: Any
+) -> tuple[tuple[Any, Any, Any], tuple[str, ...]]:
+    """Return labels of w, x and z (None without the axis), and the names of the axes.
+
+    They are those ``chosen``, by default those that were typed with the law.
+    """
+    pairs = itertools.zip_longest(chosen, typed.labels)
+    w, x, z = (own if other is None else other for other, own in pairs)
+    if law.ndim == 2 and z is not None:
+        raise InputError("z", "labels for an axis that pmf lacks", "pass a pmf with three axes")
+    if names is None:
+        defaults = itertools.zip_longest(typed.names, "WXZ"[: law.ndim])
+        names = [own or default for own, default in defaults]
+    named = () if isinstance(names, str) else tuple(names)[: law.ndim]
+    if len(named) != law.ndim:
+        raise InputError("names", f"{names!r}", f"pass {law.ndim} names")
+    third = labels(z, law.shape[2], "z") if law.ndim == 3 else None
+    return (labels(w, law.shape[0], "w"), labels(x, law.shape[1], "x"), third), named
 
 
 # ---- masses ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
 
 from cvxprivacy.exact import Exact, FloatArray, array as exact_array
 
-__all__ = ["array", "block", "diagonal", "identity", "rationals", "rounded"]
+__all__ = ["array", "block", "diagonal", "fractions", "identity", "rationals", "rounded"]
 
 PRECISIONS = (192, 768, 3072, 12288)  # of balls, in bits
 
@@ -47,10 +47,16 @@ def block(matrix: Any, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
     return fmpq_mat(len(rows), len(columns), some)
 
 
+def fractions(matrix: fmpq_mat) -> list[list[Fraction]]:
+    """Return the entries of a rational matrix."""
+    return [[Fraction(int(v.p), int(v.q)) for v in row] for row in matrix.tolist()]
+
+
 def array(matrix: fmpq_mat) -> Exact:
     """Return a rational matrix as an exact array."""
-    rows = [[Fraction(int(v.p), int(v.q)) for v in row] for row in matrix.tolist()]
-    return exact_array(np.array(rows, dtype=object).reshape(matrix.nrows(), matrix.ncols()))
+    return exact_array(
+        np.array(fractions(matrix), dtype=object).reshape(matrix.nrows(), matrix.ncols())
+    )
 
 
 def rounded(compute: Callable[[], Any], size: float = 0.0) -> FloatArray:

@@ -43,7 +43,9 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats
 from cvxprivacy.frozen import frozen
 from cvxprivacy.model.information import nat
-from cvxprivacy.programs.expression import Auxiliary, Constraint, Expression, listed
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.notation import listed
+from cvxprivacy.programs.rules import Auxiliary
 from cvxprivacy.validation import table
 
 __all__ = ["ChannelProgram", "View"]

@@ -11,7 +11,8 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.expression import Auxiliary, Constraint, EntryBounds, Expression, Rule
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.rules import Auxiliary, EntryBounds, Rule
 
 __all__ = ["Rules", "compiled"]
 
@@ -42,6 +43,9 @@ def compiled(
     expressions = [objective, *(c.expression for c in constraints.values()), *terms.values()]
     views: dict[str, Any] = {"W": alphabet.w_view}
     for expression in expressions:
+        if expression.origin not in (None, alphabet.origin):
+            problem, remedy = "a quantity of another law", "state it in this problem's own"
+            raise InputError("constraint", problem, remedy)
         views.update(expression.views)
     return ChannelProgram(
         law=alphabet.law,

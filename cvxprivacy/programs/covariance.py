@@ -142,6 +142,15 @@ class CovarianceProgram:
             whole = rounded(lambda: self._conditional(of, of))
         return float(np.linalg.slogdet(whole)[1]) / 2
 
+    def value(self, expression: Expression, sigma: FloatArray) -> float:
+        """Return an expression at Σ, in the program's units."""
+        value = float(expression.constant)
+        if expression.costs is not None:
+            value += float((expression.costs * sigma).sum())
+        for view, weight in expression.weights.items():
+            value += float(weight) * self.information(view, sigma) * nat(self.units)
+        return value
+
     def information(self, view: str, sigma: FloatArray) -> float:
         """Return Φ in nats."""
         return self.reference(view) - float(np.linalg.slogdet(self.spread(view, sigma))[1]) / 2
@@ -193,18 +202,18 @@ class CovarianceDual:
         λ_j ≥ 0 of each row, of the program in nats.
     posteriors : mapping of str to (root R, middle Y')
         Y = R⁻ᵀ Y' R⁻¹ of each view, at the optimum Cov(A | X̂, Z)⁻¹.
-    parts : mapping of str to (root L, part N)
+    psd_multipliers : mapping of str to (root L, N)
         P = L⁻ᵀ N L⁻¹ ≽ 0, the multiplier of Σ ≼ Σ̄ under "" and of each cap under its name.
     objective : {1, 0}
     """
 
     multipliers: Mapping[str, Any]
     posteriors: Mapping[str, tuple[Any, Any]]
-    parts: Mapping[str, tuple[Any, Any]]
+    psd_multipliers: Mapping[str, tuple[Any, Any]]
     objective: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("multipliers", "posteriors", "parts"):
+        for name in ("multipliers", "posteriors", "psd_multipliers"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def gradient(self, program: CovarianceProgram) -> FloatArray:
@@ -234,12 +243,8 @@ class CovarianceDual:
             above = exact_floats(program.caps[name]) if name else program.above
             complementarity += float((p * above).sum())
         for name, row in program.constraints.items():
-            value = float(row.expression.constant)
-            if row.expression.costs is not None:
-                value += float((row.expression.costs * sigma).sum())
-            for view, beta in row.expression.weights.items():
-                value += float(beta) * program.information(view, sigma) * nat(program.units)
-            slack = (float(row.bounds(1)) - value) * program.in_nats(row.expression)
+            slack = float(row.bounds(1)) - program.value(row.expression, sigma)
+            slack *= program.in_nats(row.expression)
             complementarity += float(self.multipliers.get(name, 0.0)) * slack
         size = 1.0 / program.in_nats(program.objective)
         return {
@@ -249,7 +254,7 @@ class CovarianceDual:
 
     def matrices(self) -> dict[str, FloatArray]:
         """Return P of each bound, under "" that of Σ ≼ Σ̄."""
-        return {name: _unfolded(*factors) for name, factors in self.parts.items()}
+        return {name: _unfolded(*factors) for name, factors in self.psd_multipliers.items()}
 
     def _weighted(self, program: CovarianceProgram) -> list[tuple[Expression, float]]:
         rows = program.constraints.items()
@@ -274,7 +279,7 @@ class CovarianceDual:
         return {
             "multipliers": {k: written(x) for k, x in self.multipliers.items()},
             "posteriors": factors(self.posteriors),
-            "parts": factors(self.parts),
+            "parts": factors(self.psd_multipliers),
             "objective": self.objective,
         }
 

@@ -7,15 +7,13 @@ affine in them, and knows its derivative by each.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from cvxprivacy.exact import (
     Exact,
@@ -28,10 +26,11 @@ from cvxprivacy.exact import (
     written,
 )
 from cvxprivacy.frozen import FrozenDict
+from cvxprivacy.programs.notation import listed, tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
 from cvxprivacy.validation import table, typed
 
-__all__ = ["Auxiliary", "Constraint", "EntryBounds", "Expression", "Minimize", "Rule"]
+__all__ = ["Constraint", "Expression", "Minimize"]
 
 Sense = Literal["<=", "=="]
 
@@ -59,6 +58,8 @@ class Expression:
         By each function of a number that was typed, in which the quantity is affine.
     views : mapping of str to View
         What the information is about.
+    origin : int, optional
+        Of which law it is a quantity.
 
     Every number is exact: a float as the dyadic rational that it is, else a ``Fraction``; sums
     and products are exact too.
@@ -74,6 +75,7 @@ class Expression:
     per_output: bool = False
     derivatives: Mapping[Symbol, Expression] = field(default_factory=dict)
     views: Mapping[str, Any] = field(default_factory=dict)
+    origin: int | None = None
 
     def __post_init__(self) -> None:
         def kept(name: str, value: Any) -> None:
@@ -107,6 +109,10 @@ class Expression:
             other = _constant(other)
         if not isinstance(other, Expression):
             return NotImplemented
+        if self.per_output != other.per_output and not (self._constant or other._constant):
+            raise TypeError("a sum of a whole quantity and one for each output: use .each()")
+        if None not in (self.origin, other.origin) and self.origin != other.origin:
+            raise TypeError("a sum of quantities of different laws")
         weights: dict[str, Any] = dict(self.weights)
         for view, weight in other.weights.items():
             weights[view] = _sum(weights[view], weight) if view in weights else weight
@@ -124,10 +130,11 @@ class Expression:
             cost_radius=_sum(self.cost_radius, other.cost_radius),
             constant=_sum(self.constant, other.constant),
             constant_radius=_sum(self.constant_radius, other.constant_radius),
-            latex=" + ".join(filter(None, (self.latex, other.latex))),
+            latex=" + ".join(filter(None, (self.latex, other.latex))).replace("+ -", "- "),
             per_output=self.per_output or other.per_output,
             derivatives=derivatives,
             views={**self.views, **other.views},
+            origin=other.origin if self.origin is None else self.origin,
         )
 
     __radd__ = __add__
@@ -158,7 +165,7 @@ class Expression:
             constant=times(self.constant),
             constant_radius=rational(self.constant_radius) * (abs(by) + radius)
             + radius * abs(rational(self.constant)),
-            latex=self.latex if by == 1 else f"{tex(float(by))}\\, {self.latex}",
+            latex=_multiplied(by, self.latex),
             derivatives=derivatives,
         )
 
@@ -177,6 +184,8 @@ class Expression:
         return Constraint.between(self, "<=", bound)
 
     def __ge__(self, bound: Any) -> Constraint:
+        if isinstance(bound, Expression):
+            return bound <= self
         less = Constraint.between(-self, "<=", -bound)
         shown = less.expression.named(f"-1 {self.name}", self.latex)
         return replace(less, expression=shown, relation=r"\ge")
@@ -185,6 +194,10 @@ class Expression:
         return replace(Constraint.between(self, "==", bound), relation="=")
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _constant(self) -> bool:
+        return not self.weights and self.cost is None
 
     # ---- as numbers ----------------------------------------------------------------------
 
@@ -232,6 +245,8 @@ class Constraint:
         Of expression − bound, by each function of a number that was typed.
     relation : {"\le", "\ge", "="}
         As it was stated: −a ≤ −b is printed as a ≥ b.
+    right : str
+        The right-hand side in LaTeX, where that is no number.
     """
 
     expression: Expression
@@ -240,6 +255,7 @@ class Constraint:
     radius: Any = 0
     derivatives: Mapping[Symbol, Expression] = field(default_factory=dict)
     relation: str = r"\le"
+    right: str = ""
 
     def __post_init__(self) -> None:
         bound: Any = self.bound
@@ -269,6 +285,7 @@ class Constraint:
         if left.per_output and expression.cost is not None and not np.ndim(bound):
             bound = (bound,) * expression.cost.shape[-1]
         free = expression.cost is None or not (expression.cost.any() or expression.cost_radius)
+        right_latex = right.latex if isinstance(right, Expression) else ""
         expression = replace(
             expression,
             name=left.name,
@@ -276,7 +293,7 @@ class Constraint:
             cost=None if free and expression.weights else expression.cost,
             derivatives={},
         )
-        return cls(expression, sense, bound, radius, rest.derivatives)
+        return cls(expression, sense, bound, radius, rest.derivatives, right=right_latex)
 
     def __bool__(self) -> bool:
         raise TypeError("a constraint has no truth value: name it in a dict of constraints")
@@ -318,92 +335,19 @@ class Constraint:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Auxiliary:
-    """A bounded auxiliary: ``ratio`` with factor e^ε, or ``maximum`` with total e^b.
-
-    ``bound`` is that exponential as a float, within ``radius`` of the number meant;
-    ``derivatives`` are d bound by each function of a number that was typed.
-    """
-
-    kind: Literal["ratio", "maximum"]
-    bound: float
-    radius: float = 0.0
-    derivatives: Mapping[Symbol, float] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, kind: Literal["ratio", "maximum"], bound: Scalar) -> Auxiliary:
-        """Return it with an exponential ≥ 1; its least is not below 1, as a constant's is."""
-        value, radius = bound.enclosure
-        if value - radius < 1:  # where floats cannot tell it from 1
-            value, radius = Fraction(1 + 2.0**-52), Fraction(2.0**-52)
-        return cls(kind, float(value), float(radius), bound.slopes)
-
-    def marginal(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
-        """Return d value / d bound; −inf at ratio or total 1, the least there is."""
-        if self.bound == 1.0 and not self.radius:
-            return -math.inf
-        last = mass[:, None] * np.asarray(duals[-1], float)
-        if self.kind == "ratio":
-            return -float((last.sum(axis=0) * channel.min(axis=0)).sum())
-        return -float(last.sum(axis=0).max())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the data as a proof file stores it."""
-        return {"kind": self.kind, "bound": [written(self.bound), written(self.radius)]}
-
-
-@dataclass(frozen=True, eq=False)
-class EntryBounds:
-    """Bounds (n, m) on the channel's entries.
-
-    ``derivatives`` are d lower by each number that was typed; where that is a vector, ``entry``
-    says which of its entries bounds each row.
-    """
-
-    lower: Exact | None = None
-    upper: Exact | None = None
-    derivatives: Mapping[Symbol, FloatArray] = field(default_factory=dict)
-    entry: npt.NDArray[np.int64] | None = None
-
-
-Rule = Constraint | Auxiliary | EntryBounds
-
-
-def renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
-    """Return a rule with other names of the numbers that were typed."""
-    if not rule.derivatives:
-        return rule
-    derivatives: Any = {
-        replace(symbol, name=names.get(symbol.name, symbol.name)): slope
-        for symbol, slope in rule.derivatives.items()
-    }
-    return replace(rule, derivatives=derivatives)
-
-
-def listed(values: Any) -> Any:
-    """Return numbers in lists, as JSON can hold them."""
-    if not np.ndim(values):
-        return written(values)
-    if values.dtype != object:
-        return values.tolist()
-    return [listed(entry) for entry in values]
-
-
-def tex(number: float) -> str:
-    """Return a number in LaTeX, to six digits."""
-    mantissa, _, exponent = f"{number:.6g}".partition("e")
-    if not exponent:
-        return mantissa
-    power = rf"10^{{{int(exponent)}}}"
-    return power if mantissa == "1" else rf"{mantissa} \cdot {power}"
+def _multiplied(by: Fraction, latex: str) -> str:
+    inner = f"({latex})" if " + " in latex or " - " in latex else latex
+    if abs(by) == 1:
+        return inner if by == 1 and latex == inner else f"{'-' if by < 0 else ''}{inner}"
+    return f"{tex(float(by))}\\, {inner}"
 
 
 def _constant(number: Any) -> Expression:
     scalar = number if isinstance(number, Scalar) else Scalar(number)
     middle, radius = scalar.enclosure
     derivatives = {s: Expression(constant=slope) for s, slope in scalar.slopes.items()}
-    return Expression(constant=middle, constant_radius=radius, derivatives=derivatives)
+    latex = tex(float(middle)) if middle else ""
+    return Expression(constant=middle, constant_radius=radius, latex=latex, derivatives=derivatives)
 
 
 def _number(value: Any, argument: str) -> float | Fraction:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from cvxprivacy.programs.expression import Constraint, tex
+from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.programs.notation import tex
 
 __all__ = ["aligned", "plain", "stated"]
 
@@ -27,7 +28,7 @@ _PLAIN = {
 def stated(constraint: Constraint, written: Callable[[float], str] = tex) -> str:
     """Return a constraint with a single bound, as its formulation has it."""
     sign = -1 if constraint.relation == r"\ge" else 1
-    bound = written(sign * float(constraint.bound) + 0.0)  # type: ignore[arg-type]
+    bound = constraint.right or written(sign * float(constraint.bound) + 0.0)  # type: ignore[arg-type]
     return f"{constraint.expression.latex} {constraint.relation} {bound}"
 
 

@@ -27,7 +27,7 @@ from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
-__all__ = ["AttributeParameter", "Parameter", "Scalar", "Symbol", "tracing"]
+__all__ = ["AttributeParameter", "Parameter", "Scalar", "Symbol", "indexed", "tracing"]
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,19 @@ class Scalar:
         radius = 0.0 if off.is_zero() else math.nextafter(float(off), math.inf)
         return Fraction(middle), Fraction(radius)
 
-    def __float__(self) -> float:
+    @property
+    def near(self) -> float:
+        """The nearest float, for print; arithmetic with it would leave no trace."""
         return float(self.enclosure[0])
+
+    def __float__(self) -> float:
+        raise TypeError("a number that is typed is traced: state the program with its arithmetic")
+
+    def __format__(self, specification: str) -> str:
+        return format(self.near, specification)
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        return self.enclosure[0].as_integer_ratio()
 
     def __bool__(self) -> bool:
         return bool(self.enclosure[0])
@@ -132,6 +143,12 @@ class Scalar:
 
     def __gt__(self, other: Any) -> bool:
         return self.enclosure[0] > other
+
+    def __le__(self, other: Any) -> bool:
+        return not self > other
+
+    def __ge__(self, other: Any) -> bool:
+        return not self < other
 
     def __hash__(self) -> int:
         return hash(self.enclosure[0])
@@ -155,8 +172,8 @@ class Scalar:
             return NotImplemented
         if self.slopes and factor.slopes:
             raise TypeError("a product of two numbers that are typed is not affine in them")
-        slopes = {s: slope * float(factor) for s, slope in self.slopes.items()}
-        slopes |= {s: slope * float(self) for s, slope in factor.slopes.items()}
+        slopes = {s: slope * factor.near for s, slope in self.slopes.items()}
+        slopes |= {s: slope * self.near for s, slope in factor.slopes.items()}
         return Scalar(_combined(self.number, factor.number, operator.mul), slopes)
 
     __rmul__ = __mul__
@@ -194,8 +211,10 @@ class Scalar:
         if not self.slopes:
             return {}
         ((symbol, slope), *others) = self.slopes.items()
-        scaled = slope > 0 and math.isclose(float(self), slope * float(symbol.typed))
-        proper = scaled if function == "log" else abs(slope) == 1.0
+        theta = rational(symbol.typed)
+        proper = self.number == Fraction(slope) * theta and abs(slope) == 1.0
+        if function == "log":
+            proper = slope > 0 and math.isclose(self.near, slope * float(theta), rel_tol=1e-12)
         if others or symbol.function or not proper:
             said = "c θ" if function == "log" else "θ or −θ"
             raise TypeError(f"{function} of a number that is typed: only of {said}")
@@ -278,12 +297,29 @@ class Parameter:
         return {k: v for items in kinds for k, v in items if isinstance(v, Parameter)}
 
     @staticmethod
+    def fill(instance: Any, numbers: Mapping[str, Any]) -> None:
+        """Set all parameters of an instance; refuse names that its class does not declare."""
+        kind, declared = type(instance), Parameter.of(type(instance))
+        for name in numbers.keys() - declared.keys():
+            remedy = f"use {', '.join(declared) or 'no number'}"
+            raise InputError(name, f"a {kind.__name__} has no such number", remedy)
+        for name, parameter in declared.items():
+            if name in numbers:
+                setattr(instance, name, numbers[name])
+            elif f"_{name}" not in instance.__dict__:  # a subclass may have set it
+                if not parameter.optional:
+                    raise InputError(name, "missing", f"pass {name}=")
+                setattr(instance, name, None)
+
+    @staticmethod
     def signed(owner: type, *, positional: bool) -> inspect.Signature:
         """Return the signature of a class, with its parameters in place of ``numbers``."""
+        own = list(inspect.signature(owner.__init__).parameters.values())[1:]  # type: ignore[misc]
+        others = [p for p in own if "VAR" not in p.kind.name]
+        if len(others) == len(own):  # it says what it takes
+            return inspect.Signature(own)
         kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
         kind = kinds[positional]
-        own = inspect.signature(owner.__init__).parameters.values()  # type: ignore[misc]
-        others = [p for p in own if p.name != "self" and "VAR" not in p.kind.name]
         declared = [
             inspect.Parameter(
                 name, kind, default=None if parameter.optional else inspect.Parameter.empty
@@ -330,6 +366,11 @@ class AttributeParameter(Parameter):
         if not isinstance(value, Mapping):
             return {} if value is None else {(): Scalar.named(value, self.name)}
         return {
-            names: Scalar.named(number, f"{self.name}[{', '.join(names)}]")
+            names: Scalar.named(number, indexed(self.name, names))
             for names, number in value.items()
         }
+
+
+def indexed(name: str, names: tuple[str, ...]) -> str:
+    """Return the name of a number, or of a constraint, that is of some attributes alone."""
+    return f"{name}[{', '.join(names)}]" if names else name

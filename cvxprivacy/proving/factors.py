@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
-from cvxprivacy.certificates.covariance_proof import cholesky
+from cvxprivacy.certificates.matrices import cholesky
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, array
 

@@ -13,7 +13,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.proving.certificate import Certificate
-from cvxprivacy.proving.repair import DENOMINATOR, ExactChannel
+from cvxprivacy.proving.exact_channel import DENOMINATOR, ExactChannel
 
 __all__ = ["channel", "multipliers", "restored"]
 

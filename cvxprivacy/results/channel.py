@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,11 @@ from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.results.prices import numbers, prices
 from cvxprivacy.results.recount import table_record
-from cvxprivacy.results.restoration import restored_rows
+from cvxprivacy.results.restoration import Entries, restored_rows
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome
 
 __all__ = ["channel_solution"]
-
-Entries = Callable[[int], tuple[FloatArray, FloatArray] | None]
 
 
 def channel_solution(

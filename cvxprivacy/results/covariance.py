@@ -38,7 +38,7 @@ def covariance_solution(
     if primal is not None:
         root, middle = map(rationals, (primal.root, primal.middle))
         sigma = root * middle * root.transpose()
-    duals, prices, posteriors = _multipliers(program, certificate.dual)
+    duals, prices, posteriors = _multipliers(program, certificate.dual, primal)
     return GaussianSolution(
         certificate,
         title=title,
@@ -54,21 +54,24 @@ def covariance_solution(
 
 
 def _multipliers(
-    program: CovarianceProgram, dual: Any
+    program: CovarianceProgram, dual: Any, primal: Any
 ) -> tuple[dict[str, Any], dict[str, float], dict[str, FloatArray]]:
     """Return multipliers, prices, and the posterior covariance of each view."""
     duals: dict[str, Any] = {}
     prices: dict[str, float] = {}
     posteriors: dict[str, FloatArray] = {}
-    if dual is None or not dual.objective:
+    if dual is None or primal is None or not dual.objective:
         return duals, prices, posteriors
     unit = 1.0 / program.in_nats(program.objective)
+    priced: list[tuple[Any, float]] = [(program.objective.derivatives, 1.0)]
     for name, row in program.constraints.items():
         multiplier = float(dual.multipliers.get(name, 0.0)) * unit
         duals[name] = multiplier * program.in_nats(row.expression)
-        for symbol, derivative in row.derivatives.items():
-            price = duals[name] * float(derivative.constant) * symbol.slope
-            prices[symbol.name] = prices.get(symbol.name, 0.0) + price
+        priced.append((row.derivatives, duals[name]))
+    for derivatives, weight in priced:
+        for symbol, derivative in derivatives.items():
+            amount = weight * symbol.slope * program.value(derivative, primal.matrix)
+            prices[symbol.name] = prices.get(symbol.name, 0.0) + amount
     slack = dual.gradient(program)
     for name, part in dual.matrices().items():
         duals[name or f"Σ ≼ {'Σ_X|Z' if program.given else 'Σ_X'}"] = unit * part

@@ -16,7 +16,9 @@ from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
-from cvxprivacy.programs.expression import Auxiliary, Constraint, EntryBounds, Expression
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.extremes import least_value
+from cvxprivacy.programs.rules import Auxiliary, EntryBounds
 from cvxprivacy.solvers.driver import solve
 
 __all__ = ["Conflict"]
@@ -52,7 +54,7 @@ class Conflict:
         names = self._names()
         extremes = {name: self._extreme(name) for name in names}
         rule = self.rules[names[0]].get(names[0]) if len(names) == 1 else None
-        if isinstance(rule, Constraint) and rule.linear and not rule.per_output:
+        if isinstance(rule, Constraint) and rule.linear and _is_typed(rule):
             message = self._below_least(names[0], rule)
         elif not names:
             message = "the floors and forbidden moves leave some letter no release at all"
@@ -85,7 +87,7 @@ class Conflict:
 
     def _below_least(self, name: str, rule: Constraint) -> str:
         program = self.program
-        least = self.alphabet.least(rule.expression, program.lower, program.upper)
+        least = least_value(program, rule.expression)
         alone = program.lower is None and program.upper is None
         return (
             f"{name} {_below(float(rule.bounds(program.m)), least)} is below {_above(least)}, "
@@ -106,7 +108,7 @@ class Conflict:
         A bound of its own constraint is minimised; other numbers are bisected to three digits.
         """
         rule = self.rules[name].get(name)
-        if isinstance(rule, Constraint) and rule.sense == "<=" and not rule.per_output:
+        if isinstance(rule, Constraint) and rule.sense == "<=" and _is_affine(rule):
             rows = {k: other for k, other in self.program.constraints.items() if k != name}
             relaxed = replace(self.program, objective=rule.expression, constraints=rows)
             least = solve(relaxed).certificate
@@ -142,6 +144,18 @@ class Conflict:
         """Tell whether the constraints are feasible with another number in one criterion."""
         idle = replace(self.other(name, value), objective=Expression("nothing"))
         return solve(idle).certificate.primal is not None
+
+
+def _is_affine(rule: Constraint) -> bool:
+    """Tell whether the bound is affine in the number that was typed, and nothing else is."""
+    moves = rule.derivatives.items()
+    alone = all(not s.function and d.cost is None and not d.weights for s, d in moves)
+    return alone and not rule.per_output and len(rule.derivatives) <= 1
+
+
+def _is_typed(rule: Constraint) -> bool:
+    """Tell whether the bound is an upper one, and the number that was typed."""
+    return _is_affine(rule) and rule.relation == r"\le" and _typed(rule) == rule.bound
 
 
 def _slope(rule: Constraint) -> Fraction:

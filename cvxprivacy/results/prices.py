@@ -11,8 +11,9 @@ import numpy as np
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.expression import Auxiliary, Constraint, EntryBounds
+from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.parameter import Symbol
+from cvxprivacy.programs.rules import Auxiliary, EntryBounds
 
 __all__ = ["prices"]
 

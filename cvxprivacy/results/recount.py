@@ -25,7 +25,7 @@ def table_record(source: DiscreteSource, encoder: str) -> dict[str, Any] | None:
     return {
         **source.schema.to_dict(),
         "encoder": encoder,
-        "alive": source.atoms(encoder).alive.tolist(),
+        "alive": source.atoms(encoder).support.tolist(),
         "records": source.records,
         "letters": [[written(label, lenient=True) for label in axis] for axis in letters],
     }
@@ -97,7 +97,7 @@ def _differences(
     labels = {n: view["labels"] for n, view in program["views"].items() if n[:2] in ("W", "W|")}
     if (
         atoms.law.shape != law.shape
-        or table["alive"] != atoms.alive.tolist()
+        or table["alive"] != atoms.support.tolist()
         or not all(n in expected and np.array_equal(expected[n], labels[n]) for n in labels)
     ):
         yield "the letters that occur are not those of the proof"
@@ -106,7 +106,7 @@ def _differences(
     different = error > (TOLERANCE * float(law.sum()) if source.weighted else 0.0)
     if different.any():
         atom, s = (int(i) for i in np.argwhere(different)[0])
-        w = source.w[atoms.alive_w[atoms.w_of[atom, s]]]
+        w = source.w[atoms.w_support[atoms.w_of[atom, s]]]
         x = source.x[atoms.x_of[s]]
         yield (
             f"{int(different.sum()):,} cells differ: {atoms.law[atom, s]:,.15g} records with "

@@ -6,16 +6,21 @@ what the criteria say of every single input is kept for it too, or it is not rel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.compiler import Rules
+from cvxprivacy.programs.rules import EntryBounds
 
-__all__ = ["restored_rows"]
+__all__ = ["Entries", "entry_bounds", "restored_rows"]
+
+Entries = Callable[[int], tuple[FloatArray, FloatArray] | None]
 
 _SLACK = 1e-12  # of rounding
 
@@ -25,7 +30,7 @@ def restored_rows(
     alphabet: Alphabet,
     channel: FloatArray,
     letters: Sequence[Any],
-    entries_of: Callable[[int], tuple[FloatArray, FloatArray] | None],
+    entries_of: Entries,
 ) -> list[FloatArray | None]:
     """Return a row for each input that has no mass, or None where the criteria allow none.
 
@@ -67,6 +72,23 @@ def restored_rows(
             least, most = np.minimum(least, row), np.maximum(most, row)
         rows.append(row)
     return rows
+
+
+def entry_bounds(criteria: Mapping[str, Criterion], rules: Rules, alphabet: Alphabet) -> Entries:
+    """Return what gives the bounds (m,) of a key letter's row; None where they are not known."""
+
+    def bounds(x: int) -> tuple[FloatArray, FloatArray] | None:
+        lower, upper = np.zeros(alphabet.m), np.ones(alphabet.m)
+        for name, criterion in criteria.items():
+            own = type(criterion).entries_of is not Criterion.entries_of
+            silent = not any(isinstance(rule, EntryBounds) for rule in rules[name].values())
+            entries = criterion.entries_of(alphabet, x) if own or silent else None
+            if entries is None:
+                return None
+            lower, upper = np.maximum(lower, entries[0]), np.minimum(upper, entries[1])
+        return lower, upper
+
+    return bounds
 
 
 def _nearest(

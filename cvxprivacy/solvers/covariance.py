@@ -1,36 +1,40 @@
-"""Solving a covariance program: candidates from closed forms and a conic solver, all judged."""
+"""The stages of solving a covariance program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cvxprivacy.certificates.balls import UnprovableError
+from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
-from cvxprivacy.proving.certificate import Ends
+from cvxprivacy.proving.bounds import BestBounds
 from cvxprivacy.solvers.covariance_interior import central_path
+from cvxprivacy.solvers.task import Minimise, Task
 from cvxprivacy.solvers.whitened import Whitened
 
-__all__ = ["UNUSABLE", "CovarianceProver", "solve_covariance"]
+__all__ = ["UNUSABLE", "CovarianceProver", "CovarianceTask"]
 
-Nearly = Callable[[Whitened], tuple[FloatArray, Mapping[str, float]]]
 UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError)  # numbers that are none
+Exact = tuple[ErrorCovariance, CovarianceDual]
+Nearly = Callable[[Whitened], tuple[FloatArray, Mapping[str, float]]]
 
 
-class CovarianceProver(Ends):
-    """The ends of a covariance program."""
+class CovarianceProver(BestBounds):
+    """The best proved bounds of a covariance program, from whitened covariances Σ = L M Lᵀ."""
 
     def __init__(self, program: CovarianceProgram, accuracy: str = "default") -> None:
         super().__init__(program, accuracy)
         self.white = Whitened(program, self.proof)
-        self.anchor = self._interior()
+        self.strictly_feasible = self._small_multiple()
 
-    def _interior(self) -> FloatArray:
-        """Return a middle strictly between 0 and I that satisfies the linear rows strictly."""
+    def _small_multiple(self) -> FloatArray:
+        """Return a multiple of I strictly between 0 and I, strictly within the linear rows."""
         share = 0.5
         for cap in self.white.caps.values():
             share = min(share, float(np.linalg.eigvalsh(cap)[0]) / 2)
@@ -40,17 +44,17 @@ class CovarianceProver(Ends):
                 share = min(share, float(row.bounds(1)) / (2 * trace))
         return max(share, 0.0) * np.eye(self.program.n)
 
-    def offer_middle(self, middle: FloatArray) -> bool:
+    def offer_whitened(self, whitened: FloatArray) -> bool:
         """Repair Σ = L M Lᵀ and prove its objective; True if it is the best so far.
 
-        M is mixed with the anchor, as little as the proof allows, and scaled where a linear row
-        asks for it.
+        M is mixed with a strictly feasible one, as little as the proof allows, and scaled where a
+        linear row asks for it.
         """
-        if not np.isfinite(middle).all():
+        if not np.isfinite(whitened).all():
             return False
         for exponent in range(-48, 1, 3):
             t = 2.0**exponent
-            mixed = (1 - t) * middle + t * self.anchor
+            mixed = (1 - t) * whitened + t * self.strictly_feasible
             for row in self.program.constraints.values():
                 value, bound = self.white.value(row.expression, mixed), float(row.bounds(1))
                 if not row.expression.weights and value > bound * (1 - t):
@@ -58,20 +62,20 @@ class CovarianceProver(Ends):
             primal = ErrorCovariance(self.white.root, (mixed + mixed.T) / 2)
             evaluation = self.proof.upper(primal.to_dict())
             if evaluation.feasible:
-                return self.take_primal(primal, evaluation, _negative(middle))
+                negative = max(0.0, -float(np.linalg.eigvalsh(whitened)[0]))
+                return self.take_primal(primal, evaluation, negative)
         return False
 
-    def offer_primal(self, middle: FloatArray) -> bool:
-        """Prove the objective at Σ = L M Lᵀ as it is, if it is feasible."""
-        primal = ErrorCovariance(self.white.root, middle)
+    def offer_exact(self, primal: ErrorCovariance) -> bool:
+        """Prove the objective at a covariance as it is, if it is feasible."""
         evaluation = self.proof.upper(primal.to_dict())
         return evaluation.feasible and self.take_primal(primal, evaluation)
 
     def offer_multipliers(
         self,
-        middle: FloatArray,
+        whitened: FloatArray,
         multipliers: Mapping[str, float],
-        parts: Mapping[str, FloatArray] | None = None,
+        psd_multipliers: Mapping[str, FloatArray] | None = None,
         objective: int = 1,
     ) -> bool:
         """Prove the bound of multipliers, the posteriors being those of M.
@@ -80,136 +84,148 @@ class CovarianceProver(Ends):
         """
         try:
             with np.errstate(all="ignore"):
-                dual = self.white.dual(middle, multipliers, parts, objective)
-            return self.offer_dual(dual)
+                dual = self.white.dual(whitened, multipliers, psd_multipliers, objective)
+            return self.take_dual(dual)
         except UNUSABLE:
             return False
 
-    def offer_dual(self, dual: CovarianceDual) -> bool:
-        """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
-        return self.take_dual(dual)
 
+class CovarianceTask(Task):
+    """A covariance program to be solved; ``exact`` is what a closed form proposes, if any."""
 
-def solve_covariance(
-    program: CovarianceProgram,
-    attempts: Sequence[Mapping[str, Any]],
-    *,
-    method: str = "auto",
-    solver: str = "CLARABEL",
-    accuracy: str = "default",
-    options: Mapping[str, Any] | None = None,
-    verbose: bool = False,
-    exact: tuple[ErrorCovariance, CovarianceDual] | Nearly | None = None,
-) -> tuple[CovarianceProver, list[str]]:
-    """Minimise a covariance program and prove what was found.
+    prover: CovarianceProver
 
-    Parameters
-    ----------
-    attempts : sequence of mapping
-        Settings to try, one after the other, until the gap is small enough.
-    exact : (primal, dual) or callable, optional
-        What a closed form proposes; or from the whitened program M and the multipliers in floats.
-    """
-    prover = CovarianceProver(program, accuracy)
-    log: list[str] = []
-    white, identity = prover.white, np.eye(program.n)
-    if callable(exact):
-        middle, multipliers = exact(white)
-        prover.offer_middle(middle)
-        prover.offer_multipliers(middle, multipliers)
-        if prover.status == "certified":
-            return prover, ["closed form"]
-    elif exact is not None:
-        with suppress(UnprovableError):  # a proposal that is none proposes nothing
-            evaluation = prover.proof.upper(exact[0].to_dict())
-            if evaluation.feasible:
-                prover.take_primal(exact[0], evaluation)
-        with suppress(UnprovableError):
-            prover.offer_dual(exact[1])
-        if prover.status == "certified":
-            return prover, ["closed form"]
-    prover.offer_multipliers(identity, {})
-    rows = program.constraints.values()
-    if all(white.value(row.expression, identity) <= float(row.bounds(1)) for row in rows):
-        prover.offer_middle(identity)
-        if prover.status == "certified":
-            return prover, ["closed form: no constraint binds"]
-    if not prover.anchor.any() and len(program.constraints) == 1:  # a budget of 0
-        (name,) = program.constraints
-        nothing = np.zeros_like(identity)
-        prover.offer_primal(nothing)
+    def __init__(
+        self,
+        program: CovarianceProgram,
+        options: Mapping[str, Any],
+        exact: Exact | Nearly | None = None,
+    ) -> None:
+        super().__init__(options)
+        if self.method == "structured" and program.caps:
+            problem, remedy = "structured knows no cap Σ ≼ M", 'use "auto" or "conic"'
+            raise InputError("method", problem, remedy)
+        self.program, self.exact = program, exact
+        self.prover = CovarianceProver(program, self.accuracy)
+        self.white, self.rows = self.prover.white, program.constraints.values()
+        inner = self.prover.strictly_feasible
+        self.has_interior = all(
+            not row.expression.weights
+            and self.white.value(row.expression, inner) < float(row.bounds(1))
+            for row in self.rows
+        )
+
+    # ---- presolve ------------------------------------------------------------------------
+
+    def presolve(self, minimise: Minimise) -> bool:
+        """Try the closed form, no more privacy than there is, and no error at all."""
+        self._closed_form()
+        if self.certified:
+            self.report("closed form")
+            return True
+        identity = np.eye(self.program.n)
+        self.prover.offer_multipliers(identity, {})
+        if all(self.white.value(r.expression, identity) <= float(r.bounds(1)) for r in self.rows):
+            self.prover.offer_whitened(identity)
+            if self.certified:
+                self.report("closed form: no constraint binds")
+                return True
+        if self.prover.strictly_feasible.any() or len(self.rows) != 1:
+            return False
+        self._no_error()
+        self.report("closed form: no error is allowed")
+        return True
+
+    def _closed_form(self) -> None:
+        if callable(self.exact):
+            whitened, multipliers = self.exact(self.white)
+            self.prover.offer_whitened(whitened)
+            self.prover.offer_multipliers(whitened, multipliers)
+        elif self.exact is not None:
+            primal, dual = self.exact
+            with suppress(UnprovableError):  # a proposal that is none proposes nothing
+                self.prover.offer_exact(primal)
+            with suppress(UnprovableError):
+                self.prover.take_dual(dual)
+
+    def _no_error(self) -> None:
+        """Offer Σ = 0, all that a budget of 0 leaves."""
+        (name,) = self.program.constraints
+        nothing = np.zeros((self.program.n, self.program.n))
+        self.prover.offer_exact(ErrorCovariance(self.white.root, nothing))
         try:
-            price = white.last_price(name)
+            price = self.white.last_price(name)
         except UNUSABLE:  # where X determines W, there is no finite value
             price = 0.0
-        prover.offer_multipliers(nothing, {name: price})
-        return prover, ["closed form: no error is allowed"]
-    anchored = all(not row.expression.weights for row in rows)
-    if method != "conic" and not white.caps:
-        if not anchored and _contradicted(prover, solver, options, log):
-            return prover, log
-        anchored = True
+        self.prover.offer_multipliers(nothing, {name: price})
+
+    # ---- the central path ----------------------------------------------------------------
+
+    def structured(self) -> bool:
+        if self.method == "conic" or self.white.caps:
+            return False
+        if not self.has_interior:
+            self.phase_one()
+            if self.prover.status == "infeasible":
+                return True
+        gap = self.prover.tolerance / 20
         try:
             with np.errstate(all="ignore"):
-                middle, multipliers = central_path(white, prover.anchor, prover.tolerance / 20)
+                path = central_path(self.white, self.prover.strictly_feasible, gap)
         except UNUSABLE as error:
-            log.append(f"central path: {error}")
+            self.report(f"central path: {error}")
         else:
-            prover.offer_middle(middle)
-            prover.offer_multipliers(middle, multipliers)
-            log.append(f"central path: gap {prover.upper - prover.lower:.1e}")
-        if prover.status == "certified" or method == "structured":
-            return prover, log
-    from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
+            self.prover.offer_whitened(path[0])
+            self.prover.offer_multipliers(*path)
+            self.report(f"central path: gap {self.prover.upper - self.prover.lower:.1e}")
+        return self.certified or self.method == "structured"
 
-    model = LogDetModel(white)
-    for settings in attempts:
-        said = model.solve(solver, {**settings, **(options or {})}, verbose=verbose)
-        log.append(f"{solver} {dict(settings) or 'defaults'}: {said}")
-        found = model.middle
-        if not anchored:
-            anchored = True
-            if _contradicted(prover, solver, options, log):
-                return prover, log
-        if found is None:
-            continue
-        prover.offer_middle(found)
-        prover.offer_multipliers(found, model.multipliers, model.parts)
-        if prover.status == "certified":
-            break
-    return prover, log
+    # ---- attempts ------------------------------------------------------------------------
 
+    def _conic(self, *, phase_one: bool = False) -> Any:
+        from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
 
-def _contradicted(
-    prover: CovarianceProver, solver: str, options: Mapping[str, Any] | None, log: list[str]
-) -> bool:
-    """Find a point that satisfies the rows strictly, or prove that none satisfies them."""
-    from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
+        return LogDetModel(self.white, phase_one=phase_one)
 
-    model = LogDetModel(prover.white, phase_one=True)
-    log.append(f"{solver} phase one: {model.solve(solver, dict(options or {}))}")
-    middle, tau = model.middle, model.violation
-    if middle is None:
-        return False
-    if tau is not None and tau < 0:
-        t = 1e-3  # inward, as far as the room allows
+    @cached_property
+    def _model(self) -> Any:
+        return self._conic()
+
+    def propose(self, settings: Mapping[str, Any]) -> None:
+        self.run(self._model, settings)
+
+    def prove(self) -> None:
+        whitened = self._model.whitened_covariance
+        if whitened is not None:
+            self.prover.offer_whitened(whitened)
+            own = self._model.multipliers, self._model.psd_multipliers
+            self.prover.offer_multipliers(whitened, *own)
+
+    # ---- phase one -----------------------------------------------------------------------
+
+    def phase_one(self, minimise: Minimise | None = None) -> None:
+        self.has_interior = True  # or what follows found none: it is tried once
+        model = self._conic(phase_one=True)
+        self.run(model, {}, "phase one")
+        whitened, violation = model.whitened_covariance, model.violation
+        if whitened is None:
+            return
+        if violation is not None and violation < 0:
+            self._move_inward(whitened)
+            return
+        kept, own = dict(model.multipliers), model.psd_multipliers
+        if self.prover.offer_multipliers(whitened, kept, own, objective=0):
+            for name in sorted(kept, key=lambda key: kept[key]):  # the rest conflicts by itself
+                fewer = {**kept, name: 0.0}
+                if self.prover.offer_multipliers(whitened, fewer, own, objective=0):
+                    kept = fewer
+
+    def _move_inward(self, whitened: FloatArray) -> None:
+        """Keep a strictly feasible point that is as far inside as the room allows."""
+        t = 1e-3
         while t > 1e-12:
-            inner = (1 - t) * middle + t / 2 * np.eye(prover.program.n)
-            rows = prover.program.constraints.values()
-            if all(prover.white.value(r.expression, inner) < float(r.bounds(1)) for r in rows):
-                prover.anchor = inner
-                break
+            inner = (1 - t) * whitened + t / 2 * np.eye(self.program.n)
+            if all(self.white.value(r.expression, inner) < float(r.bounds(1)) for r in self.rows):
+                self.prover.strictly_feasible = inner
+                return
             t /= 8
-        return False
-    if not prover.offer_multipliers(middle, model.multipliers, model.parts, objective=0):
-        return False
-    kept = dict(model.multipliers)
-    for name in sorted(kept, key=lambda key: kept[key]):  # what is left conflicts by itself
-        if prover.offer_multipliers(middle, {**kept, name: 0.0}, model.parts, objective=0):
-            kept[name] = 0.0
-    return True
-
-
-def _negative(middle: FloatArray) -> float:
-    """Return how far M is from 0 ≼ M."""
-    return max(0.0, -float(np.linalg.eigvalsh(middle)[0]))

@@ -10,21 +10,20 @@ entries of M.  At the central point of μ the multipliers are explicit, with a g
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.expression import Expression
-
-if TYPE_CHECKING:
-    from cvxprivacy.solvers.whitened import Whitened
+from cvxprivacy.solvers.whitened import Whitened
 
 __all__ = ["central_path"]
 
 SHRINK = 0.15  # of μ from one centre to the next
 STEPS = 60  # Newton steps per centre, at most
+
+Factors = dict[str, FloatArray]  # F of each view, F Fᵀ the slope of −2 Φ
 
 
 def central_path(
@@ -43,18 +42,18 @@ def central_path(
 
     Returns
     -------
-    middle : (n, n) array
+    whitened : (n, n) array
     multipliers : dict of str to float
         Of the program in nats.
     """
     path = _Path(white)
-    middle, mu = start, 1.0
+    whitened, mu = start, 1.0
     last = gap / (2 * white.program.n + len(white.program.constraints))
     while True:
-        middle = path.centred(middle, mu)
+        whitened = path.centred(whitened, mu)
         nearer = max(mu * SHRINK, last)
         if not nearer < mu:
-            return middle, path.multipliers(middle, mu)
+            return whitened, path.multipliers(whitened, mu)
         mu = nearer
 
 
@@ -66,64 +65,60 @@ class _Point:
     basis: FloatArray
     slacks: dict[str, float]
     omega: dict[str, float]
-    factors: dict[str, FloatArray]
+    factors: Factors
     gradient: FloatArray
 
 
 class _Path:
     def __init__(self, white: Whitened) -> None:
         self.white, program = white, white.program
-        self.n, self.objective, self.rows = program.n, program.objective, dict(program.constraints)
+        self.n, self.objective = program.n, program.objective
         self.upper = np.triu_indices(self.n)
         self.weight = np.where(self.upper[0] == self.upper[1], 1.0, np.sqrt(2.0))
-        terms = {"": self.objective, **{name: row.expression for name, row in self.rows.items()}}
-        self.costs = {
-            name: white.cost(term) / (white.nat if term.weights else 1.0)
-            for name, term in terms.items()
-        }
+        self.terms = {name: row.expression for name, row in program.constraints.items()}
+        both = {"": self.objective, **self.terms}
+        self.costs = {name: white.cost(term) / white.unit(term) for name, term in both.items()}
         self.bounds = {
-            name: float(row.bounds(1)) / self._unit(row.expression)
-            for name, row in self.rows.items()
+            name: float(row.bounds(1)) / white.unit(row.expression)
+            for name, row in program.constraints.items()
         }
 
-    def _unit(self, term: Expression) -> float:
-        return self.white.nat if term.weights else 1.0
+    def _slope(
+        self, name: str, term: Expression, basis: FloatArray, factors: Factors
+    ) -> FloatArray:
+        """Return the gradient of a term in a basis, from the factors of its views there."""
+        slope = basis.T @ self.costs[name] @ basis
+        for view, beta in term.weights.items():
+            slope = slope - float(beta) / 2 * factors[view] @ factors[view].T
+        return slope
 
-    def multipliers(self, middle: FloatArray, mu: float) -> dict[str, float]:
+    def multipliers(self, whitened: FloatArray, mu: float) -> dict[str, float]:
         """Return λ that make M stationary; μ / slack has lost the digits that the slack has."""
-        values, basis = np.linalg.eigh(middle)
+        values, basis = np.linalg.eigh(whitened)
         rest = 1 - values
         size = np.sqrt(values * rest)
-        factors = {view: basis.T @ factor for view, factor in self._factors(middle).items()}
+        factors = {view: basis.T @ factor for view, factor in self._factors(whitened).items()}
 
-        def gradient(name: str, term: Expression) -> FloatArray:
-            found = basis.T @ self.costs[name] @ basis
-            for view, beta in term.weights.items():
-                found = found - float(beta) / 2 * factors[view] @ factors[view].T
-            return self._vector(found * np.outer(size, size))
+        def pull(name: str, term: Expression) -> FloatArray:
+            return self._vector(self._slope(name, term, basis, factors) * np.outer(size, size))
 
-        barrier = self._vector(np.diag(mu * (values - rest)))
-        left = [gradient(name, row.expression) for name, row in self.rows.items()]
-        right = -gradient("", self.objective) - barrier
-        if not left:
+        if not self.terms:
             return {}
-        slacks = self._slacks(middle)  # λ slack = μ tells rows apart that pull alike
-        left = [
-            np.append(pull, [slacks[name] if name == other else 0.0 for other in self.rows])
-            for name, pull in zip(self.rows, left, strict=True)
-        ]
-        right = np.append(right, np.full(len(self.rows), mu))
-        found = np.linalg.lstsq(np.array(left).T, right, rcond=None)[0]
-        return dict(zip(self.rows, np.maximum(found, 0.0).tolist(), strict=True))
+        pulls = np.array([pull(name, term) for name, term in self.terms.items()]).T
+        right = -pull("", self.objective) - self._vector(np.diag(mu * (values - rest)))
+        slacks = np.diag(list(self._slacks(whitened).values()))
+        left = np.vstack([pulls, slacks])  # λ slack = μ tells rows apart that pull alike
+        right = np.append(right, np.full(len(self.terms), mu))
+        prices = np.linalg.lstsq(left, right, rcond=None)[0]
+        return dict(zip(self.terms, np.maximum(prices, 0.0).tolist(), strict=True))
 
-    def _slacks(self, middle: FloatArray) -> dict[str, float]:
+    def _slacks(self, whitened: FloatArray) -> dict[str, float]:
         return {
-            name: self.bounds[name]
-            - self.white.value(row.expression, middle) / self._unit(row.expression)
-            for name, row in self.rows.items()
+            name: self.bounds[name] - self.white.value(term, whitened) / self.white.unit(term)
+            for name, term in self.terms.items()
         }
 
-    def centred(self, middle: FloatArray, mu: float) -> FloatArray:
+    def centred(self, whitened: FloatArray, mu: float) -> FloatArray:
         """Return the minimiser of the barrier function, as nearly as floats allow.
 
         A step is as long as the slope along it stays downhill: slopes keep their digits where
@@ -131,7 +126,7 @@ class _Path:
         """
         last = np.inf
         for _ in range(STEPS):
-            here = self._at(middle, mu)
+            here = self._at(whitened, mu)
             if here is None:
                 raise np.linalg.LinAlgError("no point strictly within the constraints")
             step, decrement, longest = self._newton(here, mu)
@@ -139,7 +134,7 @@ class _Path:
                 break
             last, t = decrement, min(1.0, 0.97 * longest)
             while t > 1e-12:
-                trial = middle + t * step
+                trial = whitened + t * step
                 trial = (trial + trial.T) / 2
                 there = self._at(trial, mu)
                 if there is not None and float((there.gradient * step).sum()) <= decrement / 4:
@@ -147,23 +142,23 @@ class _Path:
                 t /= 2
             else:
                 break
-            middle = trial
-        return middle
+            whitened = trial
+        return whitened
 
-    def _at(self, middle: FloatArray, mu: float) -> _Point | None:
+    def _at(self, whitened: FloatArray, mu: float) -> _Point | None:
         """Return the barrier's derivatives at M, None outside."""
-        slacks = self._slacks(middle)
-        values, basis = np.linalg.eigh(middle)
+        slacks = self._slacks(whitened)
+        values, basis = np.linalg.eigh(whitened)
         rest = 1 - values
         if not all(s > 0 for s in slacks.values()) or values[0] <= 0 or rest[-1] <= 0:
             return None
         omega = {view: float(w) for view, w in self.objective.weights.items()}
         gradient = self.costs[""] + (basis * (mu / rest - mu / values)) @ basis.T
-        for name, row in self.rows.items():
+        for name, term in self.terms.items():
             gradient = gradient + mu / slacks[name] * self.costs[name]
-            for view, beta in row.expression.weights.items():
+            for view, beta in term.weights.items():
                 omega[view] = omega.get(view, 0.0) + mu / slacks[name] * float(beta)
-        factors = self._factors(middle)
+        factors = self._factors(whitened)
         for view, weight in omega.items():
             gradient = gradient - weight / 2 * factors[view] @ factors[view].T
         return _Point(values, basis, slacks, omega, factors, (gradient + gradient.T) / 2)
@@ -176,10 +171,8 @@ class _Path:
         columns = []
         for view, weight in here.omega.items():
             columns.append(np.sqrt(weight / 2) * self._pairs(factors[view]))
-        for name, row in self.rows.items():
-            slope = basis.T @ self.costs[name] @ basis
-            for view, beta in row.expression.weights.items():
-                slope = slope - float(beta) / 2 * factors[view] @ factors[view].T
+        for name, term in self.terms.items():
+            slope = self._slope(name, term, basis, factors)
             columns.append((np.sqrt(mu) / here.slacks[name] * self._vector(slope))[:, None])
         root = np.sqrt(h[self.upper])
         g = self._vector(basis.T @ here.gradient @ basis) / root
@@ -200,17 +193,17 @@ class _Path:
         longest = min(1 / max(-down, 1e-300), 1 / max(up, 1e-300))
         return basis @ matrix @ basis.T, decrement, longest
 
-    def _factors(self, middle: FloatArray) -> dict[str, FloatArray]:
+    def _factors(self, whitened: FloatArray) -> Factors:
         """Return F of every view, F Fᵀ = T'ᵀ Y T'."""
-        found = {}
+        factors = {}
         for view, (_, _, t) in self.white.views.items():
-            values, vectors = np.linalg.eigh(self.white.spread(view, middle))
+            values, vectors = np.linalg.eigh(self.white.spread(view, whitened))
             factor = t.T @ (vectors / np.sqrt(np.maximum(values, 1e-300)))
             if factor.shape[1] > self.n:  # the same product from fewer columns
                 left, sizes, _ = np.linalg.svd(factor, full_matrices=False)
                 factor = left * sizes
-            found[view] = factor
-        return found
+            factors[view] = factor
+        return factors
 
     def _vector(self, matrix: FloatArray) -> FloatArray:
         return matrix[self.upper] * self.weight

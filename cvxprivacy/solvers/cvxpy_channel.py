@@ -25,7 +25,8 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.solvers.cvxpy_run import run
+from cvxprivacy.solvers.cvxpy_run import ConicStatement
+from cvxprivacy.solvers.presolve import total_weight
 
 __all__ = ["ConicModel"]
 
@@ -33,7 +34,7 @@ _GUARD = 2.0**-60  # share of π mixed into each posterior, against log 0
 _NEGLIGIBLE = 1e-13  # total mass of letters left out of the conic problem
 
 
-class ConicModel:
+class ConicModel(ConicStatement):
     """A channel program as an ordinary ``cp.Problem`` with named constraints.
 
     Attributes
@@ -58,15 +59,13 @@ class ConicModel:
     """
 
     def __init__(self, program: ChannelProgram, *, phase_one: bool = False) -> None:
+        super().__init__()
         self.program, self.phase_one = program, phase_one
         self.scale = 1.0 if phase_one else program.scale
         least = 0.0 if program.objective.cost is None else program.cost(program.objective).min()
         self.offset = 0.0 if phase_one else float(program.objective.constant) + float(least)
-        self.variables: dict[str, cp.Variable] = {}
-        self.constraints: dict[str, cp.Constraint] = {}
         self.parameters: dict[str, cp.Parameter] = {}
         self.letters = _weighty(program)
-        self._all: list[cp.Constraint] = []
         self._own: dict[tuple[str, str], cp.Constraint] = {}
         self._labels: dict[str, npt.NDArray[np.intp]] = {}
         self._spans: dict[str, tuple[float, float]] = {}
@@ -75,22 +74,16 @@ class ConicModel:
 
     # ---- building ------------------------------------------------------------------------
 
-    def _name(self, name: str, constraint: cp.Constraint) -> cp.Constraint:
-        """Label a constraint and list it; rows come last, so that their names are theirs."""
-        constraint.set_label(name)
-        self.constraints[name] = constraint
-        self._all.append(constraint)
-        return constraint
-
     def _build(self) -> None:
+        """State everything; rows come last, so that their names are theirs."""
         program, m = self.program, self.program.m
         mass = self._mass = program.mass[self.letters]
         q = self.variables["Q"] = cp.Variable((len(mass), m), name="Q")
-        self._name("mass", cp.sum(q, axis=1) == mass)
+        self._add("mass", cp.sum(q, axis=1) == mass)
         low = 0.0 if program.floor is None else mass[:, None] * program.floor[self.letters]
-        self._name("floor", q >= low)
+        self._add("floor", q >= low)
         if program.ceiling is not None:
-            self._name("cap", q <= mass[:, None] * program.ceiling[self.letters])
+            self._add("cap", q <= mass[:, None] * program.ceiling[self.letters])
         used = [] if self.phase_one else [program.objective]
         used += [row.expression for row in program.constraints.values()]
         for view in program.views:
@@ -98,9 +91,7 @@ class ConicModel:
                 self._view(view)
         slack: Any = 0.0
         if self.phase_one:
-            slack = self.variables["tau"] = cp.Variable(name="tau")
-            self._objective = slack
-            self._name("bounded", slack >= -1.0)
+            slack = self._objective = self._violation()
         else:
             self._objective = cp.sum(self._columns(program.objective, self.scale, shift=True))
         for name, aux in program.auxiliaries.items():
@@ -119,9 +110,9 @@ class ConicModel:
         j = self.variables[f"J[{view}]"] = cp.Variable((len(labels), m), name=f"J[{view}]")
         q = self.variables[f"q[{view}]"] = cp.Variable((1, m), name=f"q[{view}]")
         conditional = sparse.csr_array(matrix[labels] / self._mass[None, :])
-        self._name(f"joint[{view}]", j == conditional @ self.variables["Q"])
-        self._name(f"total[{view}]", q == cp.sum(j, axis=0, keepdims=True))
-        self._own["view", view] = self._name(f"view[{view}]", cp.ExpCone(-t, j, pi @ q))
+        self._add(f"joint[{view}]", j == conditional @ self.variables["Q"])
+        self._add(f"total[{view}]", q == cp.sum(j, axis=0, keepdims=True))
+        self._own["view", view] = self._add(f"view[{view}]", cp.ExpCone(-t, j, pi @ q))
 
     def _columns(self, term: Expression, span: float, *, shift: bool) -> cp.Expression:
         """Return term(y)/span, costs shifted to a minimum of 0 where that is a constant."""
@@ -140,15 +131,14 @@ class ConicModel:
         program = self.program
         cost, shift = program.cost(row.expression), not row.per_output
         low = float(cost.min()) if shift else 0.0
-        weights = [np.max(w, initial=0.0) for w in row.expression.columns(program.m).values()]
         span = float(np.ptp(cost) if shift else np.abs(cost).max())
-        span = (span + float(sum(weights)) * nat(program.units)) or 1.0
+        span = (span + total_weight(program, row.expression) * nat(program.units)) or 1.0
         self._spans[name] = (low + float(row.expression.constant), span)
         left = self._columns(row.expression, span, shift=shift)
         left = left if row.per_output else cp.sum(left)
         bound = self.parameters[name] = cp.Parameter(left.shape, name=f"bound[{name}]")
         constraint = left == bound if row.sense == "==" else left - slack <= bound
-        self._own["row", name] = self._name(name, constraint)
+        self._own["row", name] = self._add(name, constraint)
 
     def _auxiliary(self, name: str, kind: str, bound: float, slack: Any) -> None:
         q, p = self.variables["Q"], self._mass[:, None]
@@ -164,7 +154,7 @@ class ConicModel:
             top = min(bound, 2.0 * self.program.m)  # Σ max K ≤ m: a greater one says no more
             parts = {"cap": q <= p @ x, "total": cp.sum(x) - slack <= top}
         for part, constraint in parts.items():
-            self._own[part, name] = self._name(f"{name}.{part}", constraint)
+            self._own[part, name] = self._add(f"{name}.{part}", constraint)
 
     def set_bounds(self, rows: Mapping[str, Constraint]) -> None:
         """Fill the parameters from the bounds of ``rows`` (of the program, or moved ones)."""
@@ -175,29 +165,14 @@ class ConicModel:
 
     # ---- solving -------------------------------------------------------------------------
 
-    def solve(
-        self,
-        solver: str,
-        options: Mapping[str, Any],
-        *,
-        verbose: bool = False,
-        user: bool = False,
-    ) -> str:
-        """Run ``solver``; return what it said, which nothing depends on.
-
-        A crash of the solver is an answer too: its message is returned, and the variables
-        keep no value.  ``user`` says that some of the options are the user's own, who should
-        hear of a misspelled one.
-        """
-        return run(self.problem, solver, options, verbose=verbose, user=user)
-
     def spread(self, solver: str, options: Mapping[str, Any]) -> str:
         """Find a feasible channel that releases every letter as evenly as can be.
 
-        An output of mass 1e-12 breaks criteria per output; an anchor must not have any.
+        An output of mass 1e-12 breaks criteria per output: no strictly feasible one has any.
         """
         even = cp.minimum(cp.sum(self.variables["Q"], axis=0), 1.0 / self.program.m)
-        return run(cp.Problem(cp.Maximize(cp.sum(even)), self._all), solver, options)
+        problem = cp.Problem(cp.Maximize(cp.sum(even)), self._all)
+        return self.solve(solver, options, problem=problem)
 
     def channel(self) -> FloatArray | None:
         """Return Q/p, or None if the solver left none.

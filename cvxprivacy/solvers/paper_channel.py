@@ -11,8 +11,9 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.expression import Auxiliary, Constraint, EntryBounds, Expression
+from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Symbol
+from cvxprivacy.programs.rules import Auxiliary, EntryBounds
 from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
 
 __all__ = ["paper_program"]
@@ -111,7 +112,8 @@ class _Statement:
         return value
 
     def _span(self, rule: Constraint) -> float:
-        cost = np.abs(self.program.cost(rule.expression)).max()
+        bound = np.abs(rule.bounds(self.program.m)).max()
+        cost = bound if bound and rule.linear else np.abs(self.program.cost(rule.expression)).max()
         weights = rule.expression.columns(self.program.m).values()
         most = sum(float(w.max()) for w in weights) * nat(self.program.units)
         return float(cost + most) or 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -11,6 +13,7 @@ from cvxprivacy.certificates.verify import proof_of
 from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
 from cvxprivacy.solvers.whitened import Whitened
 
@@ -45,18 +48,19 @@ class _Statement:
             own = self.white.caps[name] - self.middle >> 0
             problem.add(name, floats(cap) - self.sigma >> 0, scaled=own, back=back)
         for name, row in program.constraints.items():
-            span = self._span(row)
-            bound, shown, inner = self._bound(row), *self._both(row.expression)
+            span = 1.0 if row.expression.weights else self._size(row.expression)
+            bound, shown, inner = self._bound(row), *self._moving(row.expression, row.derivatives)
             problem.add(name, shown <= bound, span, scaled=inner / span <= bound / span)
         objective = program.objective
-        shown, inner = self._both(objective)
+        shown, inner = self._moving(objective, objective.derivatives)
         constant = float(objective.constant)
-        scale = 1.0 if objective.weights else self._trace(objective)
+        scale = 1.0 if objective.weights else self._size(objective)
         return problem.minimizing(
             shown + constant, scale, scaled=inner / scale, after=self._set_sigma
         )
 
     def _set_sigma(self) -> None:
+        self.sigma.value = None
         if self.middle.value is not None:
             sigma = self.root @ self.middle.value @ self.root.T
             self.sigma.value = (sigma + sigma.T) / 2
@@ -74,6 +78,8 @@ class _Statement:
             shown = cp.sum(cp.multiply(expression.costs, self.sigma))
             inner = cp.sum(cp.multiply(white.cost(expression), self.middle))
         for view, weight in expression.weights.items():
+            if not weight:
+                continue
             s, b = program.derived[view]
             _, s_white, t = white.views[view]
             unit = float(weight) * white.nat / 2
@@ -83,15 +89,27 @@ class _Statement:
             inner = inner + unit * (white.reference[view] - log_det)
         return shown, inner
 
+    def _moving(
+        self, expression: Expression, derivatives: Mapping[Symbol, Expression]
+    ) -> tuple[Any, Any]:
+        """Return an expression without its constant, affine in the parameters, in Σ and in M."""
+        fixed, moving = expression, []
+        for symbol, derivative in derivatives.items():
+            if derivative.weights or derivative.cost is not None:
+                fixed = replace(fixed + derivative * (-symbol.value), constant=0)
+                moving.append((self.parameters.of(symbol), self._both(derivative)))
+        shown, inner = self._both(fixed)
+        for parameter, (left, right) in moving:
+            shown, inner = shown + parameter * left, inner + parameter * right
+        return shown, inner
+
     def _bound(self, row: Constraint) -> Any:
         value: Any = float(row.bounds(1)) - float(row.expression.constant)
         for symbol, derivative in row.derivatives.items():
-            slope = -float(derivative.constant)
-            value = value - slope * symbol.value + slope * self.parameters.of(symbol)
+            if derivative.constant:
+                slope = -float(derivative.constant)
+                value = value - slope * symbol.value + slope * self.parameters.of(symbol)
         return value
 
-    def _span(self, row: Constraint) -> float:
-        return 1.0 if row.expression.weights else self._trace(row.expression)
-
-    def _trace(self, expression: Expression) -> float:
-        return float(np.trace(self.white.cost(expression))) or 1.0
+    def _size(self, expression: Expression) -> float:
+        return float(np.abs(np.linalg.eigvalsh(self.white.cost(expression))).sum()) or 1.0

@@ -116,10 +116,12 @@ class PaperProblem(cp.Problem):  # type: ignore[misc]  # CVXPY has no types
         if not arguments and not options:
             options = {"solver": "CLARABEL", **_DIGITS}
         self._scaled.solve(*arguments, **options)
-        for row in self._rows:
-            if row.scaled.dual_value is not None:
-                dual = row.back(np.asarray(row.scaled.dual_value, float)) * self._scale
-                row.shown.save_dual_value(dual)
+        solved = self._scaled.value is not None and np.isfinite(self._scaled.value)
+        for row, dual in [(row, row.duals) for row in self._rows]:
+            for variable in row.shown.dual_variables:
+                variable.save_value(None)
+            if solved and dual is not None:
+                row.shown.save_dual_value(row.back(dual) * self._scale)
         self._after()
         return self.value
 
@@ -146,6 +148,11 @@ class _Row:
     shown: cp.Constraint
     scaled: cp.Constraint
     back: Callable[[Any], Any]
+
+    @property
+    def duals(self) -> Any:
+        value = self.scaled.dual_value
+        return None if value is None else np.asarray(value, float)
 
 
 def _divided(constraint: cp.Constraint, span: float) -> cp.Constraint:

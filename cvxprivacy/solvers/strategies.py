@@ -14,14 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
 from cvxprivacy.proving.certificate import Certificate
 from cvxprivacy.proving.relaxed import Relaxed
 from cvxprivacy.solvers.driver import Outcome, solve
+from cvxprivacy.solvers.task import reported
 
-__all__ = ["Generation", "first", "generated"]
+__all__ = ["Generation", "initial_strategies", "solve_generated"]
 
 _ROUNDS = 12  # of solving and looking for better strategies
 _STEPS = 30  # of mirror descent on the law of a letter u
@@ -29,7 +32,7 @@ _STARTS = 200  # laws to begin with, in each round
 _NEW = 48  # strategies that are added in a round, at most
 
 
-def first(alphabet: Alphabet) -> np.ndarray:
+def initial_strategies(alphabet: Alphabet) -> np.ndarray:
     """Return strategies to begin with: constants, and best guesses of x̂ with and without s."""
     layers = alphabet.per_letter(alphabet.d.matrix)
     whole = np.broadcast_to(layers, (*alphabet.law.shape, layers.shape[-1]))
@@ -63,16 +66,17 @@ class Generation:
     informed_program: ChannelProgram
 
 
-def generated(problem: Generation, options: Mapping[str, Any]) -> Outcome:
+def solve_generated(problem: Generation, options: Mapping[str, Any]) -> Outcome:
     """Solve with Z at the encoder too, then add strategies while they lower the optimum."""
     relaxation = solve(problem.informed_program, **options).certificate
     alphabet = _extended(problem.alphabet, _coupled(problem, relaxation))
-    log = [f"with Z at the encoder too: {relaxation!r}"]
+    log = [reported(f"with Z at the encoder too: {relaxation!r}")]
     best: tuple[float, Alphabet, Outcome | None] = math.inf, alphabet, None
     for _ in range(_ROUNDS):
         program = problem.program_of(alphabet)
         outcome = solve(program, **options)
-        log += [f"{alphabet.m} strategies: {outcome.certificate!r}", *outcome.log]
+        line = reported(f"{alphabet.m} strategies: {outcome.certificate!r}")
+        log += [line, *outcome.log]
         upper = outcome.certificate.upper
         gain = best[0] - upper
         if best[2] is None or gain > 0:
@@ -109,18 +113,18 @@ def _coupled(problem: Generation, relaxation: Certificate) -> np.ndarray:
     For each s, x̂ = t(z) at one quantile of p(x̂ | s, z) for all z: the law of x̂ is the same.
     """
     places = _places(problem)
-    found = [np.zeros((0, places.shape[1]), dtype=np.int64)]
+    strategies = [np.zeros((0, places.shape[1]), dtype=np.int64)]
     for at in places if relaxation.primal is not None else ():
         met = at >= 0
         assert relaxation.primal is not None
         upto = np.cumsum(relaxation.primal.matrix[at[met]], axis=1)
         steps = np.unique(np.concatenate([[0.0], upto.ravel()]).round(6))
-        middles = (steps[:-1] + steps[1:]) / 2
-        middles = middles[np.diff(steps) > 1e-4]
-        rules = np.zeros((len(middles), len(at)), dtype=np.int64)
-        rules[:, met] = (upto[None] < middles[:, None, None]).sum(axis=2)
-        found.append(np.minimum(rules, upto.shape[1] - 1))
-    return np.vstack(found)
+        quantiles = (steps[:-1] + steps[1:]) / 2
+        quantiles = quantiles[np.diff(steps) > 1e-4]
+        rules = np.zeros((len(quantiles), len(at)), dtype=np.int64)
+        rules[:, met] = (upto[None] < quantiles[:, None, None]).sum(axis=2)
+        strategies.append(np.minimum(rules, upto.shape[1] - 1))
+    return np.vstack(strategies)
 
 
 def _better(problem: Generation, alphabet: Alphabet, certificate: Certificate) -> np.ndarray:
@@ -129,56 +133,68 @@ def _better(problem: Generation, alphabet: Alphabet, certificate: Certificate) -
     By turns the best guess of x̂ for each z, given the law, and a mirror step of the law.
     """
     program, dual = certificate.program, certificate.dual
-    known = problem.informed_program
     if dual is None or not dual.objective or certificate.primal is None:
         return np.zeros((0, 0), dtype=np.int64)
-    g, _ = dual.minorant(program)
-    nu = program.least(g)[1] / program.mass
-    rows = program.constraints.items()
-    single = [k for k, row in rows if not row.per_output and k in known.constraints]
-    prices = {name: float(np.asarray(dual.multipliers[name])) for name in single}
-    omega = {view: float(w.min()) for view, w in program.objective.columns(program.m).items()}
-    cost = known.cost(known.objective)
-    for name, price in prices.items():
-        cost = cost + price * known.cost(known.constraints[name].expression)
-        for view, weight in program.constraints[name].expression.columns(program.m).items():
-            omega[view] = omega.get(view, 0.0) + price * float(weight.min())
-    places = _places(problem)
-    table = np.where((places >= 0)[:, :, None], (known.mass[:, None] * cost)[places], 0.0)
-    table = table / program.mass[:, None, None]  # c(s, z, x̂) per unit of Q(s, u)
-    seen = {
+    nu = program.least(dual.minorant(program)[0])[1] / program.mass
+    table, omega = _prices(problem, program, dual)
+    views = {
         view: (program.view_matrix(view).toarray() / program.mass, program.reference(view))
         for view, weight in omega.items()
         if weight > 0
     }
-    step = 1.0 / max(sum(omega.values()) * nat(program.units), 1e-9)
-
-    rng = np.random.default_rng(0)  # where to look first; what is found is proved
-    columns = program.mass[:, None] * certificate.primal.matrix
-    columns = columns[:, columns.sum(axis=0) > 1e-7]
-    points = np.eye(problem.alphabet.n) + 0.05 * program.mass[:, None]
-    pairs = rng.integers(columns.shape[1], size=(2, _STARTS // 2))
-    mixed = columns[:, pairs[0]] + columns[:, pairs[1]] * rng.random(pairs.shape[1])
-    random = rng.dirichlet(np.full(problem.alphabet.n, 0.3), _STARTS // 2).T
-    law = np.hstack([columns, points, mixed, random]) + 1e-12
-    law /= law.sum(axis=0)
+    unit = nat(program.units)
+    step = 1.0 / max(sum(omega.values()) * unit, 1e-9)
+    law = _starts(program.mass[:, None], certificate.primal.matrix)
     for _ in range(_STEPS):
         rules = np.einsum("szk,sr->rzk", table, law).argmin(axis=2)
         slope = np.array([table[:, np.arange(len(t)), t].sum(axis=1) for t in rules]).T
-        for view, (matrix, reference) in seen.items():
+        for view, (matrix, reference) in views.items():
             joint = matrix @ law
             other = reference[:, None] * joint.sum(axis=0)
             log = np.log(np.maximum(joint, 1e-300) / np.maximum(other, 1e-300))
-            slope = slope + omega[view] * nat(program.units) * (matrix.T @ log)
+            slope = slope + omega[view] * unit * (matrix.T @ log)
         reduced = (law * (slope - nu[:, None])).sum(axis=0)
         law = law * np.exp(-np.clip(step * (slope - nu[:, None]), -30, 30))
         law = np.maximum(law / law.sum(axis=0), 1e-300)
-    listed = {
-        tuple(rule) for rule in (alphabet.strategies if alphabet.strategies is not None else ())
-    }
+    assert alphabet.strategies is not None
+    listed = set(map(tuple, alphabet.strategies.tolist()))
     best: dict[tuple[int, ...], float] = {}
     for rule, value in zip(map(tuple, rules.tolist()), reduced.tolist(), strict=True):
         if value < -1e-8 * program.scale and rule not in listed:
             best[rule] = min(value, best.get(rule, 0.0))
     chosen = sorted(best, key=lambda rule: (best[rule], rule))[:_NEW]
-    return np.array(chosen, dtype=np.int64).reshape(-1, places.shape[1])
+    return np.array(chosen, dtype=np.int64).reshape(-1, table.shape[1])
+
+
+def _prices(
+    problem: Generation, program: ChannelProgram, dual: Dual
+) -> tuple[FloatArray, dict[str, float]]:
+    """Return c(s, z, x̂) per unit of Q(s, u), and the weight of each view, by the multipliers."""
+    informed, rows = problem.informed_program, program.constraints
+    terms = [(1.0, program.objective, informed.objective)]
+    for name, row in rows.items():
+        if not row.per_output and name in informed.constraints:
+            price = float(np.asarray(dual.multipliers[name]))
+            terms.append((price, row.expression, informed.constraints[name].expression))
+    cost = np.zeros((informed.n, informed.m))
+    omega: dict[str, float] = {}
+    for price, term, informed_term in terms:
+        cost = cost + price * informed.cost(informed_term)
+        for view, weight in term.columns(program.m).items():
+            omega[view] = omega.get(view, 0.0) + price * float(weight.min())
+    places = _places(problem)
+    table = np.where((places >= 0)[:, :, None], (informed.mass[:, None] * cost)[places], 0.0)
+    return table / program.mass[:, None, None], omega
+
+
+def _starts(mass: FloatArray, channel: FloatArray) -> FloatArray:
+    """Return laws of s given u to begin with, one a column: where to look, not what is proved."""
+    rng = np.random.default_rng(0)
+    columns = mass * channel
+    columns = columns[:, columns.sum(axis=0) > 1e-7]
+    points = np.eye(len(mass)) + 0.05 * mass
+    pairs = rng.integers(columns.shape[1], size=(2, _STARTS // 2))
+    mixed = columns[:, pairs[0]] + columns[:, pairs[1]] * rng.random(pairs.shape[1])
+    random = rng.dirichlet(np.full(len(mass), 0.3), _STARTS // 2).T
+    law = np.hstack([columns, points, mixed, random]) + 1e-12
+    return law / law.sum(axis=0)

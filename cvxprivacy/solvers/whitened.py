@@ -67,17 +67,21 @@ class Whitened:
             self._costs[id(term)] = term, (white + white.T) / 2
         return self._costs[id(term)][1]
 
-    def spread(self, view: str, middle: FloatArray) -> FloatArray:
+    def unit(self, term: Expression) -> float:
+        """Return a nat in the units of a term with information, 1 for others."""
+        return self.nat if term.weights else 1.0
+
+    def spread(self, view: str, whitened: FloatArray) -> FloatArray:
         """Return R⁻¹(S + BΣBᵀ)R⁻ᵀ at Σ = L M Lᵀ."""
         _, s, t = self.views[view]
-        found = s + t @ middle @ t.T
-        return (found + found.T) / 2
+        spread = s + t @ whitened @ t.T
+        return (spread + spread.T) / 2
 
-    def value(self, term: Expression, middle: FloatArray) -> float:
+    def value(self, term: Expression, whitened: FloatArray) -> float:
         """Return a term at Σ = L M Lᵀ, in the program's units; ∞ where it has none."""
-        value = float(term.constant) + float((self.cost(term) * middle).sum())
+        value = float(term.constant) + float((self.cost(term) * whitened).sum())
         for view, weight in term.weights.items():
-            sign, log_det = np.linalg.slogdet(self.spread(view, middle))
+            sign, log_det = np.linalg.slogdet(self.spread(view, whitened))
             if sign <= 0:
                 return np.inf
             value += float(weight) * self.nat * (self.reference[view] - log_det) / 2
@@ -85,14 +89,15 @@ class Whitened:
 
     def dual(
         self,
-        middle: FloatArray,
+        whitened: FloatArray,
         multipliers: Mapping[str, float],
-        parts: Mapping[str, FloatArray] | None = None,
+        psd_multipliers: Mapping[str, FloatArray] | None = None,
         objective: int = 1,
     ) -> CovarianceDual:
-        """Return multipliers whose posteriors are those of M, and the best part for them.
+        """Return multipliers whose posteriors are those of M, and the best P of Σ ≼ Σ̄ for them.
 
-        ``multipliers`` are those of the program in nats, ``parts`` those of the caps.
+        ``multipliers`` are those of the program in nats, ``psd_multipliers`` those of
+        the caps.
         """
         program = self.program
         lam = {name: max(float(multipliers.get(name, 0.0)), 0.0) for name in program.constraints}
@@ -101,7 +106,7 @@ class Whitened:
         terms = [(program.objective, float(objective))]
         terms += [(row.expression, lam[name]) for name, row in program.constraints.items()]
         for term, weight in terms:
-            pull = weight * self.cost(term) / (self.nat if term.weights else 1.0)
+            pull = weight * self.cost(term) / self.unit(term)
             gradient, size = gradient + pull, size + float(np.abs(pull).max())
             for view, beta in term.weights.items():
                 omega[view] += weight * float(beta)
@@ -109,15 +114,17 @@ class Whitened:
         for view, (root, _, t) in self.views.items():
             if omega[view] == 0:
                 continue
-            y = np.linalg.inv(self.spread(view, middle))
+            y = np.linalg.inv(self.spread(view, whitened))
             y = (y + y.T) / 2
             posteriors[view] = (root, y)
             pull = omega[view] / 2 * (t.T @ y @ t)
             gradient, size = gradient - pull, size + float(np.abs(pull).max())
-        found = {name: (self.root, self.part(-part, 0.0)) for name, part in (parts or {}).items()}
-        gradient = (gradient + gradient.T) / 2 + sum((p for _, p in found.values()), 0.0)
-        found[""] = self.root, self.part(gradient, size)
-        return CovarianceDual(lam, posteriors, found, objective)
+        psd = {
+            k: (self.root, self.psd_multiplier(-p, 0.0)) for k, p in (psd_multipliers or {}).items()
+        }
+        gradient = (gradient + gradient.T) / 2 + sum((p for _, p in psd.values()), 0.0)
+        psd[""] = self.root, self.psd_multiplier(gradient, size)
+        return CovarianceDual(lam, posteriors, psd, objective)
 
     def last_price(self, name: str) -> float:
         """Return the least λ of a linear row under which Σ = 0 is stationary."""
@@ -133,12 +140,12 @@ class Whitened:
             return 0.0
         return float(eigh(pull, cost, eigvals_only=True)[-1]) * (1 + 1e-9)
 
-    def part(self, gradient: FloatArray, size: float) -> FloatArray:
+    def psd_multiplier(self, gradient: FloatArray, size: float) -> FloatArray:
         """Return N = (−G)₊, a little more, so that N and N + G are proved semidefinite.
 
         ``size`` is that of the terms of G, which may be far above that of their sum.
         """
         values, vectors = np.linalg.eigh(-gradient)
-        part = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
         jitter = 2.0**-49 * self.program.n * (size + np.abs(values).max() + 2.0**-900)
-        return (part + part.T) / 2 + jitter * np.eye(self.program.n)
+        return (positive + positive.T) / 2 + jitter * np.eye(self.program.n)

@@ -13,7 +13,7 @@ import cvxprivacy as cpv
 from cvxprivacy.frontiers import mixing
 from cvxprivacy.frontiers.ends import INACTIVE_END, _float_between, solve_task
 from cvxprivacy.frontiers.parametric import ParametricProblem
-from cvxprivacy.proving.certificate import Prover
+from cvxprivacy.proving.bounds import Prover
 from tests import referee
 from tests.frontiers.instances import (
     D5,
@@ -267,7 +267,7 @@ def test_a_release_at_numbers_next_to_zero(criterion):
 
 def test_what_is_not_proved_at_a_number_is_refused_with_the_one_to_pass(monkeypatch):
     curve = cpv.frontier(least_distortion(cpv.TCloseness(0.3)), "t_closeness", tol=0.3)
-    monkeypatch.setattr(mixing.Ends, "take_primal", lambda *given, **named: False)
+    monkeypatch.setattr(mixing.BestBounds, "take_primal", lambda *given, **named: False)
     with pytest.raises(cpv.InputError, match="no release is proved at t_closeness 0.01; pass 0.0"):
         curve.release_at(0.01)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import sys
 from html.parser import HTMLParser
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 import cvxprivacy as cpv
+from tests.public_tables import real_folder
 
 WHY = "the extra `tables` is not installed"
 CRITERIA = [cpv.TCloseness(0.05), cpv.LDiversity(2.0), cpv.KAnonymity(10)]
@@ -79,11 +79,9 @@ def refusal(argument, call, *arguments, **options):
 
 
 def data_folder(file):
-    """Return the folder that holds a public table, or skip."""
-    folder = os.environ.get("CVXPRIVACY_DATA")
-    if not folder or not (Path(folder) / file).is_file():
-        pytest.skip(f"CVXPRIVACY_DATA does not name a folder with {file}")
-    return Path(folder)
+    """Return the folder that holds a whole public table, whose numbers are known, or skip."""
+    folder = real_folder(Path(file).stem)
+    return folder or pytest.skip(f"CVXPRIVACY_DATA does not name a folder with {file}")
 
 
 def owner_only(path):

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 import cvxprivacy as cpv
 from cvxprivacy.microdata import measures
 from cvxprivacy.model.information import mutual_information
-from tests.microdata.helpers import GROUP_CRITERIA, data_folder, refusal
+from tests.microdata.helpers import GROUP_CRITERIA, refusal
 
 COUNTS = arrays(np.int64, (3, 6), elements=st.integers(0, 9)).filter(lambda n: n.sum(axis=1).all())
 
@@ -160,27 +160,29 @@ def test_what_has_no_place_on_a_line():
 # ---- Adult -------------------------------------------------------------------------------
 
 
-def test_the_best_intervals_of_adult():
-    data_folder("adult.csv")
+def test_the_best_intervals_of_adult(tables):
     frame = cpv.datasets.load_adult(complete=True)
     ages = cpv.DiscreteSource.from_table(frame, sensitive="marital-status", key="age")
     criteria = [cpv.TCloseness(0.55), cpv.LDiversity(2.7)]
-    assert ages.information() == pytest.approx(0.3357, abs=5e-5)
-    found = cpv.optimal_intervals(ages, criteria)
-    assert found.information == pytest.approx(0.2382, abs=5e-5)
+    best_of_all = cpv.optimal_intervals(ages, criteria)
     four = cpv.optimal_intervals(ages, criteria, groups=4)
-    assert four.information == pytest.approx(0.2308, abs=5e-5)
-    assert four.outputs == ["[17, 34]", "[35, 44]", "[45, 59]", "[60, 90]"]
+    assert four.information <= best_of_all.information <= ages.information()
+    if tables.real:
+        assert ages.information() == pytest.approx(0.3357, abs=5e-5)
+        assert best_of_all.information == pytest.approx(0.2382, abs=5e-5)
+        assert four.information == pytest.approx(0.2308, abs=5e-5)
+        assert four.outputs == ["[17, 34]", "[35, 44]", "[45, 59]", "[60, 90]"]
     # three cuts of 72 ages can be tried one and all, by cumulated counts
-    cumulated = np.concatenate([np.zeros((7, 1)), ages.joint.cumsum(axis=1)], axis=1)
+    cumulated = np.pad(ages.joint.cumsum(axis=1), ((0, 0), (1, 0)))
+    size = len(ages.x)
     best, prior = 0.0, ages.joint.sum(axis=1)
-    allowed = np.zeros((73, 73), bool)
-    for a in range(72):
+    allowed = np.zeros((size + 1, size + 1), bool)
+    for a in range(size):
         groups = cumulated[:, a + 1 :] - cumulated[:, a : a + 1]
         ok = [measures.standing(c, groups, reference=prior)[1] for c in criteria]
         allowed[a, a + 1 :] = np.logical_and(*ok)
-    for cuts in itertools.combinations(range(1, 72), 3):
-        ends = (0, *cuts, 72)
+    for cuts in itertools.combinations(range(1, size), 3):
+        ends = (0, *cuts, size)
         if all(allowed[a, b] for a, b in itertools.pairwise(ends)):
             joint = cumulated[:, ends[1:]] - cumulated[:, ends[:-1]]
             best = max(best, mutual_information(joint))

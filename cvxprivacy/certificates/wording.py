@@ -1,0 +1,194 @@
+"""The words that statements of all programs are made of: numbers, names, terms and rows.
+
+Names in a document may lie: they are quoted.  Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+__all__ = [
+    "MALFORMED",
+    "MOST_VIEWS",
+    "Table",
+    "constant",
+    "exact",
+    "extremes",
+    "information_terms",
+    "many",
+    "minimised",
+    "names_of",
+    "positive",
+    "quoted",
+    "radius_of",
+    "ranged",
+    "together",
+    "units_of",
+    "used_views",
+    "written",
+]
+
+MALFORMED = (
+    *(ValueError, TypeError, LookupError, AttributeError),
+    *(ArithmeticError, MemoryError, RecursionError),
+)
+MOST_VIEWS = 20  # that are described
+
+_FRACTION = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
+_LONGEST = 60  # characters of a name that are printed
+Table = list[list[Any]]
+
+
+def exact(value: Any) -> Fraction:
+    """Return the very number that a document holds: a float is a dyadic, a text a fraction."""
+    if isinstance(value, str) and not _FRACTION.fullmatch(value):
+        raise ValueError(f"{value[:20]!r} is no number")
+    return Fraction(value)
+
+
+def written(value: Any, digits: int = 12) -> str:
+    """Return a number in print: a decimal or a fraction is meant exactly, ≈ tells the others."""
+    number = exact(value)
+    try:
+        near = float(number)
+    except OverflowError:
+        near = math.inf
+    if number == near:
+        if number.denominator == 1 and abs(number) < 10**15:
+            return str(number)
+        short = min(repr(near), f"{near:.12g}", key=len)
+        if float(short) == near:
+            return short
+    elif len(str(number)) <= 16:
+        return str(number)
+    with localcontext(prec=digits):
+        return f"≈ {(Decimal(number.numerator) / number.denominator).normalize():g}"
+
+
+def ranged(values: Iterable[Any], digits: int = 12) -> str:
+    """Return the least and the greatest of some numbers in print."""
+    low, high = (written(end, digits) for end in extremes(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def extremes(values: Iterable[Any]) -> tuple[Fraction, Fraction]:
+    """Return the least and the greatest of some numbers."""
+    found = set(values)
+    numbers = [
+        value for value in found if not isinstance(value, str)
+    ]  # floats are compared as such
+    some = [min(numbers), max(numbers)] if numbers else []
+    exactly = [exact(value) for value in (*some, *(v for v in found if isinstance(v, str)))]
+    return min(exactly), max(exactly)
+
+
+def quoted(name: Any) -> str:
+    """Return a name as a label, without anything that a terminal would obey."""
+    text = str(name)
+    cut = text[:_LONGEST]
+    shown = "".join(
+        c if c.isprintable() and c not in '"\\' else c.encode("unicode_escape").decode()
+        for c in cut
+    ).replace('"', '\\"')
+    return f'"{shown}"' + (f"… ({len(text):,} characters)" if cut != text else "")
+
+
+def names_of(names: Sequence[Any]) -> str:
+    """Return labels in a list, the first three and the last if there are many."""
+    shown = [quoted(name) for name in names]
+    if len(shown) <= 4:
+        return ", ".join(shown)
+    return f"{', '.join(shown[:3])}, … {shown[-1]}"
+
+
+def many(count: int, what: str) -> str:
+    """Return a count with what is counted, in the plural unless it is one."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def radius_of(radius: Any) -> str:
+    """Return a radius in print, nothing if it is 0."""
+    return f" (± {float(exact(radius)):.2g})" if radius and exact(radius) else ""
+
+
+def units_of(document: Mapping[str, Any]) -> str:
+    """Return what a value of the objective is measured in."""
+    program = document["program"]
+    if "objective" not in program:
+        return str(program["units"])
+    informed = any(map(positive, dict(program["objective"]["weights"]).values()))
+    costly = program["objective"]["cost"] is not None
+    if informed and costly:
+        return "units of the objective"
+    if informed:
+        return str(program["units"])
+    return "units of distortion" if costly else "of an empty objective"
+
+
+def positive(weight: Any) -> bool:
+    """Tell whether a weight is positive, for some output at least."""
+    return any(exact(w) > 0 for w in (weight if isinstance(weight, list) else [weight]))
+
+
+def minimised(text: str, matters: bool, unit: str, infeasible: bool) -> str:
+    """Say what is minimised, and loudly if nothing is."""
+    if text and matters:
+        return f"minimised: {text}, in {unit}"
+    empty = f"{text} is the same for every release" if text else "the objective is empty"
+    proved = "" if infeasible else ", so this proves only that a release exists"
+    return f"minimised: NOTHING: {empty}{proved}"
+
+
+def information_terms(weights: Mapping[str, Any], sizes: Mapping[str, int], what: str) -> list[str]:
+    """Return the informations of a term, those of one weight together."""
+    found = []
+    pairs = sorted(dict(weights).items(), key=lambda pair: _weight(pair[1]))
+    for weight, group in groupby(pairs, key=lambda pair: _weight(pair[1])):
+        names = [name for name, _ in group]
+        size = sorted({sizes[name] for name in names})
+        count = many(size[0], what) if len(size) == 1 else f"{size[0]:,} to {size[-1]:,} {what}s"
+        if len(names) == 1:
+            found.append(f"{weight} × information about {quoted(names[0])} ({count})")
+        else:
+            each = f"each of {names_of(names)}"
+            found.append(f"{weight} × information about {each} ({len(names):,} views of {count})")
+    return found
+
+
+def _weight(weight: Any) -> str:
+    return f"({ranged(weight)})" if isinstance(weight, list) else written(weight)
+
+
+def constant(pair: Sequence[Any]) -> list[str]:
+    """Return the constant of a term in print, nothing if it is 0."""
+    value, radius = pair
+    if not exact(value) and not exact(radius):
+        return []
+    return [f"the constant {written(value)}{radius_of(radius)}"]
+
+
+def together(rows: Iterable[tuple[str, str, str, list[Any]]]) -> list[str]:
+    """Return rows (name, left, right, bounds), those alike but for their bounds in one line."""
+    lines = []
+    for (left, right), group in groupby(rows, key=lambda row: row[1:3]):
+        members = list(group)
+        if len(members) < 3:
+            members_of = [(quoted(name), bounds) for name, _, _, bounds in members]
+        else:
+            whole = f"each of {names_of([row[0] for row in members])} ({len(members):,} rows)"
+            members_of = [(whole, [bound for row in members for bound in row[3]])]
+        for name, bounds in members_of:
+            lines.append(f"subject to {name}: {left} {right.format(ranged(bounds))}")
+    return lines
+
+
+def used_views(program: Mapping[str, Any]) -> set[str]:
+    """Return the views of which the objective or a row has some information."""
+    terms = [program["objective"], *(row["term"] for row in program["rows"].values())]
+    return {view for term in terms for view in term["weights"]}

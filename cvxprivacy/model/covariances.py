@@ -1,0 +1,143 @@
+"""Covariances as they are typed: symmetric, proved semidefinite, and what they determine."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb, ctx, fmpq_mat
+
+from cvxprivacy.certificates.matrices import basis, definite, log_det, semidefinite
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import floats as exact_floats
+from cvxprivacy.model.matrices import PRECISIONS, array as matrix_array, block, rationals
+from cvxprivacy.validation import table
+
+__all__ = ["entropy", "independent", "proved", "symmetric", "volume"]
+
+
+def symmetric(values: Any, argument: str, remedy: str) -> fmpq_mat:
+    """Return a symmetric matrix of typed numbers exactly, or say what is wrong with it.
+
+    Where (i, j) and (j, i) differ by rounding their mean is taken, whatever their order.
+    """
+    given = np.asarray(table(values, argument, remedy, axes=(2,), negative=True))
+    if given.shape[0] != given.shape[1]:
+        raise InputError(argument, f"shape {given.shape}", remedy)
+    near = exact_floats(given)
+    for i, own in enumerate(near.diagonal().tolist()):
+        if own < 0:
+            raise InputError(argument, f"{own!r}", remedy, where=(i, i), value=own)
+    scale = np.sqrt(np.abs(near.diagonal()))
+    off = np.abs(near - near.T) > 1e-12 * np.outer(scale, scale)
+    if off.any():
+        i, j = (int(k) for k in np.argwhere(off)[0])
+        problem = (
+            f"asymmetric, {float(near[i, j])!r} at ({i}, {j}), {float(near[j, i])!r} at ({j}, {i})"
+        )
+        raise InputError(argument, problem, remedy, where=(i, j), value=float(near[i, j]))
+    found = rationals(given)
+    return (found + found.transpose()) / 2
+
+
+def proved(matrix: fmpq_mat, argument: str, remedy: str) -> bool:
+    """Tell whether a matrix is positive definite rather than semidefinite; refuse any other."""
+    with ctx.workprec(PRECISIONS[0]):
+        if log_det(matrix) is not None:
+            return True
+        if semidefinite(matrix):
+            return False
+        least, factor = _lacking(matrix)
+    problem = f"indefinite: the least eigenvalue of its correlations is {least:.3g}"
+    if factor is not None:
+        problem += f"; multiply its diagonal by {factor!r} to lift it above 0"
+    raise InputError(argument, problem, remedy, value=least)
+
+
+def _lacking(matrix: fmpq_mat) -> tuple[float, float | None]:
+    """Return the least eigenvalue of the correlations, and what the diagonal lacks a factor of.
+
+    Where floats cannot tell it from 0, it is known to a factor of two.
+    """
+    size = matrix.nrows()
+    diagonal = [matrix[i, i] for i in range(size)]
+    if any(own == 0 and any(matrix[i, j] != 0 for j in range(size))
+           for i, own in enumerate(diagonal)):  # fmt: skip
+        return -math.inf, None
+    near = exact_floats(matrix_array(matrix))
+    norm = np.sqrt(np.where(near.diagonal() > 0, near.diagonal(), 1.0))
+    least = float(np.linalg.eigvalsh(near / norm[:, None] / norm)[0])
+    if least > -1e-12:
+        low, high = -1074, -39  # 2^low is too little, 2^high enough
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = semidefinite(_lifted(matrix, Fraction(2) ** middle))
+            low, high = (low, middle) if enough else (middle, high)
+        least = -(2.0**high)
+    return least, 1 + max(-2 * least, 2.0**-50)
+
+
+def _lifted(matrix: fmpq_mat, share: Fraction) -> fmpq_mat:
+    """Return the matrix with (1 + share) times its diagonal."""
+    found = fmpq_mat(matrix)
+    by = rationals([[1 + share]])[0, 0]
+    for i in range(matrix.nrows()):
+        found[i, i] = by * matrix[i, i]
+    return found
+
+
+def independent(law: fmpq_mat, near: np.ndarray, argument: str) -> tuple[int, ...]:
+    """Return the places of variables that determine all of them.
+
+    All of them, unless their covariance is exactly singular; then variables that are as
+    little correlated as can be, so that the others are moderate combinations.
+
+    Parameters
+    ----------
+    law : fmpq_mat
+        Their covariance, positive semidefinite.
+    near : ndarray
+        The floats next to it.
+    argument : str
+        What is refused if all variables are constant.
+    """
+    if definite(law):
+        return tuple(range(len(near)))
+    order = _apart(near)
+    pivots = basis(block(law, order, order))
+    if not pivots:
+        raise InputError(argument, "constant variables", "name variables that vary")
+    return tuple(sorted(order[i] for i in pivots))
+
+
+def _apart(law: np.ndarray) -> list[int]:
+    """Return variables in order, each one that those before it explain least, in floats."""
+    norm = np.sqrt(np.where(law.diagonal() > 0, law.diagonal(), 1.0))
+    left, order = law / norm[:, None] / norm, []
+    rest = list(range(len(law)))
+    while rest:
+        first = max(rest, key=lambda i: (left[i, i], -i))
+        rest.remove(first)
+        order.append(first)
+        if left[first, first] > 0:
+            left = left - np.outer(left[first], left[first]) / left[first, first]
+    return order
+
+
+def volume(law: fmpq_mat) -> arb:
+    """Return log det of a positive definite matrix, to a hundred bits at least."""
+    for precision in PRECISIONS:
+        with ctx.workprec(precision):
+            found = log_det(law)
+            if found is not None and found.rad() <= 2.0**-100 * (1 + abs(found)).lower():
+                return found
+    raise InputError("covariance", "too nearly singular", "leave out what others determine")
+
+
+def entropy(law: fmpq_mat, units: str) -> arb:
+    """Return h(W) = ½ log det 2πe Cov(W) of Gaussian W in a ball, about thirty digits of it."""
+    with ctx.workprec(PRECISIONS[0]):
+        nats = (volume(law) + law.nrows() * (1 + (2 * arb.pi()).log())) / 2
+        return nats / arb(2).log() if units == "bits" else nats

@@ -1,0 +1,46 @@
+"""Least and greatest values that need no solver."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.exact import fractions
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.expression import Expression
+from cvxprivacy.programs.letters import Letters
+
+__all__ = ["greatest_distortion", "least_value"]
+
+
+def least_value(program: ChannelProgram, expression: Expression) -> float:
+    """Return the least value of a linear quantity over the entry bounds, rounded up."""
+    shape, value = (program.n, program.m), Fraction(0)
+    masses = fractions(program.law)
+    cost = np.zeros(shape) if expression.cost is None else expression.cost
+    low = np.zeros(shape) if program.lower is None else program.lower
+    high = np.ones(shape) if program.upper is None else program.upper
+    if len(cost) != len(masses) or cost.ndim == 2:  # one layer for all atoms
+        masses, cost = masses.sum(axis=0)[None], cost.reshape(1, *shape)
+    layers = zip(masses, fractions(cost), strict=True)
+    costs: Any = sum(mass[:, None] * layer for mass, layer in layers)
+    for row, floors, most in zip(costs, fractions(low), fractions(high), strict=True):
+        value, left = value + row @ floors, 1 - floors.sum()
+        for y in np.argsort(row):
+            share = min(left, most[y] - floors[y])
+            value, left = value + row[y] * share, left - share
+            if left <= 0:
+                break
+    least = value / masses.sum() + Fraction(expression.constant)
+    near = float(least)
+    return near if near >= least else math.nextafter(near, math.inf)
+
+
+def greatest_distortion(program: ChannelProgram, letters: Letters, distortion: Expression) -> float:
+    """Return D_max = min_x̂ E d, from where on a constant is released; one for each z seen."""
+    cost = program.mass[:, None] * program.cost(distortion)
+    z = letters.z_of[0] if "z" in letters.encoder_inputs else np.zeros(letters.n, int)
+    return float(sum(cost[z == each].sum(axis=0).min() for each in np.unique(z)))

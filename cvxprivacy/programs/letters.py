@@ -1,0 +1,236 @@
+"""What is encoded and what is observed: the letters of a channel program.
+
+An encoder reads letters s (x, or with w before it, or z after it).  Everybody observes the output
+y, and where Z is side information, those with one z are an observer each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.information import nat
+
+__all__ = ["Letters", "Observer", "check_side_information"]
+
+
+@dataclass(frozen=True, eq=False)
+class Observer:
+    """A user as far as what they know tells them apart: everybody, or those with one z.
+
+    Attributes
+    ----------
+    name : str
+        The value of Z, in print.
+    z : int or None
+        Its number among the source's; None for everybody.
+    atoms : ndarray of bool, shape (L, n)
+        Those with this z.
+    share : Fraction
+        p(z).
+    """
+
+    name: str
+    z: int | None
+    atoms: np.ndarray
+    share: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "atoms", frozen(self.atoms))
+
+    def view(self, kind: str) -> str:
+        """Return the name of the view of W or S that this observer has."""
+        return kind if self.z is None else f"{kind}|{self.name}"
+
+
+def check_side_information(source: Any, side_information: str | None) -> None:
+    """Refuse what does not say who knows Z, or a Z that the source lacks."""
+    if side_information not in (None, "decoder", "both"):
+        remedy = 'use None, "decoder" or "both"'
+        raise InputError("side_information", f"{side_information!r}", remedy)
+    if side_information is not None and not source.z:
+        raise InputError(
+            "source",
+            "no side information Z",
+            "make it of a law with three axes, or from a table with side=",
+        )
+
+
+class Letters(Frozen):
+    """The letters of a problem.
+
+    Parameters
+    ----------
+    source : DiscreteSource
+    distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+    encoder : {"x", "wx"}
+    side_information : {None, "decoder", "both"}
+        Who knows Z.
+    units : {"bits", "nats"}
+
+    Attributes
+    ----------
+    d : Distortion
+        With its rows in the order of the source's letters.
+    encoder_inputs : str
+        The letters that make an encoder's letter s: ``"x"``, ``"wx"``, ``"xz"`` or ``"wxz"``.
+    law : ndarray, shape (L, n)
+        Masses of the atoms, a column per letter with mass.
+    w_of, z_of : ndarray of int, shape (L, n)
+        Each atom's w, numbered among ``w_support``, and its z.
+    w_support, support : ndarray of int
+        The values of W, and the encoder's letters, that have mass.
+    x_of : ndarray of int, shape (n,)
+        Each letter's x.
+    observers : list of Observer
+    strategies : ndarray of int, shape (m, |Z|), or None
+        What each output means for each z; None if outputs are released letters.
+    """
+
+    def __init__(
+        self,
+        source: DiscreteSource,
+        distortion: Any,
+        *,
+        encoder: str = "x",
+        side_information: str | None = None,
+        units: str = "bits",
+    ) -> None:
+        if not isinstance(source, DiscreteSource):
+            raise InputError("source", f"a {type(source).__name__}", "pass a DiscreteSource")
+        if encoder not in ("x", "wx"):
+            raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
+        nat(units)
+        check_side_information(source, side_information)
+        self.source, self.units, self.encoder = source, units, encoder
+        self.side_information = side_information
+        d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
+        self.d = d.fitted(len(source.w), source.x)
+        self.encoder_inputs = encoder + ("z" if side_information == "both" else "")
+        atoms = source.atoms(self.encoder_inputs)
+        self.law, self.w_of, self.w_support = atoms.law, atoms.w_of, atoms.w_support
+        self.support, self.x_of, self.z_of = atoms.support, atoms.x_of, atoms.z_of
+        self.observers = self._observers()
+        self.strategies: np.ndarray | None = None
+
+    def _observers(self) -> list[Observer]:
+        source = self.source
+        if self.side_information is None or source.z is None:
+            return [Observer("", None, np.ones(self.law.shape, bool), Fraction(1))]
+        layers = np.moveaxis(source.law, 2, 0)
+        masses = [sum(map(Fraction, layer.ravel().tolist())) for layer in layers]
+        return [
+            Observer(name, z, self.z_of == z, Fraction(mass, sum(masses)))
+            for z, (name, mass) in enumerate(zip(source.z_names, masses, strict=True))
+            if mass
+        ]
+
+    # ---- letters -------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of letters that the encoder reads."""
+        return len(self.support)
+
+    @property
+    def m(self) -> int:
+        """Number of outputs: released letters, or strategies."""
+        return len(self.outputs)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Labels of the outputs; strategies are numbered."""
+        return self.d.outputs if self.strategies is None else list(range(len(self.strategies)))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """|W|, |X|, |Z| if it is side information, and |X̂|."""
+        source = self.source
+        sizes = {"W": len(source.w), "X": len(source.x)}
+        if self.side_information:
+            sizes["Z"] = len(source.z or ())
+        return {**sizes, "X̂": len(self.d.outputs)}
+
+    def with_strategies(self, strategies: np.ndarray) -> Self:
+        """Return the alphabet with these rules Z → X̂, shape (m, |Z|), as outputs."""
+        return self._with(strategies=frozen(strategies))
+
+    def all_strategies(self, most: int) -> np.ndarray | None:
+        """Return every rule t: Z → X̂ as rows t(z), shape (m, |Z|); None if more than ``most``.
+
+        They suffice: T = f(U, ·) is a function of U, so that rate, leakage, distortion and the
+        criteria per letter are no worse than with U (Shannon's strategies).
+        """
+        letters, count = len(self.d.outputs), len(self.observers)
+        if count * math.log(max(letters, 1)) > math.log(most) + 1e-9:
+            return None
+        strategies = np.zeros((letters**count, len(self.source.z or ())), dtype=np.int64)
+        rules: Any = list(itertools.product(range(letters), repeat=count))
+        strategies[:, [observer.z or 0 for observer in self.observers]] = rules
+        return strategies
+
+    @property
+    def met_strategies(self) -> np.ndarray:
+        """What each output means for each z that has mass, shape (m, number of observers)."""
+        assert self.strategies is not None
+        return self.strategies[:, np.array([observer.z or 0 for observer in self.observers])]
+
+    def per_letter(self, matrix: np.ndarray) -> np.ndarray:
+        """Return a cost (|X|, |X̂|) or (|W|, |X|, |X̂|) for the program's letters or atoms."""
+        w = self.w_support[self.w_of]
+        if matrix.ndim == 2:
+            cost = matrix[self.x_of]
+        else:
+            cost = matrix[w[0] if self.encoder == "wx" else w, self.x_of]
+        if self.strategies is None:
+            return cost
+        whole = np.broadcast_to(cost, (*self.law.shape, matrix.shape[-1]))
+        return np.take_along_axis(whole, self.strategies.T[self.z_of], axis=2)
+
+    def possible(self, moves: np.ndarray) -> np.ndarray:
+        """Tell where an output may make one of these moves, (|X|, |X̂|) → (n, m)."""
+        layers = self.per_letter(moves)
+        if layers.ndim == 3:
+            layers = np.asarray((layers & (self.law > 0)[:, :, None]).any(axis=0))
+        return layers
+
+    def unchanged(self, letters: Sequence[int]) -> np.ndarray:
+        """Tell where a released letter is the key letter itself, shape (len(letters), |X̂|)."""
+        rows = []
+        for x in letters:
+            label = self.source.x[x]
+            row = [output == label for output in self.d.outputs]
+            if sum(row) != 1:
+                how = "is released under two columns" if any(row) else "is no released letter"
+                remedy = "use a distortion whose outputs are the source's key letters, once each"
+                raise InputError("distortion", f"{label!r} {how}", remedy, value=label)
+            rows.append(row)
+        return np.array(rows)
+
+    @cached_property
+    def p_w(self) -> list[Fraction]:
+        """The exact law of W on ``w_support``."""
+        return self._shares(self.w_of, len(self.w_support))
+
+    @cached_property
+    def p_x(self) -> list[Fraction]:
+        """The exact law of all key letters of the source."""
+        return self._shares(np.broadcast_to(self.x_of, self.law.shape), len(self.source.x))
+
+    def _shares(self, labels: np.ndarray, size: int) -> list[Fraction]:
+        masses = [Fraction(0)] * size
+        for label, mass in zip(labels.ravel().tolist(), self.law.ravel().tolist(), strict=True):
+            masses[label] += Fraction(mass)
+        total = sum(masses)
+        return [mass / total for mass in masses]

@@ -1,0 +1,29 @@
+"""Numbers as documents and as LaTeX hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.exact import written
+
+__all__ = ["listed", "tex"]
+
+
+def listed(values: Any) -> Any:
+    """Return numbers in lists, as JSON can hold them."""
+    if not np.ndim(values):
+        return written(values)
+    if values.dtype != object:
+        return values.tolist()
+    return [listed(entry) for entry in values]
+
+
+def tex(number: float) -> str:
+    """Return a number in LaTeX, to six digits."""
+    mantissa, _, exponent = f"{number:.6g}".partition("e")
+    if not exponent:
+        return mantissa
+    power = rf"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else rf"{mantissa} \cdot {power}"

@@ -1,0 +1,104 @@
+"""A channel in integers over one denominator: its rows sum to one exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.exact import Exact, FloatArray
+from cvxprivacy.frozen import frozen
+from cvxprivacy.programs.channel import ChannelProgram
+
+__all__ = ["DENOMINATOR", "ExactChannel", "round_channel"]
+
+DENOMINATOR = 2**52  # every multiple of 2⁻⁵² up to 1 is a float64: the matrix is the proof's
+
+
+@dataclass(frozen=True, eq=False)
+class ExactChannel:
+    """A channel as integers ``numerators`` (n, m) over ``denominator``; rows sum to it."""
+
+    numerators: np.ndarray
+    denominator: int = DENOMINATOR
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numerators", frozen(self.numerators))
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The channel in floats: exact over 2⁵², to half an ulp otherwise."""
+        if self.denominator == DENOMINATOR:
+            found = self.numerators.astype(float) / DENOMINATOR
+        else:
+            rows = [[int(k) / self.denominator for k in row] for row in self.numerators]
+            found = np.array(rows, dtype=float)
+        found.flags.writeable = False
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = [[int(k) for k in row] for row in self.numerators]
+        return {"numerators": rows, "denominator": self.denominator}
+
+
+def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel | None:
+    """Round to integers over 2⁵², rows summing to one within the entry bounds.
+
+    Over a finer power of two where the bounds themselves need one (an entry fixed at 0.3);
+    None if no row of sum one is within the bounds.
+    """
+    k = np.nan_to_num(np.asarray(channel, float), nan=0.0, posinf=1.0, neginf=0.0)
+    k = np.clip(k, 0.0, 1.0)
+    sums = k.sum(axis=1, keepdims=True)
+    k = np.where(sums > 0, k / np.where(sums > 0, sums, 1.0), 1.0 / program.m)
+    shape = (program.n, program.m)
+    low, high = np.zeros(shape, np.int64), np.full(shape, DENOMINATOR)
+    if program.lower is not None:
+        low = _whole(program.lower, math.ceil)
+    if program.upper is not None:
+        high = _whole(program.upper, math.floor)
+    numerators = _fill(np.rint(k * DENOMINATOR).astype(np.int64), low, high, DENOMINATOR)
+    if numerators is not None:
+        return ExactChannel(numerators)
+    bounds = [b.ravel() for b in (program.lower, program.upper) if b is not None]
+    fine = {Fraction(b).denominator for b in np.concatenate(bounds).tolist()}
+    scale = math.lcm(DENOMINATOR, *fine)
+    low = _whole(np.zeros(shape) if program.lower is None else program.lower, math.ceil, scale)
+    high = _whole(np.ones(shape) if program.upper is None else program.upper, math.floor, scale)
+    numerators = _fill(_whole(k, math.floor, scale), low, high, scale)
+    return None if numerators is None else ExactChannel(numerators, scale)
+
+
+def _whole(values: Exact, rounded: Callable[[Any], int], scale: int = DENOMINATOR) -> np.ndarray:
+    """Return values times ``scale``, rounded to one side; floats are enough for the coarse one."""
+    if scale == DENOMINATOR and values.dtype != object:
+        ends: Any = {math.ceil: np.ceil, math.floor: np.floor}
+        return ends[rounded](values * DENOMINATOR).astype(np.int64)
+    whole = [[rounded(Fraction(v) * scale) for v in row] for row in values.tolist()]
+    return np.array(whole, np.int64 if scale == DENOMINATOR else object)
+
+
+def _fill(
+    numerators: np.ndarray, low: np.ndarray, high: np.ndarray, total: int
+) -> np.ndarray | None:
+    """Clip to the bounds and move the largest entries until every row sums to ``total``."""
+    if (low > high).any():
+        return None
+    numerators = np.clip(numerators, low, high)
+    for s in range(len(numerators)):
+        row = numerators[s]
+        missing = total - sum(row.tolist())
+        for y in np.argsort(-row, kind="stable") if missing else ():
+            old = int(row[y])
+            row[y] = min(max(old + missing, int(low[s, y])), int(high[s, y]))
+            missing -= int(row[y]) - old
+            if not missing:
+                break
+        if missing:
+            return None
+    return numerators

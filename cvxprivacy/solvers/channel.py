@@ -1,0 +1,207 @@
+"""The stages of solving a channel program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.expression import Expression
+from cvxprivacy.proving.bounds import Prover
+from cvxprivacy.proving.repair import repair
+from cvxprivacy.solvers import interior, presolve
+from cvxprivacy.solvers.task import Minimise, Outcome, Task, attempts
+
+__all__ = ["ChannelTask"]
+
+_CHEAP = 5e5  # size of a program whose central path is followed for a better gap than was asked
+
+
+class ChannelTask(Task):
+    """A channel program to be solved; ``model`` returns its conic model, if one is kept."""
+
+    def __init__(
+        self,
+        program: ChannelProgram,
+        options: Mapping[str, Any],
+        model: Callable[[], Any] | None = None,
+    ) -> None:
+        super().__init__(options)
+        if self.method == "structured":
+            remedy = 'use "auto" or "conic"'
+            raise InputError("method", "structured solves covariance programs only", remedy)
+        self.program, self._given_model = program, model
+        self.prover = Prover(program, self.accuracy)
+        self.channel: FloatArray | None = None
+        rows = program.constraints.values()
+        plain = all(row.linear and row.sense == "<=" for row in rows)
+        # for one plain row, repair knows a strictly feasible channel in closed form
+        self.has_interior = len(rows) <= 1 and plain and not program.auxiliaries
+
+    # ---- presolve ------------------------------------------------------------------------
+
+    def presolve(self, minimise: Minimise) -> bool:
+        """Try contradictions, closed forms and facial reduction."""
+        for dual in presolve.contradictions(self.program):
+            if self.prover.offer_dual(dual):
+                self.report("closed form: infeasible")
+                return True
+        if (pair := presolve.constant(self.program)) is not None:
+            self.prover.offer_channel(pair[0])
+            self.prover.offer_dual(pair[1])
+            if self.certified:
+                self.report("closed form: no constraint binds")
+                return True
+        if self._reduced(minimise):
+            return True
+        self.prover.offer_dual(presolve.zero_multipliers(self.program))
+        return False
+
+    def _reduced(self, minimise: Minimise) -> bool:
+        """Solve the smaller program that a row without interior leaves; True if that certifies."""
+        reduction = presolve.facial_reduction(self.program)
+        if reduction is None:
+            return False
+        self.report(f"closed form: {reduction.name} leaves a face")
+        self.edges += [reduction.name] if reduction.edge else []
+        inner = minimise(ChannelTask(reduction.program, self.options))
+        self.log += inner.log
+        self.edges += inner.edges
+        primal, dual = inner.certificate.primal, inner.certificate.dual
+        if primal is not None:
+            self.prover.offer_channel(primal)
+        for channel in inner.channels:  # exact here, where the face had its rows in floats
+            if not self.certified:
+                self.prover.offer_channel(channel)
+        if dual is not None and dual.objective:
+            self.prover.offer_dual(reduction.dual(dual))
+        return self.certified
+
+    # ---- attempts ------------------------------------------------------------------------
+
+    @cached_property
+    def _model(self) -> Any:
+        return self._conic(self.program) if self._given_model is None else self._given_model()
+
+    def _conic(self, program: ChannelProgram, *, phase_one: bool = False) -> Any:
+        from cvxprivacy.solvers.cvxpy_channel import ConicModel
+
+        return ConicModel(program, phase_one=phase_one)
+
+    def propose(self, settings: Mapping[str, Any]) -> None:
+        self.run(self._model, settings)
+        self.channel = self._model.channel()
+        if self.channel is not None:
+            self.channels.append(self.channel)
+
+    def prove(self) -> None:
+        """Offer the solver's multipliers and channel, then the channel's own posteriors."""
+        dual = self._model.dual()
+        if dual is not None:
+            self.prover.offer_dual(dual)
+        if self.channel is not None:
+            self.prover.offer_channel(self.channel)
+        if not self.certified:
+            self.prover.offer_posteriors()
+
+    def polish(self) -> None:
+        program, prover = self.program, self.prover
+        start = self.channel if prover.primal is None else prover.primal.matrix
+        if start is None or prover.dual is None or not prover.dual.objective:
+            return
+        goal = prover.tolerance
+        if program.n**2 * program.m <= _CHEAP:  # milliseconds
+            goal = min(goal, 1e-11 * program.scale)  # prices are off by the root of the gap
+        before = prover.upper - prover.lower
+        if self.method != "auto" or before <= goal or not interior.fits(program):
+            return
+        with np.errstate(all="ignore"):
+            for channel, multipliers in interior.central_path(program, start, prover.dual):
+                prover.offer_dual(multipliers)
+                prover.offer_channel(channel)
+                if prover.upper - prover.lower <= goal:
+                    break
+        self.report(f"central path: gap {before:.1e} → {prover.upper - prover.lower:.1e}")
+
+    # ---- phase one -----------------------------------------------------------------------
+
+    def phase_one(self, minimise: Minimise) -> None:
+        self.has_interior = True  # or what follows found none: it is tried once
+        if not self._strictly_feasible():
+            self._least_bound(minimise)
+        if self.prover.primal is None:
+            self._contradiction()
+
+    def _strictly_feasible(self) -> bool:
+        """Offer a channel that satisfies the rows strictly, as strictly as can be."""
+        for share in (0.1, 1e-2, 1e-3, 1e-5, 0.0):
+            if share:
+                model = self._conic(presolve.tightened(self.program, share))
+                status = model.spread(self.solver, self.solver_options)
+                self.report(f"{self.solver} strictly feasible by {share:g}: {status}")
+            else:  # hardly any room: what the solver finds in the middle of it
+                model = self._conic(replace(self.program, objective=Expression("nothing")))
+                self.run(model, {}, "feasible")
+            channel = model.channel()
+            if channel is None:
+                continue
+            rare = self.program.mass @ channel < 1e-6  # no mass at all rather than next to none
+            for candidate in (np.where(rare, 0.0, channel), channel):
+                repaired = repair(self.program, self.prover.proof, candidate)
+                if repaired is not None:
+                    self.prover.strictly_feasible.append(repaired[0])
+                    self.prover.offer_channel(repaired[0])
+                    return True
+        return False
+
+    def _least_bound(self, minimise: Minimise) -> None:
+        """Minimise an information row whose bound may be next to the least there is."""
+        constraints = self.program.constraints
+        for name, row in constraints.items():
+            if not row.expression.weights or row.per_output:
+                continue
+            others = {key: other for key, other in constraints.items() if key != name}
+            program = replace(self.program, objective=row.expression, constraints=others)
+            least = minimise(ChannelTask(program, {**self.options, "accuracy": "high"}))
+            primal = least.certificate.primal
+            self.report(f"the least {name}: {least.certificate.status}")
+            if primal is not None and self.prover.offer_channel(primal):
+                self.prover.strictly_feasible.append(primal)
+                return
+
+    def _contradiction(self) -> None:
+        """Try to prove, from the least violation that is possible, that nothing is feasible."""
+        for settings in attempts(self.solver):
+            model = self._conic(self.program, phase_one=True)
+            self.run(model, settings, "phase one")
+            dual, violation = model.dual(), model.variables["tau"].value
+            if dual is not None and any(map(self.prover.offer_dual, _fewer_auxiliaries(dual))):
+                return
+            if violation is not None and violation < -1e-7:
+                return  # something is feasible; otherwise a sharper answer might tell
+
+    def outcome(self) -> Outcome:
+        if self.prover.primal is None and self.prover.status != "infeasible":
+            uniform = np.full((self.program.n, self.program.m), 1.0 / self.program.m)
+            self.prover.offer_channel(uniform)
+        return super().outcome()
+
+
+def _fewer_auxiliaries(dual: Dual) -> Iterator[Dual]:
+    """Yield multipliers without those of the auxiliaries, without those of each, and as they are.
+
+    A factor e^ε makes much of what a solver left there by rounding.
+    """
+    auxiliaries = dual.auxiliaries
+    if auxiliaries:
+        yield replace(dual, auxiliaries={})
+    for name in auxiliaries if len(auxiliaries) > 1 else ():
+        yield replace(dual, auxiliaries={k: v for k, v in auxiliaries.items() if k != name})
+    yield dual

@@ -1,0 +1,168 @@
+"""What every solve is made of: its options, the settings to try, and the stages of the loop."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.proving.certificate import Certificate
+
+__all__ = ["Minimise", "Outcome", "Task", "attempts", "checked", "reported"]
+
+_METHODS = ("auto", "conic", "structured")
+
+_TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
+_FREE = {**_TIGHT, "static_regularization_enable": False}
+_RIGID = {"static_regularization_constant": 1e-12, "static_regularization_proportional": 0.0}
+Settings = list[dict[str, Any]]
+_SETTINGS: dict[str, tuple[Settings, Settings]] = {  # plain ones, and patient ones
+    "CLARABEL": (
+        [{}],
+        [  # less regularisation, smaller residuals: none is best on every program
+            {**_FREE, "dynamic_regularization_eps": 1e-16, "dynamic_regularization_delta": 1e-10},
+            {**_TIGHT, **_RIGID},
+            {**_FREE, "max_step_fraction": 0.9},
+            {**_TIGHT, "max_iter": 300},
+        ],
+    ),
+    "SCS": (
+        [{"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 20_000}],
+        [{"eps_abs": 1e-11, "eps_rel": 1e-11, "max_iters": 200_000}],
+    ),
+}
+
+_logger = logging.getLogger("cvxprivacy")
+
+
+def attempts(solver: str, accuracy: str = "default") -> Settings:
+    """Return the settings to try, plain ones first unless high accuracy is asked for."""
+    plain, patient = _SETTINGS.get(solver, ([{}], []))
+    return plain + patient if accuracy == "default" else patient + plain
+
+
+def checked(
+    method: str = "auto",
+    solver: str = "CLARABEL",
+    accuracy: str = "default",
+    solver_options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the options of a solve, or say what is wrong with them."""
+    if method not in _METHODS:
+        raise InputError("method", f"{method!r} is unknown", f"use one of {_METHODS}")
+    if accuracy not in ("default", "high"):
+        raise InputError("accuracy", f"{accuracy!r} is unknown", 'use "default" or "high"')
+    solver = solver.upper() if isinstance(solver, str) else solver
+    if solver != "CLARABEL":  # which is always there, and CVXPY takes a second to import
+        from cvxprivacy.solvers.cvxpy_run import installed_solvers
+
+        if solver not in installed_solvers():
+            known = ", ".join(installed_solvers())
+            raise InputError("solver", f"{solver!r} is not installed", f"use one of {known}")
+    if not isinstance(solver_options or {}, Mapping):
+        remedy = "pass a mapping such as {'max_iter': 100}"
+        raise InputError("solver_options", f"{solver_options!r}", remedy)
+    names = ("method", "solver", "accuracy", "solver_options")
+    return dict(zip(names, (method, solver, accuracy, solver_options), strict=True))
+
+
+def reported(line: str) -> str:
+    """Return a line of ``Outcome.log``, after sending it to the logger ``cvxprivacy``."""
+    _logger.debug("%s", line)
+    return line
+
+
+@dataclass
+class Outcome:
+    """A certificate and what each attempt reported; the reports decide nothing.
+
+    ``edges`` names the rows whose bounds are the least that is feasible; ``channels`` are the
+    solver's own, before any repair; ``strategies`` are the outputs of the release, where they were
+    generated while the program was solved.
+    """
+
+    certificate: Certificate
+    log: list[str] = field(default_factory=list)
+    edges: list[str] = field(default_factory=list)
+    channels: list[FloatArray] = field(default_factory=list)
+    strategies: np.ndarray | None = None
+
+
+class Task(ABC):
+    """One solve: its options, a prover, what was reported, and the stages that the loop calls.
+
+    ``has_interior`` tells that a strictly feasible point is at hand, or none is needed, to repair
+    what a solver proposes.
+    """
+
+    prover: Any
+    has_interior: bool
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        own = checked(**{name: value for name, value in options.items() if name != "verbose"})
+        self.method, self.solver, self.accuracy = own["method"], own["solver"], own["accuracy"]
+        self.solver_options = dict(own["solver_options"] or {})
+        self.verbose = bool(options.get("verbose", False))
+        self.options = {**own, "verbose": self.verbose}
+        self.log: list[str] = []
+        self.edges: list[str] = []
+        self.channels: list[FloatArray] = []
+
+    # ---- the stages ----------------------------------------------------------------------
+
+    @abstractmethod
+    def presolve(self, minimise: Minimise) -> bool:
+        """Try what needs no iterations; True if there is nothing left to try."""
+
+    def structured(self) -> bool:
+        """Follow the central path where no solver's point is needed; True if that is all."""
+        return False
+
+    @abstractmethod
+    def propose(self, settings: Mapping[str, Any]) -> None:
+        """Ask the conic solver."""
+
+    @abstractmethod
+    def prove(self) -> None:
+        """Offer to the prover what the conic solver proposed."""
+
+    def polish(self) -> None:
+        """Follow the central path from the best point and multipliers that are proved."""
+        return
+
+    @abstractmethod
+    def phase_one(self, minimise: Minimise) -> None:
+        """Find a strictly feasible point, or prove that nothing is feasible."""
+
+    def outcome(self) -> Outcome:
+        return Outcome(self.prover.certificate(), self.log, self.edges, self.channels)
+
+    # ---- what stages share ---------------------------------------------------------------
+
+    @property
+    def certified(self) -> bool:
+        return self.prover.status == "certified"
+
+    @property
+    def settled(self) -> bool:
+        """Whether an optimum is certified, or nothing is proved to be feasible."""
+        return self.prover.status in ("certified", "infeasible")
+
+    def report(self, line: str) -> None:
+        self.log.append(reported(line))
+
+    def run(self, model: Any, settings: Mapping[str, Any], label: str = "") -> None:
+        """Run the conic solver once on a model, and report what it said."""
+        user = bool(self.solver_options) and not label  # who should hear of a misspelled option
+        both = {**settings, **self.solver_options}
+        status = model.solve(self.solver, both, verbose=self.verbose, user=user)
+        self.report(f"{self.solver} {label or settings or 'defaults'}: {status}")
+
+
+Minimise = Callable[[Task], Outcome]

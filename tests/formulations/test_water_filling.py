@@ -1,0 +1,189 @@
+"""Reverse and boxed water-filling, and the closed Gaussian bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+import cvxprivacy as cpv
+from tests.formulations.gaussian import (
+    LN2,
+    E,
+    Q,
+    S,
+    contains,
+    exactly,
+    filled,
+    random_source,
+    solved,
+    trace,
+)
+
+
+def test_reverse_water_filling_is_exact() -> None:
+    from cvxprivacy.formulations.water_filling import ReverseWaterFilling
+
+    rng = np.random.default_rng(9)
+    for number in range(40):
+        values = 10 ** rng.uniform(-2, 2, int(rng.integers(1, 12)))
+        budget = float(rng.uniform(0.001, 1.2) * values.sum())
+        problem = ReverseWaterFilling(values, budget, units=("nats", "bits")[number % 2])
+        solution = solved(problem)
+        d = filled(values, min(budget, values.sum()))
+        per = (1.0, LN2)[number % 2]
+        assert math.isclose(solution.value, np.log(values / d).sum() / 2 / per, abs_tol=1e-11)
+        assert np.allclose([float(v) for v in problem.allocation], d, rtol=1e-9)
+        assert sum(problem.allocation) == min(Fraction(budget), sum(map(Fraction, values)))
+        assert solution.gap <= 1e-13
+        assert solution.log == ["closed form"]
+        if budget < values.sum():
+            assert all(v == min(problem.level, Fraction(c)) for v, c in
+                       zip(problem.allocation, values, strict=True))  # fmt: skip
+            price = -1 / (2 * float(problem.level)) / per
+            assert math.isclose(solution.prices["budget"], price, rel_tol=1e-12)
+
+
+def test_reverse_water_filling_of_a_covariance() -> None:
+    from cvxprivacy.formulations.water_filling import ReverseWaterFilling
+
+    source = random_source(19, 1, 4)
+    law = source.block(source.x, source.x)
+    problem = ReverseWaterFilling(law, 0.3, units="nats")
+    assert math.isclose(problem.solve().value, solved(E(source, 0.3, units="nats")).value,
+                        abs_tol=2e-9)  # fmt: skip
+    sigma = problem.axes @ np.diag([float(v) for v in problem.allocation]) @ problem.axes.T
+    same = S(source.covariance, sensitive=source.x, key=source.x)
+    assert np.allclose(sigma, solved(Q(same, 0.3)).error_covariance, atol=1e-4)
+
+
+def test_box_water_filling_is_optimal_and_within_its_boxes() -> None:
+    from cvxprivacy.formulations.water_filling import BoxWaterFilling
+
+    rng = np.random.default_rng(10)
+    for _ in range(40):
+        size = int(rng.integers(1, 9))
+        gains, caps = 10 ** rng.uniform(-2, 2, size), 10 ** rng.uniform(-2, 2, size)
+        total = float(rng.uniform(0.001, 1.2) * caps.sum())
+        problem = BoxWaterFilling(gains, caps, total, units="nats")
+        x = np.array([float(v) for v in problem.allocation])
+        assert ((x >= 0) & (x <= caps * (1 + 1e-15))).all()
+        assert math.isclose(x.sum(), min(total, caps.sum()), rel_tol=1e-12)
+        # KKT: the marginal log is one level inside, above it at a cap, below it at 0
+        marginal = gains / (1 + gains * x)
+        if problem.level is not None:
+            level = 1 / float(problem.level)
+            inside = (x > 0) & (x < caps)
+            assert np.allclose(marginal[inside], level, rtol=1e-9)
+            assert (marginal[x >= caps] >= level * (1 - 1e-12)).all()
+            assert (marginal[x <= 0] <= level * (1 + 1e-12)).all()
+        solution = solved(problem)
+        product = np.log1p(gains * x).sum()
+        assert math.isclose(problem.log_product, product, rel_tol=1e-12)
+        assert math.isclose(solution.value, (np.log1p(gains * caps).sum() - product) / 2,
+                            rel_tol=1e-9, abs_tol=1e-12)  # fmt: skip
+        assert solution.gap <= 1e-13
+
+
+def test_the_kind_of_a_number_does_not_matter() -> None:
+    from cvxprivacy.formulations.water_filling import BoxWaterFilling, ReverseWaterFilling
+
+    large = [3_000_000_000, 4_000_000_000, 5_000_000_000]
+    truth = ReverseWaterFilling([float(v) for v in large], 9e9).solve()
+    for values in (large, np.array(large), np.array(large, float), list(np.array(large))):
+        assert math.isclose(ReverseWaterFilling(values, 9e9).solve().value, truth.value)
+    single = np.array([4, 1], np.float32)
+    assert ReverseWaterFilling(single, np.float32(0.5)).level == Fraction(1, 4)
+    box = BoxWaterFilling(single, single, np.float32(0.5))
+    assert box.allocation == BoxWaterFilling([4, 1], [4, 1], Fraction(1, 2)).allocation
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_closed_bound_is_a_bound(seed: int) -> None:
+    """Proposition 5; with equality below λ_min(Σ_X), and of scalars."""
+    from cvxprivacy.formulations.water_filling import closed_gaussian_bound
+
+    source = random_source(seed, 1 + seed % 3, 1 + seed % 4, condition=20)
+    least = np.linalg.eigvalsh(source.block(source.x, source.x))[0]
+    for units in ("nats", "bits"):
+        for budget in (*(share * trace(source) for share in (0.05, 0.3, 0.7, 1.0)), least * 0.9):
+            solution = solved(Q(source, budget, units=units), accuracy="default")
+            closed = closed_gaussian_bound(source, budget, units=units)
+            assert closed <= solution.upper + 1e-9
+            if budget < least or len(source.x) == 1:
+                assert abs(closed - solution.value) <= 2e-6
+
+
+def test_what_water_is_refused() -> None:
+    from cvxprivacy.formulations.water_filling import (
+        BoxWaterFilling,
+        ReverseWaterFilling,
+        closed_gaussian_bound,
+    )
+
+    for values in ([], [0.0], [-1.0], [math.nan], "ab", None, [[1, 2], [3, 4]], [[1, 2, 3]]):
+        refused_somehow(lambda v=values: ReverseWaterFilling(v, 0.5), "variances")
+    for budget in (0, -1, math.nan, "a", None):
+        refused_somehow(lambda b=budget: ReverseWaterFilling([1.0], b), "budget")
+        refused_somehow(lambda b=budget: BoxWaterFilling([1.0], [1.0], b), "total")
+        refused_somehow(lambda b=budget: closed_gaussian_bound(S.scalar(0.5), b), "budget")
+    refused_somehow(lambda: BoxWaterFilling([1.0, 2.0], [1.0], 0.5), "caps")
+    refused_somehow(lambda: BoxWaterFilling([0.0], [1.0], 0.5), "gains")
+    same = S(np.eye(2), sensitive=[0], key=[0, 1])
+    refused_somehow(lambda: closed_gaussian_bound(same, 0.5), "source")
+
+
+def refused_somehow(call: Callable[[], Any], argument: str) -> None:
+    with pytest.raises(cpv.InputError) as caught:
+        call()
+    assert caught.value.argument.startswith(argument), str(caught.value)
+    assert "np." not in str(caught.value)
+
+
+def reflected(powers: list[Fraction]) -> list[list[Fraction]]:
+    """Return a covariance of these eigenvalues: Q diag Q of a rational reflection Q."""
+    size = len(powers)
+    v = [Fraction(k + 1) for k in range(size)]
+    square = sum(x * x for x in v)
+    q = [[int(i == j) - 2 * v[i] * v[j] / square for j in range(size)] for i in range(size)]
+    return [[sum(q[i][k] * powers[k] * q[k][j] for k in range(size)) for j in range(size)]
+            for i in range(size)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "least", [Fraction(1, 7), Fraction(1, 10**9), Fraction(1, 2**80), Fraction(1, 10**60)]
+)
+@pytest.mark.parametrize("share", [Fraction(1, 1000), Fraction(1, 3), Fraction(2)])
+def test_reverse_water_filling_is_of_the_covariance_itself(
+    least: Fraction, share: Fraction
+) -> None:
+    """Floats do not know the least eigenvalue: the value, ½ Σ log λ/D, changes with it."""
+    powers = [least, Fraction(2, 3), Fraction(5)]
+    budget = share * sum(powers)
+    solution = cpv.ReverseWaterFilling(reflected(powers), budget, units="nats").solve(certify=False)
+    level = cpv.ReverseWaterFilling(powers, budget).level
+    with ctx.workprec(400):
+        truth = sum((exactly(p / min(p, level or p)).log() for p in powers), arb(0)) / 2
+        contains(solution, truth)
+    assert solution.status == "certified"
+    assert solution.certificate.program.covariance == tuple(map(tuple, reflected(powers)))
+
+
+def test_the_closed_bound_is_below_the_value() -> None:
+    for seed in range(30):
+        rng = np.random.default_rng([4, seed])
+        w, x = (int(k) for k in rng.integers(1, 5, size=2))
+        a = rng.normal(size=(w + x, w + x)) * 10 ** rng.uniform(-3, 0, w + x)[:, None]
+        source = S((a @ a.T + a @ a.T) / 2, sensitive=range(w), key=range(w, w + x))
+        budget = float(rng.uniform(0.01, 1)) * float(np.trace(source.block(source.x, source.x)))
+        units = ("bits", "nats")[seed % 2]
+        bound = cpv.closed_gaussian_bound(source, budget, units=units)
+        solution = Q(source, budget, units=units).solve(accuracy="high", certify=False)
+        assert bound <= solution.upper
+        if w == x == 1:
+            assert math.isclose(bound, solution.lower, abs_tol=1e-11)

@@ -1,0 +1,83 @@
+"""The public tables that tests read: the real ones, or what stands in for them.
+
+Where ``CVXPRIVACY_DATA`` names a folder with ``adult.csv`` and ``census.csv``, tests compute from
+these and look at their numbers.  Elsewhere they compute from 200 records of *Adult*, committed in
+``tests/data/adult``, and from persons made up here with the columns of *Census*.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cvxprivacy.tables import datasets
+
+SAMPLE = Path(__file__).parent / "data" / "adult" / "adult.csv"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A folder that holds ``adult.csv`` and ``census.csv``; ``real`` if they are the whole ones."""
+
+    folder: Path
+    real: bool
+
+    def read(self, name: str) -> pd.DataFrame:
+        return pd.read_csv(self.folder / f"{name}.csv")
+
+
+def real_folder(*names: str) -> Path | None:
+    """Return the folder of the real tables, if it holds these."""
+    folder = Path(os.environ.get("CVXPRIVACY_DATA") or os.devnull)
+    return folder if all((folder / f"{name}.csv").is_file() for name in names) else None
+
+
+def adult_csv() -> Path:
+    """Return the real *Adult*, or the sample."""
+    folder = real_folder("adult")
+    return folder / "adult.csv" if folder else SAMPLE
+
+
+def made_up_census(persons: int = 400) -> pd.DataFrame:
+    """Make up persons whose amounts hang together as those of *Census* do."""
+    rng = np.random.default_rng(1995)
+
+    def some(share, amounts):
+        return np.where(rng.random(persons) < share, amounts, 0)
+
+    wages = rng.lognormal(10.2, 0.7, persons)
+    interest = 1 + some(0.7, rng.lognormal(5.5, 1.5, persons))
+    other = interest + some(0.2, rng.lognormal(8, 1, persons))
+    earnings = wages + some(0.06, rng.lognormal(9, 1, persons))
+    gross = (earnings + other) * rng.choice([1, 1.6], persons) * rng.uniform(0.9, 1.1, persons)
+    taxable = gross * rng.uniform(0.5, 0.9, persons)
+    return pd.DataFrame({
+        "AFNLWGT": rng.integers(50_000, 400_000, persons), "AGI": gross,
+        "EMCONTRB": rng.lognormal(7.5, 0.6, persons),
+        "FEDTAX": 0.15 * taxable + 0.13 * np.maximum(taxable - 39_000, 0),
+        "PTOTVAL": earnings.round() + other.round(),
+        "STATETAX": 0.04 * taxable * rng.uniform(0, 2, persons), "TAXINC": taxable,
+        "POTHVAL": other, "INTVAL": interest, "PEARNVAL": earnings,
+        "FICA": 0.0765 * (wages + some(0.2, 1000)), "WSALVAL": wages,
+        "ERNVAL": wages + some(0.15, 0.1 * wages),
+    }).round().astype(int)  # fmt: skip
+
+
+@pytest.fixture
+def tables(tmp_path_factory, monkeypatch) -> Tables:
+    """Let ``CVXPRIVACY_DATA`` name a folder with both tables, and the loaders accept them."""
+    if folder := real_folder("adult", "census"):
+        return Tables(folder, real=True)
+    folder, sample = tmp_path_factory.mktemp("tables"), SAMPLE.read_bytes()
+    (folder / "adult.csv").write_bytes(sample)
+    made_up_census().to_csv(folder / "census.csv", index=False)
+    monkeypatch.setenv("CVXPRIVACY_DATA", str(folder))
+    home = replace(datasets.HOMES["adult"], table=hashlib.sha256(sample).hexdigest())
+    monkeypatch.setitem(datasets.HOMES, "adult", home)
+    return Tables(folder, real=False)

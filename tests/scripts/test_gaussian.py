@@ -1,0 +1,220 @@
+"""The Gaussian scripts: against closed forms, CVXPY's own words, and simulated records."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import cvxprivacy as cpv
+from tests.scripts.oracles import BITS, solved
+
+
+def proved(solution: cpv.GaussianSolution) -> None:
+    """Raise AssertionError unless the proof holds and is tight."""
+    assert solution.status == "certified", solution
+    assert solution.lower <= solution.upper <= solution.lower + 1e-6
+    assert solution.certificate.verify()
+
+
+def program(
+    law: np.ndarray, w: list[int], x: list[int], budget: float, weights: np.ndarray
+) -> float:
+    """Solve the covariance program as it is written, from the joint covariance."""
+    own, cross = law[np.ix_(x, x)], law[np.ix_(w, x)]
+    b = np.linalg.solve(own, cross.T).T
+    s = law[np.ix_(w, w)] - b @ cross.T
+    sigma = cp.Variable(own.shape, symmetric=True)
+    inner = (s + s.T) / 2 + b @ sigma @ b.T
+    rules = [sigma >> 0, own - sigma >> 0, weights @ cp.diag(sigma) <= budget]
+    after = solved(cp.Maximize(cp.log_det((inner + inner.T) / 2)), rules)
+    return (np.linalg.slogdet(law[np.ix_(w, w)])[1] - after) / 2 / BITS
+
+
+def revealed(law: np.ndarray, w: list[int], x: list[int], release: cpv.GaussianRelease) -> float:
+    """I(W; X̂) in bits of Gaussians, from what the release does: X̂ = gain X + noise."""
+    own, cross = law[np.ix_(x, x)], law[np.ix_(w, x)] @ release.gain.T
+    seen = release.gain @ own @ release.gain.T + release.noise
+    after = law[np.ix_(w, w)] - cross @ np.linalg.pinv(seen, rcond=1e-9, hermitian=True) @ cross.T
+    before = np.linalg.slogdet(law[np.ix_(w, w)])[1]
+    return (before - np.linalg.slogdet(after)[1]) / 2 / BITS
+
+
+def test_script_gaussian_scalar(run):
+    words = ("certified", "closed form", "price", "plain noise", "MIUB", "times the optimum")
+    module, result, _ = run("problems/gaussian_scalar", words=words)
+    rho = 0.95
+    for d, solution in result.solutions.items():
+        proved(solution)
+        closed = -np.log2(1 - (1 - d) * rho**2) / 2
+        assert solution.lower - 1e-12 <= closed <= solution.upper + 1e-12
+        assert result.closed(d) == pytest.approx(closed, abs=1e-12)
+        assert result.closed(d) <= result.upper_bound(d) + 1e-12
+        release, error = solution.release, solution.error_covariance[0, 0]
+        if d < 1:
+            assert error == pytest.approx(d, abs=1e-6)
+            assert release.gain[0, 0] == pytest.approx(1 - d, abs=1e-6)
+            assert release.noise[0, 0] == pytest.approx(d * (1 - d), abs=1e-6)
+            slope = (result.closed(d + 1e-6) - result.closed(d - 1e-6)) / 2e-6
+            assert solution.prices["budget"] == pytest.approx(slope, rel=1e-5)
+    # the paper's multipliers, 𝒞 = D + λR in nats (§6.2)
+    for d, multiplier in ((0.25, 0.716), (0.5, 1.216), (0.75, 1.716)):
+        price = -result.solutions[d].prices["budget"] * BITS
+        assert 1 / price == pytest.approx(multiplier, abs=5e-4)
+
+    # plain noise: from its correlation with W; the optimum of a smaller D, if it is shrunk
+    for d in (0.1, 0.5, 1.0, 3.0):
+        squared = rho**2 / (1 + d)
+        assert result.added(d) == pytest.approx(-np.log2(1 - squared) / 2, abs=1e-12)
+        assert result.added(d / (1 - d) if d < 1 else 9) == pytest.approx(
+            result.closed(d if d < 1 else 0.9), abs=1e-12
+        )
+    assert 0.6 < result.crossing() < 0.7
+
+    # 100,000 records: five standard errors
+    d, size = module.BUDGET, module.RECORDS
+    for sample, slope, variance, risk in (
+        (result.optimal, 1.0, 1 - d, result.closed(d)),
+        (result.plain, 1 / (1 + d), 1 + d, result.added(d)),
+    ):
+        assert len(sample.w) == len(sample.x) == len(sample.released) == size
+        assert sample.error == pytest.approx(d, abs=5 * d * np.sqrt(2 / size))
+        assert sample.released.var() == pytest.approx(variance, rel=5 * np.sqrt(2 / size))
+        assert sample.slope == pytest.approx(slope, abs=5 / np.sqrt(size))
+        assert sample.leakage() == pytest.approx(risk, abs=0.015)
+        assert sample.leakage_by_neighbours() == pytest.approx(risk, abs=0.03)
+    assert abs(result.optimal.correlation(result.optimal.released)) < 5 / np.sqrt(size)
+    assert abs(result.plain.correlation(result.plain.x)) < 5 / np.sqrt(size)
+
+
+def test_script_census_income(run, tables):
+    words = ("certified", "true law", "measured", "Fair", "standard errors", "no promise")
+    module, result, _ = run("problems/census_income", words=words)
+    census = tables.read("census")
+    if tables.real:  # what the docstring says of the columns that are left out
+        wages = census["WSALVAL"]
+        for share, same in (
+            (0.94, census["PEARNVAL"] == wages),
+            (0.85, census["ERNVAL"] == wages),
+            (0.80, (census["FICA"] - 0.0765 * wages).abs() < 1),
+        ):
+            assert same.mean() == pytest.approx(share, abs=0.005)
+        assert (census["POTHVAL"] == census["PTOTVAL"] - census["PEARNVAL"]).all()
+
+    keys, names = list(module.KEYS), [*module.SENSITIVE, *module.KEYS]
+    law = np.cov(census[names].to_numpy(float).T)
+    w, x = [0, 1], list(range(2, 8))
+    weights = 1 / law.diagonal()[x]
+    assert result.source.records == len(census)
+    assert np.allclose(result.own, law[np.ix_(x, x)], rtol=1e-12)
+    entropy = np.linalg.slogdet(2 * np.pi * np.e * law[np.ix_(w, w)])[1] / 2 / BITS
+    values = [solution.value for solution in result.solutions.values()]
+    assert values == sorted(values, reverse=True)
+    for share, solution in result.solutions.items():
+        proved(solution)
+        proved(result.bounds[share])
+        assert result.bounds[share].value == pytest.approx(
+            solution.value + result.entropy - entropy, abs=1e-6
+        )
+        sigma = solution.error_covariance
+        scale = np.sqrt(np.outer(weights, weights))
+        assert np.linalg.eigvalsh((law[np.ix_(x, x)] - sigma) * scale)[0] >= -1e-9
+        assert np.linalg.eigvalsh(sigma * scale)[0] >= -1e-9
+        assert weights @ sigma.diagonal() <= 6 * share + 1e-9
+        assert result.leakage(sigma) == pytest.approx(solution.value, abs=1e-8)
+        # noise that leaves the same error is a feasible release, so it is never better
+        for kind in (result.uncorrelated, result.correlated):
+            left = result.left(result.matched(kind, share))
+            assert result.distortion(left).sum() == pytest.approx(6 * share, rel=1e-9)
+            assert result.leakage(left) >= solution.lower
+            assert result.leakage(result.left(kind(share))) >= result.leakage(left)
+
+    # in CVXPY's own words, on standardised records
+    scaled = law / np.sqrt(np.outer(law.diagonal(), law.diagonal()))
+    for share in (0.06, module.SHARE):
+        found = program(scaled, w, x, 6 * share, np.ones(6))
+        assert found == pytest.approx(result.solutions[share].value, abs=2e-5)
+
+    # the price is the slope, and the release does what Σ says
+    step = 1e-3
+    near = module.study(census, (module.SHARE - step, module.SHARE + step)).solutions.values()
+    high, low = (solution.value for solution in near)
+    price = result.chosen.prices["budget"]
+    assert (low - high) / (12 * step) == pytest.approx(price, rel=0.01)
+    release, sigma = result.chosen.release, result.chosen.error_covariance
+    assert revealed(law, w, x, release) == pytest.approx(result.chosen.value, abs=1e-5)
+
+    # the noise of uncorrelated errors leaves (Σ_X⁻¹ + N⁻¹)⁻¹
+    noise = result.uncorrelated(0.3)
+    left = np.linalg.inv(np.linalg.inv(law[np.ix_(x, x)]) + np.linalg.inv(noise))
+    assert np.allclose(result.left(noise), left, rtol=1e-6)
+
+    # on the records: other columns untouched, means and errors as promised, many draws together
+    tables = [release.apply(census, seed=i) for i in range(20)]
+    moved = np.concatenate([(census[keys] - table[keys]).to_numpy() for table in tables])
+    assert tables[0].drop(columns=keys).equals(census.drop(columns=keys))
+    spread = np.sqrt(release.noise.diagonal() / len(moved))
+    assert (np.abs(moved.mean(axis=0)) <= 5 * spread).all()
+    scale = np.sqrt(np.outer(sigma.diagonal(), sigma.diagonal()))
+    assert (np.abs(np.cov(moved.T) - sigma) / scale).max() < 0.02
+    # and the measure of what they reveal: on records it stays above the bound, below X's own
+    seen = np.mean([result.measured(table) for table in tables])
+    assert result.bounds[module.SHARE].lower < seen < result.measured(census)
+
+
+@pytest.mark.long
+def test_script_colored_source(run):
+    words = ("certified", "water level", "contains", "Proposition 5", "code made for X")
+    module, result, _ = run("problems/colored_source", words=words)
+    size = module.READINGS
+    own = np.array([[0.9 ** abs(s - t) for t in range(size)] for s in range(size)])
+    power = np.linalg.eigvalsh(own)
+    assert np.allclose(result.own, own, rtol=1e-14)
+    for share, point in result.points.items():
+        for solution in (point.closed, point.general, point.private):
+            proved(solution)
+        budget = share * size
+        level = brentq(lambda v, b=budget: np.minimum(v, power).sum() - b, 0, power[-1], xtol=1e-14)
+        rate = np.log2(power / np.minimum(level, power)).sum() / 2
+        assert float(point.filling.level) == pytest.approx(level, rel=1e-10)
+        assert point.closed.value == pytest.approx(rate, abs=1e-9)
+        assert point.general.lower - 1e-9 <= rate <= point.general.upper + 1e-9
+        for solution in (point.closed, point.general):
+            price = -1 / (2 * level * BITS)
+            assert solution.prices["budget"] == pytest.approx(price, rel=1e-4)
+        spectrum = result.spectrum(point.general.error_covariance)[::-1]
+        assert spectrum == pytest.approx(np.minimum(level, power), abs=1e-6)
+
+        # the code for X is feasible for the other problem, whose closed bound is below
+        sigma = point.private.error_covariance
+        assert result.leakage(sigma) == pytest.approx(point.private.value, abs=1e-8)
+        assert result.leakage(point.general.error_covariance) >= point.private.lower
+        assert point.bound <= point.private.upper + 1e-9
+        assert np.trace(sigma) <= budget + 1e-9
+        assert np.linalg.eigvalsh(own - sigma)[0] >= -1e-9
+    # fast variation is left alone where compression drops it
+    fast = result.spectrum(result.chosen.private.error_covariance)[8:]
+    assert (fast < 0.1 * result.spectrum(own)[8:]).all()
+    assert result.chosen.general.lower > result.chosen.private.upper
+
+    # ten readings: CVXPY's own words, and what releases do to records
+    small = module.study((0.004, 0.1, 0.4), readings=10, taps=4)
+    x, w = list(range(10)), list(range(10, 17))
+    for share, point in small.points.items():
+        found = program(small.source.covariance, w, x, 10 * share, np.ones(10))
+        assert found == pytest.approx(point.private.value, abs=2e-5)
+        risk = revealed(small.source.covariance, w, x, point.private.release)
+        assert risk == pytest.approx(point.private.value, abs=1e-5)
+    assert np.linalg.eigvalsh(small.own)[0] > 0.04  # Proposition 6: Σ ≼ Σ_X is idle
+    idle, most = small.points[0.004], small.points[0.4]
+    assert idle.bound == pytest.approx(idle.private.value, abs=1e-6)
+    assert most.bound < most.private.lower
+    root = np.linalg.cholesky(small.own)
+    records = np.random.default_rng(2).standard_normal((20_000, 10)) @ root.T
+    for solution in (most.general, most.private):
+        released = solution.release.apply(records, seed=3)
+        error = np.cov((records - released).T)
+        assert np.abs(error - solution.error_covariance).max() < 0.03
+        cross = (records - released).T @ released / len(records)
+        assert np.abs(cross).max() < 0.03  # the error is uncorrelated with what is released

@@ -1,0 +1,236 @@
+"""Closed forms, contradictions and facial reduction, on programs small enough to know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from cvxprivacy.programs.channel import ChannelProgram, View
+from cvxprivacy.programs.expression import Expression
+from cvxprivacy.programs.rules import Auxiliary
+from cvxprivacy.solvers import presolve
+from cvxprivacy.solvers.driver import solve
+from tests.programs.test_channel import base, certified, cost, labels_of_w
+
+RISK = Expression("risk", {"W": 1.0})
+TIES = (
+    np.floor(2 * cost(4)) + np.arange(4.0)[:, None]
+)  # several cheapest moves: the face is no single channel
+
+
+def by_rel_entr(program: ChannelProgram, extra=lambda q: []) -> float:
+    """State the program independently, by CVXPY's rel_entr atom and in conditional form."""
+    p = program.law.sum(axis=0) / program.law.sum()
+    k = cp.Variable((program.n, program.m), nonneg=True)
+    q = cp.multiply(p[:, None], k)
+    phis = {}
+    for name, view in program.views.items():
+        law = program.law / program.law.sum()
+        matrix = np.zeros((view.size, program.n))
+        np.add.at(matrix, (view.labels, np.broadcast_to(np.arange(program.n), law.shape)), law)
+        pi = matrix.sum(axis=1, keepdims=True)
+        j = matrix @ k
+        other = (pi / pi.sum()) @ cp.sum(j, axis=0, keepdims=True)
+        phis[name] = cp.sum(cp.rel_entr(j, other), axis=0)
+
+    def term(t: Expression):
+        value = cp.Constant(np.zeros(program.m))
+        for view, weight in t.weights.items():
+            value = value + cp.multiply(np.broadcast_to(weight, program.m), phis[view])
+        if t.cost is not None:
+            value = value + cp.sum(cp.multiply(t.cost, q), axis=0)
+        return value
+
+    rows = [cp.sum(k, axis=1) == 1]
+    for row in program.constraints.values():
+        left = term(row.expression) if row.per_output else cp.sum(term(row.expression))
+        rows.append(
+            left == row.bounds(program.m) if row.sense == "==" else left <= row.bounds(program.m)
+        )
+    if program.lower is not None:
+        rows.append(k >= program.lower)
+    if program.upper is not None:
+        rows.append(k <= program.upper)
+    problem = cp.Problem(cp.Minimize(cp.sum(term(program.objective))), rows + extra(k))
+    problem.solve(solver="CLARABEL")
+    return problem.value
+
+
+def agree(program: ChannelProgram, extra=lambda k: []) -> None:
+    certificate = certified(program)
+    other = by_rel_entr(program, extra)
+    assert certificate.lower - 1e-6 <= other <= certificate.upper + 1e-6
+
+
+def lifted(program, **options):
+    """Solve by facial reduction; its multipliers must lose nothing on the way back."""
+    reduction = presolve.facial_reduction(program)
+    inner = solve(reduction.program, accuracy="high").certificate
+    outcome = solve(program, accuracy="high", **options)
+    certificate = outcome.certificate
+    assert outcome.log[0] == f"closed form: {reduction.name} leaves a face"
+    assert outcome.edges == ([reduction.name] if reduction.edge else [])
+    assert certificate.status == "certified"
+    assert certificate.verify()
+    dual = reduction.dual(inner.dual)
+    assert dual.lower_bound(program) == pytest.approx(inner.lower, abs=1e-9)
+    return reduction, certificate
+
+
+# ---- facial reduction --------------------------------------------------------------------
+
+
+def test_a_least_budget_leaves_the_cheapest_moves():
+    program = base(4)
+    masses = program.law.sum(axis=0)
+    least = Fraction(int(masses @ TIES.min(axis=1)), int(masses.sum()))
+    cheapest = TIES.min(axis=1, keepdims=True) == TIES
+    assert (cheapest.sum(axis=1) > 1).any()
+    at_least = replace(program, constraints={"budget": Expression("d", cost=TIES) <= least})
+    reduction, certificate = lifted(at_least)
+    assert not reduction.program.constraints
+    assert (reduction.program.upper == cheapest).all()
+    assert (certificate.primal.matrix[~cheapest] == 0).all()
+    agree(replace(program, upper=cheapest.astype(float)))
+    above = replace(
+        program, constraints={"budget": Expression("d", cost=TIES) <= float(least) + 1e-6}
+    )
+    assert presolve.facial_reduction(above) is None
+
+
+@pytest.mark.parametrize("per_output", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_no_information_is_independence(per_output, share):
+    """With a weight of the same view in the objective the posteriors are lifted too."""
+    distortion = Expression("d", cost=cost(5, 5))
+    term = RISK.each() if per_output else RISK
+    program = base(
+        5, x=5, objective=distortion + share * RISK, constraints={"closeness": term <= 0}
+    )
+    reduction, certificate = lifted(program)
+    assert all(row.sense == "==" for row in reduction.program.constraints.values())
+    n, m = program.n, program.m
+    matrix = program.view_matrix("W").toarray()
+    independent = matrix - program.prior("W")[:, None] * matrix.sum(axis=0)
+    sums = np.kron(np.eye(n), np.ones(m)), np.kron(independent, np.eye(m))
+    known = linprog(
+        (program.mass[:, None] * cost(5, 5)).ravel(),
+        A_eq=np.vstack(sums),
+        b_eq=np.concatenate([np.ones(n), np.zeros(len(sums[1]))]),
+    )
+    assert certificate.lower - 1e-8 <= known.fun <= certificate.upper + 1e-8
+
+
+def ratio_program(**parts):
+    return base(
+        objective=Expression("d", cost=cost(6)),
+        auxiliaries={"ldp": Auxiliary("ratio", 3.0, 1e-15)},
+        **parts,
+    )
+
+
+def test_a_forbidden_move_under_bounded_ratios_forbids_its_output():
+    upper = np.ones((4, 4))
+    upper[1, 2] = upper[3, 0] = 0
+    reduction, certificate = lifted(ratio_program(upper=upper))
+    assert (reduction.program.upper == [0, 1, 0, 1]).all()
+    assert (certificate.primal.matrix[:, [0, 2]] == 0).all()
+    agree(ratio_program(upper=upper), lambda k: [k <= 3 * k[[s] * 4, :] for s in range(4)])
+
+
+def test_a_floor_on_such_an_output_is_a_contradiction():
+    upper, lower = np.ones((4, 4)), np.zeros((4, 4))
+    upper[1, 2], lower[0, 2] = 0, 0.1
+    program = ratio_program(upper=upper, lower=lower)
+    assert presolve.facial_reduction(program) is None
+    certificate = solve(program).certificate
+    assert certificate.status == "infeasible"
+    assert certificate.verify()
+
+
+# ---- what needs no solver ----------------------------------------------------------------
+
+
+def test_contradictions_are_of_one_row_or_of_the_entries():
+    least = float((base().mass * cost(1).min(axis=1)).sum())
+    term = Expression("d", cost=cost(1))
+    both = {"other": term <= least + 1e-3, "budget": term <= least - 1e-6}
+    (dual,) = presolve.contradictions(base(constraints=both))
+    assert dual.objective == 0
+    assert float(dual.multipliers["budget"]) > 0
+    assert not dual.multipliers.get("other")
+    for entries in ({"lower": np.full((4, 4), 0.3)}, {"upper": np.full((4, 4), 0.2)}):
+        assert len(presolve.contradictions(base(**entries))) == 1
+        assert solve(base(**entries)).log == ["closed form: infeasible"]
+    assert presolve.contradictions(base(constraints={"budget": term <= least + 1e-6})) == []
+
+
+@pytest.mark.parametrize("off", [-1e-6, 1e-6])
+def test_what_an_observer_knows_beforehand_cannot_be_capped(off):
+    """The view sees the first letters alone, and compares with the law of all."""
+    law = base().law
+    labels = labels_of_w(law)
+    partial = np.where(np.arange(law.shape[1]) < 2, labels, -1)
+    seen, all_ = law[:, :2].sum(axis=1), law.sum(axis=1)
+    share, prior, reference = seen.sum() / law.sum(), seen / seen.sum(), all_ / all_.sum()
+    known = float(share * (prior * np.log(prior / reference)).sum())
+    program = base(
+        views={"P": View(partial, labels), "W": View(labels)},
+        constraints={"cap": Expression("partial", {"P": 1.0}) <= known + off},
+    )
+    certificate = solve(program).certificate
+    assert bool(presolve.contradictions(program)) == (off < 0)
+    assert (certificate.status == "infeasible") == (off < 0)
+    assert certificate.verify()
+
+
+def test_beyond_the_greatest_distortion_nothing_is_revealed():
+    term = Expression("d", cost=cost(2))
+    most = float((base().mass @ cost(2)).min())
+    channel, dual = presolve.constant(base(constraints={"budget": term <= most + 1e-9}))
+    assert (channel == channel[0]).all()
+    assert dual.lower_bound(base()) == 0
+    assert presolve.constant(base(constraints={"budget": term <= most - 1e-3})) is None
+    outcome = solve(base(constraints={"budget": term <= most + 1e-9}))
+    assert outcome.log == ["closed form: no constraint binds"]
+    assert outcome.certificate.lower == 0 <= outcome.certificate.upper <= 1e-12
+
+
+def test_where_information_is_free_each_letter_moves_as_it_costs_least():
+    program = base(objective=Expression("d", cost=cost(2)))
+    channel, _ = presolve.constant(program)
+    assert (channel.argmax(axis=1) == cost(2).argmin(axis=1)).all()
+    assert solve(program).certificate.status == "certified"
+
+
+# ---- strictly feasible -------------------------------------------------------------------
+
+
+def test_a_tightened_program_has_room_in_every_inequality():
+    term = Expression("d", cost=cost(3))
+    rows = {
+        "budget": term <= 0.5,
+        "risk": RISK <= 0.2,
+        "each": Expression("t", {"W": 1.0}, cost=np.full((4, 4), -0.3)).each() <= 0,
+        "kept": Expression("k", cost=np.tile(np.arange(4.0), (4, 1))) == 1.5,
+    }
+    auxiliaries = {"ldp": Auxiliary("ratio", 3.0), "leak": Auxiliary("maximum", 2.0)}
+    program = base(constraints=rows, auxiliaries=auxiliaries)
+    tighter = presolve.tightened(program, 0.1)
+    channel = np.random.default_rng(0).dirichlet(np.ones(4), 4)
+    span = {"budget": np.ptp(cost(3)), "risk": 1.0, "each": 0.3 * (program.mass @ channel)}
+    for name, row in rows.items():
+        other = tighter.constraints[name]
+        room = (
+            program.columns(other.expression, channel) - program.columns(row.expression, channel)
+            if row.per_output
+            else row.bounds(4) - other.bounds(4)
+        )
+        assert room == pytest.approx(0.1 * span.get(name, 0.0), abs=1e-12)
+    assert tighter.auxiliaries["ldp"].bound == pytest.approx(2.8)
+    assert tighter.auxiliaries["leak"].bound == pytest.approx(1.9)
