@@ -29,7 +29,7 @@ def narrow(**changes: Any) -> cpv.PrivacyDistortion:
 
 def test_arrays_of_sources_and_releases_cannot_be_written_to() -> None:
     table = pd.DataFrame({"w": [0.0, 1, 2, 4], "x": [1.0, 0, 3, 3], "z": [2.0, 2, 1, 0]})
-    source = S.from_table(table, sensitive="w", key="x", side="z", standardise=True)
+    source = S.from_table(table, sensitive="w", key="x", side="z", standardize=True)
     assert np.allclose(source.conditional().scale, source.scale[:2])
     release = E(source, 0.2, side_information="both").solve().release
     problem = cpv.ReverseWaterFilling([[2, 1], [1, 2]], 1)

@@ -160,7 +160,7 @@ def _gaussian(
     """Return the QGLB by distortion, and h(W) if W has a density."""
     try:
         hidden, _ = numbers(original, "original", sensitive)
-        source = GaussianSource.from_table(original, sensitive=sensitive, key=key, standardise=True)
+        source = GaussianSource.from_table(original, sensitive=sensitive, key=key, standardize=True)
     except InputError:  # W is categories, or constant
         return {}, None
     try:

@@ -177,7 +177,7 @@ class GaussianSource(Frozen):
         key: Hashable | Sequence[Hashable],
         side: Hashable | Sequence[Hashable] | None = None,
         shrinkage: str | None = None,
-        standardise: bool = False,
+        standardize: bool = False,
     ) -> GaussianSource:
         """Estimate the moments from the records of a table, divided by N − 1.
 
@@ -191,7 +191,7 @@ class GaussianSource(Frozen):
         shrinkage : {"ledoit-wolf", "oas"}, optional
             Shrink the covariance as far as scikit-learn does (extra ``examples``): the share is
             its estimate in floats, the rest is exact.
-        standardise : bool
+        standardize : bool
             Divide every column by the float next to its standard deviation; a release is in the
             table's own units.
 
@@ -204,7 +204,7 @@ class GaussianSource(Frozen):
         groups = [column_names(sensitive, "sensitive"), column_names(key, "key")]
         groups.append(() if side is None else column_names(side, "side"))
         names = list(dict.fromkeys(name for group in groups for name in group))
-        moments = moments_of(frame, names, shrinkage, standardise)
+        moments = moments_of(frame, names, shrinkage, standardize)
         places = dict(zip(("sensitive", "key", "side"), map(list, groups), strict=True))
         return cls(
             moments.covariance,

@@ -32,7 +32,7 @@ class Moments:
 
 
 def moments_of(
-    frame: Any, names: Sequence[Any], shrinkage: str | None, standardise: bool
+    frame: Any, names: Sequence[Any], shrinkage: str | None, standardize: bool
 ) -> Moments:
     """Return the moments of a table's columns; parameters as of ``GaussianSource.from_table``."""
     lazy = as_narwhals(frame).lazy()
@@ -61,9 +61,9 @@ def moments_of(
         if not law[i][i]:
             raise InputError("frame", f"column {name!r} is constant", "leave it out", value=name)
     spread = [1.0] * len(names)
-    if standardise:
+    if standardize:
         spread = [_deviation(law[i][i], name) for i, name in enumerate(names)]
-    if standardise:
+    if standardize:
         units = [1 / Fraction(s) for s in spread]
         law = [[v * a * b for v, b in zip(row, units, strict=True)]
                for row, a in zip(law, units, strict=True)]  # fmt: skip

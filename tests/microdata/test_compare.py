@@ -132,7 +132,7 @@ def test_the_quadratic_gaussian_bound():
     """Of jointly Gaussian records the QGLB with the estimated h(W) is nearly the Gaussian one."""
     frame = wealth(4000, seed=3)
     some = cpv.compare(frame, {"m": masking.MDAV(400)}, **BOTH, **FEW)
-    source = cpv.GaussianSource.from_table(frame, **BOTH, standardise=True)
+    source = cpv.GaussianSource.from_table(frame, **BOTH, standardize=True)
     for share, bound in some.gaussian.items():
         assert bound.status == "certified"
         exact = cpv.QuadraticGaussian(source, share * 2 * (1 - 1 / 4000)).solve()
@@ -153,7 +153,7 @@ def test_tables_of_categories_and_of_ties():
     assert (words.gaussian, words.entropy, len(words.source.w)) == ({}, None, 2)
     ties = cpv.compare(frame, mdav, sensitive="level", key="a", **FEW)
     assert ties.entropy is None  # no density; the optimum of Gaussians remains
-    source = cpv.GaussianSource.from_table(frame, sensitive="level", key="a", standardise=True)
+    source = cpv.GaussianSource.from_table(frame, sensitive="level", key="a", standardize=True)
     exact = cpv.QuadraticGaussian(source, 0.3 * (1 - 1 / 200)).solve()
     assert ties.gaussian[0.3].value == pytest.approx(exact.value, abs=1e-5)
     few = frame.assign(a=np.arange(200) % 3)  # fewer values than cells

@@ -318,7 +318,7 @@ def test_moments_of_floats_are_exact() -> None:
             rest = sum(columns[one]) * sum(columns[two]) / size
             assert source.exact[i][j] == (total - rest) / (size - 1)
     assert len(source.basis) == 2
-    unit = S.from_table(table, sensitive="w", key=names[1:], standardise=True)
+    unit = S.from_table(table, sensitive="w", key=names[1:], standardize=True)
     assert len(unit.basis) == 2
     assert np.allclose(unit.covariance.diagonal(), 1, rtol=1e-14)
     for i, s in enumerate(unit.scale.tolist()):

@@ -220,7 +220,7 @@ def test_a_standardised_release_is_in_the_units_of_the_table() -> None:
     rng = np.random.default_rng(31)
     base = rng.normal(size=(20_000, 2))
     table = pd.DataFrame({"w": base.sum(axis=1) * 7 + 3, "x": base[:, 0] * 15 + 25})
-    source = S.from_table(table, sensitive="w", key="x", standardise=True)
+    source = S.from_table(table, sensitive="w", key="x", standardize=True)
     solution = Q(source, 0.5).solve()
     released = solution.release.apply(table, seed=1)
     error = (table["x"] - released["x"]) / table["x"].std()
