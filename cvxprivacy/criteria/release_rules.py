@@ -232,7 +232,6 @@ class Linear(Criterion):
     name : str
         Its name among constraints, duals and prices.
     sense : {"<=", "=="}
-
     """
 
     bound = Parameter(negative=True)

@@ -15,7 +15,7 @@ from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
-from cvxprivacy.results.prices import numbers, prices
+from cvxprivacy.results.prices import prices
 from cvxprivacy.results.recount import table_record
 from cvxprivacy.results.restoration import Entries, restored_rows
 from cvxprivacy.results.solution import Solution
@@ -48,9 +48,11 @@ def channel_solution(
     posteriors: dict[str, FloatArray] = {}
     priced: dict[str, Any] = {}
     if primal is not None and dual is not None and dual.objective:
-        duals, posteriors = _multipliers(program, dual)
-        found = prices(program, rules, primal.matrix, dual, outcome.edges)
-        priced = {**dict.fromkeys(numbers(rules), 0.0), **found}
+        g, _ = dual.minorant(program)
+        nu = program.least(g)[1]
+        floors = np.maximum(g - nu[:, None], 0.0)
+        duals, posteriors = _multipliers(program, dual, g, nu)
+        priced = prices(program, rules, primal.matrix, dual, floors, outcome.edges)
     return Solution(
         certificate,
         title=title,
@@ -64,11 +66,10 @@ def channel_solution(
 
 
 def _multipliers(
-    program: ChannelProgram, dual: Dual
+    program: ChannelProgram, dual: Dual, g: FloatArray, nu: FloatArray
 ) -> tuple[dict[str, Any], dict[str, FloatArray]]:
     """Return the multipliers of every constraint, mass and entry bound, and r(v | y) per view."""
-    g, _ = dual.minorant(program)
-    nu, mass = program.least(g)[1], program.mass
+    mass = program.mass
     duals: dict[str, Any] = {"mass": -nu / mass}
     duals["floor"] = np.maximum(g - nu[:, None], 0.0) / mass[:, None]
     if program.upper is not None:

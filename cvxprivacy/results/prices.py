@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -23,18 +23,19 @@ def prices(
     rules: Rules,
     channel: np.ndarray,
     dual: Dual,
+    floors: np.ndarray,
     edges: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the price of every number typed: ∂f/∂θ + Σ_j λ_j ∂g_j/∂θ.
 
     Parameters
     ----------
+    floors : ndarray, shape of the channel
+        Multipliers of the lower bounds on the entries, each times the mass of its row.
     edges : collection of str
         Constraints whose bounds are the least that is feasible: tightening them costs ∞.
     """
     amounts: dict[str, Any] = {}
-    g, _ = dual.minorant(program)
-    floors = np.maximum(g - program.least(g)[1][:, None], 0.0)  # multipliers of the lower bounds
 
     def add(symbol: Symbol, marginal: Any) -> None:
         amounts[symbol.name] = amounts.get(symbol.name, 0.0) + symbol.slope * marginal
@@ -74,13 +75,3 @@ def _of_floors(
     prices = np.zeros(np.shape(typed))
     np.add.at(prices, rule.entry, binding)
     return prices
-
-
-def numbers(rules: Rules) -> Mapping[str, Any]:
-    """Return the numbers typed into rules, by name."""
-    return {
-        symbol.name: symbol.typed
-        for group in rules.values()
-        for rule in group.values()
-        for symbol in rule.derivatives
-    }

@@ -11,14 +11,13 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.programs.rules import Auxiliary, EntryBounds
 from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
 
 __all__ = ["paper_program"]
-
-Rules = Mapping[str, Mapping[str, Any]]
 
 
 def paper_program(program: ChannelProgram, rules: Rules) -> PaperProblem:
