@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.proving.bounds import Prover
 
 
 def grid_problem(points: int) -> cpv.PrivacyDistortion:

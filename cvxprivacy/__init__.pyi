@@ -1,6 +1,7 @@
 # The public names, once: type checkers read them here, and each is loaded when it is first used.
 
 from . import plotting as plotting, reference as reference
+from .certificates.certificate import Certificate as Certificate
 from .criteria import (
     Criterion as Criterion,
     DeltaDisclosure as DeltaDisclosure,
@@ -76,7 +77,6 @@ from .model.distortion import (
 )
 from .model.gaussian import GaussianSource as GaussianSource
 from .programs.parameter import Parameter as Parameter
-from .proving.certificate import Certificate as Certificate
 from .release.channel import Channel as Channel
 from .release.decoder import Decoder as Decoder
 from .release.estimation import Estimate as Estimate

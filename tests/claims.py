@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from cvxprivacy.certificates import verify
+from cvxprivacy.verifier import verify
 
 
 def claimed(document: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import verify
+from cvxprivacy.verifier import verify
 from tests import second_checker
 from tests.claims import claimed
 from tests.instances import Chance, Document, documents, solved

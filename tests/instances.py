@@ -12,8 +12,8 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.solvers.driver import solve, solve_gaussian
-from tests.certificates import test_covariance_proof
-from tests.proving import test_soundness
+from tests.certificates import test_soundness
+from tests.verifier import test_covariance_proof
 
 Document = dict[str, Any]
 Chance = np.random.Generator

@@ -19,10 +19,10 @@ import cvxpy as cp
 import numpy as np
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import verify
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.solvers import covariance, cvxpy_channel, interior, presolve
+from cvxprivacy.verifier import verify
 from tests.instances import KINDS, Chance, Instance, Program, instance
 from tests.second_checker import Refused, check
 from tests.tally import Tally

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.certificates import verify
+from cvxprivacy.verifier import verify
 from tests.tally import Tally
 
 Document = dict[str, Any]
@@ -511,7 +511,7 @@ resource.setrlimit(resource.RLIMIT_AS, ({SPACE + 2**28},) * 2)
 resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS},) * 2)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 sys.argv[1:] = [path]
-runpy.run_module("cvxprivacy.certificates.verify", run_name="__main__", alter_sys=True)
+runpy.run_module("cvxprivacy.verifier.verify", run_name="__main__", alter_sys=True)
 """
 
 

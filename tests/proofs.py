@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import verify
-from tests.certificates import test_covariance_proof
+from cvxprivacy.verifier import verify
 from tests.claims import claimed
 from tests.instances import Chance, Document, Program, documents, solved
+from tests.verifier import test_covariance_proof
 
 PATH = Path(__file__).parent / "data" / "proofs.json"
 BLANK: dict[str, Any] = {"cost": None, "cost_radius": 0, "constant": [0, 0]}

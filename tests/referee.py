@@ -16,7 +16,7 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.solvers.strategies import Relaxed
+from cvxprivacy.solvers.strategy_generation import Relaxed
 
 
 def atoms_of(program: ChannelProgram) -> list[tuple[int, int, float]]:

@@ -24,11 +24,11 @@ ROOMS = [
     "frozen",
     "validation",
     "files",
-    "certificates",
+    "verifier",
     "tables",
     "model",
     "programs",
-    "proving",
+    "certificates",
     "criteria",
     "solvers",
     "release",
@@ -79,11 +79,11 @@ def test_no_modules_import_each_other():
     list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
-def test_certificates_need_only_the_standard_library_and_flint():
-    for path in (PACKAGE / "certificates").glob("*.py"):
+def test_the_verifier_needs_only_the_standard_library_and_flint():
+    for path in (PACKAGE / "verifier").glob("*.py"):
         for name in imports_of(path):
             known = name.split(".")[0] in {"flint", *sys.stdlib_module_names}
-            assert known or name.startswith("cvxprivacy.certificates"), f"{path.name}: {name}"
+            assert known or name.startswith("cvxprivacy.verifier"), f"{path.name}: {name}"
         source = path.read_text(encoding="utf-8")
         assert "__import__" not in source
         assert "importlib" not in source
@@ -105,7 +105,7 @@ def loaded_after(code: str) -> set[str]:
 
 def test_importing_is_lazy():
     heavy = {"cvxpy", "matplotlib", "scipy", "numpy", "flint", "pandas"}
-    assert not heavy & loaded_after("import cvxprivacy, cvxprivacy.certificates")
+    assert not heavy & loaded_after("import cvxprivacy, cvxprivacy.verifier")
     assert not {"cvxpy", "matplotlib"} & loaded_after(
         "import cvxprivacy as c; s = c.DiscreteSource([[0.5, 0.5]]);"
         "c.PrivacyDistortion(s, c.hamming(2), budget=0)"

@@ -14,10 +14,10 @@ from hypothesis import given, strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy import exact
-from cvxprivacy.certificates import verify
-from cvxprivacy.certificates.balls import ball, number
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.validation import typed
+from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.balls import ball, number
 from tests.refusals import refused
 
 NUMBERS = st.one_of(

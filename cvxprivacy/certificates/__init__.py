@@ -1,4 +1,1 @@
-"""What a stranger checks: balls, the proofs, the documents, the verifier.
-
-Nothing here needs more than the standard library and python-flint.
-"""
+"""How a certificate is made: candidates are repaired, judged, and the best ends kept."""

@@ -70,7 +70,7 @@ def audit(
     Per released combination of key values and at its worst: k-anonymity, ℓ-diversity, t-closeness,
     δ-disclosure, β-likeness, one-symbol information; on average the mutual information.
     """
-    from cvxprivacy.cli.tables import open_table
+    from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.audit import audit as audited
 
     targets = {"html": html, "out": out}

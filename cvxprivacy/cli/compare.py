@@ -64,7 +64,7 @@ def compare(
     for releases that see X's cell alone; a method's risk is counted from one table, and may lie on
     either side of it.
     """
-    from cvxprivacy.cli.tables import open_table
+    from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.compare import compare as compared
 
     files = [shared.name_and_value(text, "--masked", "mine=masked.csv") for text in masked]

@@ -73,7 +73,7 @@ def release(
     text table stays as it is.
     """
     from cvxprivacy.cli.report import report, report_text
-    from cvxprivacy.cli.tables import open_table
+    from cvxprivacy.cli.table_files import open_table
 
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
     targets["problem-out"] = options["problem_out"]
@@ -124,7 +124,7 @@ def apply(
     A text table is read as the first one was, unless options say otherwise.
     """
     from cvxprivacy.cli.report import records_drawn
-    from cvxprivacy.cli.tables import open_table
+    from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.release.channel import Channel
 
     refuse_unwritable({"out": out}, table, channel)

@@ -26,9 +26,9 @@ def solve(problem: str) -> None:
 
     `python -m pydoc cvxprivacy.cli.problemfile` describes the file.
     """
+    from cvxprivacy.certificates.relaxed import Relaxed
     from cvxprivacy.cli.problemfile import read
     from cvxprivacy.cli.report import proved
-    from cvxprivacy.proving.relaxed import Relaxed
 
     tables: list[str] = []
 

@@ -66,7 +66,7 @@ def table_source(
     na: list[str] | None = None, **counting: Any,
 ) -> Any:  # fmt: skip
     """Return the source of a problem file's table; its options are those of the file."""
-    from cvxprivacy.cli.tables import open_table
+    from cvxprivacy.cli.table_files import open_table
 
     opened = open_table(path, {"delimiter": delimiter, "encoding": encoding, "na": na})
     source = source_of(opened, **counting)[1]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cvxprivacy.certificates.differences import differences
-from cvxprivacy.certificates.statement import reported, stated
-from cvxprivacy.certificates.verify import disagreements, read_document
-from cvxprivacy.certificates.wording import quoted
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import say_json, wants_json
 from cvxprivacy.errors import InputError
+from cvxprivacy.verifier.differences import differences
+from cvxprivacy.verifier.statement import reported, stated
+from cvxprivacy.verifier.verify import disagreements, read_document
+from cvxprivacy.verifier.wording import quoted
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
@@ -99,7 +99,7 @@ def _result(
 
 def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
     """Return how a file differs from the proof's table, however it is written."""
-    from cvxprivacy.cli.tables import copies
+    from cvxprivacy.cli.table_files import copies
     from cvxprivacy.results.recount import recount, schema_of
 
     schema = schema_of(document)
@@ -120,7 +120,7 @@ def _problem(path: str, table: str | None, reading: dict[str, Any]) -> ChannelPr
     """Return the problem of a TOML file, of the table given in place of its own."""
     from cvxprivacy.cli.problemfile import read
     from cvxprivacy.cli.statement import role_columns, source_of, table_source
-    from cvxprivacy.cli.tables import copies
+    from cvxprivacy.cli.table_files import copies
 
     @wraps(table_source)  # whose options the problem file may use
     def source(named: Path, **how: Any) -> Any:

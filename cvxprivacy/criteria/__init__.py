@@ -1,6 +1,13 @@
 """What a release must satisfy: privacy criteria, and rules of post-randomisation."""
 
 from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.postrandomisation import (
+    ForbiddenMoves,
+    KeepProbability,
+    Linear,
+    PreserveMarginal,
+    PreserveMean,
+)
 from cvxprivacy.criteria.privacy import (
     DeltaDisclosure,
     KAnonymity,
@@ -9,13 +16,6 @@ from cvxprivacy.criteria.privacy import (
     LocalPrivacy,
     MaximalLeakage,
     TCloseness,
-)
-from cvxprivacy.criteria.release_rules import (
-    ForbiddenMoves,
-    KeepProbability,
-    Linear,
-    PreserveMarginal,
-    PreserveMean,
 )
 
 __all__ = [

@@ -33,7 +33,7 @@ from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.parameter import Parameter
-from cvxprivacy.programs.rules import Rule
+from cvxprivacy.programs.side_conditions import Rule
 
 __all__ = ["Criterion", "by_name", "criteria_listed"]
 

@@ -28,7 +28,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.parameter import Parameter, Scalar
-from cvxprivacy.programs.rules import Auxiliary, Rule
+from cvxprivacy.programs.side_conditions import Auxiliary, Rule
 
 __all__ = [
     "DeltaDisclosure",

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from flint import ctx
 
-from cvxprivacy.certificates.hamming_proof import Filling
+from cvxprivacy.certificates.hamming import HammingCertificate, Masses, enclosed
+from cvxprivacy.certificates.sums import PRECISION, exact_sum
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
@@ -26,12 +27,11 @@ from cvxprivacy.programs.hamming import HammingProgram
 from cvxprivacy.programs.latex import aligned
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter
-from cvxprivacy.proving.hamming import HammingCertificate, Masses, enclosed
-from cvxprivacy.proving.sums import PRECISION, exact_sum
 from cvxprivacy.release.hamming import HammingChannel, few
 from cvxprivacy.results.solution import Enclosure, Solution
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.validation import labels, typed
+from cvxprivacy.verifier.hamming_proof import Filling
 
 __all__ = ["SHAPE", "CategoricalProblem"]
 
@@ -94,7 +94,7 @@ class CategoricalProblem(Problem[Solution]):
         """Return an interval that contains R(D), proved with any level λ ≥ 0, good or bad.
 
         By default with the optimal one, for which both ends are the mutual information of the
-        release but for rounding: see :mod:`cvxprivacy.certificates.hamming_proof`.
+        release but for rounding: see :mod:`cvxprivacy.verifier.hamming_proof`.
         """
         filling = Filling(
             self._letters, self.level if level is None else Fraction(typed(level, "level"))

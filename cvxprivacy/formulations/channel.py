@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
+from cvxprivacy.criteria.added import Affine, Stated
 from cvxprivacy.criteria.base import Criterion, by_name, criteria_listed
-from cvxprivacy.criteria.rules import at, names_of, refuse_untraced, stated_rules
-from cvxprivacy.criteria.stated import Affine, Stated
+from cvxprivacy.criteria.stated_rules import at, names_of, refuse_untraced, stated_rules
 from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from flint import fmpq_mat
 
-from cvxprivacy.certificates.balls import UnprovableError
-from cvxprivacy.certificates.matrices import definite
+from cvxprivacy.criteria.added import Affine, Stated, symmetrized
 from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.criteria.rules import names_of, refuse_untraced, stated_rules
-from cvxprivacy.criteria.stated import Affine, Stated, symmetrized
+from cvxprivacy.criteria.stated_rules import names_of, refuse_untraced, stated_rules
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Exact, array
 from cvxprivacy.formulations.problem import Problem
@@ -29,6 +27,8 @@ from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
 from cvxprivacy.validation import table
+from cvxprivacy.verifier.balls import UnprovableError
+from cvxprivacy.verifier.matrices import definite
 
 __all__ = ["CovarianceProblem"]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from cvxprivacy.criteria.rules import at
+from cvxprivacy.criteria.stated_rules import at
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen, FrozenDict, frozen

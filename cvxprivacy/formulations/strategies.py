@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+from cvxprivacy.certificates.relaxed import Relaxed
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.privacy import LocalPrivacy, MaximalLeakage
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.proving.relaxed import Relaxed
-from cvxprivacy.solvers import strategies
+from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import Outcome
 
 __all__ = ["StrategyProblem"]
@@ -34,7 +34,7 @@ class StrategyProblem(ChannelProblem):
             return alphabet
         rules = alphabet.all_strategies(self.most_strategies)
         return alphabet.with_strategies(
-            strategies.initial_strategies(alphabet) if rules is None else rules
+            strategy_generation.initial_strategies(alphabet) if rules is None else rules
         )
 
     @property
@@ -63,13 +63,13 @@ class StrategyProblem(ChannelProblem):
         if not self.cut:
             return super()._outcome(options, model)
         informed = self.informed
-        generation = strategies.Generation(
+        generation = strategy_generation.Generation(
             self.alphabet,
             lambda alphabet: self._with(alphabet=alphabet).program,
             informed.alphabet,
             informed.program,
         )
-        return strategies.solve_generated(generation, options)
+        return strategy_generation.solve_generated(generation, options)
 
     def _explained(self, certificate: Any) -> InfeasibleError:
         if isinstance(certificate, Relaxed):

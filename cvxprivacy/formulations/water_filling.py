@@ -19,9 +19,6 @@ from typing import Any
 import numpy as np
 from flint import fmpq_mat
 
-from cvxprivacy.certificates import verify
-from cvxprivacy.certificates.balls import floor
-from cvxprivacy.certificates.matrices import definite
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats, rational
 from cvxprivacy.formulations.covariance import CovarianceProblem
@@ -38,6 +35,9 @@ from cvxprivacy.solvers.closed_forms import water_level
 from cvxprivacy.solvers.covariance import UNUSABLE
 from cvxprivacy.solvers.whitened import Whitened
 from cvxprivacy.validation import table, typed
+from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.balls import floor
+from cvxprivacy.verifier.matrices import definite
 
 __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound"]
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from cvxprivacy.certificates.balls import ball, ceil, floor
 from cvxprivacy.errors import InputError
 from cvxprivacy.model.information import nat
+from cvxprivacy.verifier.balls import ball, ceil, floor
 
 __all__ = ["CONVEX", "EXPONENTIAL", "MONOTONE", "Axis", "Interval", "Number", "interval"]
 

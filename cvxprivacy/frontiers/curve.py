@@ -4,7 +4,7 @@ A program's optimum V is a function of one number x.  Each solved point x_k has 
 V(x_k) ∈ [lower_k, upper_k].
 
 *Where x is a right-hand side* u of a constraint f ≤ u, V is convex and non-increasing in u.  The
-bound that multipliers prove (:mod:`cvxprivacy.certificates.verify`) contains u in the one summand
+bound that multipliers prove (:mod:`cvxprivacy.verifier.verify`) contains u in the one summand
 −λ_k u, λ_k ≥ 0 the multiplier of the constraint, so that, in real numbers,
 
 .. math:: V(u) ≥ lower_k − λ_k (u − u_k) \quad\text{for every } u,

@@ -10,11 +10,11 @@ import math
 import struct
 from typing import Any
 
-from cvxprivacy.certificates.balls import decode
 from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.axis import CONVEX
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.stored import from_json, to_json
+from cvxprivacy.verifier.balls import decode
 
 __all__ = ["FEASIBILITY_END", "INACTIVE_END", "solve_task"]
 

@@ -262,7 +262,7 @@ class Frontier(Frozen):
             raise InputError("path", f"{os.fspath(path)!r} {wrong}", remedy) from None
 
     def documents(self) -> list[dict[str, Any]]:
-        """Return each point's proof, as ``python -m cvxprivacy.certificates.verify`` reads it."""
+        """Return each point's proof, as ``python -m cvxprivacy.verifier.verify`` reads it."""
         return [point._solution().certificate.document() for point in self.points]
 
     def to_frame(self) -> pd.DataFrame:

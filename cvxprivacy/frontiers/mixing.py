@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.bounds import BestBounds, Prover
+from cvxprivacy.certificates.certificate import Certificate
+from cvxprivacy.certificates.exact_channel import ExactChannel
 from cvxprivacy.exact import array, fractions
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import ErrorCovariance
-from cvxprivacy.proving.bounds import BestBounds, Prover
-from cvxprivacy.proving.certificate import Certificate
-from cvxprivacy.proving.exact_channel import ExactChannel
 
 __all__ = ["Shares", "mixture", "offer"]
 

@@ -15,8 +15,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from cvxprivacy.certificates import verify
-from cvxprivacy.certificates.balls import ceil, floor
+from cvxprivacy.certificates.bounds import BestBounds
+from cvxprivacy.certificates.certificate import Certificate, value_units
+from cvxprivacy.certificates.stored import channel, multipliers, restored
 from cvxprivacy.criteria import KAnonymity, LDiversity, TCloseness
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.formulations.channel import ChannelProblem
@@ -27,11 +28,10 @@ from cvxprivacy.frontiers.mixing import Shares, mixture, offer
 from cvxprivacy.frontiers.stored import digest, to_json
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.extremes import least_value
-from cvxprivacy.proving.bounds import BestBounds
-from cvxprivacy.proving.certificate import Certificate, value_units
-from cvxprivacy.proving.stored import channel, multipliers, restored
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
+from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.balls import ceil, floor
 
 __all__ = ["ParametricProblem", "WeightedProblem"]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from flint import arb
 
-from cvxprivacy.certificates.balls import ball, decode, total
 from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.axis import EXPONENTIAL, MONOTONE, Axis, interval
 from cvxprivacy.frontiers.curve import Breakpoint
@@ -17,6 +16,7 @@ from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.stored import from_json
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.verifier.balls import ball, decode, total
 
 __all__ = ["Point", "breakpoint_of"]
 

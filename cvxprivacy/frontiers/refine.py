@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from cvxprivacy.certificates.balls import decode
 from cvxprivacy.frontiers.axis import CONVEX, Number
 from cvxprivacy.frontiers.curve import Breakpoint, Curve, Gap, curve_of
 from cvxprivacy.frontiers.ends import FEASIBILITY_END, INACTIVE_END, solve_task
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import breakpoint_of
 from cvxprivacy.frontiers.stored import to_json
+from cvxprivacy.verifier.balls import decode
 
 __all__ = ["Refinement"]
 

@@ -14,12 +14,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from cvxprivacy.certificates import verify
-from cvxprivacy.certificates.balls import number
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import plain, written
 from cvxprivacy.files import whole_file
 from cvxprivacy.frontiers.axis import CONVEX, MONOTONE, Axis, Number
+from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.balls import number
 
 __all__ = [
     "SCHEMA",

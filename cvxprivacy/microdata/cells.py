@@ -12,8 +12,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.microdata.arrays import codes, complete, deviations, is_numeric, numbers
 from cvxprivacy.microdata.partitions import mdav
-from cvxprivacy.microdata.tables import codes, complete, deviations, is_numeric, numbers
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.tables.engines import python_values
 from cvxprivacy.validation import present

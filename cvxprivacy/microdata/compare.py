@@ -21,11 +21,11 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
+from cvxprivacy.microdata.arrays import distinct, is_frame, numbers, paired
 from cvxprivacy.microdata.cells import CutTable, classes_of
 from cvxprivacy.microdata.comparison import OPTIMUM, Comparison, Point
 from cvxprivacy.microdata.loss import information_loss, probabilistic_loss
 from cvxprivacy.microdata.risk import distance_linkage, interval_disclosure, leakage, score
-from cvxprivacy.microdata.tables import distinct, is_frame, numbers, paired
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import differential_entropy, mutual_information

@@ -17,6 +17,7 @@ import numpy as np
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.base import criteria_listed
 from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.arrays import codes, one_of
 from cvxprivacy.microdata.generalisation import (
     Generalisation,
     allowed,
@@ -27,7 +28,6 @@ from cvxprivacy.microdata.generalisation import (
     represented,
 )
 from cvxprivacy.microdata.hierarchy import Hierarchy
-from cvxprivacy.microdata.tables import codes, one_of
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information

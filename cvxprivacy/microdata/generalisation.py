@@ -11,9 +11,9 @@ import numpy as np
 
 from cvxprivacy.criteria import Criterion, KAnonymity
 from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.arrays import codes
 from cvxprivacy.microdata.hierarchy import indicator
 from cvxprivacy.microdata.measures import size, standing
-from cvxprivacy.microdata.tables import codes
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information

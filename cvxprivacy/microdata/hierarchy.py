@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.tables import codes
+from cvxprivacy.microdata.arrays import codes
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.tables.bins import bins_of
 from cvxprivacy.validation import array, labels, whole

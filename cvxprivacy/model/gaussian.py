@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from flint import fmpq_mat
 
-from cvxprivacy.certificates.matrices import definite
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import floats as exact_floats, rational as exact_rational
 from cvxprivacy.frozen import Frozen, frozen
@@ -27,6 +26,7 @@ from cvxprivacy.model.matrices import (
 from cvxprivacy.model.moments import moments_of
 from cvxprivacy.tables.schema import column_names
 from cvxprivacy.validation import array, typed, whole
+from cvxprivacy.verifier.matrices import definite
 
 __all__ = ["GaussianSource"]
 

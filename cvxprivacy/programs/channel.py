@@ -45,7 +45,7 @@ from cvxprivacy.frozen import frozen
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.notation import listed
-from cvxprivacy.programs.rules import Auxiliary
+from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.validation import table
 
 __all__ = ["ChannelProgram", "View"]

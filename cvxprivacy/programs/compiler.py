@@ -12,7 +12,7 @@ from cvxprivacy.exact import Exact
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.rules import Auxiliary, EntryBounds, Rule
+from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
 
 __all__ = ["Rules", "compiled"]
 

@@ -20,12 +20,12 @@ from typing import Any, Literal
 import numpy as np
 from flint import arb, ctx
 
-from cvxprivacy.certificates.balls import PRECISION, ball
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import plain, rational
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
+from cvxprivacy.verifier.balls import PRECISION, ball
 
 __all__ = ["AttributeParameter", "Parameter", "Scalar", "Symbol", "indexed", "tracing"]
 

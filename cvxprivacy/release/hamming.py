@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.certificates.sums import rounded_down
 from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.proving.sums import rounded_down
 from cvxprivacy.release.apply import Places
 from cvxprivacy.release.channel import Channel
 

@@ -18,7 +18,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import least_value
-from cvxprivacy.programs.rules import Auxiliary, EntryBounds
+from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.solvers.driver import solve
 
 __all__ = ["Conflict"]

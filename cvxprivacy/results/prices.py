@@ -13,7 +13,7 @@ from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.parameter import Symbol
-from cvxprivacy.programs.rules import Auxiliary, EntryBounds
+from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 
 __all__ = ["prices"]
 

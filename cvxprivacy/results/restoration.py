@@ -16,7 +16,7 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
-from cvxprivacy.programs.rules import EntryBounds
+from cvxprivacy.programs.side_conditions import EntryBounds
 
 __all__ = ["Entries", "entry_bounds", "restored_rows"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.frozen import Frozen, frozen
-from cvxprivacy.proving.certificate import Certificate
 from cvxprivacy.release.channel import Channel
 
 __all__ = ["Enclosure", "GaussianSolution", "Solution"]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.bounds import Prover
+from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.proving.bounds import Prover
-from cvxprivacy.proving.repair import repair
 from cvxprivacy.solvers import interior, presolve
 from cvxprivacy.solvers.task import Minimise, Outcome, Task, attempts
 

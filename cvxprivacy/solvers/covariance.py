@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.certificates.balls import UnprovableError
+from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
-from cvxprivacy.proving.bounds import BestBounds
 from cvxprivacy.solvers.covariance_interior import central_path
 from cvxprivacy.solvers.task import Minimise, Task
 from cvxprivacy.solvers.whitened import Whitened
+from cvxprivacy.verifier.balls import UnprovableError
 
 __all__ = ["UNUSABLE", "CovarianceProver", "CovarianceTask"]
 

@@ -14,7 +14,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Symbol
-from cvxprivacy.programs.rules import Auxiliary, EntryBounds
+from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
 
 __all__ = ["paper_program"]

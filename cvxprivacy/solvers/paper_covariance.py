@@ -9,13 +9,13 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from cvxprivacy.certificates.verify import proof_of
 from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
 from cvxprivacy.solvers.whitened import Whitened
+from cvxprivacy.verifier.verify import proof_of
 
 __all__ = ["paper_program"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.proving.certificate import Certificate
 
 __all__ = ["Minimise", "Outcome", "Task", "attempts", "checked", "reported"]
 

@@ -13,11 +13,11 @@ import flint
 import numpy as np
 from scipy.linalg import eigh
 
-from cvxprivacy.certificates.covariance_proof import CovarianceProof
+from cvxprivacy.certificates.factors import floats, root_of
 from cvxprivacy.exact import Exact, FloatArray
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.proving.factors import floats, root_of
+from cvxprivacy.verifier.covariance_proof import CovarianceProof
 
 __all__ = ["Whitened"]
 

@@ -12,9 +12,9 @@ import pandas
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates.statement import stated
-from cvxprivacy.certificates.verify import digest, recompute
 from cvxprivacy.results.recount import agreement
+from cvxprivacy.verifier.statement import stated
+from cvxprivacy.verifier.verify import digest, recompute
 from tests.cli.runner import (
     OUTPUTS,
     SEX,

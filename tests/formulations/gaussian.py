@@ -9,7 +9,7 @@ import numpy as np
 from flint import arb, fmpq
 
 import cvxprivacy as cpv
-from tests.certificates.test_covariance_proof import check
+from tests.verifier.test_covariance_proof import check
 
 LN2 = math.log(2)
 

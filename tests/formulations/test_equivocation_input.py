@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import verify
 from cvxprivacy.results.recount import recount
+from cvxprivacy.verifier import verify
 from tests import referee
 from tests.cli.runner import say
 from tests.formulations.regions import ASKED, CASES, ENCODERS, people, rde

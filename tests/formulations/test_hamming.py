@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy.certificates.sums import exact_sum
 from cvxprivacy.model.information import entropy
-from cvxprivacy.proving.sums import exact_sum
 from tests import referee
 from tests.formulations.hamming_truth import (
     KNOWN,

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import verify
-from cvxprivacy.certificates.balls import ceil
 from cvxprivacy.frontiers.axis import MONOTONE, Axis
 from cvxprivacy.frontiers.curve import Breakpoint, Convex, Staircase, rounded
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import breakpoint_of
+from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.balls import ceil
 from tests import referee
 from tests.frontiers.instances import (
     D5,

@@ -10,10 +10,10 @@ import pytest
 from scipy.optimize import linprog
 
 import cvxprivacy as cpv
+from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.frontiers import mixing
 from cvxprivacy.frontiers.ends import INACTIVE_END, _float_between, solve_task
 from cvxprivacy.frontiers.parametric import ParametricProblem
-from cvxprivacy.proving.bounds import Prover
 from tests import referee
 from tests.frontiers.instances import (
     D5,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import verify
 from cvxprivacy.frontiers import stored
+from cvxprivacy.verifier import verify
 from tests.frontiers.instances import D5, counted, least_distortion, least_risk
 
 DATA = Path(__file__).parents[1] / "data"

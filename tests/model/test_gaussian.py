@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates.covariance_proof import semidefinite
 from cvxprivacy.model.matrices import rationals
+from cvxprivacy.verifier.covariance_proof import semidefinite
 from tests.formulations.gaussian import LN2, Q, S, check
 from tests.refusals import UNSAID, refused
 

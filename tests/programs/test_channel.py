@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.errors import InputError
 from cvxprivacy.programs.channel import ChannelProgram, View
 from cvxprivacy.programs.expression import Constraint, Expression, Minimize
-from cvxprivacy.proving.bounds import Prover
 from cvxprivacy.solvers.driver import solve
 
 

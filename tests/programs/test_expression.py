@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from cvxprivacy.certificates.balls import ceil, floor
 from cvxprivacy.errors import InputError
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.parameter import Scalar
-from cvxprivacy.programs.rules import Auxiliary
+from cvxprivacy.programs.side_conditions import Auxiliary
+from cvxprivacy.verifier.balls import ceil, floor
 from tests.frontiers.instances import TINY
 from tests.programs.test_channel import base, cost
 

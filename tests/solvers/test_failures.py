@@ -12,8 +12,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates import verify
 from cvxprivacy.solvers import driver
+from cvxprivacy.verifier import verify
 from tests.formulations.gaussian import E, Q, S
 
 

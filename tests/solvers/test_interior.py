@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.proving.bounds import Prover
+from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.solvers import interior
 from cvxprivacy.solvers.driver import solve
 from tests import referee

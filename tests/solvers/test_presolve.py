@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from cvxprivacy.programs.channel import ChannelProgram, View
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.programs.rules import Auxiliary
+from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.driver import solve
 from tests.programs.test_channel import base, certified, cost, labels_of_w

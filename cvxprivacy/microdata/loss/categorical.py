@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.arrays import codes, is_frame, same_records
 from cvxprivacy.microdata.loss.base import Loss
-from cvxprivacy.microdata.tables import codes, is_frame, same_records
 from cvxprivacy.model.information import entropy
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.validation import present

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxprivacy.microdata.arrays import deviations, one_of, paired
 from cvxprivacy.microdata.loss.base import DUST, Loss, correlation
-from cvxprivacy.microdata.tables import deviations, one_of, paired
 
 if TYPE_CHECKING:
     import pandas as pd

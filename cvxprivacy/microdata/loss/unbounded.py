@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxprivacy.microdata.arrays import paired
 from cvxprivacy.microdata.loss.base import DUST, Loss, correlation
-from cvxprivacy.microdata.tables import paired
 
 if TYPE_CHECKING:
     import pandas as pd

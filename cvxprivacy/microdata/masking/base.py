@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.tables import is_frame, like, numbers
+from cvxprivacy.microdata.arrays import is_frame, like, numbers
 
 try:
     from sklearn import get_config

@@ -12,8 +12,8 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata import partitions
+from cvxprivacy.microdata.arrays import deviations
 from cvxprivacy.microdata.masking.base import TableMasking
-from cvxprivacy.microdata.tables import deviations
 from cvxprivacy.validation import whole
 
 __all__ = ["MDAV", "HansenMukherjee", "MuApprox"]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.arrays import deviations, like, paired
 from cvxprivacy.microdata.masking.base import Masking, check_is_fitted, clone, generator
-from cvxprivacy.microdata.tables import deviations, like, paired
 from cvxprivacy.validation import number
 
 __all__ = ["AdditiveNoise", "Rescaled", "rescale"]

@@ -17,8 +17,8 @@ from cvxprivacy.criteria import Criterion, PreserveMarginal
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
+from cvxprivacy.microdata.arrays import is_frame
 from cvxprivacy.microdata.masking.base import Masking, check_is_fitted, generator, validate_data
-from cvxprivacy.microdata.tables import is_frame
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion, per_attribute
 from cvxprivacy.release.apply import rows_of

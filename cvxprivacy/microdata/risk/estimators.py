@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.tables import (
+from cvxprivacy.microdata.arrays import (
     codes,
     complete,
     is_frame,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.microdata.tables import one_of, paired
+from cvxprivacy.microdata.arrays import one_of, paired
 from cvxprivacy.validation import array, number
 
 PERCENTS = tuple(range(1, 11))  # of Domingo-Ferrer and Torra

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.tables import deviations, paired
+from cvxprivacy.microdata.arrays import deviations, paired
 from cvxprivacy.validation import array, whole
 
 

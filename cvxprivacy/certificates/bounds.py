@@ -1,0 +1,130 @@
+"""The best proved bounds of a program's minimum, kept while candidates are offered."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.certificates.certificate import Certificate
+from cvxprivacy.certificates.exact_channel import ExactChannel
+from cvxprivacy.certificates.repair import repair
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.balls import ceil, floor
+
+__all__ = ["BestBounds", "Prover"]
+
+
+class BestBounds:
+    """The best proved end of each kind, kept separately; subclasses offer candidates.
+
+    Nothing that a solver says about its own success is looked at.
+    """
+
+    def __init__(self, program: Any, accuracy: str = "default") -> None:
+        self.program, self.accuracy = program, accuracy
+        self.proof = verify.proof_of(program.to_dict())
+        self.lower, self.upper = -math.inf, math.inf
+        self.dual: Any = None
+        self.primal: Any = None
+        self.terms: dict[str, tuple[float, float]] = {}
+        self.raw = {"primal": 0.0, "dual": 0.0}
+
+    @property
+    def tolerance(self) -> float:
+        """The gap that certifies, by the best upper end so far."""
+        return verify.TOLERANCE[self.accuracy] * self.proof.unit(self.upper)
+
+    @property
+    def status(self) -> str:
+        if self.dual is not None and not self.dual.objective:
+            return "infeasible"
+        return verify.status(self.lower, self.upper, self.tolerance)
+
+    def take_dual(self, dual: Any, violation: float = 0.0) -> bool:
+        """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
+        bound = floor(self.proof.lower(dual.to_dict()))
+        if not dual.objective:
+            if bound > 0:
+                self.lower, self.upper, self.primal = math.inf, math.inf, None
+                self.dual = self._pruned(dual)
+            return bound > 0
+        if bound > self.lower or self.dual is None:
+            self.lower, self.dual = bound, dual
+            self.raw["dual"] = violation
+            return True
+        return False
+
+    def take_primal(self, primal: Any, evaluation: Any, violation: float = 0.0) -> bool:
+        """Keep a feasible point whose evaluation proves the least upper end so far."""
+        upper = ceil(evaluation.objective)
+        if not upper < self.upper:
+            return False
+        self.upper, self.primal = upper, primal
+        self.raw["primal"] = violation
+        self.terms = {k: (floor(v), ceil(v)) for k, v in evaluation.terms.items()}
+        return True
+
+    def _pruned(self, dual: Any) -> Any:
+        """Drop rows from a contradiction while one remains: what is left conflicts."""
+        for name in sorted(dual.multipliers, key=lambda k: np.abs(dual.multipliers[k]).max()):
+            fewer = {**dual.multipliers, name: np.zeros_like(dual.multipliers[name])}
+            shorter = replace(dual, multipliers=fewer)
+            if floor(self.proof.lower(shorter.to_dict())) > 0:
+                dual = shorter
+        return dual
+
+    def certificate(self) -> Certificate:
+        return Certificate(
+            self.program,
+            self.accuracy,
+            self.status,
+            self.lower,
+            self.upper,
+            self.primal,
+            self.dual,
+            self.terms,
+            self.raw,
+        )
+
+
+class Prover(BestBounds):
+    """The ends of a channel program."""
+
+    def __init__(self, program: ChannelProgram, accuracy: str = "default") -> None:
+        super().__init__(program, accuracy)
+        self.strictly_feasible: list[ExactChannel] = []
+
+    def offer_dual(self, dual: Dual) -> bool:
+        """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
+        return self.take_dual(dual.cleaned(self.program), dual.violation(self.program))
+
+    def offer_channel(self, channel: FloatArray | ExactChannel) -> bool:
+        """Repair ``channel`` and prove its objective; True if it is the best so far."""
+        mended = repair(self.program, self.proof, channel, self.strictly_feasible)
+        if mended is None:
+            return False
+        exact, evaluation = mended
+        raw = channel.matrix if isinstance(channel, ExactChannel) else channel
+        return self.take_primal(exact, evaluation, self.program.violation(raw))
+
+    def offer_posteriors(self) -> bool:
+        """Offer the best dual with the best channel's own posteriors; True if that certifies.
+
+        Where a cone's dual is inaccurate, the posteriors of the primal may be better.
+        """
+        if self.primal is None or self.dual is None or not self.dual.objective:
+            return False
+        scores = {}
+        for view in self.program.views:
+            joint = self.program.joint(self.primal.matrix, view)
+            other = np.outer(self.program.reference(view), joint.sum(axis=0))
+            ratio = np.divide(joint, other, out=np.ones_like(joint), where=other > 0)
+            scores[view] = np.log(np.maximum(ratio, 2.0**-60))
+        self.offer_dual(replace(self.dual, scores=scores))
+        return self.status == "certified"

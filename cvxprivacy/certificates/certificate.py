@@ -1,0 +1,204 @@
+"""What was proved about a program, and the document that proves it again."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import IO, Any, Self
+
+from cvxprivacy.files import whole_file
+from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.differences import differences
+
+__all__ = ["Certificate", "value_units"]
+
+
+class Certificate(Frozen):
+    """A proved enclosure of a program's minimum, with all that is needed to prove it again.
+
+    Attributes
+    ----------
+    status : {"certified", "loose", "infeasible", "uncertified"}
+    lower, upper : float
+        Proved ends, in ``value_units``.
+    terms : dict of str to (float, float)
+        Enclosures of the named quantities at the released channel.
+    primal : ExactChannel, ErrorCovariance or None
+    dual : Dual, CovarianceDual or None
+    table : dict or None
+        How the law was counted, for :func:`cvxprivacy.results.recount.recount`.
+    """
+
+    def __init__(
+        self,
+        program: Any,
+        accuracy: str,
+        status: str,
+        lower: float,
+        upper: float,
+        primal: Any,
+        dual: Any,
+        terms: Mapping[str, tuple[float, float]],
+        raw: Mapping[str, float],
+    ) -> None:
+        self.program, self.accuracy, self.status = program, accuracy, status
+        self.lower, self.upper = lower, upper
+        self.primal, self.dual, self.terms = primal, dual, frozen(terms)
+        self.raw = frozen(raw)
+        self.table: Mapping[str, Any] | None = None
+
+    def recorded(self, table: Mapping[str, Any] | None) -> Self:
+        """Return the same certificate with a record of how its law was counted."""
+        return self._with(table=frozen(table))
+
+    def __repr__(self) -> str:
+        ends = f"[{self.lower!r}, {self.upper!r}]"
+        units = self.value_units or "units of distortion"
+        return f"Certificate({self.status}, value in {ends} {units})"
+
+    @property
+    def value_units(self) -> str | None:
+        """Units of ``lower`` and ``upper``: of information, or None where they hold distortion."""
+        return value_units(self.program)
+
+    @property
+    def gap(self) -> float:
+        return self.upper - self.lower
+
+    @cached_property
+    def residuals(self) -> dict[str, float]:
+        """The optimality conditions, in the program's units; empty unless both ends are finite.
+
+        ``primal``, ``dual``
+            Largest violation of a constraint by the solver's channel, and of a sign by its
+            multipliers, before the repair; after it both are proved to be 0.
+        ``complementarity``
+            Σ K(s, y)(G(s, y) − ν(s)) + Σ_j λ_j (b_j − f_j) and the same for auxiliaries:
+            slack times multiplier, at the certificate's own primal and dual.
+        ``stationarity``
+            Σ_k Σ_y ω_k(y) q(y) KL(p(v | y) ‖ r(v | y)): how far the posteriors of the dual
+            are from those of the channel (Gaussian ones, of a covariance program).
+
+        The last two are nonnegative and add up to the gap.
+        """
+        if self.primal is None or self.dual is None or not self.dual.objective:
+            return {}
+        return {**self.raw, **self.dual.residuals(self.program, self.primal.matrix)}
+
+    # ---- the document --------------------------------------------------------------------
+
+    def document(self) -> dict[str, Any]:
+        """Return what a proof file holds: program, primal, dual, and the claims."""
+        body: dict[str, Any] = {
+            "schema": verify.SCHEMA,
+            "software": f"cvxprivacy {_version()}",
+            "table": self.table,
+            "program": _finite(self.program.to_dict()),
+            **self.answer(),
+        }
+        body["sha256"] = verify.digest(body)
+        return body
+
+    def answer(self) -> dict[str, Any]:
+        """Return the part of the document that is not the problem: primal, dual and claims."""
+        return _finite(
+            {
+                "accuracy": self.accuracy,
+                "primal": None if self.primal is None else self.primal.to_dict(),
+                "dual": None if self.dual is None else self.dual.to_dict(),
+                "claim": {
+                    "status": self.status,
+                    "lower": _end(self.lower),
+                    "upper": _end(self.upper),
+                    "terms": {k: [_end(x) for x in ends] for k, ends in self.terms.items()},
+                },
+            }
+        )
+
+    def to_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write the proof, whole or not at all, readable by its owner only.
+
+        The file contains the joint law of the confidential attribute, so it discloses what
+        the release protects: keep it with the original table.
+        """
+        with whole_file(path, private=True) as file:
+            self.write(file)
+        return Path(path)
+
+    def write(self, file: IO[str]) -> None:
+        """Write the proof into an open file."""
+        json.dump(self.document(), file, ensure_ascii=False, allow_nan=False)
+
+    def verify(self) -> bool:
+        """Prove everything again from the document's text, trusting none of its claims.
+
+        Raises
+        ------
+        ValueError
+            If a claim is not proved; the message lists which.
+        """
+        document = json.loads(json.dumps(self.document(), allow_nan=False))
+        problems: Sequence[str] = verify.disagreements(document)
+        if problems:
+            raise ValueError("not verified: " + "; ".join(problems))
+        return True
+
+    # ---- the question ----------------------------------------------------------------------
+
+    def proves(self, problem: Any) -> bool:
+        """Tell whether this is a proof of ``problem``: of the very program that it states.
+
+        A certificate proves its own program, and :meth:`verify` can say no more.
+
+        Parameters
+        ----------
+        problem : ChannelProblem or CovarianceProblem
+        """
+        return not self.differences(problem)
+
+    def differences(self, problem: Any) -> list[str]:
+        """Return where the program that was proved is not the one that ``problem`` states.
+
+        All exact data are compared: units, sizes, law, views, objective, rows, bounds of entries,
+        auxiliaries and terms.
+        """
+        return differences(self.program.to_dict(), problem.program.to_dict())
+
+
+def value_units(program: Any) -> str | None:
+    """Return the units of information of a program's objective, or None if it has distortion in it.
+
+    A price of information, as in E d + λ I, is in units of d: so is that objective.
+    """
+    objective = program.objective
+    return program.units if objective.weights and objective.cost is None else None
+
+
+def _end(end: float) -> float | str:
+    """Return an end as JSON can hold it: infinities as strings."""
+    return end if math.isfinite(end) else str(end)
+
+
+def _finite(value: Any) -> Any:
+    """Replace floats that JSON cannot hold (only multipliers can have them) by 0.
+
+    The proof counts such multipliers as 0 anyway.
+    """
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _version() -> str:
+    try:
+        return metadata.version("cvxprivacy")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,165 @@
+"""An almost feasible channel moved onto the equalities of its program, in rationals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+from scipy.linalg import qr
+
+from cvxprivacy.certificates.exact_channel import ExactChannel, round_channel
+from cvxprivacy.exact import FloatArray, rational
+from cvxprivacy.programs.channel import ChannelProgram
+
+__all__ = ["has_equalities", "project"]
+
+Equality = tuple[list[tuple[int, Fraction]], Fraction]  # coefficients of the flat channel, and b
+
+
+def has_equalities(program: ChannelProgram) -> bool:
+    """Tell whether some row is an equality, or asks for independence."""
+    return any(row.sense == "==" or row.silences for row in program.constraints.values())
+
+
+def _equalities(program: ChannelProgram) -> list[Equality]:
+    """Return every equality row as (coefficients of the flat channel, right-hand side)."""
+    n, m = program.n, program.m
+    atoms = [[Fraction(a) for a in row] for row in program.law.tolist()]
+    mass = [sum(column, Fraction(0)) for column in zip(*atoms, strict=True)]
+    total = sum(mass, Fraction(0))
+    equalities: list[Equality] = []
+    for row in program.constraints.values():
+        if row.silences:
+            for view in row.expression.weights:
+                equalities += _independence(program, view, atoms)
+        if row.sense != "==" or row.expression.cost is None:
+            continue
+        cost = row.expression.cost
+        layers = [(mass, cost)] if cost.ndim == 2 else list(zip(atoms, cost, strict=False))
+        if cost.ndim == 3 and cost.shape[0] == 1:
+            layers = [(mass, cost[0])]
+        columns: list[list[tuple[int, Fraction]]] = [[] for _ in range(m)]
+        for masses, layer in layers:
+            for s, y in zip(*np.nonzero(layer), strict=True):
+                value = masses[s] * Fraction(layer[s, y])
+                columns[y].append((int(s) * m + int(y), value))
+        if row.per_output:
+            bounds = row.bound if isinstance(row.bound, tuple) else (row.bound,) * m
+            equalities += [(c, b * total) for c, b in zip(columns, bounds, strict=True)]
+        else:
+            assert isinstance(row.bound, Fraction)
+            constant = rational(row.expression.constant)
+            whole = [pair for column in columns for pair in column]
+            equalities.append((whole, (row.bound - constant) * total))
+    rows = [([(s * m + y, Fraction(1)) for y in range(m)], Fraction(1)) for s in range(n)]
+    return rows + equalities
+
+
+def _independence(
+    program: ChannelProgram, view: str, atoms: list[list[Fraction]]
+) -> list[Equality]:
+    """Return Σ J(v, y) whole − π(v) whole Σ_v' J(v', y) = 0 for every v and y, in rationals."""
+    labels, m = program.views[view].labels, program.m
+    reference = program.views[view].reference
+    reference = labels if reference is None else reference
+    size = program.views[view].size
+    masses = [Fraction(0)] * size
+    joint = [[Fraction(0)] * program.n for _ in range(size)]
+    for at, label in np.ndenumerate(labels):
+        if label >= 0:
+            joint[label][at[1]] += atoms[at[0]][at[1]]
+        if reference[at] >= 0:
+            masses[reference[at]] += atoms[at[0]][at[1]]
+    whole = sum(masses, Fraction(0))
+    q = [sum(column, Fraction(0)) for column in zip(*joint, strict=True)]
+    equalities = []
+    for v in range(size):
+        weights = [joint[v][s] * whole - masses[v] * q[s] for s in range(program.n)]
+        equalities += [
+            ([(s * m + y, c) for s, c in enumerate(weights)], Fraction(0)) for y in range(m)
+        ]
+    return equalities
+
+
+def project(
+    program: ChannelProgram, start: ExactChannel, anchors: Sequence[ExactChannel]
+) -> ExactChannel | None:
+    """Move well-positive entries of ``start`` onto the equalities, exactly.
+
+    A basis of entries is chosen by pivoted QR weighted with the entries themselves; the rest
+    stay where they are.  A vertex may have fewer positive entries than there are equalities:
+    then its small entries are exactly 0.  Where an entry would leave its bounds, the start is
+    mixed with an anchor.
+    """
+    system = _equalities(program)
+    size = program.n * program.m
+    matrix = np.zeros((len(system), size))
+    for i, (coefficients, _) in enumerate(system):
+        for j, value in coefficients:
+            matrix[i, j] += float(value)
+    scale = np.abs(matrix).max(axis=1)
+    matrix /= np.where(scale > 0, scale, 1.0)[:, None]
+    inner = [a.matrix for a in anchors] or [np.full((program.n, program.m), 1.0 / program.m)]
+    near = start.matrix
+    tried = [near] + [np.where(near < least, 0.0, near) for least in (1e-9, 1e-7, 1e-5)]
+    for weight in (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2):
+        tried += [(1 - weight) * near + weight * anchor for anchor in inner]
+    for channel in tried:
+        rounded = round_channel(program, channel)
+        if rounded is not None:
+            projected = _basic_solution(program, system, matrix, rounded)
+            if projected is not None:
+                return projected
+    return None
+
+
+def _basic_solution(
+    program: ChannelProgram,
+    system: list[Equality],
+    matrix: FloatArray,
+    start: ExactChannel,
+) -> ExactChannel | None:
+    flat = start.matrix.ravel()
+    room = flat if program.floor is None else flat - program.floor.ravel()
+    if program.ceiling is not None:
+        high = program.ceiling.ravel()
+        room = np.minimum(room, np.where(high < 1, high - flat, 1))
+    weighted = matrix * np.clip(room, 0.0, None)
+    _, r, order = qr(weighted, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(r))
+    rank = int((diagonal > 1e-11 * max(diagonal[0], 1e-300)).sum())
+    basis = [int(j) for j in order[:rank]]
+    _, _, independent = qr(weighted[:, basis].T, mode="economic", pivoting=True)
+    chosen = [int(i) for i in independent[:rank]]
+    place = {j: i for i, j in enumerate(basis)}
+    fixed = [Fraction(int(k), start.denominator) for k in start.numerators.ravel()]
+    left = fmpq_mat(rank, rank)
+    right = fmpq_mat(rank, 1)
+    for i, row in enumerate(chosen):
+        coefficients, rest = system[row]
+        for j, value in coefficients:
+            if j in place:
+                left[i, place[j]] += fmpq(value.numerator, value.denominator)
+            else:
+                rest -= value * fixed[j]
+        right[i, 0] = fmpq(rest.numerator, rest.denominator)
+    try:
+        moved = left.solve(right)
+    except ZeroDivisionError:
+        return None
+    for j, i in place.items():
+        fixed[j] = Fraction(int(moved[i, 0].p), int(moved[i, 0].q))
+    if any(sum((v * fixed[j] for j, v in c), Fraction(0)) != b for c, b in system):
+        return None
+    shape = (program.n, program.m)
+    least = np.zeros(shape) if program.lower is None else program.lower
+    most = np.ones(shape) if program.upper is None else program.upper
+    boxes = zip(fixed, least.ravel().tolist(), most.ravel().tolist(), strict=True)
+    if any(not Fraction(a) <= x <= Fraction(b) for x, a, b in boxes):
+        return None
+    common = math.lcm(*(x.denominator for x in fixed))
+    numerators = np.array([int(x * common) for x in fixed], dtype=object)
+    return ExactChannel(numerators.reshape(program.n, program.m), common)

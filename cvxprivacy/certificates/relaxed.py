@@ -1,0 +1,89 @@
+"""A certificate whose two ends are proved of two programs."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from cvxprivacy.certificates.certificate import Certificate
+from cvxprivacy.verifier.differences import differences
+from cvxprivacy.verifier.verify import TOLERANCE, proof_of, status
+
+__all__ = ["Relaxed"]
+
+
+class Relaxed(Certificate):
+    """Two ends of two programs: a release of listed outputs, and a bound for all of them.
+
+    The document is that of the release, which proves the upper end alone; ``relaxation`` has its
+    own, which proves the lower one.
+
+    Attributes
+    ----------
+    relaxation : Certificate
+        Of the program with Z at the encoder too.
+    """
+
+    def __init__(self, listed: Certificate, relaxation: Certificate) -> None:
+        ends = relaxation.lower, listed.upper
+        found = status(
+            *ends, TOLERANCE[listed.accuracy] * proof_of(listed.program.to_dict()).unit(ends[1])
+        )
+        if relaxation.status == "infeasible":
+            found = "infeasible"
+        super().__init__(
+            listed.program,
+            listed.accuracy,
+            found,
+            *ends,
+            listed.primal,
+            listed.dual if listed.dual is not None and listed.dual.objective else None,
+            listed.terms,
+            listed.raw,
+        )
+        self.relaxation = relaxation
+
+    @property
+    def residuals(self) -> dict[str, float]:  # type: ignore[override]
+        """Return none: the two ends belong to two programs."""
+        return {}
+
+    def _claims(self) -> Certificate:
+        """Return what the document says: nothing from below."""
+        upper = self.upper if self.primal is not None else math.inf
+        return Certificate(
+            *(self.program, self.accuracy, "uncertified", -math.inf, upper),
+            *(self.primal, None, self.terms, self.raw),
+        )
+
+    def document(self) -> dict[str, Any]:
+        return self._claims().recorded(self.table).document()
+
+    def to_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write two proofs: of the upper end, and beside it, as ``….lower.json``, of the lower."""
+        self.relaxation.to_json(self.beside(path))
+        return super().to_json(path)
+
+    @staticmethod
+    def beside(path: str | os.PathLike[str]) -> Path:
+        """Return where the proof of the lower end goes, beside that of the upper one."""
+        return Path(path).with_suffix(".lower.json")
+
+    def verify(self) -> bool:
+        return super().verify() and self.relaxation.verify()
+
+    def differences(self, problem: Any) -> list[str]:
+        """Return where the two programs are not those of ``problem``.
+
+        The relaxation is compared whole.  The letters of the release were generated: what stands
+        for each of them is its own, all else is compared.
+        """
+        if not getattr(problem, "cut", False):
+            return ["outputs: generated, where the problem lists its own"]
+        mine, theirs = self.program.to_dict(), problem.program.to_dict()
+        return [
+            *differences(mine, theirs, outputs=False),
+            *(f"lower end: {said}" for said in self.relaxation.differences(problem.informed)),
+        ]

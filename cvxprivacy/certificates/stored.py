@@ -1,0 +1,78 @@
+"""A certificate read back from its document, for programs that are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.certificates.certificate import Certificate
+from cvxprivacy.certificates.exact_channel import DENOMINATOR, ExactChannel
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.verifier.balls import decode
+
+__all__ = ["channel", "multipliers", "restored"]
+
+
+def restored(document: Mapping[str, Any], program: Any) -> Certificate:
+    """Return the certificate that a document states of ``program``; nothing is proved again."""
+    primal, dual, claim = document["primal"], document["dual"], document["claim"]
+    discrete = isinstance(program, ChannelProgram)
+    if primal is not None:
+        primal = channel(primal) if discrete else ErrorCovariance(*_factors(primal))
+    if dual is not None:
+        dual = multipliers(dual) if discrete else _covariance_dual(dual)
+    return Certificate(
+        program,
+        document["accuracy"],
+        claim["status"],
+        decode(claim["lower"]),
+        decode(claim["upper"]),
+        primal,
+        dual,
+        {name: (decode(low), decode(high)) for name, (low, high) in claim["terms"].items()},
+        document.get("raw", {}),
+    )
+
+
+def channel(primal: Mapping[str, Any]) -> ExactChannel:
+    """Return the channel of a document."""
+    denominator = int(primal["denominator"])
+    kind: Any = np.int64 if denominator == DENOMINATOR else object
+    return ExactChannel(np.array(primal["numerators"], dtype=kind), denominator)
+
+
+def multipliers(dual: Mapping[str, Any]) -> Dual:
+    """Return the multipliers of a channel program's document."""
+    return Dual(
+        {name: np.array(scores, float) for name, scores in dual["scores"].items()},
+        {name: np.array(value, float) for name, value in dual["multipliers"].items()},
+        {name: [np.array(a, float) for a in parts] for name, parts in dual["auxiliaries"].items()},
+        dual["objective"],
+    )
+
+
+def _covariance_dual(dual: Mapping[str, Any]) -> CovarianceDual:
+    return CovarianceDual(
+        {name: _number(value) for name, value in dual["multipliers"].items()},
+        {name: _factors(pair) for name, pair in dual["posteriors"].items()},
+        {name: _factors(pair) for name, pair in dual["parts"].items()},
+        dual["objective"],
+    )
+
+
+def _factors(pair: Mapping[str, Any]) -> tuple[Any, Any]:
+    second = pair["middle"]
+    return _matrix(pair["root"]), _matrix(second)
+
+
+def _matrix(rows: Any) -> list[list[float | Fraction]]:
+    return [[_number(x) for x in row] for row in rows]
+
+
+def _number(value: float | str) -> float | Fraction:
+    return Fraction(value) if isinstance(value, str) else value

@@ -1,0 +1,114 @@
+"""Constraints that a user adds to a problem, as criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.criteria.affine import affine_rows
+from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Exact, Real
+from cvxprivacy.frozen import frozen
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.latex import plain
+from cvxprivacy.programs.parameter import Parameter, Scalar
+from cvxprivacy.programs.side_conditions import Rule
+from cvxprivacy.validation import table, typed
+
+__all__ = ["Affine", "Stated"]
+
+
+class Stated(Criterion):
+    """A comparison of a problem's quantities: ``problem.risk <= 0.1``."""
+
+    bound = Parameter(negative=True)
+
+    def __init__(self, name: str, constraint: Constraint) -> None:
+        if isinstance(constraint.bound, tuple) or constraint.derivatives:
+            remedy = "compare a quantity of the problem with a number"
+            raise InputError("constraint", "more than one number in it", remedy)
+        self.name, self.constraint = name, constraint
+        self.sign = -1 if constraint.relation == r"\ge" else 1
+        self.bound = self.sign * constraint.bound
+
+    @property
+    def latex(self) -> str:
+        right = self.constraint.right or f"{float(self.bound):g}"
+        return f"{self.constraint.expression.latex} {self.constraint.relation} {right}"
+
+    def __repr__(self) -> str:
+        return plain(self.latex)
+
+    def at(self, value: Real) -> Criterion:
+        number = typed(value, self.name, negative=True)
+        return Stated(self.name, replace(self.constraint, bound=Fraction(number) * self.sign))
+
+    def constraints(self, release: Any) -> Mapping[str, Rule]:
+        """Return the comparison, its number traced; of any program's quantities."""
+        left, number = self.constraint.expression, self.bound * self.sign
+        row = left <= number if self.constraint.sense == "<=" else left == number
+        stated = {"relation": self.constraint.relation, "right": self.constraint.right}
+        return {"": replace(row, radius=self.constraint.radius, **stated)}
+
+
+class Affine(Criterion):
+    """⟨A, Q⟩ ≤ b, ≥ b or = b in the joint mass Q of the encoder's letters and the outputs."""
+
+    def __init__(self, name: str, rows: Sequence[tuple[Exact, Any, str]]) -> None:
+        self.name = name
+        self.rows = tuple(
+            (
+                table(a, "constraint", "use finite numbers", negative=True),
+                typed(bound, name, negative=True),
+                relation,
+            )
+            for a, bound, relation in rows
+        )
+
+    @classmethod
+    def from_cvxpy(cls, name: str, constraint: Any, variable: Any) -> Affine:
+        """Return what an affine constraint of CVXPY says of one variable."""
+        return cls(name, affine_rows(constraint, variable))
+
+    @property
+    def value(self) -> Any:
+        return self.rows[0][1] if len(self.rows) == 1 else None
+
+    @property
+    def latex(self) -> str:
+        relation = {"<=": r"\le", ">=": r"\ge", "==": "="}[self.rows[0][2]]
+        bound = "b" if self.value is None else f"{float(self.value):g}"
+        return rf"\langle A_{{\text{{{self.name}}}}}, Q \rangle {relation} {bound}"
+
+    def __repr__(self) -> str:
+        if self.value is None:
+            return self.name
+        relation = {"<=": "≤", ">=": "≥", "==": "="}[self.rows[0][2]]
+        return f"{self.name} {relation} {float(self.value):.6g}"
+
+    def at(self, value: Real) -> Criterion:
+        ((a, _, relation),) = self.rows
+        return Affine(self.name, [(a, value, relation)])
+
+    def constraints(self, release: Any) -> Mapping[str, Rule]:
+        """Return its rows; of any program's variable."""
+        rules: dict[str, Rule] = {}
+        for i, (a, bound, relation) in enumerate(self.rows):
+            single = len(self.rows) == 1
+            number = Scalar.named(bound, "p") if single else Scalar(bound)
+            total = Expression(self.name, cost=a, latex=rf"\text{{{self.name}}}")
+            sides = {"<=": total <= number, "==": total == number}
+            row = total >= number if relation == ">=" else sides[relation]
+            rules["" if single else str(i)] = row
+        return rules
+
+
+def symmetrized(rule: Affine) -> Affine:
+    """Return a rule of a symmetric matrix with symmetric coefficients."""
+    rows = [((np.asarray(a) + np.asarray(a).T) / 2, b, relation) for a, b, relation in rule.rows]
+    return Affine(rule.name, frozen(rows))

@@ -1,0 +1,292 @@
+"""Rules of post-randomisation: what single moves, marginals, means and linear functions must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.criteria.affine import affine_rows
+from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real, array as exact_array, plain, rational
+from cvxprivacy.frozen import frozen
+from cvxprivacy.model.laws import index_of
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.parameter import Parameter, Scalar, Symbol
+from cvxprivacy.programs.side_conditions import EntryBounds, Rule
+from cvxprivacy.validation import labels, table, typed
+
+__all__ = [
+    "ForbiddenMoves",
+    "KeepProbability",
+    "Linear",
+    "PreserveMarginal",
+    "PreserveMean",
+]
+
+
+class KeepProbability(Criterion):
+    """p(x̂ = x | x) ≥ p: every value stays with at least this probability.
+
+    Parameters
+    ----------
+    p : float or array_like, shape (|X|,)
+        One floor, or one for each key letter, in [0, 1]; no series with labels of its own.
+    """
+
+    name = "keep_probability"
+
+    def __init__(self, p: Real | npt.ArrayLike) -> None:
+        if index_of(p) is not None:
+            remedy = "pass its values in the order of the source's x: p[source.x].to_numpy()"
+            raise InputError("p", "labelled floors", remedy)
+        floors = table(p, "p", "pass a probability, or one for each key letter", axes=(0, 1))
+        if (floors > 1).any():
+            where = int(np.argmax(floors > 1)) if floors.ndim else None
+            worst = float(floors.max())
+            raise InputError("p", f"{worst!r} is above 1", "pass probabilities", where=where)
+        self.p: Any = floors if floors.ndim else plain(rational(floors))
+
+    @property
+    def value(self) -> Any:
+        return self.p
+
+    @property
+    def loosest(self) -> float | None:
+        return None if np.ndim(self.p) else 0.0
+
+    @property
+    def latex(self) -> str:
+        said = "p_x" if np.ndim(self.p) else f"{float(self.p):g}"
+        return rf"p(\hat X = x \mid x) \ge {said}"
+
+    def __repr__(self) -> str:
+        return f"KeepProbability({'…' if np.ndim(self.p) else format(float(self.p), 'g')})"
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        size = len(release.source.x)
+        if np.ndim(self.p) and np.size(self.p) != size:
+            remedy = f"pass {size}, one per key letter"
+            raise InputError("p", f"{np.size(self.p)} floors", remedy)
+        same = release.unchanged(release.x_of.tolist())
+        floors = np.broadcast_to(self.p, size)[release.x_of]
+        if release.strategies is None:
+            symbol = Symbol("p", typed=self.p)
+            entry = release.x_of if np.ndim(self.p) else None
+            lower = floors[:, None] * same
+            return {"": EntryBounds(lower, None, {symbol: same.astype(float)}, entry)}
+        if np.ndim(self.p):
+            remedy = "pass one floor for all letters"
+            raise InputError("p", "one for each letter, where the user decodes with Z", remedy)
+        # Σ p(u | s) over the strategies that keep x, for every letter and every z that it meets
+        rules: dict[str, Rule] = {}
+        floor = Scalar.named(self.p, "p")
+        total = sum(map(Fraction, release.law.ravel().tolist()))
+        for observer in release.observers if self.p else ():
+            met = np.where(observer.atoms, release.law, 0.0).sum(axis=0) > 0
+            for s in np.flatnonzero(met):
+                mass = sum(map(Fraction, release.law[:, s].tolist()), Fraction(0)) / total
+                cost = np.zeros((release.n, release.m))
+                cost[s] = -1.0 * same[s][release.strategies[:, observer.z]]
+                rules[f"{s}|{observer.name}"] = Expression("kept", cost=cost) <= -mass * floor
+        return rules
+
+    def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
+        floor = float(np.broadcast_to(self.p, len(release.source.x))[x])
+        label = release.source.x[x]
+        same = np.array([output == label for output in release.d.outputs])
+        if release.strategies is not None:  # one that keeps x at every z takes the whole floor
+            same = np.asarray(same[release.met_strategies].all(axis=1))
+        lower = np.zeros(release.m)
+        lower[np.flatnonzero(same)[:1]] = floor
+        return (lower, 1.0) if same.any() or not floor else None
+
+
+class ForbiddenMoves(Criterion):
+    """p(x̂ | x) = 0 wherever ``mask[x, x̂]`` is true.
+
+    Parameters
+    ----------
+    mask : array_like of bool, shape (|X|, |X̂|), or callable
+        A callable is asked ``mask(x, x̂)`` with labels.
+    """
+
+    name = "forbidden_moves"
+    latex = r"p(\hat x \mid x) = 0 \text{ for forbidden moves}"  # type: ignore[assignment]
+
+    def __init__(self, mask: npt.ArrayLike | Callable[[Any, Any], bool]) -> None:
+        self.mask = mask if callable(mask) else frozen(np.array(mask))
+
+    def _row(self, release: Alphabet, x: int) -> Any:
+        if not callable(self.mask):
+            return self.mask[x]
+        label = release.source.x[x]
+        return np.array([bool(self.mask(label, output)) for output in release.d.outputs])
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        inputs, mask = release.source.x, self.mask
+        if callable(mask):
+            mask = np.array([self._row(release, x) for x in range(len(inputs))])
+        shape = (len(inputs), len(release.d.outputs))
+        if mask.shape != shape or mask.dtype != bool:
+            problem = f"{mask.dtype} of shape {mask.shape}"
+            raise InputError("mask", problem, f"pass booleans of shape {shape}")
+        stuck = np.flatnonzero(mask.all(axis=1))
+        if len(stuck):
+            remedy = "leave every letter at least one move"
+            raise InputError("mask", f"{inputs[stuck[0]]!r} may go nowhere", remedy, where=stuck[0])
+        return {"": EntryBounds(upper=np.where(release.possible(mask), 0.0, 1.0))}
+
+    def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
+        banned = np.asarray(self._row(release, x), bool)
+        if release.strategies is not None:  # a strategy must be allowed at every z
+            banned = np.asarray(banned[release.met_strategies].any(axis=1))
+        return 0.0, np.where(banned, 0.0, 1.0)
+
+
+class PreserveMarginal(Criterion):
+    """p(x̂ = x) = p(x) for every key letter: invariant post-randomisation, exactly."""
+
+    name = "preserve_marginal"
+    latex = r"p_{\hat X} = p_X"  # type: ignore[assignment]
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        support = [x for x, p in enumerate(release.p_x) if p]
+        letters = len(release.d.outputs)
+        bounds = [Fraction(0)] * letters
+        for x, row in zip(support, release.unchanged(support), strict=True):
+            bounds[int(row.argmax())] = release.p_x[x]
+        if release.strategies is not None:
+            costs = np.eye(letters)[:, None, :].repeat(len(release.source.x), axis=1)
+            return {
+                str(y): Expression("marginal", cost=release.per_letter(cost)) == bound
+                for y, (cost, bound) in enumerate(zip(costs, bounds, strict=True))
+            }
+        mass = release.mass().named("marginal", "")
+        rules: dict[str, Rule] = {"": Constraint(mass.each(), "==", tuple(bounds))}
+        unused = np.array([not bound for bound in bounds])
+        if unused.any():
+            rules["unused"] = EntryBounds(upper=np.tile(np.where(unused, 0.0, 1.0), (release.n, 1)))
+        return rules
+
+    def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
+        return 0.0, 1.0  # such a letter has no part in the marginal
+
+
+class PreserveMean(Criterion):
+    """E v(X̂) = E v(X), exactly.
+
+    Parameters
+    ----------
+    values : mapping of letter to float, series, or array_like, shape (|X|,)
+        v of each key letter, which the index of a pandas series labels; with an array, released
+        letters must be key letters.
+    """
+
+    name = "preserve_mean"
+    latex = r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"  # type: ignore[assignment]
+
+    def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
+        index, remedy = index_of(values), "pass one number per key letter"
+        numbers: Any = values
+        if not isinstance(values, Mapping):
+            numbers = table(values, "values", remedy, axes=(1,), negative=True)
+        if index is not None:
+            letters = labels(index, len(numbers), "values")
+            numbers = dict(zip(letters, numbers.tolist(), strict=True))
+        self.values = numbers
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        inputs, outputs = release.source.x, release.d.outputs
+        numbers: Any = self.values
+        if not isinstance(numbers, Mapping):
+            if len(numbers) != len(inputs):
+                raise InputError("values", f"{len(numbers)} numbers", f"pass {len(inputs)}")
+            numbers = dict(zip(inputs, numbers.tolist(), strict=True))
+        v: dict[Any, float | Fraction] = {}
+        for label in (*inputs, *outputs):
+            if label not in numbers:
+                raise InputError("values", f"none for {label!r}", "pass a mapping with all letters")
+            v[label] = typed(numbers[label], "values", negative=True, where=label)
+        mean = sum(
+            (p * Fraction(v[x]) for p, x in zip(release.p_x, inputs, strict=True)), Fraction(0)
+        )
+        row = exact_array([v[y] for y in outputs])
+        cost = release.per_letter(np.tile(row, (len(inputs), 1)))
+        return {"": Expression("mean", cost=cost) == mean}
+
+
+class Linear(Criterion):
+    """Σ_x Σ_x̂ A(x, x̂) p(x, x̂) ≤ bound, or = bound.
+
+    Parameters
+    ----------
+    A : array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+        What a unit of joint mass at (x, x̂), or (w, x, x̂), counts.
+    bound : float
+    name : str
+        Its name among constraints, duals and prices.
+    sense : {"<=", "=="}
+    """
+
+    bound = Parameter(negative=True)
+
+    def __init__(
+        self, A: npt.ArrayLike, bound: Real, *, name: str = "linear", sense: str = "<="
+    ) -> None:
+        remedy = "pass finite numbers of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
+        self.matrix = table(A, "A", remedy, axes=(2, 3), negative=True)
+        self.bound = bound
+        if sense not in ("<=", "=="):
+            raise InputError("sense", f"{sense!r}", 'use "<=" or "=="')
+        self.name, self.sense = name, sense
+
+    @property
+    def latex(self) -> str:
+        relation = r"\le" if self.sense == "<=" else "="
+        return rf"\langle A, Q \rangle {relation} {float(self.bound):g}"
+
+    def at(self, value: Real) -> Criterion:
+        return Linear(self.matrix, value, name=self.name, sense=self.sense)
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        shape = (len(release.source.x), len(release.d.outputs))
+        wanted = shape if self.matrix.ndim == 2 else (len(release.source.w), *shape)
+        if self.matrix.shape != wanted:
+            raise InputError("A", f"shape {self.matrix.shape}", f"pass shape {wanted}")
+        total = Expression(self.name, cost=release.per_letter(self.matrix))
+        return {"": total <= self.bound if self.sense == "<=" else total == self.bound}
+
+    @staticmethod
+    def from_cvxpy(constraint: Any, problem: Any, *, name: str = "linear") -> list[Linear]:
+        """Return an affine CVXPY constraint on ``problem.variables["Q"]`` as certified rules.
+
+        Build the constraint on an existing problem's variable, then pass the result in
+        ``criteria`` of a new one; ``problem.with_constraint`` does both.
+
+        Raises
+        ------
+        InputError
+            If the constraint is not affine, or uses another variable.
+        """
+        release = problem.alphabet
+        if release.side_information is not None:
+            remedy = "use problem.with_constraint, or Linear(A, bound)"
+            raise InputError("problem", "its Q is no law of (x, x̂): the user knows Z", remedy)
+        w, x, m = len(release.source.w), len(release.source.x), release.m
+        shape = (x, m) if release.encoder == "x" else (w * x, m)
+        rows = affine_rows(constraint, problem.variables["Q"])
+        rules = []
+        for i, (coefficients, bound, relation) in enumerate(rows):
+            sign, sense = (-1, "<=") if relation == ">=" else (1, relation)
+            matrix = np.zeros(shape)
+            matrix[release.support] = sign * coefficients
+            label = f"{name}[{i}]" if len(rows) > 1 else name
+            whole = matrix if release.encoder == "x" else matrix.reshape(w, x, m)
+            rules.append(Linear(whole, sign * bound, name=label, sense=sense))
+        return rules

@@ -1,0 +1,80 @@
+"""Everything that a problem states, under the names of what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.compiler import Rules
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.parameter import Parameter, tracing
+from cvxprivacy.programs.side_conditions import Rule, renamed
+
+__all__ = ["at", "names_of", "refuse_untraced", "stated_rules"]
+
+
+def stated_rules(
+    constraints: Mapping[str, Constraint],
+    criteria: Mapping[str, Criterion],
+    alphabet: Alphabet | None,
+) -> Rules:
+    """Return a formulation's constraints, and what states each criterion, by name."""
+    rules: dict[str, Mapping[str, Rule]] = {k: {k: row} for k, row in constraints.items()}
+    used = set(rules)
+    for name, criterion in criteria.items():
+        group = _parts(name, criterion, alphabet)
+        if used & group.keys():
+            remedy = "give the linear rule another name"
+            problem = f"two constraints are called {min(used & group.keys())!r}"
+            raise InputError("criteria", problem, remedy)
+        rules[name] = group
+        used |= group.keys()
+    return rules
+
+
+def refuse_untraced(
+    numbers: Iterable[str], objective: Expression, constraints: Mapping[str, Constraint]
+) -> None:
+    """Refuse a number that was typed and leaves no trace: its price would be unknown."""
+    places: tuple[Any, ...] = (objective, *constraints.values())
+    traced = {symbol.name.split("[")[0] for each in places for symbol in each.derivatives}
+    for name in numbers:
+        if name not in traced:
+            remedy = f"state them with arithmetic of self.{name}, so that its price is known"
+            raise InputError(name, "in neither the objective nor a constraint", remedy)
+
+
+def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
+    """Return what states a criterion, its numbers under its name."""
+    declared = Parameter.of(type(criterion))
+    names = {key: name if len(declared) < 2 else f"{name}.{key}" for key in declared or ("p",)}
+    with tracing():
+        rules = criterion.constraints(alphabet)
+    traced = {symbol.name for rule in rules.values() for symbol in rule.derivatives}
+    lost = declared.keys() - traced if rules else set()
+    if lost:
+        problem = f"{type(criterion).__name__}.{min(lost)} is in none of its constraints"
+        remedy = "state them with arithmetic of self.… so that its price is known"
+        raise InputError("criteria", problem, remedy)
+    return {f"{name}.{k}" if k else name: renamed(rule, names) for k, rule in rules.items()}
+
+
+def at(criterion: Criterion, name: str, value: Real) -> Criterion:
+    """Return a criterion with another number, if it has just one."""
+    if criterion.value is None or np.ndim(criterion.value):
+        remedy = "use the name of a constraint with one number"
+        raise InputError(name, f"{criterion!r} has no single number", remedy)
+    return criterion.at(value)
+
+
+def names_of(rules: Rules, objective: Expression) -> set[str]:
+    """Return the names of rules, of their parts, and of the numbers that were typed."""
+    parts = {key: rule for group in rules.values() for key, rule in group.items()}
+    symbols = (s for rule in (*parts.values(), objective) for s in rule.derivatives)
+    return {*rules, *parts, *(symbol.name for symbol in symbols)}

@@ -1,1 +1,0 @@
-"""How a proof is made: candidates are repaired, judged, and the best ends kept."""

@@ -1,0 +1,200 @@
+"""Strategies where there are too many to list: generated, with a bound that holds for all.
+
+A release of a few strategies bounds the minimum from above.  An encoder that knew Z could play any
+strategy, so that the minimum over p(x̂ | s, z) bounds it from below (Theorem 3 below Theorem 2).
+No solve of a cut list says anything from below, nor that nothing is feasible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.certificates.certificate import Certificate
+from cvxprivacy.certificates.relaxed import Relaxed
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.model.information import nat
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.solvers.driver import Outcome, solve
+from cvxprivacy.solvers.task import reported
+
+__all__ = ["Generation", "initial_strategies", "solve_generated"]
+
+_ROUNDS = 12  # of solving and looking for better strategies
+_STEPS = 30  # of mirror descent on the law of a letter u
+_STARTS = 200  # laws to begin with, in each round
+_NEW = 48  # strategies that are added in a round, at most
+
+
+def initial_strategies(alphabet: Alphabet) -> np.ndarray:
+    """Return strategies to begin with: constants, and best guesses of x̂ with and without s."""
+    layers = alphabet.per_letter(alphabet.d.matrix)
+    whole = np.broadcast_to(layers, (*alphabet.law.shape, layers.shape[-1]))
+    risk = np.zeros((alphabet.n, len(alphabet.source.z or ()), layers.shape[-1]))
+    letters = np.broadcast_to(np.arange(alphabet.n), alphabet.law.shape)
+    np.add.at(risk, (letters, alphabet.z_of), alphabet.law[:, :, None] * whole)
+    constants = np.tile(np.arange(layers.shape[-1])[:, None], (1, risk.shape[1]))
+    guesses = np.vstack([risk, risk.sum(axis=0)[None]]).argmin(axis=2)
+    return np.unique(np.vstack([constants, guesses]), axis=0)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A program over strategies, and the same with Z at the encoder, which has no strategies.
+
+    Attributes
+    ----------
+    alphabet : Alphabet
+        With strategies to begin with.
+    program_of : callable
+        Returns the program over an alphabet with other strategies.
+    informed : Alphabet
+        Of the encoder that knows Z.
+    informed_program : ChannelProgram
+        Its optimum is no greater.
+    """
+
+    alphabet: Alphabet
+    program_of: Callable[[Alphabet], ChannelProgram]
+    informed: Alphabet
+    informed_program: ChannelProgram
+
+
+def solve_generated(problem: Generation, options: Mapping[str, Any]) -> Outcome:
+    """Solve with Z at the encoder too, then add strategies while they lower the optimum."""
+    relaxation = solve(problem.informed_program, **options).certificate
+    alphabet = _extended(problem.alphabet, _coupled(problem, relaxation))
+    log = [reported(f"with Z at the encoder too: {relaxation!r}")]
+    best: tuple[float, Alphabet, Outcome | None] = math.inf, alphabet, None
+    for _ in range(_ROUNDS):
+        program = problem.program_of(alphabet)
+        outcome = solve(program, **options)
+        line = reported(f"{alphabet.m} strategies: {outcome.certificate!r}")
+        log += [line, *outcome.log]
+        upper = outcome.certificate.upper
+        gain = best[0] - upper
+        if best[2] is None or gain > 0:
+            best = upper, alphabet, outcome
+        new = _better(problem, alphabet, outcome.certificate)
+        if not len(new) or not gain > 1e-7 * program.scale:
+            break
+        alphabet = _extended(alphabet, new)
+    _, alphabet, last = best
+    assert last is not None
+    certificate = Relaxed(last.certificate, relaxation)
+    return Outcome(certificate, log, last.edges, strategies=alphabet.strategies)
+
+
+def _extended(alphabet: Alphabet, rules: np.ndarray) -> Alphabet:
+    assert alphabet.strategies is not None
+    return alphabet.with_strategies(np.unique(np.vstack([alphabet.strategies, rules]), axis=0))
+
+
+def _places(problem: Generation) -> np.ndarray:
+    """Return the number of (s, z) among the informed encoder's letters, −1 where it has no mass."""
+    size = len(problem.alphabet.source.z or ())
+    places = np.full((problem.alphabet.n, size), -1)
+    where = {letter: i for i, letter in enumerate(problem.informed.support.tolist())}
+    for s, letter in enumerate(problem.alphabet.support.tolist()):
+        for z in range(size):
+            places[s, z] = where.get(letter * size + z, -1)
+    return places
+
+
+def _coupled(problem: Generation, relaxation: Certificate) -> np.ndarray:
+    """Return the strategies by which an encoder without Z releases what one with Z would.
+
+    For each s, x̂ = t(z) at one quantile of p(x̂ | s, z) for all z: the law of x̂ is the same.
+    """
+    places = _places(problem)
+    strategies = [np.zeros((0, places.shape[1]), dtype=np.int64)]
+    for at in places if relaxation.primal is not None else ():
+        met = at >= 0
+        assert relaxation.primal is not None
+        upto = np.cumsum(relaxation.primal.matrix[at[met]], axis=1)
+        steps = np.unique(np.concatenate([[0.0], upto.ravel()]).round(6))
+        quantiles = (steps[:-1] + steps[1:]) / 2
+        quantiles = quantiles[np.diff(steps) > 1e-4]
+        rules = np.zeros((len(quantiles), len(at)), dtype=np.int64)
+        rules[:, met] = (upto[None] < quantiles[:, None, None]).sum(axis=2)
+        strategies.append(np.minimum(rules, upto.shape[1] - 1))
+    return np.vstack(strategies)
+
+
+def _better(problem: Generation, alphabet: Alphabet, certificate: Certificate) -> np.ndarray:
+    """Return strategies with which some law of s given u costs less than the multipliers allow.
+
+    By turns the best guess of x̂ for each z, given the law, and a mirror step of the law.
+    """
+    program, dual = certificate.program, certificate.dual
+    if dual is None or not dual.objective or certificate.primal is None:
+        return np.zeros((0, 0), dtype=np.int64)
+    nu = program.least(dual.minorant(program)[0])[1] / program.mass
+    table, omega = _prices(problem, program, dual)
+    views = {
+        view: (program.view_matrix(view).toarray() / program.mass, program.reference(view))
+        for view, weight in omega.items()
+        if weight > 0
+    }
+    unit = nat(program.units)
+    step = 1.0 / max(sum(omega.values()) * unit, 1e-9)
+    law = _starts(program.mass[:, None], certificate.primal.matrix)
+    for _ in range(_STEPS):
+        rules = np.einsum("szk,sr->rzk", table, law).argmin(axis=2)
+        slope = np.array([table[:, np.arange(len(t)), t].sum(axis=1) for t in rules]).T
+        for view, (matrix, reference) in views.items():
+            joint = matrix @ law
+            other = reference[:, None] * joint.sum(axis=0)
+            log = np.log(np.maximum(joint, 1e-300) / np.maximum(other, 1e-300))
+            slope = slope + omega[view] * unit * (matrix.T @ log)
+        reduced = (law * (slope - nu[:, None])).sum(axis=0)
+        law = law * np.exp(-np.clip(step * (slope - nu[:, None]), -30, 30))
+        law = np.maximum(law / law.sum(axis=0), 1e-300)
+    assert alphabet.strategies is not None
+    listed = set(map(tuple, alphabet.strategies.tolist()))
+    best: dict[tuple[int, ...], float] = {}
+    for rule, value in zip(map(tuple, rules.tolist()), reduced.tolist(), strict=True):
+        if value < -1e-8 * program.scale and rule not in listed:
+            best[rule] = min(value, best.get(rule, 0.0))
+    chosen = sorted(best, key=lambda rule: (best[rule], rule))[:_NEW]
+    return np.array(chosen, dtype=np.int64).reshape(-1, table.shape[1])
+
+
+def _prices(
+    problem: Generation, program: ChannelProgram, dual: Dual
+) -> tuple[FloatArray, dict[str, float]]:
+    """Return c(s, z, x̂) per unit of Q(s, u), and the weight of each view, by the multipliers."""
+    informed, rows = problem.informed_program, program.constraints
+    terms = [(1.0, program.objective, informed.objective)]
+    for name, row in rows.items():
+        if not row.per_output and name in informed.constraints:
+            price = float(np.asarray(dual.multipliers[name]))
+            terms.append((price, row.expression, informed.constraints[name].expression))
+    cost = np.zeros((informed.n, informed.m))
+    omega: dict[str, float] = {}
+    for price, term, informed_term in terms:
+        cost = cost + price * informed.cost(informed_term)
+        for view, weight in term.columns(program.m).items():
+            omega[view] = omega.get(view, 0.0) + price * float(weight.min())
+    places = _places(problem)
+    table = np.where((places >= 0)[:, :, None], (informed.mass[:, None] * cost)[places], 0.0)
+    return table / program.mass[:, None, None], omega
+
+
+def _starts(mass: FloatArray, channel: FloatArray) -> FloatArray:
+    """Return laws of s given u to begin with, one a column: where to look, not what is proved."""
+    rng = np.random.default_rng(0)
+    columns = mass * channel
+    columns = columns[:, columns.sum(axis=0) > 1e-7]
+    points = np.eye(len(mass)) + 0.05 * mass
+    pairs = rng.integers(columns.shape[1], size=(2, _STARTS // 2))
+    mixed = columns[:, pairs[0]] + columns[:, pairs[1]] * rng.random(pairs.shape[1])
+    random = rng.dirichlet(np.full(len(mass), 0.3), _STARTS // 2).T
+    law = np.hstack([columns, points, mixed, random]) + 1e-12
+    return law / law.sum(axis=0)

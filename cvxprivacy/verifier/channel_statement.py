@@ -1,0 +1,213 @@
+"""What a channel program asks, in plain words, from its data alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from cvxprivacy.verifier.wording import (
+    MOST_VIEWS,
+    Table,
+    constant,
+    exact,
+    extremes,
+    information_terms,
+    many,
+    minimised,
+    positive,
+    quoted,
+    radius_of,
+    ranged,
+    together,
+    units_of,
+    used_views,
+    written,
+)
+
+__all__ = ["channel_words"]
+
+
+def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
+    """Return what is minimised, over which channels, subject to what."""
+    words, objective = _Words(program), program["objective"]
+    rows, auxiliaries = program["rows"], program["auxiliaries"]
+    constraints = [
+        *together((name, *words.row(row)) for name, row in rows.items()),
+        *(f"subject to {quoted(k)}: {words.auxiliary(aux)}" for k, aux in auxiliaries.items()),
+        *words.entry_bounds(),
+    ]
+    masses = [exact(atom) for atoms in words.law for atom in atoms if atom]
+    unit = units_of({"program": program})
+    return [
+        minimised(words.term(objective), words.matters(objective), unit, infeasible),
+        f"over: all channels from {many(words.n, 'letter')} to {many(words.m, 'output')}; the "
+        f"law has {many(len(masses), 'atom')}, of mass {written(sum(masses))} in all",
+        *(constraints or ["subject to: nothing, every channel is allowed"]),
+        *words.views([view for view in program["views"] if view in used_views(program)]),
+    ]
+
+
+class _Words:
+    """The words of a channel program."""
+
+    def __init__(self, program: Mapping[str, Any]) -> None:
+        self.program, self.law, self.units = program, program["law"], program["units"]
+        self.n, self.m = len(self.law[0]), int(program["outputs"])
+        self.sizes = {}
+        for name, view in program["views"].items():
+            labels = [*view["labels"], *(view["reference"] or ())]
+            self.sizes[name] = 1 + max(label for row in labels for label in row)
+
+    def term(self, term: Mapping[str, Any]) -> str:
+        parts = information_terms(term["weights"], self.sizes, "value")
+        costs = self.costs(term)
+        if costs:
+            free = self.free(term["cost"]) if len(costs) > 1 else ""
+            off = radius_of(term["cost_radius"])
+            parts.append(f"expected cost of {ranged(costs, 6)}{off}{free}")
+        return " + ".join([*parts, *constant(term["constant"])])
+
+    def matters(self, term: Mapping[str, Any]) -> bool:
+        """Tell whether a term can depend on what is released."""
+        informed = (self.sizes[v] > 1 and positive(w) for v, w in dict(term["weights"]).items())
+        return any(informed) or any(len(set(row)) > 1 for row in self._letters(term["cost"]))
+
+    def _letters(self, cost: Table | None) -> Iterable[list[Fraction]]:
+        """Yield what each output costs a letter, all its atoms together."""
+        if cost is None:
+            return
+        layers = cost if isinstance(cost[0][0], list) else [cost]
+        for s in range(self.n):
+            masses = [exact(atoms[s]) for atoms in self.law] if layers[1:] else [Fraction(1)]
+            rows = [[p * exact(c) for c in z[s]] for p, z in zip(masses, layers, strict=True) if p]
+            yield [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
+
+    def costs(self, term: Mapping[str, Any]) -> set[Fraction]:
+        """Return the least and the greatest cost of moves that have mass; none without a cost."""
+        if term["cost"] is None:
+            return set()
+        return set(extremes(entry for _, row in self._costs(term["cost"]) for entry in row))
+
+    def _costs(self, cost: Table) -> Iterable[tuple[int, list[Any]]]:
+        """Yield each letter with the costs of its moves, for every atom that has mass."""
+        layers = cost if isinstance(cost[0][0], list) else [cost]
+        for i, layer in enumerate(layers):
+            for s, row in enumerate(layer):
+                if len(layers) == 1 or self.law[i][s] > 0:
+                    yield s, row
+
+    def free(self, cost: Table) -> str:
+        """Say which moves cost nothing: a permuted cost has the same range."""
+        rows = list(self._costs(cost))
+        texts = {c for _, row in rows for c in row if isinstance(c, str)}
+        zeros = {0, *(c for c in texts if not exact(c))}
+        paid = {(s, y) for s, row in rows for y, entry in enumerate(row) if entry not in zeros}
+        places = {(s, y) for s in range(self.n) for y in range(self.m)} - paid
+        return f" (0 for {self.among(places)})" if places else ""
+
+    def among(self, places: set[tuple[int, int]]) -> str:
+        """Say how many of all moves these are, and how many lead from a letter to its number."""
+        said = f"{len(places):,} of {many(self.n * self.m, 'move')}"
+        if self.n != self.m:
+            return said
+        own = sum(s == y for s, y in places)
+        if own == len(places) == self.n:
+            return f"{said}: each letter i to output i"
+        return f"{said}, {own:,} of them from a letter i to output i"
+
+    def row(self, row: Mapping[str, Any]) -> tuple[str, str, list[Any]]:
+        """Return left side, right side around the bound, and bounds."""
+        term, bounds = row["term"], row["bound"]
+        bounds = bounds if isinstance(bounds, list) else [bounds]
+        weighed, costs = information_terms(term["weights"], self.sizes, "value"), self.costs(term)
+        off, sense = radius_of(row["radius"]), {"<=": "<=", "==": "="}[row["sense"]]
+        unit = f" {self.units}" if weighed and len(costs) < 2 else ""
+        if not row["per_output"]:
+            unit = "" if costs else unit
+            return self.term(term) or "nothing", f"{sense} {{}}{off}{unit}", bounds
+        each = f"for each of the {many(self.m, 'output')}, "
+        if len(costs) != 1:
+            return each + (self.term(term) or "nothing"), f"{sense} {{}}{off}{unit}", bounds
+        (cost,), radius = costs, radius_of(term["cost_radius"])  # C q(y), for each output y
+        if not weighed:
+            left = f"{each}{written(cost)}{radius} × its probability"
+            return left, f"{sense} {{}}{off}", bounds
+        share = f"{sense} {written(-cost)}{radius}{unit} × its probability"
+        more = f" + {{}}{off}{unit}" if any(map(exact, bounds)) or off else ""
+        return each + " + ".join(weighed), share + more, bounds
+
+    def auxiliary(self, auxiliary: Mapping[str, Any]) -> str:
+        value, radius = auxiliary["bound"]
+        bound = f"{written(value)}{radius_of(radius)}"
+        if auxiliary["kind"] == "ratio":
+            return f"p(y | s) <= c p(y | s') for all letters s, s' and outputs y, c = {bound}"
+        return f"the sum over outputs y of the greatest p(y | s) of any letter s <= {bound}"
+
+    def entry_bounds(self) -> list[str]:
+        """Say which single moves are bounded."""
+        low = self.program["lower"] or [[0] * self.m] * self.n
+        high = self.program["upper"] or [[1] * self.m] * self.n
+        kinds: dict[str, dict[tuple[int, int], Any]] = {}
+        for s, bounds in enumerate(zip(low, high, strict=True)):
+            for y, (a, b) in enumerate(zip(*bounds, strict=True)):
+                least, most = exact(a), exact(b)
+                if not most:
+                    kinds.setdefault("forbidden", {})[s, y] = b
+                elif least == most:
+                    kinds.setdefault("fixed at", {})[s, y] = a
+                else:
+                    if least > 0:
+                        kinds.setdefault("with a floor of", {})[s, y] = a
+                    if most < 1:
+                        kinds.setdefault("with a cap of", {})[s, y] = b
+        return [
+            f"subject to moves {kind}{'' if kind == 'forbidden' else f' {ranged(places.values())}'}"
+            f": {self.among(set(places))}"
+            for kind, places in kinds.items()
+        ]
+
+    # ---- views ---------------------------------------------------------------------------
+
+    def views(self, names: Sequence[str]) -> list[str]:
+        """Say what each view sees, and what the letters themselves tell about it."""
+        lines = [f"where {quoted(name)} is {self.view(name)}" for name in names[:MOST_VIEWS]]
+        if len(names) > MOST_VIEWS:
+            more = many(len(names) - MOST_VIEWS, "more view")
+            lines.append(f"where {more} are not described here")
+        return lines
+
+    def view(self, name: str) -> str:
+        view = self.program["views"][name]
+        labels, reference = view["labels"], view["reference"] or view["labels"]
+        top, share = max(atom for atoms in self.law for atom in atoms), [0.0, 0.0]
+        joint: dict[tuple[int, int], float] = {}
+        prior = [0.0] * self.sizes[name]
+        for rows in zip(labels, reference, self.law, strict=True):
+            for s, (v, r, atom) in enumerate(zip(*rows, strict=True)):
+                mass = atom / top
+                share[v >= 0] += mass
+                if mass and v >= 0:
+                    joint[v, s] = joint.get((v, s), 0.0) + mass
+                if mass and r >= 0:
+                    prior[r] += mass
+        information = _information(joint, prior) / sum(share)
+        information /= math.log(2) if self.units == "bits" else 1
+        part = f", known of {share[1] / sum(share):.4g} of the mass" if share[0] else ""
+        if len(joint) == len({s for _, s in joint}) == len({v for v, _ in joint}):
+            return f"the letter itself{part}: {information:.6g} {self.units}"
+        said = f"a label with {many(len(prior), 'value')}{part}"
+        return f"{said}; the letters themselves tell {information:.6g} {self.units} about it"
+
+
+def _information(joint: Mapping[tuple[int, int], float], prior: Sequence[float]) -> float:
+    """Return what a release of the very letters tells, in nats: no other one tells more."""
+    own: dict[int, float] = {}
+    for (_, s), mass in joint.items():
+        own[s] = own.get(s, 0.0) + mass
+    if any(not prior[v] for v, _ in joint):
+        return math.inf  # a reference less than any float
+    whole, entries = sum(prior), joint.items()
+    found = (mass * math.log(mass / own[s] / (prior[v] / whole)) for (v, s), mass in entries)
+    return max(math.fsum(found), 0.0)

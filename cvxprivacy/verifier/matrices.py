@@ -1,0 +1,196 @@
+"""Matrices in rationals or in balls: products, factors, and what is proved semidefinite.
+
+Needs the standard library and python-flint only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import flint
+from flint import arb, arb_mat, fmpq, fmpq_mat
+
+from cvxprivacy.verifier.balls import (
+    PRECISION,
+    Matrix,
+    UnprovableError,
+    exactly,
+    total as _sum,
+)
+
+__all__ = [
+    "basis",
+    "block",
+    "cholesky",
+    "definite",
+    "eliminable",
+    "known_log_det",
+    "log_det",
+    "minus",
+    "plus",
+    "rational",
+    "real",
+    "scaled",
+    "semidefinite",
+    "times",
+    "trace",
+]
+
+BURDEN = 10**10  # of exact elimination, which takes minutes beyond
+
+
+def rational(rows: Any) -> fmpq_mat:
+    """Return a matrix of a document exactly."""
+    if not rows or {type(row) for row in rows} != {list} or len({len(row) for row in rows}) != 1:
+        raise UnprovableError("a matrix without entries, or ragged")
+    return fmpq_mat([[exactly(x) for x in row] for row in rows])
+
+
+def scaled(matrix: Any, factor: fmpq) -> Any:
+    """Return a matrix times a rational."""
+    return matrix * (factor if isinstance(matrix, fmpq_mat) else arb(factor))
+
+
+def block(matrix: fmpq_mat, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
+    """Return the block of some rows and columns."""
+    return fmpq_mat([[matrix[i, j] for j in columns] for i in rows])
+
+
+def _same(a: Any, b: Any) -> tuple[Any, ...]:
+    """Return two matrices of one kind: rational if both are, else in balls."""
+    if isinstance(a, fmpq_mat) and isinstance(b, fmpq_mat):
+        return a, b
+    return tuple(x if isinstance(x, arb_mat) else arb_mat(x) for x in (a, b))
+
+
+def times(a: Any, b: Any) -> Any:
+    """Return a b."""
+    a, b = _same(a, b)
+    return a * b
+
+
+def plus(a: Any, b: Any) -> Any:
+    """Return a + b."""
+    a, b = _same(a, b)
+    return a + b
+
+
+def minus(a: Any, b: Any) -> Any:
+    """Return a − b."""
+    a, b = _same(a, b)
+    return a - b
+
+
+def trace(matrix: Any) -> Any:
+    """Return the trace."""
+    return sum((matrix[i, i] for i in range(1, matrix.nrows())), matrix[0, 0])
+
+
+def real(value: Any) -> arb:
+    """Return a number in balls."""
+    return value if isinstance(value, arb) else arb(value)
+
+
+def cholesky(matrix: Any) -> Matrix | None:
+    """Return the rows of a Cholesky factor in balls; None unless its diagonal is proved > 0."""
+    rows, left = _factor(matrix)
+    return rows if left is None else None
+
+
+def _factor(matrix: Any) -> tuple[Matrix, arb | None]:
+    """Return rows of a Cholesky factor, and the first pivot that is not proved > 0, if any."""
+    size = matrix.nrows()
+    entries = matrix if isinstance(matrix, arb_mat) else arb_mat(matrix)
+    rows: Matrix = []
+    for i in range(size):
+        row: list[arb] = []
+        for j in range(i + 1):
+            other = rows[j] if j < i else row
+            left = entries[i, j] - _sum(a * b for a, b in zip(row, other, strict=False))
+            if j < i:
+                row.append(left / rows[j][j])
+            elif left > 0:
+                row.append(left.sqrt())
+            else:
+                return rows, left
+        rows.append(row)
+    return rows, None
+
+
+def log_det(matrix: Any) -> arb | None:
+    """Return log det of a symmetric matrix proved positive definite, else None."""
+    rows = cholesky(matrix)
+    return None if rows is None else 2 * _sum(row[-1].log() for row in rows)
+
+
+def known_log_det(matrix: Any) -> arb | None:
+    """Return log det if it is known to 64 bits after the point, so that factors are worth much."""
+    found = log_det(matrix)
+    return None if found is None or found.rad() > 2.0**-64 else found
+
+
+def semidefinite(matrix: Any) -> bool:
+    """Tell whether a symmetric matrix is proved positive semidefinite.
+
+    By a Cholesky factor in balls; a rational one that is only just so, exactly: it is if and only
+    if the part whose columns are a basis of all columns is positive definite.
+    """
+    if isinstance(matrix, fmpq_mat):  # variables that are exactly 0 have no say
+        rows = matrix.tolist()
+        some = [i for i, row in enumerate(rows) if any(x != 0 for x in row)]
+        if not some:
+            return True
+        matrix = block(matrix, some, some)
+    _, left = _factor(matrix)
+    if left is None:
+        return True
+    if not isinstance(matrix, fmpq_mat) or left < 0:
+        return False
+    if not eliminable(matrix):
+        return False
+    return definite(block(matrix, *[basis(matrix)] * 2))
+
+
+def eliminable(matrix: fmpq_mat) -> bool:
+    """Tell whether exact elimination is worth its time."""
+    return _burden(matrix) <= BURDEN
+
+
+def _burden(matrix: fmpq_mat) -> int:
+    """Return the size of the numbers that exact elimination multiplies, times their count.
+
+    Of what is beyond ``BURDEN``, only that it is.
+    """
+    entries, count = [x for row in matrix.tolist() for x in row], matrix.nrows() ** 4
+    bits, common = max(int(x.p).bit_length() for x in entries), 1
+    for denominator in {int(x.q) for x in entries}:
+        common = math.lcm(common, denominator)
+        if count * common.bit_length() > BURDEN:
+            break
+    return count * (bits + common.bit_length())
+
+
+def basis(matrix: fmpq_mat) -> list[int]:
+    """Return the first columns that the others are combinations of."""
+    reduced, rank = matrix.rref()
+    columns = range(matrix.ncols())
+    return [next(j for j in columns if reduced[i, j] != 0) for i in range(rank)]
+
+
+def definite(matrix: fmpq_mat) -> bool:
+    """Tell whether a rational symmetric matrix is positive definite.
+
+    Where balls do not know the sign of a pivot, it is that of a determinant.
+    """
+    precision = PRECISION
+    while True:
+        with flint.ctx.workprec(precision):
+            rows, left = _factor(matrix)
+        if left is None or left < 0:
+            return left is None
+        some = range(len(rows) + 1)
+        if block(matrix, some, some).det() <= 0:
+            return False
+        precision *= 4

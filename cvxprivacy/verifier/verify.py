@@ -1,0 +1,169 @@
+"""Recompute both ends of a proof from program, primal and dual alone.
+
+``python -m cvxprivacy.verifier.verify proof.json`` forgets every number that a certificate
+claims and proves its own ends in ball arithmetic (128 bits) from the program's data, a primal and
+multipliers that may be anything: see ``channel_proof`` and ``covariance``, the two proofs.
+Solving uses the same functions.  Needs the standard library and python-flint only.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from flint import arb
+
+from cvxprivacy.verifier.balls import UnaffordableError, UnprovableError, ceil, decode, floor
+from cvxprivacy.verifier.channel_proof import ChannelProof
+from cvxprivacy.verifier.covariance_proof import CovarianceProof
+from cvxprivacy.verifier.hamming_proof import HammingProof
+from cvxprivacy.verifier.statement import reported
+
+SCHEMA = "cvxprivacy/certificate/2"
+TOLERANCE = {"default": 1e-6, "high": 1e-9}
+
+_LONG = 400  # characters of a message: what is wrong may be a text of megabytes
+_MALFORMED = (
+    *(ValueError, TypeError, LookupError, AttributeError),
+    *(ArithmeticError, MemoryError, RecursionError),
+)
+
+FIELDS = {"schema", "software", "accuracy", "table"}
+FIELDS |= {"program", "primal", "dual", "claim", "sha256"}
+
+
+def status(lower: float, upper: float, tolerance: float) -> str:
+    """Return what a pair of proved ends amounts to; ``tolerance`` is in their units."""
+    if not (math.isfinite(lower) and math.isfinite(upper) and lower <= upper):
+        return "uncertified"
+    return "certified" if upper - lower <= tolerance else "loose"
+
+
+# ---- the document ------------------------------------------------------------------------
+
+
+def digest(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a document without its own digest, in canonical JSON."""
+    body = {key: value for key, value in document.items() if key != "sha256"}
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def proof_of(program: Mapping[str, Any]) -> Any:
+    """Return the proof of a program of any kind."""
+    kinds = {"covariance": CovarianceProof, "hamming": HammingProof}
+    return kinds.get(str(program.get("kind")), ChannelProof)(program)
+
+
+def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims that program, primal and dual of a document prove by themselves."""
+    proof = proof_of(document["program"])
+    dual, primal = document["dual"], document["primal"]
+    lower, upper, terms = -math.inf, math.inf, {}
+    bound = arb.neg_inf() if dual is None else proof.lower(dual)
+    share, tolerance = TOLERANCE[document["accuracy"]], 0.0
+    if dual is not None and not dual["objective"]:
+        found = "infeasible" if bound > 0 else "uncertified"
+        lower = math.inf if bound > 0 else lower
+    else:
+        lower = floor(bound)
+        if primal is not None:
+            evaluation = proof.upper(primal)
+            if not evaluation.feasible:
+                raise UnprovableError(f"the primal breaks {', '.join(evaluation.broken)}")
+            upper = ceil(evaluation.objective)
+            terms = {k: [floor(v), ceil(v)] for k, v in evaluation.terms.items()}
+        tolerance = share * proof.unit(upper)
+        found = status(lower, upper, tolerance)
+    ends = {"lower": lower, "upper": upper, "terms": terms}
+    return {"status": found, "tolerance": tolerance, **ends}
+
+
+def disagreements(document: Mapping[str, Any]) -> list[str]:
+    """Return every claim of a document that is not proved; an empty list is a verified one."""
+    if document.get("schema") != SCHEMA:
+        return [f"schema is not {SCHEMA!r} but {document.get('schema')!r}"[:_LONG]]
+    found: list[str] = []
+    for check in (_unproved, _resealed):
+        try:
+            found += check(document)  # what it said before it failed, too
+        except _MALFORMED as error:
+            found.append(f"not a certificate: {type(error).__name__}: {error}")
+            if isinstance(error, UnaffordableError):
+                break
+    return [said[:_LONG] for said in found]
+
+
+def _resealed(document: Mapping[str, Any]) -> Iterator[str]:
+    if document.get("sha256") != digest(document):
+        yield "sha256 does not match: the file was changed after it was written"
+
+
+def _unproved(document: Mapping[str, Any]) -> Iterator[str]:
+    proved, claim = recompute(document), document["claim"]
+    if set(document) != FIELDS or set(claim) != {"status", "lower", "upper", "terms"}:
+        yield "a field is unknown or missing"
+    if claim["status"] != proved["status"]:
+        yield f"status {claim['status']!r} is claimed, {proved['status']!r} is proved"
+    ends = [("the value", claim["lower"], claim["upper"], proved["lower"], proved["upper"])]
+    for name in {**claim["terms"], **proved["terms"]}:
+        ends.append((name, *claim["terms"][name], *proved["terms"][name]))
+    for name, low, high, lower, upper in ends:
+        if not (decode(low) <= lower and upper <= decode(high)):
+            yield f"{name} in [{low}, {high}] is claimed, [{lower}, {upper}] is proved"
+    wide = decode(claim["upper"]) - decode(claim["lower"]) > proved["tolerance"]
+    if claim["status"] == "certified" and wide:
+        yield "certified is claimed of ends too far apart"
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def read_document(path: str) -> dict[str, Any]:
+    """Return the JSON object that a file holds; OSError or ValueError if it holds none."""
+    collecting = gc.isenabled()
+    gc.disable()  # what is read has no cycles, and looking for them takes longer than reading
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file, object_pairs_hook=_once)
+    finally:
+        if collecting:
+            gc.enable()
+    if not isinstance(document, dict):
+        raise ValueError("not a JSON object")
+    return document
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Verify the files named; exit 0 if all are proved, 1 if one is not, 2 if unreadable."""
+    paths = list(sys.argv[1:] if arguments is None else arguments)
+    if not paths or paths[0] in ("-h", "--help"):
+        print("usage: python -m cvxprivacy.verifier.verify PROOF.json …")
+        return 0 if paths else 2
+    code = 0
+    for path in paths:
+        try:
+            document = read_document(path)
+        except (OSError, ValueError, RecursionError) as error:
+            print(f"{path}: unreadable: {error}", file=sys.stderr)
+            return 2
+        problems = disagreements(document)
+        if problems:
+            code = 1
+            print(f"{path}: NOT verified", *problems, sep="\n  ")
+        else:
+            print(reported(path, document, sys.stdout.encoding))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

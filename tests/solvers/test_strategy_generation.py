@@ -1,0 +1,130 @@
+"""Cut lists of strategies: both ends hold, and the search comes near."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.solvers import strategy_generation
+from cvxprivacy.solvers.driver import solve
+from cvxprivacy.verifier import verify
+from tests import referee
+from tests.formulations.regions import ENCODERS, agree, between, costs, random_law, rde
+from tests.lengths import rest_at_length
+
+
+def cut_problem(seed: int, most: int):
+    """Return a problem whose strategies are more than ``most``, bounds met by a full list."""
+    rng = np.random.default_rng([27, seed])
+    source, d = cpv.DiscreteSource(random_law(rng, 2, 3, 3, 0.6)), costs(rng, 3, 3)
+    options = {"side_information": "decoder", "encoder": ENCODERS[seed % 2]}
+    budget = between(lambda **o: rde(source, d, **options, **o), rng.uniform(0.1, 0.6))
+    bounds = [
+        {"minimize": "rate"},
+        {"minimize": "leakage"},
+        {"minimize": {"rate": 1.0, "leakage": 0.5}},
+        {"minimize": "rate", "max_leakage": math.inf},
+        {"minimize": "distortion", "criteria": [cpv.LocalPrivacy(0.2)]},
+        {"minimize": "distortion", "criteria": [cpv.MaximalLeakage(0.05)]},
+        {"minimize": "rate", "criteria": [cpv.PreserveMean([0.0, 1.0, 3.0])]},
+        {"minimize": {"rate": 1.0, "distortion": 2.0}, "criteria": [cpv.TCloseness(1.5)]},
+    ][seed % 8]
+    if "max_leakage" in bounds:
+        least = rde(source, d, budget, minimize="leakage", **options).solve().upper
+        bounds["max_leakage"] = least + 0.01
+    free = bounds["minimize"] == "distortion"
+    return rde(source, d, None if free else budget, most_strategies=most, **options, **bounds)
+
+
+@pytest.mark.parametrize("seed", rest_at_length(range(8), 4))
+def test_a_cut_list_encloses_the_optimum_of_the_whole_list(seed, tmp_path):
+    """Also under LocalPrivacy and MaximalLeakage: the lower end leaves them out, and is lower."""
+    whole, cut = cut_problem(seed, 27), cut_problem(seed, 26)
+    assert whole.alphabet.m == 27
+    assert not whole.cut
+    assert cut.cut
+    exact = whole.solve(accuracy="high")
+    referee.check(exact, status=exact.status)
+    for most in (1, 26)[: 1 + seed % 2]:
+        problem = cut_problem(seed, most)
+        found = problem.solve(accuracy="high")
+        assert found.lower <= exact.upper + 1e-12
+        assert exact.lower <= found.upper + 1e-12
+        near = 1e-2 if problem.program.auxiliaries else 1e-4
+        assert found.upper == pytest.approx(exact.upper, abs=near)
+        assert (found.status == "certified") == (found.gap <= 1e-9 * problem.program.scale)
+        assert found.certificate.verify()
+        referee.check(found, status=found.status)
+        agree(problem, found)
+        informed = problem.informed.solve(accuracy="high")
+        referee.check(informed, status=informed.status)
+        assert found.lower <= informed.upper
+        for name, price in found.prices.items():
+            if name in ("budget", "max_leakage"):
+                assert price <= 1e-9
+        path = found.certificate.to_json(tmp_path / "proof.json")
+        assert verify.main([str(path)]) == 0
+        claim = json.loads(path.read_text())["claim"]
+        assert claim["status"] == "uncertified"  # of a release alone: nothing from below
+        assert claim["lower"] == "-inf"
+        assert float(claim["upper"]) == found.upper
+        path = found.certificate.relaxation.to_json(tmp_path / "bound.json")
+        assert verify.main([str(path)]) == 0
+        assert json.loads(path.read_text())["claim"]["lower"] == found.lower
+        again = problem.solve(accuracy="high")
+        assert again.upper <= found.upper + 1e-7
+        assert found.certificate.verify()
+
+
+def test_a_cut_list_that_is_infeasible_proves_nothing(monkeypatch):
+    """Its few strategies break the rules, others might not: the answer is no contradiction."""
+    rng = np.random.default_rng(28)
+    source, d = cpv.DiscreteSource(random_law(rng, 2, 3, 3)), cpv.hamming(3)
+    options = {"side_information": "decoder", "most_strategies": 1}
+    problem = rde(source, d, 0.3, **options)
+    none = np.zeros((0, 3), dtype=np.int64)
+    with monkeypatch.context() as patch:
+        patch.setattr(strategy_generation, "_coupled", lambda *_: none)
+        patch.setattr(strategy_generation, "_better", lambda *_: none)
+        constant = np.zeros((1, 3), dtype=np.int64)
+        few = problem._with(alphabet=problem.alphabet.with_strategies(constant))  # too far off
+        assert solve(few.program).certificate.status == "infeasible"
+        problem = few
+        with pytest.raises(cpv.CertificationError, match="nothing finite is proved") as caught:
+            problem.solve()
+    assert caught.value.certificate.status == "uncertified"
+    assert caught.value.certificate.verify()
+    assert caught.value.certificate.upper == math.inf
+    assert problem.solve().status in ("certified", "loose")
+    least = rde(source, d, minimize="leakage", **options).solve().lower
+    with pytest.raises(cpv.InfeasibleError, match="max_leakage") as caught:
+        rde(source, d, max_leakage=0.9 * least, **options).solve()
+    assert caught.value.certificate.verify()
+    quiet = rde(source, d, max_leakage=0.9 * least, **options).solve(certify=False)
+    assert quiet.status == "infeasible"
+    assert quiet.channel is None
+    with pytest.warns(UserWarning, match="max_leakage"):
+        rde(source, d, max_leakage=0.9 * least, **options).solve(certify="warn")
+
+
+@pytest.mark.parametrize("most", [1, 5, 256])
+def test_generated_strategies_come_near_the_best(most):
+    """Four letters and four z: 256 strategies, of which a few dozen suffice."""
+    rng = np.random.default_rng(29)
+    source, d = cpv.DiscreteSource(random_law(rng, 2, 4, 4, 0.5)), costs(rng, 4, 4)
+    options = {"side_information": "decoder", "most_strategies": most}
+    budget = between(lambda **o: rde(source, d, **options, **o), 0.3)
+    problem = rde(source, d, budget, minimize={"rate": 1.0, "leakage": 1.0}, **options)
+    solution = problem.solve()
+    agree(problem, solution)
+    referee.check(solution, status=solution.status)
+    assert problem.cut == (most < 256)
+    truth = rde(
+        source, d, budget, minimize={"rate": 1.0, "leakage": 1.0}, side_information="decoder"
+    ).solve()
+    assert truth.lower - 1e-9 <= solution.upper <= truth.upper + 1e-4
+    assert solution.lower <= truth.upper

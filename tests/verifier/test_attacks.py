@@ -1,0 +1,164 @@
+"""A little of each campaign of attacks here, a tenth of it in the long suite."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cvxprivacy.verifier import verify
+from tests import attacks, forgeries, malformed
+from tests.claims import claimed
+from tests.tally import Tally
+
+WHOLE = {"forge": 100_000, "lie": 10_000, "gaussian": 2_000, "malformed": 2_000}
+
+posix = pytest.mark.skipif(os.name != "posix", reason="limits of a process are POSIX's")
+
+
+def passed(name: str, count: int) -> Tally:
+    tally = attacks.campaign(name, count)
+    assert not tally.false, "\n".join(tally.false[:20])
+    return tally
+
+
+def test_no_forgery_is_false() -> None:
+    tally = passed("forge", WHOLE["forge"] // 200)
+    assert tally.verified >= tally.tried // 4  # the attack is on the proof, not on the format
+    assert len(tally.refusals) >= 4
+
+
+@pytest.mark.long
+def test_no_forgery_is_false_at_length() -> None:
+    assert passed("forge", WHOLE["forge"] // 10).verified >= WHOLE["forge"] // 40
+
+
+def test_no_lie_is_believed() -> None:
+    tally = passed("lie", WHOLE["lie"] // 200)
+    assert tally.refusals["certified"] < tally.tried  # some lies do harm
+
+
+@pytest.mark.long
+def test_no_lie_is_believed_at_length() -> None:
+    tally = passed("lie", WHOLE["lie"] // 10)
+    assert tally.refusals["certified"] < tally.tried
+    assert tally.refusals["uncertified"] >= 1
+
+
+def test_an_order_or_a_unit_changes_no_value() -> None:
+    assert passed("gaussian", WHOLE["gaussian"] // 200).verified >= 35
+
+
+@pytest.mark.long
+def test_an_order_or_a_unit_changes_no_value_at_length() -> None:
+    assert passed("gaussian", WHOLE["gaussian"] // 10).verified >= 180
+
+
+@posix
+def test_no_file_starves_the_verifier() -> None:
+    passed("malformed", 19)  # every twentieth file is a large one
+
+
+@posix
+@pytest.mark.long
+def test_no_file_starves_the_verifier_at_length() -> None:
+    tally = passed("malformed", WHOLE["malformed"] // 10)
+    assert tally.largest[0] <= malformed.SPACE
+
+
+@posix
+@pytest.mark.parametrize("name", malformed.KINDS)
+@pytest.mark.long
+def test_no_large_file_starves_the_verifier(name: str) -> None:
+    import numpy as np
+
+    for seed in range(2):
+        found = malformed.offered(np.random.default_rng(seed), name, int(0.95 * malformed.MOST))
+        assert not found.starved, found
+        assert found.bytes <= malformed.SPACE
+
+
+# ---- the attacks themselves --------------------------------------------------------------
+
+
+def honest(name: str) -> dict[str, Any]:
+    found = (d for n, d in forgeries.pool(0, 65) if n == name)
+    return copy.deepcopy(next(d for d in found if d["claim"]["status"] == "certified"))
+
+
+@pytest.mark.parametrize("name", ["binary", "scalar", "region", "quadratic_gaussian"])
+def test_a_lower_end_that_is_too_high_is_noticed(name: str) -> None:
+    """The judge of forgeries sees what a verifier that believed too much would let pass."""
+    document = honest(name)
+    assert forgeries.falsehood(document, document) == ""
+    wrong = copy.deepcopy(document)
+    above = float(document["claim"]["upper"]) + 1e-9
+    wrong["claim"] |= {"lower": above, "upper": above + 1e-9}
+    assert forgeries.falsehood(wrong, document)
+    wrong["claim"] = {**document["claim"], "status": "infeasible", "lower": "inf", "upper": "inf"}
+    assert forgeries.falsehood(wrong, document)
+    wrong["claim"] = copy.deepcopy(document["claim"])
+    term = next(iter(wrong["claim"]["terms"]))
+    wrong["claim"]["terms"][term] = [x + 1e-9 for x in wrong["claim"]["terms"][term]]
+    assert forgeries.falsehood(wrong, document)
+
+
+def test_a_feasible_point_refutes_a_bound_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the second checker believed the same."""
+    for name in ("binary", "scalar"):
+        document = honest(name)
+        above = float(document["claim"]["upper"]) + 1e-9
+        wrong = copy.deepcopy(document)
+        wrong["claim"] |= {"lower": above, "upper": above}
+        with monkeypatch.context() as patch:
+            said = (above, above, wrong["claim"]["status"], {})
+            patch.setattr(forgeries.second_checker, "judged", lambda *_, said=said: said)
+            assert "feasible point" in forgeries.falsehood(wrong, document)
+
+
+def test_a_verifier_that_trusts_multipliers_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the sign of a multiplier as it is given, and forgeries are false."""
+    monkeypatch.setattr(
+        verify.ChannelProof,
+        "_multipliers",
+        lambda self, row, value: [verify.arb(value if isinstance(value, float) else 0)] * self.m,
+    )
+    document = honest("binary")
+    document["dual"]["multipliers"]["budget"] *= -1
+    document["program"]["rows"]["budget"]["bound"] = "5/1"
+    wrong = claimed(document)
+    assert verify.disagreements(wrong) == []
+    assert forgeries.falsehood(wrong, honest("binary"))
+
+
+def test_a_file_that_starves_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen(code: int, said: str = "") -> str:
+        return malformed.Seen("", 0, code, 0.0, 0, said).starved
+
+    assert not any(map(seen, (0, 1, 2)))
+    assert seen(-9) == "ended by -9"
+    assert seen(-6) == "ended by -6"
+    assert seen(1, "Traceback (most recent call last)") == "traceback"
+    assert seen(1, "not a certificate: MemoryError:") == "out of memory"
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps({}))
+    code, _, memory, _ = malformed.watched(path)
+    assert code == 1
+    assert 2**20 < memory < malformed.SPACE
+
+
+def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert attacks.main(["forge", "--count", "20", "--seed", "3", "--first", "100"]) == 0
+    assert capsys.readouterr().out.startswith("forge: 20 tried, ")
+
+
+def test_false_ones_are_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(attacks.CAMPAIGNS, "forge", lambda *_: Tally(1, 1, ["trial 0: wrong"]))
+    assert attacks.main(["forge", "--count", "1"]) == 1
+    assert capsys.readouterr().out == "trial 0: wrong\nforge: 1 tried, 1 verified, 1 false\n"
