@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cvxprivacy.criteria.added import Affine, Stated
 from cvxprivacy.criteria.base import Criterion, by_name, criteria_listed
-from cvxprivacy.criteria.stated_rules import at, names_of, refuse_untraced, stated_rules
+from cvxprivacy.criteria.stated_rules import at, names_of, stated_rules
 from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
@@ -154,10 +154,7 @@ class ChannelProblem(Problem[Solution]):
     @cached_property
     def rules(self) -> Rules:
         """What is stated: under each name, constraints and entry bounds by names of their own."""
-        objective, constraints = self._formulated
-        numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
-        refuse_untraced(numbers, objective, constraints)
-        return stated_rules(constraints, self._criteria(), self.alphabet)
+        return stated_rules(self._formulated[1], self._criteria(), self.alphabet)
 
     def _taken(self) -> set[str]:
         upper = {"cap"} if self.program.upper is not None else set()

@@ -11,7 +11,7 @@ from flint import fmpq_mat
 
 from cvxprivacy.criteria.added import Affine, Stated, symmetrized
 from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.criteria.stated_rules import names_of, refuse_untraced, stated_rules
+from cvxprivacy.criteria.stated_rules import names_of, stated_rules
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Exact, array
 from cvxprivacy.formulations.problem import Problem
@@ -22,7 +22,6 @@ from cvxprivacy.model.matrices import array as matrix_array, diagonal, identity,
 from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import aligned, stated
-from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
@@ -184,11 +183,8 @@ class CovarianceProblem(Problem[GaussianSolution]):
     @cached_property
     def _rows(self) -> dict[str, Any]:
         """All constraints by name: the formulation's own, and those that were added."""
-        objective, constraints = self._formulated
-        numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
-        refuse_untraced(numbers, objective, constraints)
-        added = stated_rules({}, self._added, None)
-        return {**constraints, **{k: row for group in added.values() for k, row in group.items()}}
+        groups = stated_rules(self._formulated[1], self._added, None).values()
+        return {name: row for group in groups for name, row in group.items()}
 
     @cached_property
     def program(self) -> CovarianceProgram:  # type: ignore[override]

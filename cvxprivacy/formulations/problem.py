@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
+from cvxprivacy.criteria.stated_rules import refuse_untraced
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.formulations.restatable import Restatable
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import plain
-from cvxprivacy.programs.parameter import tracing
+from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
 
@@ -48,9 +49,12 @@ class Problem(Restatable, Generic[Answer]):
 
     @cached_property
     def _formulated(self) -> Formulation:
-        """What ``formulation`` returns, its numbers traced."""
+        """What ``formulation`` returns, its numbers traced; one that leaves no trace is refused."""
         with tracing():
-            return self.formulation()
+            objective, constraints = self.formulation()
+        numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
+        refuse_untraced(numbers, objective, constraints)
+        return objective, constraints
 
     def quantities(self) -> Mapping[str, Expression]:
         """Return what is reported of the release, by name."""
