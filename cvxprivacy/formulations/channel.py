@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy.typing as npt
 
@@ -14,6 +14,7 @@ from cvxprivacy.criteria.stated_rules import at, names_of, stated_rules
 from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.formulations.restatable import MadeOf
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
@@ -177,19 +178,16 @@ class ChannelProblem(Problem[Solution]):
 
         return paper_program(self.program, self.rules)
 
-    def _retyped(self, arguments: Mapping[str, Any], name: str, value: Real) -> dict[str, Any]:
-        criteria = by_name(arguments.get("criteria", ()), self._formulated[1])
-        if name not in criteria:
-            return super()._retyped(arguments, name, value)
-        return {"criteria": tuple({**criteria, name: at(criteria[name], name, value)}.values())}
+    def _typed(self) -> dict[str, Any]:
+        own = {"criteria": self.criteria}  # what generated them is exhausted
+        return {name: own.get(name, value) for name, value in super()._typed().items()}
 
-    def _with_criterion(self, name: str, criterion: Criterion) -> Self:
-        """Return the same problem with the criterion of that name exchanged."""
-        if name in self._added:
-            return self._remade(self._typed(), {**self._added, name: criterion})
-        criteria = by_name(self.criteria, self._formulated[1])
-        exchanged = tuple({**criteria, name: criterion}.values())
-        return self._remade({**self._typed(), "criteria": exchanged})
+    def _retyped(self, made_of: MadeOf, name: str, value: Real) -> MadeOf:
+        arguments, added = made_of
+        criteria = by_name(arguments.get("criteria", ()), self._formulated[1])
+        if moved := at(criteria, name, value):
+            return {**arguments, "criteria": tuple(moved.values())}, added
+        return super()._retyped(made_of, name, value)
 
     def _covered(self, name: str, constraint: Any) -> Criterion:
         if isinstance(constraint, Criterion):

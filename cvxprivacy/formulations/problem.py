@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
-from cvxprivacy.criteria.stated_rules import refuse_untraced
+from cvxprivacy.criteria.stated_rules import at, refuse_untraced
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
-from cvxprivacy.formulations.restatable import Restatable
+from cvxprivacy.exact import Real
+from cvxprivacy.formulations.restatable import MadeOf, Restatable
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import plain
@@ -90,6 +91,11 @@ class Problem(Restatable, Generic[Answer]):
         if not isinstance(name, str) or name in self._taken():
             raise InputError("name", f"there is a constraint {name!r} already", "use another name")
         return self._remade(self._typed(), {**self._added, name: self._covered(name, constraint)})
+
+    def _retyped(self, made_of: MadeOf, name: str, value: Real) -> MadeOf:
+        if moved := at(made_of[1], name, value):
+            return made_of[0], moved
+        return super()._retyped(made_of, name, value)
 
     def _stated(self) -> Self:
         _ = self.program  # what cannot be compiled is refused now

@@ -298,7 +298,7 @@ class ParametricProblem:
         """Return the best release that reveals nothing, where ``tightest`` allows no other."""
         if not isinstance(self._criterion, LDiversity):
             return None
-        other = self._problem._with_criterion(self.parameter, TCloseness(0.0))
+        other = self.at(self.loosest).with_constraint("nothing revealed", TCloseness(0.0))
         return other.solve(accuracy=self.accuracy, certify=False).certificate.primal
 
     def infeasible(self, x: Number, certificate: Certificate) -> InfeasibleError:
