@@ -19,7 +19,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Parameter, Scalar, Symbol
 from cvxprivacy.programs.side_conditions import EntryBounds, Rule
-from cvxprivacy.validation import labels, table, typed
+from cvxprivacy.validation import labels, one_of, table, typed
 
 __all__ = [
     "ForbiddenMoves",
@@ -242,8 +242,7 @@ class Linear(Criterion):
         remedy = "pass finite numbers of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
         self.matrix = table(A, "A", remedy, axes=(2, 3), negative=True)
         self.bound = bound
-        if sense not in ("<=", "=="):
-            raise InputError("sense", f"{sense!r}", 'use "<=" or "=="')
+        one_of(sense, "sense", "<=", "==")
         self.name, self.sense = name, sense
 
     @property

@@ -22,6 +22,7 @@ from cvxprivacy.model.matrices import array as matrix_array, diagonal, identity,
 from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import aligned, stated
+from cvxprivacy.programs.letters import check_encoder
 from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
@@ -63,8 +64,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
     ) -> None:
         if not isinstance(source, GaussianSource):
             raise InputError("source", f"a {type(source).__name__}", "pass a GaussianSource")
-        if encoder not in ("x", "wx"):
-            raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
+        check_encoder(encoder)
         nat(units)
         self.source, self.units, self.encoder, self.given = source, units, encoder, given
         free = source.independent(source.w, "sensitive")

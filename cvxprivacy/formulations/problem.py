@@ -17,6 +17,7 @@ from cvxprivacy.programs.latex import plain
 from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
+from cvxprivacy.validation import one_of
 
 __all__ = ["Formulation", "Problem"]
 
@@ -213,8 +214,7 @@ class Problem(Restatable, Generic[Answer]):
         CertificationError
             If no finite enclosure was proved; it carries the best bounds.
         """
-        if not isinstance(certify, bool) and certify != "warn":
-            raise InputError("certify", f"{certify!r}", 'use True, "warn" or False')
+        one_of(certify, "certify", True, "warn", False)
         options = checked(method, solver, accuracy, solver_options)
         outcome = self._outcome({**options, "verbose": verbose})
         certificate = outcome.certificate

@@ -22,20 +22,12 @@ __all__ = [
     "is_numeric",
     "like",
     "numbers",
-    "one_of",
     "paired",
     "same_records",
 ]
 
 
 # ---- refusals ----------------------------------------------------------------------------
-
-
-def one_of(value: Any, argument: str, *options: str) -> None:
-    """Refuse a word that is none of the options."""
-    if value not in options:
-        remedy = "use " + " or ".join(f'"{option}"' for option in options)
-        raise InputError(argument, f"{value!r} is unknown", remedy, value=value)
 
 
 def distinct(names: Sequence[str], argument: str) -> None:
