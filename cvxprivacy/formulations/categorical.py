@@ -141,7 +141,7 @@ class CategoricalProblem(Problem[Solution]):
         raise InputError("constraint", problem, remedy)
 
     @property
-    def program(self) -> ChannelProgram:  # type: ignore[override]
+    def program(self) -> ChannelProgram:
         """The equal channel program, of at most 2,000 letters."""
         return self.channel_problem().program
 

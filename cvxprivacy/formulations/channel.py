@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from inspect import Signature
+from typing import Any, ClassVar
 
 import numpy.typing as npt
 
@@ -73,11 +74,11 @@ class ChannelProblem(Problem[Solution]):
     (0.3737, -2.652)
     """
 
+    __signature__: ClassVar[Signature]
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__signature__ = Parameter.signed(  # type: ignore[attr-defined]
-            cls, positional=False
-        )
+        cls.__signature__ = Parameter.signed(cls, positional=False)
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class ChannelProblem(Problem[Solution]):
             "side_information": side_information,
             "units": units,
         }
-        self.alphabet = Alphabet(source, distortion, **given)
+        self.alphabet, self.units = Alphabet(source, distortion, **given), units
         Parameter.fill(self, numbers)
         self.alphabet = self._outputs(self.alphabet)
         _ = self.rules  # what cannot be stated is refused now
@@ -109,11 +110,6 @@ class ChannelProblem(Problem[Solution]):
     def source(self) -> DiscreteSource:
         """The joint law of W, X, and Z if there is any."""
         return self.alphabet.source
-
-    @property
-    def units(self) -> str:  # type: ignore[override]
-        """Of information."""
-        return self.alphabet.units
 
     @property
     def encoder(self) -> str:
@@ -167,7 +163,7 @@ class ChannelProblem(Problem[Solution]):
         return {**names, **self._added}
 
     @cached_property
-    def program(self) -> ChannelProgram:  # type: ignore[override]
+    def program(self) -> ChannelProgram:
         """The canonical data: what solvers see and certificates are about."""
         objective, _ = self._formulated
         terms = self.quantities()

@@ -187,7 +187,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
         return {name: row for group in groups for name, row in group.items()}
 
     @cached_property
-    def program(self) -> CovarianceProgram:  # type: ignore[override]
+    def program(self) -> CovarianceProgram:
         """The canonical data: what solvers see and certificates are about."""
         objective, rows, terms = self._formulated[0], self._rows, self.quantities()
         views: dict[str, Any] = {}

@@ -34,14 +34,16 @@ class Problem(Restatable, Generic[Answer]):
     Attributes
     ----------
     units : {"bits", "nats"}
-    program : ChannelProgram, CovarianceProgram or HammingProgram
-        The canonical data, exact.
     problem : cvxpy.Problem
         The same in CVXPY, in the paper's units.
     """
 
     units: str
-    program: Any
+
+    @property
+    def program(self) -> Any:
+        """The canonical data, exact: a ``ChannelProgram`` or ``CovarianceProgram``."""
+        raise NotImplementedError
 
     # ---- what a subclass states ----------------------------------------------------------
 
