@@ -52,7 +52,7 @@ class InputError(_Kept, ValueError):
         self, argument: str, problem: str, remedy: str, *, where: Any = None, value: Any = None
     ) -> None:
         self.argument, self.problem, self.remedy = argument, problem, remedy
-        self.where, self.value = where, value
+        self.where, self.value = _python(where), _python(value)
         place = "" if where is None else f"[{_place(where)}]"
         super().__init__(f"{argument}{place}: {problem}; {remedy}")
 
@@ -122,6 +122,14 @@ class CertificationError(_Kept, RuntimeError):
         super().__init__(message)
         self.certificate = certificate
         self.lower, self.upper = certificate.lower, certificate.upper
+
+
+def _python(value: Any) -> Any:
+    """Return a NumPy scalar as the Python object that it is, and so in a tuple."""
+    if type(value) is tuple:
+        return tuple(map(_python, value))
+    scalar = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
+    return value.item() if scalar else value
 
 
 def _place(where: Any) -> str:

@@ -28,7 +28,7 @@ from cvxprivacy.exact import (
     short,
 )
 
-__all__ = ["array", "generator", "labels", "number", "present", "table", "typed", "whole"]
+__all__ = ["array", "generator", "labels", "number", "one_of", "present", "table", "typed", "whole"]
 
 
 def array(
@@ -212,6 +212,16 @@ def labels(given: Sequence[Hashable] | None, size: int | None, argument: str) ->
             problem = f"{label!r} labels letters {first} and {i}"
             raise InputError(argument, problem, "make labels distinct", where=i, value=label)
     return found
+
+
+def one_of(
+    value: Any, argument: str, *options: Any, problem: str = "is unknown", where: Any = None
+) -> None:
+    """Refuse what is none of the options, such as a name that is not one of a few."""
+    if not any(isinstance(value, type(option)) and value == option for option in options):
+        *others, last = (f'"{o}"' if isinstance(o, str) else f"{o}" for o in options)
+        remedy = f"use {', '.join(others)} or {last}" if others else f"use {last}"
+        raise InputError(argument, f"{value!r} {problem}", remedy, where=where, value=value)
 
 
 def present(name: Hashable, known: Iterable[str], argument: str) -> None:

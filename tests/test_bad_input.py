@@ -17,7 +17,7 @@ from tests.refusals import UNSAID, refused
 
 def test_errors_come_back_whole_from_a_worker():
     for error in (
-        cpv.InputError("a", "wrong", "do right", where=(1, 2), value=3),
+        cpv.InputError("a", "wrong", "do right", where=(np.int64(1), 2), value=np.float64(3)),
         cpv.UnknownValueError("a", "wrong", "do right"),
         cpv.InfeasibleError("nothing", None, conflict=["a"], extremes={"a": 1.0}),
     ):
@@ -25,6 +25,7 @@ def test_errors_come_back_whole_from_a_worker():
         assert type(back) is type(error)
         assert str(back) == str(error)
         assert vars(back) == vars(error)
+        assert "np." not in repr(vars(back))
 
 
 NUMBERS = (-0.1, math.nan, math.inf, -math.inf, "a lot", [0.1], 1j)

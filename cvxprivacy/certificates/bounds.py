@@ -106,10 +106,10 @@ class Prover(BestBounds):
 
     def offer_channel(self, channel: FloatArray | ExactChannel) -> bool:
         """Repair ``channel`` and prove its objective; True if it is the best so far."""
-        mended = repair(self.program, self.proof, channel, self.strictly_feasible)
-        if mended is None:
+        repaired = repair(self.program, self.proof, channel, self.strictly_feasible)
+        if repaired is None:
             return False
-        exact, evaluation = mended
+        exact, evaluation = repaired
         raw = channel.matrix if isinstance(channel, ExactChannel) else channel
         return self.take_primal(exact, evaluation, self.program.violation(raw))
 

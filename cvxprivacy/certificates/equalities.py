@@ -85,14 +85,14 @@ def _independence(
 
 
 def project(
-    program: ChannelProgram, start: ExactChannel, anchors: Sequence[ExactChannel]
+    program: ChannelProgram, start: ExactChannel, strictly_feasible: Sequence[ExactChannel]
 ) -> ExactChannel | None:
     """Move well-positive entries of ``start`` onto the equalities, exactly.
 
     A basis of entries is chosen by pivoted QR weighted with the entries themselves; the rest
     stay where they are.  A vertex may have fewer positive entries than there are equalities:
     then its small entries are exactly 0.  Where an entry would leave its bounds, the start is
-    mixed with an anchor.
+    mixed with a strictly feasible channel.
     """
     system = _equalities(program)
     size = program.n * program.m
@@ -102,11 +102,12 @@ def project(
             matrix[i, j] += float(value)
     scale = np.abs(matrix).max(axis=1)
     matrix /= np.where(scale > 0, scale, 1.0)[:, None]
-    inner = [a.matrix for a in anchors] or [np.full((program.n, program.m), 1.0 / program.m)]
+    uniform = np.full((program.n, program.m), 1.0 / program.m)
+    interior = [channel.matrix for channel in strictly_feasible] or [uniform]
     near = start.matrix
     tried = [near] + [np.where(near < least, 0.0, near) for least in (1e-9, 1e-7, 1e-5)]
     for weight in (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2):
-        tried += [(1 - weight) * near + weight * anchor for anchor in inner]
+        tried += [(1 - weight) * near + weight * inner for inner in interior]
     for channel in tried:
         rounded = round_channel(program, channel)
         if rounded is not None:

@@ -87,7 +87,7 @@ class HammingCertificate(Certificate):
         return differences(self.program.to_dict(), stated.to_dict())
 
     @property
-    def residuals(self) -> dict[str, float]:  # type: ignore[override]
+    def residuals(self) -> dict[str, float]:
         """The optimality conditions at the exact level; the gap is rounding alone."""
         complementarity = self.slope * self._slack if self._slack else 0.0
         # the posteriors are the release's own

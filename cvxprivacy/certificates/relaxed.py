@@ -46,7 +46,7 @@ class Relaxed(Certificate):
         self.relaxation = relaxation
 
     @property
-    def residuals(self) -> dict[str, float]:  # type: ignore[override]
+    def residuals(self) -> dict[str, float]:
         """Return none: the two ends belong to two programs."""
         return {}
 

@@ -1,8 +1,8 @@
 """From a solver's almost feasible point to an exactly feasible channel.
 
 Row sums, entry bounds and linear rows of an exact channel are decided exactly.  Repair clips and
-rounds, projects onto equalities in rationals, and mixes with an *anchor*, a channel that
-satisfies the rows strictly, by the smallest weight with which the proof goes through.
+rounds, projects onto equalities in rationals, and mixes with a strictly feasible channel by the
+smallest weight with which the proof goes through.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def repair(
     program: ChannelProgram,
     proof: ChannelProof,
     channel: FloatArray | ExactChannel,
-    anchors: Iterable[ExactChannel] = (),
+    strictly_feasible: Iterable[ExactChannel] = (),
 ) -> tuple[ExactChannel, Evaluation] | None:
     """Return a channel near ``channel`` that provably satisfies every constraint, or None.
 
@@ -36,107 +36,107 @@ def repair(
     channel : (n, m) array or ExactChannel
         Anything of that shape; NaN and infinities are replaced.  An exact channel that
         satisfies everything is returned as it is.
-    anchors : iterable of ExactChannel
+    strictly_feasible : iterable of ExactChannel
         Candidates to mix with, beyond those that the program itself suggests.
     """
-    anchors = list(anchors)
+    strictly_feasible = list(strictly_feasible)
     if isinstance(channel, ExactChannel):
         evaluation = proof.upper(channel.to_dict())
         if evaluation.feasible:
             return channel, evaluation
         channel = channel.matrix
-    start = _exact(program, channel, anchors)
+    start = _exact(program, channel, strictly_feasible)
     if start is None:
         return None
     evaluation = proof.upper(start.to_dict())
     if evaluation.feasible:
         return start, evaluation
     best: tuple[ExactChannel, Evaluation] | None = None
-    for anchor in [*_own_anchors(program, start, evaluation), *anchors, None]:
-        closed = _closable(program, start, evaluation, anchor)
-        here: tuple[ExactChannel, Evaluation] | None = (start, evaluation)
-        if closed.any():
-            here = _close(program, proof, start, closed, anchors)
-        if here is None:
+    for interior in [*_simple_channels(program, start, evaluation), *strictly_feasible, None]:
+        negligible = _negligible_outputs(program, start, evaluation, interior)
+        current: tuple[ExactChannel, Evaluation] | None = (start, evaluation)
+        if negligible.any():
+            current = _without_outputs(program, proof, start, negligible, strictly_feasible)
+        if current is None:
             continue
-        mended = here if here[1].feasible else None
-        if mended is None and anchor is not None:
-            mended = _mix_until_proved(program, proof, *here, anchor)
-        if mended and (best is None or mended[1].objective < best[1].objective):
-            best = mended
+        repaired = current if current[1].feasible else None
+        if repaired is None and interior is not None:
+            repaired = _mix_until_proved(program, proof, *current, interior)
+        if repaired and (best is None or repaired[1].objective < best[1].objective):
+            best = repaired
     return best
 
 
 def _exact(
-    program: ChannelProgram, channel: FloatArray, anchors: Sequence[ExactChannel]
+    program: ChannelProgram, channel: FloatArray, strictly_feasible: Sequence[ExactChannel]
 ) -> ExactChannel | None:
     """Round, and project onto the equalities if there are any."""
     start = round_channel(program, channel)
     if start is None or not has_equalities(program):
         return start
-    return project(program, start, anchors)
+    return project(program, start, strictly_feasible)
 
 
-def _closable(
+def _negligible_outputs(
     program: ChannelProgram,
     start: ExactChannel,
     evaluation: Evaluation,
-    anchor: ExactChannel | None,
+    interior: ExactChannel | None,
 ) -> np.ndarray:
     """Tell which outputs break a row of their own and carry next to nothing.
 
-    A criterion per output holds at mass 0; if the anchor has mass 0 there, no mixing helps.
+    A criterion per output holds at mass 0; if ``interior`` has mass 0 there, no mixing helps.
     """
-    closed = np.zeros(program.m, bool)
+    broken = np.zeros(program.m, bool)
     for name in evaluation.broken:
         row = program.constraints.get(name)
         if row is not None and row.per_output and row.sense == "<=":
-            closed |= np.array([float(v.upper()) > 0 for v in evaluation.violation[name]])
+            broken |= np.array([float(v.upper()) > 0 for v in evaluation.violation[name]])
     mass = program.mass @ start.matrix
-    unused = mass < 1e-6 if anchor is None else (program.mass @ anchor.matrix) == 0
-    return closed & unused & (mass < 1e-3)
+    unused = mass < 1e-6 if interior is None else (program.mass @ interior.matrix) == 0
+    return broken & unused & (mass < 1e-3)
 
 
-def _close(
+def _without_outputs(
     program: ChannelProgram,
     proof: ChannelProof,
     start: ExactChannel,
-    closed: np.ndarray,
-    anchors: Sequence[ExactChannel],
+    negligible: np.ndarray,
+    strictly_feasible: Sequence[ExactChannel],
 ) -> tuple[ExactChannel, Evaluation] | None:
     """Move the mass of some outputs to the others."""
     upper: Exact = np.ones((program.n, program.m))
     if program.upper is not None:
         upper = program.upper.copy()
-    upper[:, closed] = 0.0
-    if program.lower is not None and (program.lower[:, closed] > 0).any():
+    upper[:, negligible] = 0.0
+    if program.lower is not None and (program.lower[:, negligible] > 0).any():
         return None
-    exact = _exact(replace(program, upper=upper), start.matrix, anchors)
+    exact = _exact(replace(program, upper=upper), start.matrix, strictly_feasible)
     return None if exact is None else (exact, proof.upper(exact.to_dict()))
 
 
-def _own_anchors(
+def _simple_channels(
     program: ChannelProgram, start: ExactChannel, evaluation: Evaluation
 ) -> list[ExactChannel]:
-    """Suggest closed-form anchors for the broken rows: a least-cost or a constant channel."""
+    """Suggest channels that may satisfy the broken rows strictly: of least cost, or constant."""
     if has_equalities(program):
         return _constants(program)
-    found: list[FloatArray] = []
+    channels: list[FloatArray] = []
     broken = [
         program.constraints[name] for name in evaluation.broken if name in program.constraints
     ]
     linear = [row for row in broken if row.linear]
     if linear:
         cost = sum(program.cost(row.expression) for row in linear)
-        found.append(program.least(program.mass[:, None] * cost)[0])
+        channels.append(program.least(program.mass[:, None] * cost)[0])
     if len(linear) < len(broken) or len(evaluation.broken) > len(broken):
         # a constant channel reveals nothing: the cheapest, the uniform, and one of this law
         law, cost = program.mass @ start.matrix, program.cost(program.objective)
         uniform = np.full(program.m, 1.0 / program.m)
         cheapest = np.eye(program.m)[(program.mass @ cost).argmin()]
         for output in (cheapest, 0.5 * (cheapest + uniform), 0.5 * (law + uniform), uniform):
-            found.append(np.tile(output, (program.n, 1)))
-    rounded = [round_channel(program, channel) for channel in found]
+            channels.append(np.tile(output, (program.n, 1)))
+    rounded = [round_channel(program, channel) for channel in channels]
     return [channel for channel in rounded if channel is not None]
 
 
@@ -155,37 +155,38 @@ def _mix_until_proved(
     proof: ChannelProof,
     start: ExactChannel,
     evaluation: Evaluation,
-    anchor: ExactChannel,
+    interior: ExactChannel,
 ) -> tuple[ExactChannel, Evaluation] | None:
-    """Mix ``start`` with ``anchor``; by convexity f((1−t)K + tK₀) ≤ (1−t)f(K) + t f(K₀)."""
-    there = proof.upper(anchor.to_dict())
-    if not there.feasible:
+    """Mix ``start`` with ``interior``; by convexity f((1−t)K + tK₀) ≤ (1−t)f(K) + t f(K₀)."""
+    strict = proof.upper(interior.to_dict())
+    if not strict.feasible:
         return None
     weight = 0.0
     for name in evaluation.broken:
-        for here, slack in zip(evaluation.violation[name], there.violation[name], strict=True):
-            excess, room = float(here.upper()), -float(slack.upper())
+        pairs = zip(evaluation.violation[name], strict.violation[name], strict=True)
+        for violation, slack in pairs:
+            excess, room = float(violation.upper()), -float(slack.upper())
             if excess > 0:
                 weight = max(weight, excess / (excess + max(room, 0.0)))
     weight = weight * (1 + 1e-9) + 2.0**-50
     while weight < 1.0:
-        mixed = _mix(program, start, anchor, weight)
+        mixed = _mix(program, start, interior, weight)
         if mixed is not None:
-            mended = proof.upper(mixed.to_dict())
-            if mended.feasible:
-                return mixed, mended
+            repaired = proof.upper(mixed.to_dict())
+            if repaired.feasible:
+                return mixed, repaired
         weight *= 2.0
-    return anchor, there
+    return interior, strict
 
 
 def _mix(
-    program: ChannelProgram, start: ExactChannel, anchor: ExactChannel, weight: float
+    program: ChannelProgram, start: ExactChannel, interior: ExactChannel, weight: float
 ) -> ExactChannel | None:
-    if start.denominator == anchor.denominator == DENOMINATOR and not has_equalities(program):
-        return round_channel(program, (1 - weight) * start.matrix + weight * anchor.matrix)
+    if start.denominator == interior.denominator == DENOMINATOR and not has_equalities(program):
+        return round_channel(program, (1 - weight) * start.matrix + weight * interior.matrix)
     t = Fraction(weight).limit_denominator(2**60)
-    common = math.lcm(start.denominator, anchor.denominator)
+    common = math.lcm(start.denominator, interior.denominator)
     a = start.numerators.astype(object) * (common // start.denominator)
-    b = anchor.numerators.astype(object) * (common // anchor.denominator)
+    b = interior.numerators.astype(object) * (common // interior.denominator)
     mixed = (t.denominator - t.numerator) * a + t.numerator * b
     return ExactChannel(mixed, common * t.denominator)

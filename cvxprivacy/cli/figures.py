@@ -41,7 +41,8 @@ def figures(names: tuple[str, ...], everything: bool, out: Path, root: Path | No
         return
     for name in names:
         if name not in scripts:
-            raise InputError("NAME", f"no script {name!r}", f"use one of {', '.join(scripts)}")
+            remedy = f"use one of {', '.join(scripts)}"
+            raise InputError("NAME", f"no script {name!r}", remedy, value=name)
     out.mkdir(parents=True, exist_ok=True)
     failed = {}
     chosen = list(scripts) if everything else list(names)

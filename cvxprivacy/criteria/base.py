@@ -26,7 +26,8 @@ and the answer to "how loose would it have to be?" follow from that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from inspect import Signature
+from typing import Any, ClassVar
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
@@ -55,12 +56,11 @@ class Criterion(Frozen):
     """
 
     name = "criterion"
+    __signature__: ClassVar[Signature]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__signature__ = Parameter.signed(  # type: ignore[attr-defined]
-            cls, positional=True
-        )
+        cls.__signature__ = Parameter.signed(cls, positional=True)
 
     def __init__(self, *numbers: Any, **named: Any) -> None:
         declared = Parameter.of(type(self))

@@ -19,7 +19,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Parameter, Scalar, Symbol
 from cvxprivacy.programs.side_conditions import EntryBounds, Rule
-from cvxprivacy.validation import labels, table, typed
+from cvxprivacy.validation import labels, one_of, table, typed
 
 __all__ = [
     "ForbiddenMoves",
@@ -117,7 +117,7 @@ class ForbiddenMoves(Criterion):
     """
 
     name = "forbidden_moves"
-    latex = r"p(\hat x \mid x) = 0 \text{ for forbidden moves}"  # type: ignore[assignment]
+    latex = r"p(\hat x \mid x) = 0 \text{ for forbidden moves}"  # type: ignore[assignment]  # a constant
 
     def __init__(self, mask: npt.ArrayLike | Callable[[Any, Any], bool]) -> None:
         self.mask = mask if callable(mask) else frozen(np.array(mask))
@@ -153,7 +153,7 @@ class PreserveMarginal(Criterion):
     """p(x̂ = x) = p(x) for every key letter: invariant post-randomisation, exactly."""
 
     name = "preserve_marginal"
-    latex = r"p_{\hat X} = p_X"  # type: ignore[assignment]
+    latex = r"p_{\hat X} = p_X"  # type: ignore[assignment]  # a constant
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         support = [x for x, p in enumerate(release.p_x) if p]
@@ -189,7 +189,7 @@ class PreserveMean(Criterion):
     """
 
     name = "preserve_mean"
-    latex = r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"  # type: ignore[assignment]
+    latex = r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"  # type: ignore[assignment]  # a constant
 
     def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
         index, remedy = index_of(values), "pass one number per key letter"
@@ -242,8 +242,7 @@ class Linear(Criterion):
         remedy = "pass finite numbers of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
         self.matrix = table(A, "A", remedy, axes=(2, 3), negative=True)
         self.bound = bound
-        if sense not in ("<=", "=="):
-            raise InputError("sense", f"{sense!r}", 'use "<=" or "=="')
+        one_of(sense, "sense", "<=", "==")
         self.name, self.sense = name, sense
 
     @property

@@ -65,12 +65,24 @@ def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
     return {f"{name}.{k}" if k else name: renamed(rule, names) for k, rule in rules.items()}
 
 
-def at(criterion: Criterion, name: str, value: Real) -> Criterion:
-    """Return a criterion with another number, if it has just one."""
-    if criterion.value is None or np.ndim(criterion.value):
-        remedy = "use the name of a constraint with one number"
-        raise InputError(name, f"{criterion!r} has no single number", remedy)
-    return criterion.at(value)
+def at(criteria: Mapping[str, Criterion], name: str, value: Real) -> dict[str, Criterion]:
+    """Return these criteria with another number of this name, as prices have it; {} if none is.
+
+    That is the criterion's own name, or ``"name.parameter"`` where it has several numbers.
+    """
+    if (criterion := criteria.get(name)) is not None:
+        if criterion.value is None or np.ndim(criterion.value):
+            declared = Parameter.of(type(criterion))
+            names = " or ".join(f"{name}.{k}" for k in declared if len(declared) > 1)
+            remedy = f"use {names or 'the name of a constraint with one number'}"
+            raise InputError(name, f"{criterion!r} has no single number", remedy)
+        return {**criteria, name: criterion.at(value)}
+    owner, _, key = name.rpartition(".")
+    criterion = criteria.get(owner)
+    numbers = {k: getattr(criterion, k) for k in Parameter.of(type(criterion))}
+    if criterion is None or len(numbers) < 2 or key not in numbers:
+        return {}
+    return {**criteria, owner: type(criterion)(**{**numbers, key: value})}
 
 
 def names_of(rules: Rules, objective: Expression) -> set[str]:

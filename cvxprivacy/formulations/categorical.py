@@ -141,7 +141,7 @@ class CategoricalProblem(Problem[Solution]):
         raise InputError("constraint", problem, remedy)
 
     @property
-    def program(self) -> ChannelProgram:  # type: ignore[override]
+    def program(self) -> ChannelProgram:
         """The equal channel program, of at most 2,000 letters."""
         return self.channel_problem().program
 
@@ -164,10 +164,11 @@ class CategoricalProblem(Problem[Solution]):
     # ---- solving -------------------------------------------------------------------------
 
     def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
-        given = (options["method"], options["solver"], options["solver_options"] or None)
-        if given != ("auto", "CLARABEL", None):
-            problem, remedy = "a closed form needs no solver", "solve channel_problem() instead"
-            raise InputError("method", problem, remedy, value=options["method"])
+        usual = {"method": "auto", "solver": "CLARABEL", "solver_options": None}
+        for name, value in ((name, options[name] or None) for name in usual):
+            if value != usual[name]:
+                problem, remedy = "a closed form needs no solver", "solve channel_problem() instead"
+                raise InputError(name, problem, remedy, value=value)
         filling = Filling(self._letters, self.level)
         certificate = HammingCertificate(self.exact_program, options["accuracy"], filling)
         return Outcome(certificate, [reported("closed form")])

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from inspect import Signature
+from typing import Any, ClassVar
 
 import numpy.typing as npt
 
 from cvxprivacy.criteria.added import Affine, Stated
 from cvxprivacy.criteria.base import Criterion, by_name, criteria_listed
-from cvxprivacy.criteria.stated_rules import at, names_of, refuse_untraced, stated_rules
+from cvxprivacy.criteria.stated_rules import at, names_of, stated_rules
 from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
+from cvxprivacy.formulations.restatable import MadeOf
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
@@ -72,11 +74,11 @@ class ChannelProblem(Problem[Solution]):
     (0.3737, -2.652)
     """
 
+    __signature__: ClassVar[Signature]
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__signature__ = Parameter.signed(  # type: ignore[attr-defined]
-            cls, positional=False
-        )
+        cls.__signature__ = Parameter.signed(cls, positional=False)
 
     def __init__(
         self,
@@ -95,7 +97,7 @@ class ChannelProblem(Problem[Solution]):
             "side_information": side_information,
             "units": units,
         }
-        self.alphabet = Alphabet(source, distortion, **given)
+        self.alphabet, self.units = Alphabet(source, distortion, **given), units
         Parameter.fill(self, numbers)
         self.alphabet = self._outputs(self.alphabet)
         _ = self.rules  # what cannot be stated is refused now
@@ -108,11 +110,6 @@ class ChannelProblem(Problem[Solution]):
     def source(self) -> DiscreteSource:
         """The joint law of W, X, and Z if there is any."""
         return self.alphabet.source
-
-    @property
-    def units(self) -> str:  # type: ignore[override]
-        """Of information."""
-        return self.alphabet.units
 
     @property
     def encoder(self) -> str:
@@ -154,10 +151,7 @@ class ChannelProblem(Problem[Solution]):
     @cached_property
     def rules(self) -> Rules:
         """What is stated: under each name, constraints and entry bounds by names of their own."""
-        objective, constraints = self._formulated
-        numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
-        refuse_untraced(numbers, objective, constraints)
-        return stated_rules(constraints, self._criteria(), self.alphabet)
+        return stated_rules(self._formulated[1], self._criteria(), self.alphabet)
 
     def _taken(self) -> set[str]:
         upper = {"cap"} if self.program.upper is not None else set()
@@ -169,7 +163,7 @@ class ChannelProblem(Problem[Solution]):
         return {**names, **self._added}
 
     @cached_property
-    def program(self) -> ChannelProgram:  # type: ignore[override]
+    def program(self) -> ChannelProgram:
         """The canonical data: what solvers see and certificates are about."""
         objective, _ = self._formulated
         terms = self.quantities()
@@ -180,19 +174,16 @@ class ChannelProblem(Problem[Solution]):
 
         return paper_program(self.program, self.rules)
 
-    def _retyped(self, arguments: Mapping[str, Any], name: str, value: Real) -> dict[str, Any]:
-        criteria = by_name(arguments.get("criteria", ()), self._formulated[1])
-        if name not in criteria:
-            return super()._retyped(arguments, name, value)
-        return {"criteria": tuple({**criteria, name: at(criteria[name], name, value)}.values())}
+    def _typed(self) -> dict[str, Any]:
+        own = {"criteria": self.criteria}  # what generated them is exhausted
+        return {name: own.get(name, value) for name, value in super()._typed().items()}
 
-    def _with_criterion(self, name: str, criterion: Criterion) -> Self:
-        """Return the same problem with the criterion of that name exchanged."""
-        if name in self._added:
-            return self._remade(self._typed(), {**self._added, name: criterion})
-        criteria = by_name(self.criteria, self._formulated[1])
-        exchanged = tuple({**criteria, name: criterion}.values())
-        return self._remade({**self._typed(), "criteria": exchanged})
+    def _retyped(self, made_of: MadeOf, name: str, value: Real) -> MadeOf:
+        arguments, added = made_of
+        criteria = by_name(arguments.get("criteria", ()), self._formulated[1])
+        if moved := at(criteria, name, value):
+            return {**arguments, "criteria": tuple(moved.values())}, added
+        return super()._retyped(made_of, name, value)
 
     def _covered(self, name: str, constraint: Any) -> Criterion:
         if isinstance(constraint, Criterion):

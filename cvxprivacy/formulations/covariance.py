@@ -11,7 +11,7 @@ from flint import fmpq_mat
 
 from cvxprivacy.criteria.added import Affine, Stated, symmetrized
 from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.criteria.stated_rules import names_of, refuse_untraced, stated_rules
+from cvxprivacy.criteria.stated_rules import names_of, stated_rules
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Exact, array
 from cvxprivacy.formulations.problem import Problem
@@ -22,7 +22,7 @@ from cvxprivacy.model.matrices import array as matrix_array, diagonal, identity,
 from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import aligned, stated
-from cvxprivacy.programs.parameter import Parameter
+from cvxprivacy.programs.letters import check_encoder
 from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
@@ -64,8 +64,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
     ) -> None:
         if not isinstance(source, GaussianSource):
             raise InputError("source", f"a {type(source).__name__}", "pass a GaussianSource")
-        if encoder not in ("x", "wx"):
-            raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
+        check_encoder(encoder)
         nat(units)
         self.source, self.units, self.encoder, self.given = source, units, encoder, given
         free = source.independent(source.w, "sensitive")
@@ -184,14 +183,11 @@ class CovarianceProblem(Problem[GaussianSolution]):
     @cached_property
     def _rows(self) -> dict[str, Any]:
         """All constraints by name: the formulation's own, and those that were added."""
-        objective, constraints = self._formulated
-        numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
-        refuse_untraced(numbers, objective, constraints)
-        added = stated_rules({}, self._added, None)
-        return {**constraints, **{k: row for group in added.values() for k, row in group.items()}}
+        groups = stated_rules(self._formulated[1], self._added, None).values()
+        return {name: row for group in groups for name, row in group.items()}
 
     @cached_property
-    def program(self) -> CovarianceProgram:  # type: ignore[override]
+    def program(self) -> CovarianceProgram:
         """The canonical data: what solvers see and certificates are about."""
         objective, rows, terms = self._formulated[0], self._rows, self.quantities()
         views: dict[str, Any] = {}

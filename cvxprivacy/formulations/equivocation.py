@@ -124,7 +124,7 @@ class RateDistortionEquivocation(StrategyProblem):
 def _weights(minimize: str | Mapping[str, Real]) -> dict[str, Scalar]:
     remedy = f"use {', '.join(_QUANTITIES)}, or a mapping of them to weights"
     if not isinstance(minimize, str | Mapping):
-        raise InputError("minimize", f"{minimize!r}", remedy)
+        raise InputError("minimize", f"{minimize!r}", remedy, value=minimize)
     for name in [minimize] if isinstance(minimize, str) else minimize:
         if name not in _QUANTITIES:
             raise InputError("minimize", f"{name!r}", remedy, value=name)

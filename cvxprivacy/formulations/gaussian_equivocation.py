@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.model.covariances import entropy
@@ -17,6 +16,7 @@ from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.programs.expression import Expression, Minimize
 from cvxprivacy.programs.letters import check_side_information
 from cvxprivacy.programs.parameter import Parameter
+from cvxprivacy.validation import one_of
 
 __all__ = ["GaussianEquivocation"]
 
@@ -62,8 +62,7 @@ class GaussianEquivocation(CovarianceProblem):
         encoder: str = "x",
         units: str = "bits",
     ) -> None:
-        if minimize not in ("rate", "leakage"):
-            raise InputError("minimize", f"{minimize!r}", 'use "rate" or "leakage"')
+        one_of(minimize, "minimize", "rate", "leakage")
         given = side_information is not None
         super().__init__(source, given=given, encoder=encoder, units=units)
         check_side_information(source, side_information)

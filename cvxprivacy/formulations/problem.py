@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
+from cvxprivacy.criteria.stated_rules import at, refuse_untraced
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
-from cvxprivacy.formulations.restatable import Restatable
+from cvxprivacy.exact import Real
+from cvxprivacy.formulations.restatable import MadeOf, Restatable
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import plain
-from cvxprivacy.programs.parameter import tracing
+from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
+from cvxprivacy.validation import one_of
 
 __all__ = ["Formulation", "Problem"]
 
@@ -31,14 +34,16 @@ class Problem(Restatable, Generic[Answer]):
     Attributes
     ----------
     units : {"bits", "nats"}
-    program : ChannelProgram, CovarianceProgram or HammingProgram
-        The canonical data, exact.
     problem : cvxpy.Problem
         The same in CVXPY, in the paper's units.
     """
 
     units: str
-    program: Any
+
+    @property
+    def program(self) -> Any:
+        """The canonical data, exact: a ``ChannelProgram`` or ``CovarianceProgram``."""
+        raise NotImplementedError
 
     # ---- what a subclass states ----------------------------------------------------------
 
@@ -48,9 +53,12 @@ class Problem(Restatable, Generic[Answer]):
 
     @cached_property
     def _formulated(self) -> Formulation:
-        """What ``formulation`` returns, its numbers traced."""
+        """What ``formulation`` returns, its numbers traced; one that leaves no trace is refused."""
         with tracing():
-            return self.formulation()
+            objective, constraints = self.formulation()
+        numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
+        refuse_untraced(numbers, objective, constraints)
+        return objective, constraints
 
     def quantities(self) -> Mapping[str, Expression]:
         """Return what is reported of the release, by name."""
@@ -86,6 +94,11 @@ class Problem(Restatable, Generic[Answer]):
         if not isinstance(name, str) or name in self._taken():
             raise InputError("name", f"there is a constraint {name!r} already", "use another name")
         return self._remade(self._typed(), {**self._added, name: self._covered(name, constraint)})
+
+    def _retyped(self, made_of: MadeOf, name: str, value: Real) -> MadeOf:
+        if moved := at(made_of[1], name, value):
+            return made_of[0], moved
+        return super()._retyped(made_of, name, value)
 
     def _stated(self) -> Self:
         _ = self.program  # what cannot be compiled is refused now
@@ -203,8 +216,7 @@ class Problem(Restatable, Generic[Answer]):
         CertificationError
             If no finite enclosure was proved; it carries the best bounds.
         """
-        if not isinstance(certify, bool) and certify != "warn":
-            raise InputError("certify", f"{certify!r}", 'use True, "warn" or False')
+        one_of(certify, "certify", True, "warn", False)
         options = checked(method, solver, accuracy, solver_options)
         outcome = self._outcome({**options, "verbose": verbose})
         certificate = outcome.certificate

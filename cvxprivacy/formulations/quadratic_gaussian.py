@@ -88,7 +88,7 @@ class QuadraticGaussian(CovarianceProblem):
         return Minimize(self.risk), rows  # h(W) − ½ log det 2πe(Σ_W|X + BΣBᵀ) s.t. tr Σ ≤ D
 
     @cached_property
-    def risk(self) -> Expression:  # type: ignore[override]
+    def risk(self) -> Expression:
         """I(W; X̂), or its lower bound where h(W) was given."""
         middle, radius = entropy_excess(self.source, self.entropy, self.units)
         return Expression(

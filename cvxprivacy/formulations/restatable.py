@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from cvxprivacy.criteria.stated_rules import at
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen, FrozenDict, frozen
 
-__all__ = ["Restatable"]
+__all__ = ["MadeOf", "Restatable"]
+
+MadeOf = tuple[Mapping[str, Any], Mapping[str, Any]]  # arguments, and added constraints, by name
 
 
 class Restatable(Frozen):
@@ -44,42 +45,40 @@ class Restatable(Frozen):
         Parameters
         ----------
         **numbers : float
-            By the names of their constraints: ``problem.at(budget=0.2, leakage_cap=0.1)``.
+            By the names of their constraints: ``problem.at(budget=0.2, leakage_cap=0.1)``; of a
+            criterion with several numbers as in prices, ``problem.at(**{"both.p": 0.3})``.
 
         Raises
         ------
         InputError
             If the problem has no such number, or refuses the value.
         """
-        arguments, added = self._typed(), dict(self._added)
+        made_of: MadeOf = self._typed(), self._added
         for name, value in numbers.items():
-            if name in added:
-                added[name] = at(added[name], name, value)
-            else:
-                arguments = {**arguments, **self._retyped(arguments, name, value)}
-        return self._remade(arguments, added)
+            made_of = self._retyped(made_of, name, value)
+        return self._remade(*made_of)
 
     def _typed(self) -> dict[str, Any]:
         """Return the arguments that the problem was made of, by name."""
         arguments, named = self._arguments
         return inspect.signature(self._maker).bind(*arguments, **named).arguments
 
-    def _remade(self, arguments: Mapping[str, Any], added: Mapping[str, Any] | None = None) -> Self:
-        made = self._maker(**arguments)
-        added = self._added if added is None else added
-        return made._with(_added=FrozenDict(added))._stated() if added else made
+    def _remade(self, arguments: Mapping[str, Any], added: Mapping[str, Any]) -> Self:
+        made: Self = _made(self._maker, (), arguments, added)
+        return made._stated() if added else made
 
     def _stated(self) -> Self:
         """Return the problem itself, once all that it states was looked at."""
         return self
 
-    def _retyped(self, arguments: Mapping[str, Any], name: str, value: Real) -> dict[str, Any]:
-        """Return the argument in which a number stands, with another number."""
+    def _retyped(self, made_of: MadeOf, name: str, value: Real) -> MadeOf:
+        """Return what a problem is made of with another number of this name."""
+        arguments, added = made_of
         if name in arguments or name in inspect.signature(self._maker).parameters:
-            return {name: value}
+            return {**arguments, name: value}, added
         part = re.fullmatch(r"(\w+)\[(.+)\]", name)
         if part and isinstance(arguments.get(part[1]), Mapping) and part[2] in arguments[part[1]]:
-            return {part[1]: {**arguments[part[1]], part[2]: value}}
+            return {**arguments, part[1]: {**arguments[part[1]], part[2]: value}}, added
         problem = f"a {type(self).__name__} has no number of this name"
         raise InputError(name, problem, "use the name of one of its constraints")
 
@@ -87,8 +86,8 @@ class Restatable(Frozen):
 def _made(
     maker: Callable[..., Any],
     arguments: tuple[Any, ...],
-    named: dict[str, Any],
-    added: dict[str, Any],
+    named: Mapping[str, Any],
+    added: Mapping[str, Any],
 ) -> Any:
     problem = maker(*arguments, **named)
     return problem._with(_added=FrozenDict(added)) if added else problem

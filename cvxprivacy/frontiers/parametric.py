@@ -64,20 +64,20 @@ class ParametricProblem:
         program = self._program = self._problem.program
         constraint = program.constraints.get(parameter)
         if constraint is not None and constraint.relation == r"\ge":
-            remedy = "move max_leakage = H(W) − E instead"
-            raise InputError("parameter", f"{parameter!r} is a least value", remedy)
+            wrong, remedy = f"{parameter!r} is a least value", "move max_leakage = H(W) − E instead"
+            raise InputError("parameter", wrong, remedy, value=parameter)
         if constraint is not None and constraint.sense == "<=" and not constraint.per_output:
             self.axis = Axis(CONVEX, program.units)
             x = float(constraint.bound)
             fixed = self._fixed_part(x)
             if fixed["off by"] != "0" or fixed != self._fixed_part(x / 2 if x else 1.0):
-                remedy = "use a number that is the bound of one constraint"
-                raise InputError("parameter", f"{parameter!r} moves more than a bound", remedy)
+                wrong, remedy = f"{parameter!r} moves more than a bound", "use a constraint's bound"
+                raise InputError("parameter", wrong, remedy, value=parameter)
         else:
             criterion = self._criteria().get(parameter)
             if criterion is None or criterion.loosest is None:
                 remedy = f"use one of {', '.join(self._movable()) or 'none'}"
-                raise InputError("parameter", f"{parameter!r} cannot move", remedy)
+                raise InputError("parameter", f"{parameter!r} cannot move", remedy, value=parameter)
             auxiliary = getattr(program, "auxiliaries", {}).get(parameter)
             maximum = auxiliary is not None and auxiliary.kind == "maximum"
             self.loosest = float(criterion.at(1.0).loosest or 0.0)
@@ -298,7 +298,7 @@ class ParametricProblem:
         """Return the best release that reveals nothing, where ``tightest`` allows no other."""
         if not isinstance(self._criterion, LDiversity):
             return None
-        other = self._problem._with_criterion(self.parameter, TCloseness(0.0))
+        other = self.at(self.loosest).with_constraint("nothing revealed", TCloseness(0.0))
         return other.solve(accuracy=self.accuracy, certify=False).certificate.primal
 
     def infeasible(self, x: Number, certificate: Certificate) -> InfeasibleError:
@@ -318,7 +318,7 @@ class WeightedProblem:
             kind = ParametricProblem(problem, name, accuracy).axis.kind
             if kind != CONVEX or not isinstance(problem, ChannelProblem):
                 remedy = "use two constraints of a discrete problem with a bound of their own"
-                raise InputError("parameter", f"{name!r} spans no surface", remedy)
+                raise InputError("parameter", f"{name!r} spans no surface", remedy, value=name)
         self.names, self.accuracy = names, accuracy
         self._problem: Any = problem.at()
         program = self._problem.program

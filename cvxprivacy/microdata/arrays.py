@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.tables.engines import as_narwhals, python_values, replace_columns
+from cvxprivacy.tables.engines import as_narwhals, finite_numbers, python_values, replace_columns
 from cvxprivacy.validation import array, present
 
 __all__ = [
@@ -22,20 +22,12 @@ __all__ = [
     "is_numeric",
     "like",
     "numbers",
-    "one_of",
     "paired",
     "same_records",
 ]
 
 
 # ---- refusals ----------------------------------------------------------------------------
-
-
-def one_of(value: Any, argument: str, *options: str) -> None:
-    """Refuse a word that is none of the options."""
-    if value not in options:
-        remedy = "use " + " or ".join(f'"{option}"' for option in options)
-        raise InputError(argument, f"{value!r} is unknown", remedy, value=value)
 
 
 def distinct(names: Sequence[str], argument: str) -> None:
@@ -135,28 +127,7 @@ def numbers(
         raise InputError(argument, "no records", "pass at least one")
     for name in names:
         present(name, frame.columns, argument)
-    return np.array([_finite(frame[name], argument) for name in names]).T, names
-
-
-def _finite(series: nw.Series[Any], argument: str) -> np.ndarray:
-    """Return a column as finite numbers; anything else is refused, with its place."""
-    if series.dtype.is_numeric() and not series.is_null().any():
-        column = np.asarray(series.to_numpy(), dtype=float)
-    else:
-        values = python_values(series)
-        for row, value in enumerate(values):
-            if not isinstance(value, int | float | None):
-                problem, where = f"{value!r} is no number", (row, series.name)
-                raise InputError(
-                    argument, problem, "leave the column out", where=where, value=value
-                )
-        column = np.array(values, dtype=float)  # NaN where a value is missing
-    if not np.isfinite(column).all():
-        row = int(np.isfinite(column).argmin())
-        value, where = float(column[row]), (row, series.name)
-        problem = "a missing value (NaN)" if np.isnan(value) else f"{value!r} is not finite"
-        raise InputError(argument, problem, "fill or drop it", where=where, value=value)
-    return column
+    return np.array([finite_numbers(frame[name], argument) for name in names]).T, names
 
 
 def paired(

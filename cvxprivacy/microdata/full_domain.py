@@ -17,7 +17,7 @@ import numpy as np
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.base import criteria_listed
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.arrays import codes, one_of
+from cvxprivacy.microdata.arrays import codes
 from cvxprivacy.microdata.generalisation import (
     Generalisation,
     allowed,
@@ -32,6 +32,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information
 from cvxprivacy.tables.labels import as_label
+from cvxprivacy.validation import one_of
 
 __all__ = ["full_domain"]
 

@@ -20,7 +20,7 @@ from cvxprivacy.exact import Exact, FloatArray, floats, plus, squares, times
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.laws import tabulated
-from cvxprivacy.validation import labels, table, typed
+from cvxprivacy.validation import labels, one_of, table, typed
 
 __all__ = [
     "Distortion",
@@ -270,8 +270,7 @@ def per_attribute(
         raise InputError("distortions", "none", "pass at least one attribute")
     for argument, given in (("weights", weights), ("inputs", inputs)):
         for name in given or {}:
-            if name not in distortions:
-                raise InputError(argument, f"{name!r} unknown", f"use {list(distortions)}")
+            one_of(name, argument, *distortions)
     factors = {k: typed((weights or {}).get(k, 1.0), "weights", where=k) for k in distortions}
     measures, labels = dict(distortions), None
     if isinstance(cells, DiscreteSource):
@@ -328,9 +327,7 @@ def _of_columns(
         if not isinstance(given, str):
             found[name] = given
             continue
-        if given not in _BY_NAME:
-            remedy = f"use one of {', '.join(_BY_NAME)}"
-            raise InputError("distortions", f"{given!r} of {name!r} is unknown", remedy, where=name)
+        one_of(given, "distortions", *_BY_NAME, where=name)
         if given == "hamming":
             found[name] = hamming(levels)
             continue

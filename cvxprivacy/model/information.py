@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.validation import array, number, whole
+from cvxprivacy.validation import array, number, one_of, whole
 
 __all__ = [
     "bias_in_words",
@@ -32,11 +32,8 @@ FEW_CELLS = "fewer cells occur than values of both less one"
 
 def nat(units: str) -> float:
     """Return the size of one nat in ``units``: 1 for nats, 1/ln 2 for bits."""
-    if units == "nats":
-        return 1.0
-    if units == "bits":
-        return 1.0 / math.log(2.0)
-    raise InputError("units", f"{units!r} is no unit of information", 'use "bits" or "nats"')
+    one_of(units, "units", "bits", "nats")
+    return 1.0 if units == "nats" else 1.0 / math.log(2.0)
 
 
 def _law(values: npt.ArrayLike, argument: str, axes: tuple[int, ...] | None = None) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.tables.engines import as_narwhals, collect, python_values
-from cvxprivacy.validation import present
+from cvxprivacy.validation import one_of, present
 
 __all__ = ["Moments", "moments_of"]
 
@@ -156,9 +156,7 @@ def _shrunk(
         remedy = "install it with: pip install 'cvxprivacy[examples]'"
         raise InputError("shrinkage", "needs scikit-learn", remedy) from None
     known: Mapping[str, Any] = {"ledoit-wolf": covariance.LedoitWolf, "oas": covariance.OAS}
-    if shrinkage not in known:
-        remedy = f"use one of {', '.join(map(repr, known))}"
-        raise InputError("shrinkage", f"{shrinkage!r} is unknown", remedy, value=shrinkage)
+    one_of(shrinkage, "shrinkage", *known)
     size, share = len(law), Fraction(float(known[shrinkage]().fit(data).shrinkage_))
     mean = sum((law[i][i] for i in range(size)), Fraction(0)) / size
     return [

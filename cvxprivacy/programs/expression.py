@@ -190,10 +190,10 @@ class Expression:
         shown = less.expression.named(f"-1 {self.name}", self.latex)
         return replace(less, expression=shown, relation=r"\ge")
 
-    def __eq__(self, bound: object) -> Constraint:  # type: ignore[override]
+    def __eq__(self, bound: object) -> Constraint:  # type: ignore[override]  # as CVXPY's
         return replace(Constraint.between(self, "==", bound), relation="=")
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # equality is a constraint
 
     @property
     def _constant(self) -> bool:
@@ -316,6 +316,12 @@ class Constraint:
         free = left.cost is None or not left.cost.any()
         radii = (self.radius, left.cost_radius, left.constant, left.constant_radius)
         return bool(left.weights) and free and not any(radii) and all(b == 0 for b in bounds)
+
+    @property
+    def number(self) -> Fraction:
+        """The bound, where it is one for all outputs."""
+        assert isinstance(self.bound, Fraction)
+        return self.bound
 
     def bounds(self, m: int) -> FloatArray:
         """Return the bound in floats, shape () or, per output, (m,)."""

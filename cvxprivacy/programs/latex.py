@@ -28,7 +28,7 @@ _PLAIN = {
 def stated(constraint: Constraint, written: Callable[[float], str] = tex) -> str:
     """Return a constraint with a single bound, as its formulation has it."""
     sign = -1 if constraint.relation == r"\ge" else 1
-    bound = constraint.right or written(sign * float(constraint.bound) + 0.0)  # type: ignore[arg-type]
+    bound = constraint.right or written(sign * float(constraint.number) + 0.0)
     return f"{constraint.expression.latex} {constraint.relation} {bound}"
 
 

@@ -21,8 +21,9 @@ from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import nat
+from cvxprivacy.validation import one_of
 
-__all__ = ["Letters", "Observer", "check_side_information"]
+__all__ = ["Letters", "Observer", "check_encoder", "check_side_information"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +55,14 @@ class Observer:
         return kind if self.z is None else f"{kind}|{self.name}"
 
 
+def check_encoder(encoder: str) -> None:
+    """Refuse what does not say what the encoder sees."""
+    one_of(encoder, "encoder", "x", "wx")
+
+
 def check_side_information(source: Any, side_information: str | None) -> None:
     """Refuse what does not say who knows Z, or a Z that the source lacks."""
-    if side_information not in (None, "decoder", "both"):
-        remedy = 'use None, "decoder" or "both"'
-        raise InputError("side_information", f"{side_information!r}", remedy)
+    one_of(side_information, "side_information", None, "decoder", "both")
     if side_information is not None and not source.z:
         raise InputError(
             "source",
@@ -109,8 +113,7 @@ class Letters(Frozen):
     ) -> None:
         if not isinstance(source, DiscreteSource):
             raise InputError("source", f"a {type(source).__name__}", "pass a DiscreteSource")
-        if encoder not in ("x", "wx"):
-            raise InputError("encoder", f"{encoder!r} is unknown", 'use "x" or "wx"')
+        check_encoder(encoder)
         nat(units)
         check_side_information(source, side_information)
         self.source, self.units, self.encoder = source, units, encoder

@@ -283,8 +283,8 @@ class Parameter:
 
     def __set__(self, instance: Any, value: Any) -> None:
         if value is not None or not self.optional:
-            limits = {"zero": self.zero, "negative": self.negative, "below": self.below}
-            value = typed(value, self.name, **limits)  # type: ignore[arg-type]
+            limits: dict[str, Any] = {"zero": self.zero, "negative": self.negative}
+            value = typed(value, self.name, below=self.below, **limits)
             if value < self.least:
                 remedy = f"pass a number ≥ {self.least:g}"
                 raise InputError(self.name, f"{value!r} is out of range", remedy, value=value)
@@ -314,7 +314,8 @@ class Parameter:
     @staticmethod
     def signed(owner: type, *, positional: bool) -> inspect.Signature:
         """Return the signature of a class, with its parameters in place of ``numbers``."""
-        own = list(inspect.signature(owner.__init__).parameters.values())[1:]  # type: ignore[misc]
+        init = owner.__init__  # type: ignore[misc]  # of this very class
+        own = list(inspect.signature(init).parameters.values())[1:]
         others = [p for p in own if "VAR" not in p.kind.name]
         if len(others) == len(own):  # it says what it takes
             return inspect.Signature(own)

@@ -20,7 +20,7 @@ from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.release.estimation import Estimate, estimate, released_counts, stochastic
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.validation import array, labels
+from cvxprivacy.validation import array, labels, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,9 +77,7 @@ class Channel(Frozen):
         self.inputs, self.outputs = labels(inputs, None, "inputs"), list(outputs)
         self.matrix = stochastic(matrix, (len(self.inputs), len(self.outputs)))
         self.matrix.flags.writeable = False
-        if encoder not in ("x", "wx", "xz", "wxz"):
-            remedy = 'use "x", "wx", "xz" or "wxz"'
-            raise InputError("encoder", f"{encoder!r} is unknown", remedy, value=encoder)
+        one_of(encoder, "encoder", "x", "wx", "xz", "wxz")
         self.schema, self.encoder, self.decoder = schema, encoder, decoder
         self._check_letters()
         self.p_input, self.arbitrary = None, np.zeros(len(self.inputs), bool)

@@ -27,7 +27,7 @@ from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.tables.counting import count_letters
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.validation import array, labels, number, present, whole
+from cvxprivacy.validation import array, labels, number, one_of, present, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,8 +179,7 @@ def estimate(
     if method == "moment":
         p, covariance = _moment(k, q, even)
         return Estimate(p, covariance / records, records, method, names)
-    if method != "em":
-        raise InputError("method", f"{method!r} is unknown", 'use "moment" or "em"')
+    one_of(method, "method", "moment", "em")
     tolerance, iterations = number(tolerance, "tolerance"), whole(iterations, "iterations", least=1)
     k, q = k[:, q > 0] / even[q > 0], q[q > 0]  # no maximum depends on a column's scale
     p, gap, on = _likeliest(k, q, tolerance, iterations)

@@ -12,7 +12,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.matrices import block, identity, rationals, rounded
 from cvxprivacy.release.draws import Draws
-from cvxprivacy.tables.engines import in_memory, is_frame, python_values, replace_columns
+from cvxprivacy.tables.engines import finite_numbers, in_memory, is_frame, replace_columns
 from cvxprivacy.validation import array, present
 
 __all__ = ["GaussianRelease"]
@@ -100,15 +100,12 @@ class GaussianRelease(Frozen):
             if data.shape[-1] != len(self.inputs):
                 raise InputError("values", f"shape {data.shape}", remedy)
             return self._released(np.atleast_2d(data), draws).reshape(*data.shape[:-1], -1)
-        frame, remedy = in_memory(values, "values"), "pass finite numbers"
+        frame = in_memory(values, "values")
         if not len(frame):
             return values
         for name in self.inputs:
             present(name, frame.columns, "values")
-        columns = [
-            array(python_values(frame[name]), f"column {name!r}", remedy, axes=(1,), negative=True)
-            for name in self.inputs
-        ]
+        columns = [finite_numbers(frame[name], "values") for name in self.inputs]
         released = self._released(np.array(columns).T, draws)
         return replace_columns(values, dict(zip(self.outputs, released.T, strict=True)))
 

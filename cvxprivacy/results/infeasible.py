@@ -115,7 +115,7 @@ class Conflict:
             if least.primal is None:
                 return None
             slope = _slope(rule)
-            theta = _typed(rule) + (Fraction(least.upper) - Fraction(rule.bound)) / slope  # type: ignore[arg-type]
+            theta = _typed(rule) + (Fraction(least.upper) - rule.number) / slope
             return float(theta) + 0.0, slope > 0
         criterion = self.criteria.get(name)
         if criterion is None or criterion.loosest is None:
@@ -167,7 +167,7 @@ def _slope(rule: Constraint) -> Fraction:
 def _typed(rule: Constraint) -> Fraction:
     """Return the number that was typed into a bound."""
     numbers = [Fraction(s.typed) for s, d in rule.derivatives.items() if d.constant]
-    return numbers[0] if numbers else Fraction(rule.bound)  # type: ignore[arg-type]
+    return numbers[0] if numbers else rule.number
 
 
 def _safe(value: float, up: bool) -> str:

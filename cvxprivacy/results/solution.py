@@ -38,7 +38,7 @@ class Enclosure(float):
             raise AttributeError(f"{name!r} of an enclosure cannot change: make another one")
         super().__setattr__(name, value)
 
-    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]  # float's has one
         return self.lower, self.upper
 
 

@@ -35,8 +35,8 @@ class ChannelTask(Task):
     ) -> None:
         super().__init__(options)
         if self.method == "structured":
-            remedy = 'use "auto" or "conic"'
-            raise InputError("method", "structured solves covariance programs only", remedy)
+            problem, remedy = "structured solves covariance programs only", 'use "auto" or "conic"'
+            raise InputError("method", problem, remedy, value=self.method)
         self.program, self._given_model = program, model
         self.prover = Prover(program, self.accuracy)
         self.channel: FloatArray | None = None

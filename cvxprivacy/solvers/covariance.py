@@ -104,7 +104,7 @@ class CovarianceTask(Task):
         super().__init__(options)
         if self.method == "structured" and program.caps:
             problem, remedy = "structured knows no cap Σ ≼ M", 'use "auto" or "conic"'
-            raise InputError("method", problem, remedy)
+            raise InputError("method", problem, remedy, value=self.method)
         self.program, self.exact = program, exact
         self.prover = CovarianceProver(program, self.accuracy)
         self.white, self.rows = self.prover.white, program.constraints.values()

@@ -40,12 +40,10 @@ class _Statement:
         for group in self.rules.values():
             for name, rule in group.items():
                 if isinstance(rule, Constraint):
-                    columns, span = (
-                        self._columns(rule.expression, rule.derivatives),
-                        self._span(rule),
-                    )
+                    columns = self._columns(rule.expression, rule.derivatives)
                     left = columns if rule.per_output else cp.sum(columns)
-                    problem.add(name, _compared(left, self._bound(rule), rule.sense), span)
+                    right = self.parameters.bound(rule, program.m)
+                    problem.add(name, _compared(left, right, rule.sense), self._span(rule))
                 elif isinstance(rule, Auxiliary):
                     for part, constraint in self._auxiliary(name, rule).items():
                         problem.add(f"{name}.{part}", constraint)
@@ -54,7 +52,7 @@ class _Statement:
                         problem.add(f"{name}.{part}" if part == "cap" else name, constraint)
         objective = program.objective
         total = cp.sum(self._columns(objective, objective.derivatives))
-        offset = self._fixed(objective)
+        offset = self.parameters.constant(objective)
         return problem.minimizing(total + offset, program.scale, float(objective.constant))
 
     def _phi(self, view: str) -> Any:
@@ -92,23 +90,6 @@ class _Statement:
         if cost.any():
             parts.append(cp.sum(cp.multiply(cost, self.q), axis=0))
         return sum(parts) if parts else cp.Constant(np.zeros(self.program.m))
-
-    def _fixed(self, expression: Expression) -> Any:
-        """Return the constant of an expression, affine in the parameters."""
-        value: Any = float(expression.constant)
-        for symbol, derivative in expression.derivatives.items():
-            if derivative.constant:
-                slope = float(derivative.constant)
-                value = value - slope * symbol.value + slope * self.parameters.of(symbol)
-        return value
-
-    def _bound(self, rule: Constraint) -> Any:
-        value: Any = rule.bounds(self.program.m) - float(rule.expression.constant)
-        for symbol, derivative in rule.derivatives.items():
-            if derivative.constant:
-                slope = -float(derivative.constant)
-                value = value - slope * symbol.value + slope * self.parameters.of(symbol)
-        return value
 
     def _span(self, rule: Constraint) -> float:
         bound = np.abs(rule.bounds(self.program.m)).max()

@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.programs.covariance import CovarianceProgram
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
 from cvxprivacy.solvers.whitened import Whitened
@@ -49,7 +49,8 @@ class _Statement:
             problem.add(name, floats(cap) - self.sigma >> 0, scaled=own, back=back)
         for name, row in program.constraints.items():
             span = 1.0 if row.expression.weights else self._size(row.expression)
-            bound, shown, inner = self._bound(row), *self._moving(row.expression, row.derivatives)
+            bound = self.parameters.bound(row)
+            shown, inner = self._moving(row.expression, row.derivatives)
             problem.add(name, shown <= bound, span, scaled=inner / span <= bound / span)
         objective = program.objective
         shown, inner = self._moving(objective, objective.derivatives)
@@ -102,14 +103,6 @@ class _Statement:
         for parameter, (left, right) in moving:
             shown, inner = shown + parameter * left, inner + parameter * right
         return shown, inner
-
-    def _bound(self, row: Constraint) -> Any:
-        value: Any = float(row.bounds(1)) - float(row.expression.constant)
-        for symbol, derivative in row.derivatives.items():
-            if derivative.constant:
-                slope = -float(derivative.constant)
-                value = value - slope * symbol.value + slope * self.parameters.of(symbol)
-        return value
 
     def _size(self, expression: Expression) -> float:
         return float(np.abs(np.linalg.eigvalsh(self.white.cost(expression))).sum()) or 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.expressions.constants.callback_param import CallbackParam
 
+from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Symbol
 
 __all__ = ["PaperProblem", "Parameters"]
@@ -40,6 +41,22 @@ class Parameters:
                 callback=lambda: symbol.at(float(theta.value)), name=name, **nonneg
             )
         return self._functions[symbol]
+
+    def constant(self, expression: Expression) -> Any:
+        """Return the constant of an expression, affine in the parameters."""
+        return self._moved(float(expression.constant), expression.derivatives, 1)
+
+    def bound(self, rule: Constraint, m: int = 1) -> Any:
+        """Return what the left-hand side without its constant is compared with, affine in them."""
+        value = rule.bounds(m) - float(rule.expression.constant)
+        return self._moved(value, rule.derivatives, -1)
+
+    def _moved(self, value: Any, derivatives: Mapping[Symbol, Expression], sign: int) -> Any:
+        for symbol, derivative in derivatives.items():
+            if derivative.constant:
+                slope = sign * float(derivative.constant)
+                value = value - slope * symbol.value + slope * self.of(symbol)
+        return value
 
 
 class PaperProblem(cp.Problem):  # type: ignore[misc]  # CVXPY has no types

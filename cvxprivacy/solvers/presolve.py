@@ -293,7 +293,7 @@ def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
             more = Expression(cost=np.full((program.n, program.m), stricter), per_output=True)
             rows[name] = replace(row, expression=row.expression + more)
         else:
-            rows[name] = replace(row, bound=row.bound - Fraction(stricter))  # type: ignore[operator]
+            rows[name] = replace(row, bound=row.number - Fraction(stricter))
     auxiliaries = {
         name: replace(aux, bound=1.0 + (aux.bound - 1.0) * (1.0 - share))
         for name, aux in program.auxiliaries.items()

@@ -13,10 +13,9 @@ import numpy as np
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.validation import one_of
 
 __all__ = ["Minimise", "Outcome", "Task", "attempts", "checked", "reported"]
-
-_METHODS = ("auto", "conic", "structured")
 
 _TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 _FREE = {**_TIGHT, "static_regularization_enable": False}
@@ -54,17 +53,13 @@ def checked(
     solver_options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the options of a solve, or say what is wrong with them."""
-    if method not in _METHODS:
-        raise InputError("method", f"{method!r} is unknown", f"use one of {_METHODS}")
-    if accuracy not in ("default", "high"):
-        raise InputError("accuracy", f"{accuracy!r} is unknown", 'use "default" or "high"')
+    one_of(method, "method", "auto", "conic", "structured")
+    one_of(accuracy, "accuracy", "default", "high")
     solver = solver.upper() if isinstance(solver, str) else solver
     if solver != "CLARABEL":  # which is always there, and CVXPY takes a second to import
         from cvxprivacy.solvers.cvxpy_run import installed_solvers
 
-        if solver not in installed_solvers():
-            known = ", ".join(installed_solvers())
-            raise InputError("solver", f"{solver!r} is not installed", f"use one of {known}")
+        one_of(solver, "solver", *installed_solvers(), problem="is not installed")
     if not isinstance(solver_options or {}, Mapping):
         remedy = "pass a mapping such as {'max_iter': 100}"
         raise InputError("solver_options", f"{solver_options!r}", remedy)

@@ -14,6 +14,7 @@ from cvxprivacy.errors import InputError
 __all__ = [
     "as_narwhals",
     "collect",
+    "finite_numbers",
     "in_memory",
     "is_frame",
     "is_missing",
@@ -94,6 +95,26 @@ def _python(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == int(value) else float(value)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def finite_numbers(series: nw.Series[Any], argument: str) -> np.ndarray:
+    """Return a column as finite numbers; anything else is refused, with its row and column."""
+    if series.dtype.is_numeric() and not series.is_null().any():
+        column = np.asarray(series.to_numpy(), dtype=float)
+    else:
+        values = python_values(series)
+        for row, value in enumerate(values):
+            if not isinstance(value, int | float | None):
+                problem, where = f"{value!r} is no number", (row, series.name)
+                remedy = "leave the column out"
+                raise InputError(argument, problem, remedy, where=where, value=value)
+        column = np.array(values, dtype=float)  # NaN where a value is missing
+    if not np.isfinite(column).all():
+        row = int(np.isfinite(column).argmin())
+        value, where = float(column[row]), (row, series.name)
+        problem = "a missing value (NaN)" if np.isnan(value) else f"{value!r} is not finite"
+        raise InputError(argument, problem, "fill or drop it", where=where, value=value)
+    return column
 
 
 def replace_columns(

@@ -13,11 +13,9 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import frozen
 from cvxprivacy.tables.bins import Bins, bins_of
 from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
-from cvxprivacy.validation import present
+from cvxprivacy.validation import one_of, present
 
 __all__ = ["TableSchema", "column_names"]
-
-_MISSING = ("refuse", "level", "drop")
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,7 @@ class TableSchema:
     def __post_init__(self) -> None:
         for name in ("key", "sensitive", "side", "bins", "reading"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
-        if self.missing not in _MISSING:
-            remedy = f"use one of {', '.join(map(repr, _MISSING))}"
-            raise InputError("missing", f"{self.missing!r} is unknown", remedy, value=self.missing)
+        one_of(self.missing, "missing", "refuse", "level", "drop")
 
     @property
     def columns(self) -> list[str]:

@@ -408,7 +408,7 @@ formulation = "PrivacyDistortion" # here | budget = 5.0 | @years
 @pd | price = 2 | budget = 5.0 # here | @source @years
 >> budget: neither budget nor price
 formulation = "PrivacyDistortion" # here | @source @years
->> units: 'bit' is no unit of information
+>> units: 'bit' is unknown; use "bits" or "nats"
 @head | units = "bit" # here | @source @years
 >> source: 3 is a number; write a table
 @head | source = 3 # here | @years
@@ -539,7 +539,7 @@ key = "age" | @years
 @table | sensitive = "income" | key = "age" | bins = { age = "30" } # here | @years
 >> source.table: cannot be used (FileNotFoundError
 @head | [source] | table = "persons.csv" # here | sensitive = "income" | key = "age" | @years
->> distortion.attributes.age: 'ordinals' of 'age' is unknown; use one of hamming, ordinal
+>> distortion.attributes.age: 'ordinals' is unknown; use "hamming", "ordinal"
 @both | attributes = { age = "ordinals", sex = "hamming" } # here
 >> distortion.weights.age: -2.0 is out of range
 @both | attributes = { age = "ordinal", sex = "hamming" } | weights = { age = -2.0 } # here

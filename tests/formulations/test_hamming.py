@@ -266,8 +266,8 @@ REFUSED = [
     (lambda: H(PMF, 0.1, units="bans"), "units", "bans", None),
     (lambda: H(PMF, 0.3).enclosure(-1.0), "level", -1.0, None),
     (lambda: H(PMF, 0.3).solve(method="conic"), "method", "conic", None),
-    (lambda: H(PMF, 0.3).solve(solver="SCS"), "method", UNSAID, None),
-    (lambda: H(PMF, 0.3).solve(solver_options={"max_iter": 3}), "method", UNSAID, None),
+    (lambda: H(PMF, 0.3).solve(solver="SCS"), "solver", "SCS", None),
+    (lambda: H(PMF, 0.3).solve(solver_options={"a": 3}), "solver_options", {"a": 3}, None),
     (lambda: H(PMF, 0.3).solve().release.row(9), "x", 9, None),
     (lambda: H(PMF, 0.3).solve().release.posterior_of(6), "x_hat", 6, None),
 ]

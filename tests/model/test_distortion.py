@@ -97,7 +97,7 @@ PRICES = [[0, 1, 5], [2, 0, 4]]
         (lambda: cpv.per_attribute(PARTS, [(20, "f"), (40, "m")]), "^cells.*40.*'age'.*inputs="),
         *[(lambda c=c: cpv.per_attribute(PARTS, [(20, "f"), c]), f"^cells.*{re.escape(repr(c))}")
           for c in ((20,), (20, "f", 1), 20)],
-        *[(lambda a=a: cpv.per_attribute(PARTS, **{a: {"height": [1]}}), f"^{a}: 'height'.*'age'")
+        *[(lambda a=a: cpv.per_attribute(PARTS, **{a: {"height": [1]}}), f"^{a}: 'height'.*age")
           for a in ("weights", "inputs")],
         *[(lambda m=m: cpv.per_attribute({"age": cpv.Distortion(m)}), "^distortions.*'age'")
           for m in ([[0, 1], [1, 0], [1, 1]], [[0, 1, 1], [1, 0, 1]], np.zeros((2, 2, 2)))],

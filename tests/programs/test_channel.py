@@ -133,7 +133,7 @@ def test_contradictory_rows_are_proved_infeasible():
     [
         ({"law": np.array([[1.0, 0.0], [1.0, 0.0]])}, "without mass"),
         ({"law": np.array([[1.0, -1.0]])}, "nonnegative"),
-        ({"units": "hartleys"}, "no unit"),
+        ({"units": "hartleys"}, "'hartleys' is unknown"),
         ({"views": {"W": View(np.zeros((2, 2), int))}}, "labels of another shape"),
         ({"objective": Expression("", {"W": -1.0})}, "not convex"),
         ({"objective": Expression("", {"Z": 1.0})}, "no view"),

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.criteria import Criterion, LDiversity, TCloseness
-from cvxprivacy.errors import InputError
 from cvxprivacy.microdata import measures
 from cvxprivacy.microdata.bootstrap import estimated
 from cvxprivacy.model.discrete import DiscreteSource
@@ -24,7 +23,7 @@ from cvxprivacy.model.one_symbol import (
     i3,
     i4,
 )
-from cvxprivacy.validation import generator, whole
+from cvxprivacy.validation import generator, one_of, whole
 
 SHOWN = 10  # letters of each worst list
 
@@ -172,9 +171,7 @@ class Findings:
         return [self.letters[i] for i in self._measure(measure).order[:many]]
 
     def _measure(self, name: str) -> Measure:
-        if name not in self.measures:
-            remedy = f"use one of {', '.join(self.measures)}"
-            raise InputError("measure", f"{name!r} is unknown", remedy, value=name)
+        one_of(name, "measure", *self.measures)
         return self.measures[name]
 
 

@@ -18,7 +18,6 @@ from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.base import criteria_listed
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
-from cvxprivacy.microdata.arrays import one_of
 from cvxprivacy.microdata.audit import page, picture, words
 from cvxprivacy.microdata.audit.findings import Findings
 from cvxprivacy.microdata.audit.pairing import counted, order_of
@@ -26,6 +25,7 @@ from cvxprivacy.microdata.bootstrap import draws_of
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.labels import written
 from cvxprivacy.tables.selection import records_with
+from cvxprivacy.validation import one_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

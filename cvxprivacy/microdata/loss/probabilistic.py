@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxprivacy.microdata.arrays import deviations, one_of, paired
+from cvxprivacy.microdata.arrays import deviations, paired
 from cvxprivacy.microdata.loss.base import DUST, Loss, correlation
+from cvxprivacy.validation import one_of
 
 if TYPE_CHECKING:
     import pandas as pd

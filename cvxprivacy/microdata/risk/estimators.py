@@ -18,12 +18,11 @@ from cvxprivacy.microdata.arrays import (
     is_frame,
     is_numeric,
     numbers,
-    one_of,
     same_records,
 )
 from cvxprivacy.model.information import nat
 from cvxprivacy.tables.engines import as_narwhals, python_values
-from cvxprivacy.validation import number, whole
+from cvxprivacy.validation import number, one_of, whole
 
 APART = 1e6  # between different categories, in standard deviations of numbers
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.microdata.arrays import one_of, paired
-from cvxprivacy.validation import array, number
+from cvxprivacy.microdata.arrays import paired
+from cvxprivacy.validation import array, number, one_of
 
 PERCENTS = tuple(range(1, 11))  # of Domingo-Ferrer and Torra
 
