@@ -15,14 +15,7 @@ from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 
 __all__ = ["AS_JSON", "CODES", "Commands", "say", "say_json", "wants_json"]
 
-CODES = {
-    "certified": 0,
-    "input": 2,
-    "infeasible": 3,
-    "uncertified": 4,
-    "loose": 5,
-    "internal": 70,
-}
+CODES = {"certified": 0, "input": 2, "infeasible": 3, "uncertified": 4, "loose": 5, "internal": 70}
 AS_JSON = "cvxprivacy.json"  # key of the context's meta
 _SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
          "encoding", "ordered", "reference", "bootstrap", "cells", "classes")  # fmt: skip

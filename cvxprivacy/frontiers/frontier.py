@@ -212,11 +212,7 @@ class Frontier(Frozen):
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike[str],
-        problem: Problem | None = None,
-        *,
-        verify: bool = False,
+        cls, path: str | os.PathLike[str], problem: Problem | None = None, *, verify: bool = False
     ) -> Frontier:
         """Read what :meth:`save` wrote.
 

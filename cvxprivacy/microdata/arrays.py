@@ -160,11 +160,7 @@ def _finite(series: nw.Series[Any], argument: str) -> np.ndarray:
 
 
 def paired(
-    original: Any,
-    masked: Any,
-    columns: Sequence[Hashable] | None = None,
-    *,
-    records: bool = True,
+    original: Any, masked: Any, columns: Sequence[Hashable] | None = None, *, records: bool = True
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return an original and a masked table as numbers, their columns in one order.
 
