@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.tables.engines import as_narwhals, python_values, replace_columns
+from cvxprivacy.tables.engines import as_narwhals, in_memory, python_values, replace_columns
 from cvxprivacy.validation import array, present
 
 __all__ = [
@@ -125,8 +125,7 @@ def numbers(
         data = array(table, argument, remedy, axes=(1, 2), negative=True)
         data = data[:, None] if data.ndim == 1 else data
         return data, [f"x{j}" for j in range(data.shape[1])]
-    frame = as_narwhals(table)
-    assert isinstance(frame, nw.DataFrame)
+    frame = in_memory(table, argument)
     names = list(frame.columns) if columns is None else list(map(str, columns))
     distinct(names, argument)
     if not names:
