@@ -41,9 +41,11 @@ class Commands(click.Group):
     """Commands in the order in which they are used, whose failures are one line and a code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which they were added."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a failure becomes a line on standard error and an exit code."""
         for stream in (sys.stdout, sys.stderr):  # a console may lack the hat of X̂
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
@@ -108,6 +110,7 @@ def say_json(value: Any) -> None:
     """Print one JSON document; numbers that JSON has not become text."""
 
     def plain(item: Any) -> Any:
+        """Return a value as JSON has it."""
         if isinstance(item, dict):
             return {str(key): plain(entry) for key, entry in item.items()}
         if isinstance(item, list | tuple):

@@ -191,8 +191,9 @@ def _ranges(lazy: nw.LazyFrame[Any], names: Sequence[str]) -> list[tuple[Any, An
 
 def column_names(names: Hashable | Sequence[Hashable], argument: str) -> tuple[str, ...]:
     """Return the names of one column, or of several, as text."""
-    one = isinstance(names, str) or not isinstance(names, Iterable)
-    columns = (str(names),) if one else tuple(map(str, names))  # type: ignore[arg-type]
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        return (str(names),)
+    columns = tuple(map(str, names))
     if not columns:
         raise InputError(argument, "no column", "name at least one column")
     return columns
