@@ -364,18 +364,8 @@ def test_a_record_that_stays_meets_the_same_draw_next_month(here):
         assert (len(after), len(stayed)) == (300, 250)
         assert all(before[i] == after[i] for i in stayed) is same
     write("twice.csv", "\n".join([header, *lines, lines[0]]))
-    refused(
-        "apply",
-        "c.json",
-        "twice.csv",
-        "--out",
-        "n2.csv",
-        "--row-id",
-        "id",
-        "--seed",
-        5,
-        pieces=["'0'"],
-    )
+    twice = ("apply", "c.json", "twice.csv", "--row-id", "id", "--seed", 5)
+    refused(*twice, "--out", "n2.csv", pieces=["'0'"])
 
 
 def test_next_month_is_refused(kept, here):
