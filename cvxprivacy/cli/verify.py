@@ -155,8 +155,8 @@ def _summed_alike(law: Any, other: Any) -> bool:
 
     from cvxprivacy.results.recount import TOLERANCE
 
-    room = {"rtol": 0.0, "atol": TOLERANCE * float(np.sum(law))}
-    return np.shape(law) == np.shape(other) and np.allclose(law, other, **room)
+    same = np.shape(law) == np.shape(other)
+    return same and np.allclose(law, other, rtol=0.0, atol=TOLERANCE * np.sum(law))
 
 
 def _recorded(document: dict[str, Any], problem: Any) -> list[str]:
