@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.tables import engines
 from cvxprivacy.tables.engines import as_narwhals, in_memory, python_values, replace_columns
 from cvxprivacy.validation import array, present
 
@@ -62,14 +63,10 @@ def complete(values: Sequence[Any], argument: str, name: Any) -> Sequence[Any]:
 
 def is_frame(table: Any, argument: str) -> bool:
     """Tell a frame from an array; a frame that is not in memory is refused."""
-    try:
-        frame = nw.from_native(table, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        problem, remedy = "two columns of one name", "give each column its own name"
-        raise InputError(argument, problem, remedy) from None
-    if isinstance(frame, nw.LazyFrame):
-        raise InputError(argument, f"a lazy {type(table).__name__}", "collect it first")
-    return isinstance(frame, nw.DataFrame)
+    framed = engines.is_frame(table)
+    if framed:
+        engines.in_memory(table, argument)
+    return framed
 
 
 # ---- columns -----------------------------------------------------------------------------

@@ -152,7 +152,10 @@ class TableSchema:
             "key": list(self.key),
             "side": list(self.side),
             "weights": self.weights,
-            "bins": [[name, [_edge(e) for e in bins.edges]] for name, bins in self.bins.items()],
+            "bins": [
+                [name, [e if math.isfinite(e) else str(e) for e in bins.edges]]
+                for name, bins in self.bins.items()
+            ],
             "missing": self.missing,
             "reading": dict(self.reading),
         }
@@ -172,10 +175,6 @@ class TableSchema:
             missing=data["missing"],
             reading=dict(data["reading"]),
         )
-
-
-def _edge(edge: float) -> float | str:
-    return edge if math.isfinite(edge) else str(edge)
 
 
 def _ranges(lazy: nw.LazyFrame[Any], names: Sequence[str]) -> list[tuple[Any, Any]]:
