@@ -63,6 +63,8 @@ def whole(released):
         return released.collect()
     if isinstance(released, pa.RecordBatchReader):
         return released.read_all()
+    if isinstance(released, duckdb.DuckDBPyRelation):
+        return released.to_arrow_table()
     return released.compute() if hasattr(released, "compute") else released
 
 

@@ -90,10 +90,13 @@ class EncodedText:
             try:
                 text = decoder.decode(chunk, not chunk)
                 copy = encoder.encode(text, not chunk)
-            except UnicodeDecodeError as error:
-                problem = f"byte 0x{error.object[error.start]:02x} is not {self.encoding}"
+            except UnicodeError as error:
+                before, problem = b"", f"no {self.encoding} ({error})"  # an escape without end
+                if isinstance(error, UnicodeDecodeError):
+                    before = error.object[: error.start]
+                    problem = f"byte 0x{error.object[error.start]:02x} is not {self.encoding}"
                 remedy = "pass the text's own, such as --encoding latin-1; export a binary file"
-                raise fault(error.object[: error.start], problem, f"{remedy} as text") from None
+                raise fault(before, problem, f"{remedy} as text") from None
             if not owed.startswith(copy) or (not chunk and owed != copy):
                 pairs = enumerate(zip(owed, copy, strict=False))
                 same = next((i for i, (a, b) in pairs if a != b), 0)

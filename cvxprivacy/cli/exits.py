@@ -15,14 +15,7 @@ from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 
 __all__ = ["AS_JSON", "CODES", "Commands", "say", "say_json", "wants_json"]
 
-CODES = {
-    "certified": 0,
-    "input": 2,
-    "infeasible": 3,
-    "uncertified": 4,
-    "loose": 5,
-    "internal": 70,
-}
+CODES = {"certified": 0, "input": 2, "infeasible": 3, "uncertified": 4, "loose": 5, "internal": 70}
 AS_JSON = "cvxprivacy.json"  # key of the context's meta
 _SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
          "encoding", "ordered", "reference", "bootstrap", "cells", "classes")  # fmt: skip
@@ -48,9 +41,11 @@ class Commands(click.Group):
     """Commands in the order in which they are used, whose failures are one line and a code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which they were added."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a failure becomes a line on standard error and an exit code."""
         for stream in (sys.stdout, sys.stderr):  # a console may lack the hat of X̂
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
@@ -115,6 +110,7 @@ def say_json(value: Any) -> None:
     """Print one JSON document; numbers that JSON has not become text."""
 
     def plain(item: Any) -> Any:
+        """Return a value as JSON has it."""
         if isinstance(item, dict):
             return {str(key): plain(entry) for key, entry in item.items()}
         if isinstance(item, list | tuple):

@@ -139,7 +139,11 @@ def _criteria(
     from cvxprivacy import criteria
 
     known = {
-        name: [*inspect.signature(getattr(criteria, name)).parameters]
+        name: [
+            argument.name
+            for argument in inspect.signature(getattr(criteria, name)).parameters.values()
+            if argument.default is argument.empty
+        ]
         for name in criteria.__all__
         if name not in ("Criterion", "ForbiddenMoves", "PreserveMean", "Linear")
     }

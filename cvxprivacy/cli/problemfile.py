@@ -176,6 +176,7 @@ class _Reader:
 
     @cached_property
     def lines(self) -> dict[Keys, int]:
+        """Where each key stands."""
         return lines_of(self.text)
 
     def error(self, keys: Keys, problem: str, remedy: str, **details: Any) -> InputError:
@@ -310,6 +311,7 @@ class _Reader:
         return ProblemFile(problem, settings, {k: Path(p) for k, p in paths.items()}, located)
 
     def source(self, section: dict[str, Any], table: Callable[..., Any] | None) -> Any:
+        """Return the source that a section states, in whichever form."""
         keys, form = ("source",), self.form(("source",), section, *_SOURCES, "table")
         if form == "gaussian":
             self.arguments(keys, section, _optional("Mapping", form))
@@ -324,6 +326,7 @@ class _Reader:
         return self.call(opened, keys, section, form)
 
     def distortion(self, section: dict[str, Any], source: DiscreteSource) -> Any:
+        """Return the measure that a section states, of the source's letters."""
         keys = ("distortion",)
         section = {k: v for k, v in section.items() if (k, v) != ("kind", "per_attribute")}
         form = self.form(keys, section, "kind", "matrix", "attributes")
@@ -338,6 +341,7 @@ class _Reader:
         return self.call(partial(measure, **dict.fromkeys(letters, source.x)), keys, section)
 
     def criterion(self, i: int, table: dict[str, Any]) -> Any:
+        """Return the criterion that the i-th table of ``criteria`` states."""
         known = {name: getattr(criteria, name) for name in criteria.__all__ if name != "Criterion"}
         kind = self.chosen(("criteria", i, "kind"), table.get("kind"), known)
         return self.call(kind, ("criteria", i), {k: v for k, v in table.items() if k != "kind"})

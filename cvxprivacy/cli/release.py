@@ -87,7 +87,7 @@ def release(
         frame, source = source_of(
             opened, whole=options["untouched"], progress=read, **data["source"]
         )
-    problem = problem_of(data, source, options["criterion"])
+    problem = problem_of(data, source)
     stated = ""
     if targets["problem-out"] is not None:
         stated = problem_text(targets["problem-out"], data, table, reading)

@@ -48,7 +48,7 @@ def report(
         "risk_before": source.information(units=units),
         "risk_before_bias": source.bias(units=units),
         "released": {name: count for name, count in drawn.items() if name != "notes"},
-        "untouched": [asdict(leak) for leak in leaks],
+        "untouched": [{**asdict(leak), "binned": leak.binned} for leak in leaks],
         "files": {name: path for name, path in targets.items() if path},
         "notes": [
             *source.noted(units=units),
@@ -113,8 +113,9 @@ def _leak_text(leak: Mapping[str, Any], units: str) -> str:
     """Return what a column reveals, in one line."""
     if leak["information"] is None:
         return f"{leak['column']:<20} too many values to tell ({leak['values']:,})"
-    size = f"{leak['values']:,} values" + (" in 20 intervals" if leak["binned"] else "")
-    least = "at least " if leak["binned"] else ""
+    size, least = f"{leak['values']:,} values", ""
+    if leak["binned"]:
+        size, least = f"{size} in {leak['intervals']} intervals", "at least "
     bias = f"bias {leak['bias']:.4f}"
     if leak["bias"] < 0:
         bias = f"too low by about {-leak['bias']:.4f}, as {FEW_CELLS}"

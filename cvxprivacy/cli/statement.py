@@ -117,11 +117,10 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     }
 
 
-def problem_of(
-    data: Mapping[str, Any], source: DiscreteSource, rules: Sequence[tuple[str, dict[str, float]]]
-) -> ChannelProblem:
-    """Return the problem that :func:`problem_data` holds, of its source and criteria."""
-    from cvxprivacy import MinimumDistortion, PrivacyDistortion, criteria
+def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProblem:
+    """Return the problem that :func:`problem_data` holds, of its source."""
+    import cvxprivacy
+    from cvxprivacy import criteria
     from cvxprivacy.model.distortion import hamming, per_attribute
 
     refuse_intractable(source, "--key")
@@ -130,13 +129,13 @@ def problem_of(
         d = per_attribute(measure["attributes"], source, weights=measure["weights"])
     else:
         d = hamming(source.x)
-    made = [getattr(criteria, kind)(**numbers) for kind, numbers in rules]
-    shared = {"criteria": made, "encoder": data["encoder"], "units": data["units"]}
-    problem: ChannelProblem
-    if "budget" in data:
-        problem = PrivacyDistortion(source, d, budget=data["budget"], **shared)
-    else:
-        problem = MinimumDistortion(source, d, **shared)
+    rules = []
+    for rule in data["criteria"]:
+        numbers = {name: value for name, value in rule.items() if name != "kind"}
+        rules.append(getattr(criteria, rule["kind"])(**numbers))
+    own = {name: data[name] for name in ("budget", "encoder", "units") if name in data}
+    formulation = getattr(cvxprivacy, data["formulation"])
+    problem: ChannelProblem = formulation(source, d, criteria=rules, **own)
     refuse_intractable(problem, "--encoder")
     return problem
 

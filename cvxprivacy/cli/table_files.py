@@ -176,13 +176,10 @@ class TextTable(DelimitedTable):
         ]
         after = [as_label(letters) for letters in zip(*columns, strict=True)]
         changed = sum(a != b for a, b in zip(before, after, strict=True))
-        places = frame.index.get_indexer(kept.index)
         replacements: dict[str, list[str | None]] = {}
         for name, values in zip(schema.key, columns, strict=True):
-            cells: list[str | None] = [None] * len(frame)
-            for place, value in zip(places, values, strict=True):
-                cells[place] = None if value is None else str(value)
-            replacements[name] = cells
+            cells = {i: str(v) for i, v in zip(kept.index, values, strict=True) if v is not None}
+            replacements[name] = [cells.get(i) for i in frame.index]
         keep = None if len(kept) == len(frame) else frame.index.isin(kept.index).tolist()
         for chunk in self.rewritten(replacements, keep=keep):
             file.write(chunk)
@@ -221,14 +218,8 @@ class ParquetTable:
         """Return how these columns were read, to read another table likewise."""
         return {"format": "parquet"}
 
-    def frame(
-        self,
-        names: Sequence[str] | None = None,
-        *,
-        binned: Sequence[str] = (),
-        progress: Progress | None = None,
-    ) -> Any:
-        """Return the table as a DuckDB relation."""
+    def frame(self, names: Sequence[str] | None = None, **_: Any) -> Any:
+        """Return the table as a DuckDB relation, whatever columns are asked for."""
         return self.relation
 
     def release(

@@ -155,9 +155,8 @@ def _summed_alike(law: Any, other: Any) -> bool:
 
     from cvxprivacy.results.recount import TOLERANCE
 
-    if np.shape(law) != np.shape(other):
-        return False
-    return bool((np.abs(np.subtract(law, other)) <= TOLERANCE * np.sum(law)).all())
+    same = np.shape(law) == np.shape(other)
+    return same and np.allclose(law, other, rtol=0.0, atol=TOLERANCE * np.sum(law))
 
 
 def _recorded(document: dict[str, Any], problem: Any) -> list[str]:

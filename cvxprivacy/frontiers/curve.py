@@ -65,10 +65,12 @@ class Breakpoint:
 
     @property
     def feasible(self) -> bool:
+        """Whether a release is known."""
         return math.isfinite(self.upper)
 
     @property
     def infeasible(self) -> bool:
+        """Whether it is proved that there is none."""
         return self.lower == math.inf
 
     def line(self, bound: Interval) -> Fraction:
@@ -169,6 +171,7 @@ class Convex(Curve):
         hull.append((point, owner))
 
     def mixture(self, x: Number) -> Mixture | None:
+        """Return the corners of the hull on both sides of x, and the share of the second."""
         i = bisect_right(self._hull, x, key=lambda corner: corner[0].x)
         if not i:
             return None
@@ -181,6 +184,7 @@ class Convex(Curve):
         return owner, other, min(max(share, Fraction(0)), Fraction(1))
 
     def outer(self, x: Number) -> float:
+        """Return the highest supporting line at x."""
         if any(point.infeasible and x <= point.x for point in self.breakpoints):
             return math.inf
         best = self.highest(x)
@@ -195,6 +199,7 @@ class Convex(Curve):
         return self._supports[int(np.argmax(heights))]
 
     def gaps(self) -> list[Gap]:
+        """Return the gaps from the first point achieved to the last."""
         reach = self.solved_range
         if reach is None:
             return []
@@ -252,11 +257,13 @@ class Staircase(Curve):
         return best, best, Fraction(0)
 
     def outer(self, x: Number) -> float:
+        """Return the best proved end of those at or beyond x."""
         key = self._tightness(x)
         first = bisect_left(self._order, key, key=lambda point: self._tightness(point.x))
         return self._floors[first] if first < len(self._order) else -math.inf
 
     def gaps(self) -> list[Gap]:
+        """Return the gaps behind the first point achieved."""
         gaps = []
         narrowest = STEP * self.width
         known = zip(self._order, self._tops, self._floors, strict=True)

@@ -31,10 +31,11 @@ Progress = bool | Callable[[str], None]
 
 
 class Search(Protocol):
-    """What decides which tasks are worth doing; ``digest`` says of which problem."""
+    """What decides which tasks are worth doing."""
 
     @property
-    def digest(self) -> str: ...
+    def digest(self) -> str:
+        """What tells its problem from all others."""
 
     @property
     def work(self) -> Callable[[Task], Result]:
@@ -89,7 +90,7 @@ def explore(
 def _results(
     searches: Sequence[Search], tasks: Sequence[tuple[int, Task]], n_jobs: int | None
 ) -> Generator[Result]:
-    """Yield the results in the order of the tasks."""
+    """Yield the results in the order of the tasks; no worker is started for none."""
     calls = (delayed(_work)(searches[i].work, task) for i, task in tasks)
     yield from Parallel(n_jobs=n_jobs, return_as="generator", batch_size=1)(calls)
 
@@ -158,6 +159,7 @@ class Checkpoint:
         return InputError("checkpoint", f"{self._path!r} {problem}", "pass another file")
 
     def add(self, search: int, task: Task, result: Result) -> None:
+        """Append a result."""
         if self._handle is not None:
             parts = json.loads(json.dumps([[search, task], result]))
             self._write({"task": parts[0], "result": parts[1], "sha256": digest(parts)})
@@ -171,6 +173,7 @@ class Checkpoint:
         os.fsync(self._handle)
 
     def close(self) -> None:
+        """Close the file; to close it twice does no harm."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

@@ -40,9 +40,11 @@ class Tessellation:
 
     @property
     def solves(self) -> int:
+        """Programs that were solved."""
         return len(self._done)
 
     def next_tasks(self) -> list[list[float]]:
+        """Return the axes, then the normals of the facets that are too far from what is proved."""
         first = [task for task in AXES if json.dumps(task) not in self._done]
         if first or not len(self.vertices):
             return first
@@ -51,6 +53,7 @@ class Tessellation:
         return [task for task in wide if json.dumps(task) not in self._done][:room]
 
     def take(self, task: Sequence[float], result: dict[str, Any]) -> None:
+        """Take a vertex and a half-space."""
         record = result["record"]
         self._done.add(json.dumps(list(task)))
         if record["point"] is not None:
@@ -62,6 +65,7 @@ class Tessellation:
         self._gaps = None
 
     def progress(self) -> str:
+        """Return the number of solves, in a line."""
         names = " × ".join(self.problem.names)
         return f"{names}: {self.solves} solves, tolerance {self.tol:.2g}"
 

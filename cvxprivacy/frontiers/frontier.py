@@ -7,6 +7,7 @@ the right-hand side of a constraint.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
+from cvxprivacy.files import whole_file
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers import stored
 from cvxprivacy.frontiers.axis import CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
@@ -112,6 +114,7 @@ class Frontier(Frozen):
 
     @cached_property
     def band(self) -> float:
+        """The greatest distance between the two curves."""
         return self._curve.band
 
     def price(self, x: Real) -> Enclosure:
@@ -208,15 +211,13 @@ class Frontier(Frozen):
             part = stored.difference(program, proof["program"])
             points.append({**point._record, **own, "program": part})
         head = {"schema": stored.SCHEMA, "facts": self._facts, "table": table, "program": program}
-        return stored.write({**head, "points": points}, path)
+        with whole_file(path, private=True) as file:
+            json.dump({**head, "points": points}, file, ensure_ascii=False, allow_nan=False)
+        return Path(path)
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike[str],
-        problem: Problem | None = None,
-        *,
-        verify: bool = False,
+        cls, path: str | os.PathLike[str], problem: Problem | None = None, *, verify: bool = False
     ) -> Frontier:
         """Read what :meth:`save` wrote.
 

@@ -52,6 +52,7 @@ class Point(Frozen):
 
     @cached_property
     def solution(self) -> Solution | None:
+        """All that is known at this point."""
         return None if self._problem is None else self._problem.solution(self.x, self._record)
 
     def _solution(self) -> Solution:

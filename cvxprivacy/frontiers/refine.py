@@ -53,6 +53,7 @@ class Refinement:
     # ---- as a search ---------------------------------------------------------------------
 
     def next_tasks(self) -> list[Any]:
+        """Return the points asked for and the ends, then the middles of open gaps."""
         if (first := self._first()) or self.tol is None:
             return first
         widest = sorted(self.open_gaps(), key=lambda gap: -gap.band)
@@ -87,6 +88,7 @@ class Refinement:
         return gaps
 
     def take(self, task: Any, result: dict[str, Any]) -> None:
+        """Take solved points, and what an end tells of where feasibility begins."""
         self.solves += result["solves"]
         if "edge" in result:
             low, high = decode(result["edge"][0]), result["edge"][1]
@@ -99,6 +101,7 @@ class Refinement:
         self._curve = None
 
     def progress(self) -> str:
+        """Return solves and band, in a line."""
         tol = "" if self.tol is None else f" of {self.tol:.2g}"
         return f"{self.problem.parameter}: {self.solves} solves, band {self.curve.band:.2e}{tol}"
 
@@ -106,6 +109,7 @@ class Refinement:
 
     @property
     def curve(self) -> Curve:
+        """The curves that the points so far prove."""
         if self._curve is None:
             self._curve = curve_of(list(self._breakpoints.values()), self.problem.axis)
         return self._curve

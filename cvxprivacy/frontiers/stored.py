@@ -16,7 +16,6 @@ from typing import Any
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import plain, written
-from cvxprivacy.files import whole_file
 from cvxprivacy.frontiers.axis import CONVEX, MONOTONE, Axis, Number
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import number
@@ -29,17 +28,9 @@ __all__ = [
     "from_json",
     "read",
     "to_json",
-    "write",
 ]
 
 SCHEMA = "cvxprivacy frontier 1"
-
-
-def write(document: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
-    """Write a frontier, whole or not at all, readable by its owner only."""
-    with whole_file(path, private=True) as file:
-        json.dump(document, file, ensure_ascii=False, allow_nan=False)
-    return Path(path)
 
 
 def read(path: str | os.PathLike[str]) -> Any:

@@ -163,14 +163,10 @@ class Surface(Frozen):
     def outer(self, x: Real, y: Real) -> float:
         """Return what no release undercuts, by proof; +inf where none is feasible, by proof."""
         place = [Fraction(number) for number in _place(x, y)]
-        best = Fraction(-(10**18))
-        for *w, w0, s in self._planes:
-            left = s - _dot(w, place)
-            if w0 == 0 and left > 0:
-                return math.inf
-            if w0:
-                best = max(best, left / w0)
-        return rounded(best, -math.inf)
+        rests = [(w0, s - _dot(w, place)) for *w, w0, s in self._planes]
+        if any(rest > 0 for w0, rest in rests if not w0):
+            return math.inf
+        return max((rounded(rest / w0, -math.inf) for w0, rest in rests if w0), default=-math.inf)
 
     def solution_at(self, x: Real, y: Real) -> Solution:
         """Return what is known at (x, y) without solving again: release, enclosure, certificate.

@@ -52,10 +52,12 @@ class Sweep(Frozen, Mapping[Hashable, Frontier]):
 
     @property
     def band(self) -> float:
+        """The widest band."""
         return max(curve.band for curve in self.values())
 
     @property
     def complete(self) -> bool:
+        """Whether every frontier is."""
         return all(curve.complete for curve in self.values())
 
     def to_frame(self) -> pd.DataFrame:

@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.tables.engines import as_narwhals, finite_numbers, python_values, replace_columns
+from cvxprivacy.tables import engines
+from cvxprivacy.tables.engines import (
+    as_narwhals,
+    finite_numbers,
+    in_memory,
+    python_values,
+    replace_columns,
+)
 from cvxprivacy.validation import array, present
 
 __all__ = [
@@ -54,14 +61,10 @@ def complete(values: Sequence[Any], argument: str, name: Any) -> Sequence[Any]:
 
 def is_frame(table: Any, argument: str) -> bool:
     """Tell a frame from an array; a frame that is not in memory is refused."""
-    try:
-        frame = nw.from_native(table, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        problem, remedy = "two columns of one name", "give each column its own name"
-        raise InputError(argument, problem, remedy) from None
-    if isinstance(frame, nw.LazyFrame):
-        raise InputError(argument, f"a lazy {type(table).__name__}", "collect it first")
-    return isinstance(frame, nw.DataFrame)
+    framed = engines.is_frame(table)
+    if framed:
+        engines.in_memory(table, argument)
+    return framed
 
 
 # ---- columns -----------------------------------------------------------------------------
@@ -117,8 +120,7 @@ def numbers(
         data = array(table, argument, remedy, axes=(1, 2), negative=True)
         data = data[:, None] if data.ndim == 1 else data
         return data, [f"x{j}" for j in range(data.shape[1])]
-    frame = as_narwhals(table)
-    assert isinstance(frame, nw.DataFrame)
+    frame = in_memory(table, argument)
     names = list(frame.columns) if columns is None else list(map(str, columns))
     distinct(names, argument)
     if not names:
@@ -131,11 +133,7 @@ def numbers(
 
 
 def paired(
-    original: Any,
-    masked: Any,
-    columns: Sequence[Hashable] | None = None,
-    *,
-    records: bool = True,
+    original: Any, masked: Any, columns: Sequence[Hashable] | None = None, *, records: bool = True
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return an original and a masked table as numbers, their columns in one order.
 

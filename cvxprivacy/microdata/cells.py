@@ -66,6 +66,7 @@ class CutTable:
 
     @cached_property
     def source(self) -> DiscreteSource:
+        """The counted law of classes and cells."""
         return DiscreteSource.from_counts(self.counts(self.cells), names=("W", "X"))
 
     @property

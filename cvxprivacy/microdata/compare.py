@@ -30,7 +30,7 @@ from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import differential_entropy, mutual_information
 from cvxprivacy.results.solution import GaussianSolution, Solution
-from cvxprivacy.tables.engines import as_narwhals
+from cvxprivacy.tables.engines import in_memory
 from cvxprivacy.tables.schema import column_names
 from cvxprivacy.validation import array, whole
 
@@ -93,8 +93,7 @@ def compare(
     fractions = _shares(shares)
     keys, hidden = column_names(key, "key"), column_names(sensitive, "sensitive")
     data = _key_data(original, keys, hidden)
-    frame = as_narwhals(original)
-    assert isinstance(frame, nw.DataFrame)
+    frame = in_memory(original, "original")
     w = classes_of(frame, hidden, whole(classes, "classes", least=2))
     table = CutTable.of(data, w, whole(cells, "cells", least=2))
     frontier = _frontier(table, fractions, units)

@@ -79,7 +79,10 @@ def full_domain(
     if math.prod(heights) > MOST_NODES:
         problem = f"{math.prod(heights):,} combinations of levels"
         raise InputError("hierarchies", problem, f"{MOST_NODES:,} are allowed: use fewer levels")
-    grouped = {name: _at_levels(hierarchies[name], columns[name]) for name in names}
+    grouped: dict[str, list[list[Any]]] = {}  # of each value at every level
+    for name, hierarchy in hierarchies.items():
+        place = {letter: i for i, letter in enumerate(hierarchy.letters)}
+        grouped[name] = [[level[place[v]] for v in columns[name]] for level in hierarchy.levels]
     numbers = {name: [codes(level) for level in levels] for name, levels in grouped.items()}
     fixed = [codes(column) for name, column in columns.items() if name not in hierarchies]
     counts = counted(source, source.joint)
@@ -120,12 +123,6 @@ def full_domain(
         evaluated=evaluated,
         nodes=math.prod(heights),
     )
-
-
-def _at_levels(hierarchy: Hierarchy, values: Sequence[Any]) -> list[list[Any]]:
-    """Return the group of each value at every level."""
-    place = {letter: i for i, letter in enumerate(hierarchy.letters)}
-    return [[level[place[value]] for value in values] for level in hierarchy.levels]
 
 
 def _minimal(heights: Sequence[int], satisfied: Callable[[Node], bool]) -> tuple[list[Node], int]:

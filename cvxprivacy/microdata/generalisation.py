@@ -19,15 +19,7 @@ from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information
 from cvxprivacy.release.channel import Channel
 
-__all__ = [
-    "Generalisation",
-    "allowed",
-    "checked",
-    "counted",
-    "fitted_to",
-    "merged",
-    "represented",
-]
+__all__ = ["Generalisation", "allowed", "checked", "counted", "fitted_to", "merged", "represented"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,15 +37,21 @@ class Leak:
         both less one, and the information is expected to be too low.
     values : int
         Number of different values.
-    binned : bool
-        Whether the column was cut into 20 intervals, which can only lose information.
+    intervals : int or None
+        Of 20 parts of equal counts, how many hold records: so the column was cut, which can only
+        lose information; None where its values are compared one by one.
     """
 
     column: str
     information: float | None
     bias: float | None
     values: int
-    binned: bool = False
+    intervals: int | None = None
+
+    @property
+    def binned(self) -> bool:
+        """Whether the column was cut into intervals."""
+        return self.intervals is not None
 
     @property
     def corrected(self) -> float:
@@ -113,9 +119,9 @@ def _leak(
         source = DiscreteSource.from_schema(frame, own)
     except InputError:
         return Leak(name, None, None, values)
-    return Leak(
-        name, source.information(units=units), source.bias(units=units), values, name in bins
-    )
+    intervals = len(set(source.x) - {None}) if name in bins else None
+    information, bias = source.information(units=units), source.bias(units=units)
+    return Leak(name, information, bias, values, intervals)
 
 
 def _parts(lazy: nw.LazyFrame[Any], name: str, least: float, most: float) -> Bins:

@@ -54,10 +54,6 @@ class DiscreteSource(Frozen):
     InputError
         For negative, NaN or infinite entries, a sum off 1, or labels that do not fit.
 
-    Notes
-    -----
-    The class is long because every way to make a source is a method of it, found in one place.
-
     Examples
     --------
     >>> source = DiscreteSource([[0.4, 0.1], [0.1, 0.4]])

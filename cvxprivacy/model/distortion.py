@@ -189,11 +189,14 @@ def absolute_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) 
 def _letters(letters: int | Sequence[Hashable]) -> tuple[int, list[Any] | None]:
     """Return the number of letters, and their labels if they have any."""
     remedy = "pass their number or their labels"
-    named = not isinstance(letters, numbers.Integral)
-    if named and not isinstance(letters, Iterable):
+    found = None
+    if isinstance(letters, numbers.Integral):
+        count = max(int(letters), 0)
+    elif isinstance(letters, Iterable):
+        found = labels(list(letters), None, "letters")
+        count = len(found)
+    else:
         raise InputError("letters", f"{letters!r}", remedy)
-    found = labels(list(letters), None, "letters") if named else None  # type: ignore[arg-type]
-    count = max(int(letters), 0) if found is None else len(found)  # type: ignore[arg-type]
     if not count:
         raise InputError("letters", "no letters", remedy)
     return count, found

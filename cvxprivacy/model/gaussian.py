@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -313,7 +313,7 @@ def _numbers(values: Any, size: int, argument: str, *, negative: bool = False) -
         raise InputError(argument, f"{len(numbers)} numbers", remedy)
     if not negative and not numbers.all():
         raise InputError(argument, "0", remedy, where=int(np.argmin(numbers)), value=0.0)
-    return frozen(numbers)  # type: ignore[no-any-return]
+    return cast(np.ndarray, frozen(numbers))
 
 
 def _correlation(value: Any, argument: str) -> Fraction:

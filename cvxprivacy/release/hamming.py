@@ -122,7 +122,7 @@ class HammingChannel(Channel):
         return law
 
     @cached_property
-    def matrix(self) -> np.ndarray:  # type: ignore[override]
+    def matrix(self) -> np.ndarray:  # type: ignore[override]  # as others read it, an attribute
         """p(x̂ | x), shape (|X|, |X̂|), of at most 2,000 letters."""
         few(len(self.inputs), "a matrix")
         matrix = np.outer(1.0 - self._keep, self._marginal)

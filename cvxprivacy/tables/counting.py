@@ -114,10 +114,7 @@ def count_letters(
 
 
 def _grouped(
-    schema: TableSchema,
-    lazy: nw.LazyFrame[Any],
-    names: Sequence[str],
-    weights: dict[str, nw.Expr],
+    schema: TableSchema, lazy: nw.LazyFrame[Any], names: Sequence[str], weights: dict[str, nw.Expr]
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """Return each observed cell's value in each column, and its records and sums of weights."""
     codes = {f"c{i}": code(schema, lazy, name) for i, name in enumerate(names)}

@@ -148,7 +148,10 @@ class TableSchema:
             "key": list(self.key),
             "side": list(self.side),
             "weights": self.weights,
-            "bins": [[name, [_edge(e) for e in bins.edges]] for name, bins in self.bins.items()],
+            "bins": [
+                [name, [e if math.isfinite(e) else str(e) for e in bins.edges]]
+                for name, bins in self.bins.items()
+            ],
             "missing": self.missing,
             "reading": dict(self.reading),
         }
@@ -170,10 +173,6 @@ class TableSchema:
         )
 
 
-def _edge(edge: float) -> float | str:
-    return edge if math.isfinite(edge) else str(edge)
-
-
 def _ranges(lazy: nw.LazyFrame[Any], names: Sequence[str]) -> list[tuple[Any, Any]]:
     """Return the least and the greatest value of columns of numbers, None without any."""
     queries = []
@@ -187,8 +186,9 @@ def _ranges(lazy: nw.LazyFrame[Any], names: Sequence[str]) -> list[tuple[Any, An
 
 def column_names(names: Hashable | Sequence[Hashable], argument: str) -> tuple[str, ...]:
     """Return the names of one column, or of several, as text."""
-    one = isinstance(names, str) or not isinstance(names, Iterable)
-    columns = (str(names),) if one else tuple(map(str, names))  # type: ignore[arg-type]
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        return (str(names),)
+    columns = tuple(map(str, names))
     if not columns:
         raise InputError(argument, "no column", "name at least one column")
     return columns

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import cvxprivacy as cpv
-from tests.cli.runner import say
+from tests.cli.runner import RUN, command, loaded, refused, report, say, write
 from tests.microdata.helpers import Page, audited, coarse, owner_only, people
-from tests.test_architecture import ROOT
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     people().to_csv("t.csv", index=False)
@@ -24,28 +20,30 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-BOTH = ("audit", "t.csv", "r.csv", "--sensitive", "ill", "--key", "age,sex")
+ROLES = ("--sensitive", "ill", "--key", "age,sex")
+BOTH = ("audit", "t.csv", "r.csv", *ROLES)
+PLAIN = (*BOTH, "--bootstrap", 0)
 
 
-@pytest.mark.usefixtures("here")
 def test_the_command_says_what_python_says():
-    told = say(*BOTH, "--bootstrap", 0, "--criterion", "KAnonymity=10")
+    told = say(*PLAIN, "--criterion", "KAnonymity=10")
     assert told.out.strip() == str(audited(criteria=[cpv.KAnonymity(10)]))
-    shown = say(*BOTH, "--bootstrap", 0, "--json", "--criterion", "TCloseness=0.05", code=1)
-    document = json.loads(shown.out)
+    document = report(*PLAIN, "--criterion", "TCloseness=0.05", code=1)
+    expected = audited(criteria=[cpv.TCloseness(0.05)])
     assert "letters" not in document
     assert document["holds"] is False
-    expected = audited(criteria=[cpv.TCloseness(0.05)])
     assert document["measures"]["I1"]["worst"] == expected.measures["I1"].worst
+    assert document["criteria"][0]["letters"] == len(expected.verdicts[0].broken)
+    assert "places" not in document["criteria"][0]
+    assert list(document["averages"]) == ["before", "t"]
+    assert document["averages"]["before"]["title"] == "I(W; X)"
     alone = say("audit", "t.csv", "--sensitive", "ill", "--key", "age", "--bins", "age=20")
-    assert "[20, 40)" not in alone.err
     assert "2 letters" in alone.out
     again = [say(*BOTH, "--seed", 3).out for _ in range(2)]
     assert again[0] == again[1]
     assert "at 95%" in again[0]
 
 
-@pytest.mark.usefixtures("here")
 def test_the_command_writes_for_the_owner_alone_and_says_so():
     told = say(*BOTH, "--html", "a.html", "--out", "a.json", "--criterion", "LDiversity=2.9",
                code=1)  # fmt: skip
@@ -54,11 +52,11 @@ def test_the_command_writes_for_the_owner_alone_and_says_so():
         assert owner_only(name)
         assert f"{name}: the " in told.out
     assert told.out.count("only you can read it") == 2
-    assert json.loads(Path("a.json").read_text(encoding="utf-8"))["letters"]
+    assert loaded("a.json")["letters"]
     Page(Path("a.html").read_text(encoding="utf-8"))
+    assert "only you can read it" not in say(*PLAIN, "--html", os.devnull).out
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("more", "pieces"),
     [
@@ -69,63 +67,38 @@ def test_the_command_writes_for_the_owner_alone_and_says_so():
         (("--bins", "age=ten"), ("--bins", "ten")),
         (("--bins", "sex=10"), ("sex",)),
         (("--bootstrap", "-5"), ("bootstrap",)),
+        (("--ordered",), ("no order of its own",)),
         (("--html", "r.csv"), ("--html", "r.csv")),
         (("--out", "no/such/folder.json"), ("--out", "folder")),
         (("--units", "bans"), ("units",)),
     ],
 )
 def test_the_command_refuses_in_one_line(more, pieces):
-    before = {p: p.read_bytes() for p in Path().iterdir()}
-    told = say(*BOTH, *more, code=2)
-    assert told.out == ""
-    assert "Traceback" not in told.err
-    for piece in pieces:
-        assert piece in told.err
-    assert {p: p.read_bytes() for p in Path().iterdir()} == before
+    refused(*BOTH, *more, pieces=pieces)
 
 
-@pytest.mark.usefixtures("here")
-def test_tables_that_cannot_be_read():
-    for args in (("audit", "none.csv"), ("audit", "t.csv", "none.csv")):
-        told = say(*args, "--sensitive", "ill", "--key", "age", code=2)
-        assert "none.csv" in told.err
-    Path("w.csv").write_text("age,sex\n20,f\n", encoding="utf-8")
-    told = say("audit", "t.csv", "w.csv", "--sensitive", "ill", "--key", "age,sex", code=2)
-    assert "RELEASED: no column 'ill'" in told.err
+def test_tables_that_cannot_be_read_are_named():
+    for args in (("none.csv",), ("t.csv", "none.csv")):
+        refused("audit", *args, *ROLES, pieces=["none.csv"])
+    write("w.csv", "age,sex\n20,f\n")
+    refused("audit", "t.csv", "w.csv", *ROLES, pieces=["RELEASED: no column 'ill'"])
+    write("empty.csv", "age,sex,ill\n")
+    for tables, name in (
+        (["t.csv", "empty.csv"], "RELEASED"),
+        (["empty.csv", "t.csv"], "ORIGINAL"),
+    ):
+        refused("audit", *tables, *ROLES, pieces=[f"cvxprivacy: {name}: no records"])
 
 
-@pytest.mark.usefixtures("here")
-def test_the_command_loads_no_solver():
-    code = (
-        "import sys\nfrom cvxprivacy.cli import main\n"
-        "try:\n    main(['audit', 't.csv', '--sensitive', 'ill', '--key', 'sex', '--bootstrap', "
-        "'0'], prog_name='cvxprivacy')\nexcept SystemExit:\n    pass\n"
-        "assert not {'cvxpy', 'matplotlib', 'jinja2', 'pooch'} & set(sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+def test_the_command_loads_no_solver(here):
+    code = f"""import atexit, sys
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+{RUN}"""
+    done = command("audit", "t.csv", *ROLES, "--bootstrap", 0, code=code, cwd=here)
     assert done.returncode == 0, done.stderr
+    assert not {"cvxpy", "matplotlib", "jinja2", "pooch"} & set(done.stderr.split())
 
 
-@pytest.mark.usefixtures("here")
-def test_the_command_takes_an_order_and_names_the_tables():
-    text = say(*BOTH, "--bootstrap", 0, "--ordered", "none,cold,flu").out
-    assert "ordered distance" in text
-    assert "ordered distance" not in say(*BOTH, "--bootstrap", 0).out
-    assert "no order of its own" in say(*BOTH, "--bootstrap", 0, "--ordered", code=2).err
-    Path("none.csv").write_text("age,sex,ill\n", encoding="utf-8")
-    args = ("--sensitive", "ill", "--key", "age,sex")
-    for tables, name in ((("t.csv", "none.csv"), "RELEASED"), (("none.csv", "t.csv"), "ORIGINAL")):
-        assert f"cvxprivacy: {name}: no records" in say("audit", *tables, *args, code=2).err
-    shown = say(*BOTH, "--bootstrap", 0, "--json", "--criterion", "TCloseness=0.05", code=1)
-    document = json.loads(shown.out)
-    expected = audited(criteria=[cpv.TCloseness(0.05)])
-    assert document["criteria"][0]["letters"] == len(expected.verdicts[0].broken)
-    assert "places" not in document["criteria"][0]
-    assert expected.document()["criteria"][0]["places"] == expected.verdicts[0].broken.tolist()
-    assert list(document["averages"]) == ["before", "t"]
-    assert document["averages"]["before"]["title"] == "I(W; X)"
-    device = say(*BOTH, "--bootstrap", 0, "--html", os.devnull).out
-    assert "only you can read it" not in device
+def test_the_command_takes_an_order():
+    assert "ordered distance" in say(*PLAIN, "--ordered", "none,cold,flu").out
+    assert "ordered distance" not in say(*PLAIN).out

@@ -234,6 +234,13 @@ def test_an_encoding_with_shifts_ends_unshifted(folder):
     assert written(one, {"a": ["う", "え"]}) == "a,b\nう,あ\nえ,い".encode("iso2022_jp")
 
 
+def test_an_escape_that_does_not_end_is_refused(folder):
+    data, path = b"a,b\n1,\x1b$" + b"\0" * 7, str(folder / "table.csv")
+    with patch_chunk(3):  # what is pending overflows the decoder
+        refused(lambda: table(folder, data, encoding="iso2022_jp").columns(), path,
+                "line 2: no iso2022_jp", "--encoding")  # fmt: skip
+
+
 def test_missing_cells(folder):
     one = table(folder, b'a,b\n?,1\nNA,2\n"NA",3\n,4\nx,5\nx,6\n', na=["?", "NA"])
     assert one.columns(["a"]) == {"a": [None, None, None, "", "x", "x"]}

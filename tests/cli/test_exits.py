@@ -10,14 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from cvxprivacy.cli.exits import Commands
-from tests.cli.runner import (
-    OUTPUTS,
-    RUN,
-    SEX,
-    command,
-    contents,
-    say,
-)
+from tests.cli.runner import OUTPUTS, RUN, SEX, command, contents, say
 
 
 def test_the_main_refusals_of_the_real_command(here):

@@ -6,11 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.cli.runner import (
-    ROOT,
-    command,
-    refused,
-)
+from tests.cli.runner import ROOT, command, refused
 
 
 def test_figures_are_listed_and_run(here):

@@ -269,10 +269,7 @@ DISTORTIONS = {
         "matrix = [[0, 1], [0, 2], [1, 0], [3, 0]]\ninputs = [70, 55, 40, 25]\noutputs = [70, 25]",
         cpv.Distortion([[0, 1], [0, 2], [1, 0], [3, 0]], inputs=[70, 55, 40, 25], outputs=[70, 25]),
     ),
-    "matrix that sees w": (
-        f"matrix = {[MOVED] * 3}",
-        cpv.Distortion([MOVED] * 3),
-    ),
+    "matrix that sees w": (f"matrix = {[MOVED] * 3}", cpv.Distortion([MOVED] * 3)),
 }
 
 
@@ -300,8 +297,7 @@ def test_values_of_released_letters_that_are_no_key_letters(read):
     values = {25: 1, 40: 1, 55: 2, 70: 2, "young": 1, "old": 2}
     rule = cpv.PreserveMean(values)
     same_program(
-        found.problem,
-        cpv.PrivacyDistortion(source(), python, budget=5.0, criteria=[rule]),
+        found.problem, cpv.PrivacyDistortion(source(), python, budget=5.0, criteria=[rule])
     )
 
 

@@ -60,6 +60,12 @@ def test_the_notes_of_a_report_are_in_its_units(here):
     few = ["release", write("few.csv", "ill,key\na,1\na,1\na,1\nb,2\nb,1\n"), "--sensitive", "ill"]
     notes = report(*few, "--key", "key", "--budget", 0.1, "--units", "nats")["notes"]
     assert [note for note in notes if "plug-in risk" in note and " nats " in note]
+    lines = [f"{i % 2},{i % 3},{i % 16}" for i in range(300)]
+    few = ("release", write("few.csv", "\n".join(["ill,key,grade", *lines])), "--sensitive", "ill")
+    said = say(*few, "--key", "key", "--budget", 0.1).out
+    assert re.search(r"grade +at least .*; 16 values in 1\d intervals\)", said)
+    (grade,) = report(*few, "--key", "key", "--budget", 0.1)["untouched"]
+    assert (grade["values"], grade["binned"]) == (16, True)
     notes = report("release", "t.csv", *SEX)["notes"]
     assert [note for note in notes if note.startswith("id, note differ from record to record")]
 
@@ -358,18 +364,8 @@ def test_a_record_that_stays_meets_the_same_draw_next_month(here):
         assert (len(after), len(stayed)) == (300, 250)
         assert all(before[i] == after[i] for i in stayed) is same
     write("twice.csv", "\n".join([header, *lines, lines[0]]))
-    refused(
-        "apply",
-        "c.json",
-        "twice.csv",
-        "--out",
-        "n2.csv",
-        "--row-id",
-        "id",
-        "--seed",
-        5,
-        pieces=["'0'"],
-    )
+    twice = ("apply", "c.json", "twice.csv", "--row-id", "id", "--seed", 5)
+    refused(*twice, "--out", "n2.csv", pieces=["'0'"])
 
 
 def test_next_month_is_refused(kept, here):

@@ -75,10 +75,7 @@ def random_problem(seed: int) -> tuple[cpv.ChannelProblem, str]:
     pmf = rng.dirichlet(np.full(nw * nx, 0.7)).reshape(nw, nx)
     source = cpv.DiscreteSource(pmf, x=np.sort(rng.normal(size=nx)).tolist())
     distortion = cpv.hamming(source.x) if seed % 2 else cpv.absolute_error(source.x)
-    options = {
-        "encoder": "wx" if seed % 7 == 3 else "x",
-        "units": "bits" if seed % 3 else "nats",
-    }
+    options = {"encoder": "wx" if seed % 7 == 3 else "x", "units": "bits" if seed % 3 else "nats"}
     kind = seed % 5
     if kind == 0:
         cap = [cpv.LeakageCap(0.1)]

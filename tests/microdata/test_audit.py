@@ -16,9 +16,9 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.microdata import measures
 from cvxprivacy.model.information import miller_madow, mutual_information
+from tests.engines import KINDS, LAZY, column, converted, duckdb, pa, whole
 from tests.microdata.helpers import (
     CRITERIA,
-    WHY,
     audited,
     coarse,
     data_folder,
@@ -148,38 +148,16 @@ def test_pycanon_itself(tmp_path):
 # ---- frames and records ------------------------------------------------------------------
 
 
-def kinds_of(table):
-    """Return a pandas table as every kind of frame."""
-    pl, pa, duckdb, dd = (
-        pytest.importorskip(name, reason=WHY)
-        for name in ("polars", "pyarrow", "duckdb", "dask.dataframe")
-    )
-    arrow = pa.Table.from_pandas(table, preserve_index=False)
-    return {
-        "pandas": table, "arrow": arrow, "polars": pl.from_arrow(arrow),
-        "lazy": pl.from_arrow(arrow).lazy(), "duckdb": duckdb.connect().from_arrow(arrow),
-        "dask": dd.from_pandas(arrow.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3),
-    }  # fmt: skip
-
-
-def ids(kind, rows):
-    """Return the first column of a frame of any kind."""
-    if kind == "duckdb":
-        return [row[0] for row in rows.fetchall()]
-    rows = {"lazy": lambda r: r.collect(), "dask": lambda r: r.compute()}.get(kind, lambda r: r)(
-        rows
-    )
-    return list(rows["id"].to_pylist() if kind == "arrow" else rows["id"])
-
-
 def test_every_kind_of_frame_says_the_same():
     table = people()
-    table["seen"] = [datetime.date(2026, 1, 1 + i % 3) for i in range(300)]
+    days = [datetime.date(2026, 1, 1 + i % 3) for i in range(300)]
+    table["seen"] = pd.Series(days, dtype=pd.ArrowDtype(pa.date32()))
     table["sex"] = table["sex"].where(table.index % 7 > 0, None)
     how = {"key": ["age", "sex", "seen"], "sensitive": "ill", "bins": {"age": 20},
            "missing": "level"}  # fmt: skip
     expected = None
-    for kind, frame in kinds_of(table).items():
+    for kind in KINDS:
+        frame = converted(kind, table)
         result = cpv.audit(frame, frame, **how)
         expected = expected or result
         assert result.letters == expected.letters, kind
@@ -189,9 +167,9 @@ def test_every_kind_of_frame_says_the_same():
         rows = result.records(some)
         assert kind in ("pandas", "dask") or type(rows) is type(frame), kind  # its own flavour
         if kind == "pandas":
-            first = ids(kind, rows)
-        assert sorted(ids(kind, rows)) == first, kind
-        if kind in ("lazy", "duckdb", "dask"):
+            first = column(rows, "id")
+        assert sorted(column(rows, "id")) == first, kind
+        if kind in LAZY:
             assert "lazy" in str(refusal("released", result.per_record))
         else:
             assert result.per_record().tolist() == pytest.approx(expected.per_record().tolist())
@@ -202,9 +180,9 @@ def test_every_kind_of_frame_says_the_same():
 @pytest.mark.parametrize("key", [["x"], ["x", "y"]])
 def test_records_of_thousands_of_letters(key):
     table = pd.DataFrame({"x": np.arange(3000), "y": np.arange(3000) % 3, "w": np.arange(3000) % 2})
-    for kind, frame in kinds_of(table.assign(id=table["x"])[["id", "x", "y", "w"]]).items():
-        result = cpv.audit(frame, key=key, sensitive="w")
-        assert len(ids(kind, result.records(result.letters[:2500]))) == 2500, kind
+    for kind in KINDS:
+        result = cpv.audit(converted(kind, table), key=key, sensitive="w")
+        assert len(whole(result.records(result.letters[:2500]))) == 2500, kind
 
 
 def test_records_and_values_by_record():
@@ -233,7 +211,6 @@ def test_records_of_decimals_and_of_a_table_that_has_changed():
     assert len(result.records(result.worst("k", 1))) == result.measures["k"].worst
     table.loc[0, "x"] = Decimal("2")  # behind the audit's back
     assert "changed since" in str(refusal("released", result.records, [1.1]))
-    pa, duckdb = (pytest.importorskip(name, reason=WHY) for name in ("pyarrow", "duckdb"))
     x = pa.array([Decimal("1.10"), Decimal("2.00"), None] * 8, pa.decimal128(10, 2))
     relation = duckdb.connect().from_arrow(pa.table({"x": x, "w": list("aab") * 8}))
     result = cpv.audit(relation, key="x", sensitive="w", missing="level")
@@ -359,7 +336,7 @@ STEPS = pd.DataFrame({
     "x": [0] * 6 + [1] * 6,
     "w": ["low", "low", "mid", "low", "low", "mid", "high", "high", "mid", "mid", "high", "high"],
 })  # fmt: skip
-KINDS = ["low", "mid", "high"]
+ORDER = ["low", "mid", "high"]
 
 
 def ordered_distance(*tables, **options):
@@ -372,14 +349,14 @@ def ordered_distance(*tables, **options):
     [
         (STEPS["w"].map({"low": 1, "mid": 2, "high": 3}), True),
         (STEPS["w"].map({"low": 1.5, "mid": 2.5, "high": 9.0}), True),
-        (STEPS["w"].astype(pd.CategoricalDtype(KINDS, ordered=True)), True),
-        (STEPS["w"].astype(pd.CategoricalDtype(KINDS)), False),
+        (STEPS["w"].astype(pd.CategoricalDtype(ORDER, ordered=True)), True),
+        (STEPS["w"].astype(pd.CategoricalDtype(ORDER)), False),
         (STEPS["w"], False),  # the alphabet is no order
     ],
 )
 def test_what_is_in_order(w, order):
     table = STEPS.assign(w=w)
-    expected = ordered_distance(STEPS, ordered=KINDS)
+    expected = ordered_distance(STEPS, ordered=ORDER)
     if order:
         assert ordered_distance(table) == pytest.approx(expected)
         result = cpv.audit(table, key="x", sensitive="w", ordered=False)
@@ -408,13 +385,12 @@ def test_the_order_of_the_original_is_kept():
     text = table.assign(w=[f"[{v // 10 * 10}, {v // 10 * 10 + 10})" for v in table["w"]])
     expected = ordered_distance(table, bins={"w": 10})
     assert ordered_distance(table, text, bins={"w": 10}) == pytest.approx(expected)
-    steps = STEPS.assign(w=pd.Categorical(STEPS["w"], KINDS, ordered=True))
+    steps = STEPS.assign(w=pd.Categorical(STEPS["w"], ORDER, ordered=True))
     assert ordered_distance(steps, STEPS) == pytest.approx(ordered_distance(steps))
     seen = ordered_distance(steps, STEPS[STEPS["w"] != "mid"], reference="original")
     assert max(seen) == pytest.approx(0.5 * (1 / 3 + 2 / 3))  # of ⅓ each: ⅓ from low, ⅔ from mid
-    pa = pytest.importorskip("pyarrow", reason=WHY)
-    codes = pa.array([KINDS.index(w) for w in STEPS["w"]], pa.int8())
-    w = pa.DictionaryArray.from_arrays(codes, pa.array(KINDS), ordered=True)
+    codes = pa.array([ORDER.index(w) for w in STEPS["w"]], pa.int8())
+    w = pa.DictionaryArray.from_arrays(codes, pa.array(ORDER), ordered=True)
     arrow = pa.table({"x": STEPS["x"], "w": w})
     assert ordered_distance(arrow) == pytest.approx(ordered_distance(steps))
 

@@ -33,10 +33,10 @@ def test_every_other_column_is_measured(kind):
     leaks = cpv.untouched(frame, source.schema, progress=calls.append)
     assert calls == [1] * 4
     twin, pay, *unknown = leaks
-    assert (twin.column, twin.values, twin.binned) == ("twin", 2, False)
+    assert (twin.column, twin.values, twin.intervals) == ("twin", 2, None)
     assert twin.information == pytest.approx(source.entropy())  # it is W by another name
     assert twin.corrected == pytest.approx(twin.information - twin.bias)
-    assert (pay.column, pay.values, pay.binned) == ("pay", 800, True)
+    assert (pay.column, pay.values, pay.intervals) == ("pay", 800, 20)
     assert 0.1 < pay.corrected < twin.corrected
     assert {leak.column for leak in unknown} == {"name", "tags"}
     for leak in unknown:  # as many values as records, or none that can be counted
@@ -53,3 +53,5 @@ def test_columns_and_units():
     gap = frame.assign(pay=frame["pay"].where(frame["pay"] > 0))  # missing is a letter of its own
     (leak,) = cpv.untouched(gap, schema, columns=["pay"])
     assert leak.information > 0.1
+    (few,) = cpv.untouched(frame[:99].assign(few=range(99))[["ill", "few"]] // 10, schema)
+    assert (few.values, few.intervals) == (10, 10)  # 20 parts of ten values: no more than these

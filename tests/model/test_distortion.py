@@ -7,6 +7,7 @@ import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
@@ -113,21 +114,15 @@ def test_what_is_no_distortion_is_refused(build, message):
 # ---- numbers -----------------------------------------------------------------------------
 
 
-def test_errors_of_numbers_by_hand():
-    squared = cpv.squared_error([0, 1, 4])
-    assert squared.matrix.tolist() == [[0, 1, 16], [1, 0, 9], [16, 9, 0]]
-    assert squared.outputs == [0, 1, 4]
-    absolute = cpv.absolute_error([0, 1, 4])
-    assert absolute.matrix.tolist() == [[0, 1, 4], [1, 0, 3], [4, 3, 0]]
-    assert absolute.outputs == [0, 1, 4]
-
-
 def test_rows_are_key_letters_and_columns_are_released_ones():
     squared = cpv.squared_error([0, 1, 4], [1, 3])
     assert squared.matrix.tolist() == [[1, 9], [0, 4], [9, 1]]
     assert squared.outputs == [1, 3]
     absolute = cpv.absolute_error([0, 1, 4], [1, 3])
     assert absolute.matrix.tolist() == [[1, 3], [0, 2], [3, 1]]
+    assert (
+        cpv.squared_error([0, 1, 4]).outputs == cpv.absolute_error([0, 1, 4]).outputs == [0, 1, 4]
+    )
 
 
 def test_errors_of_vectors_by_hand():
@@ -275,13 +270,6 @@ def test_observed_cells_only():
     assert cpv.per_attribute({"sex": cpv.hamming(["f", "m"])}).outputs == [("f",), ("m",)]
 
 
-def test_weights_multiply_attributes():
-    d = cpv.per_attribute(PARTS, CELLS, weights={"age": 0.5, "sex": 2})
-    assert d.matrix.tolist() == [[0, 17, 10], [29, 0, 19], [10, 7, 0]]
-    only = cpv.per_attribute(PARTS, CELLS, weights={"sex": 0})
-    assert only.matrix.tolist() == cpv.absolute_error([50, 20, 30]).matrix.tolist()
-
-
 def test_inputs_name_the_letters_of_a_cell():
     d = cpv.per_attribute(
         PARTS, [("old", "f"), ("young", "m")], inputs={"age": ["young", "grown", "old"]}
@@ -423,7 +411,6 @@ def test_the_price_of_an_error_reaches_the_optimum():
 
 
 def test_the_rows_of_a_frame_are_matched_and_not_counted_off():
-    pd = pytest.importorskip("pandas", reason="the extra `examples` is not installed")
     frame = pd.DataFrame([[0.0, 1.0], [5.0, 0.0]], index=["b", "a"], columns=["b", "a"])
     d = cpv.Distortion(frame)
     assert (d.inputs, d.outputs) == (["b", "a"], ["b", "a"])

@@ -209,17 +209,8 @@ def test_letters_that_do_not_fit_the_columns_are_refused(letters, key, encoder):
         ).apply(frame, seed=0)  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_letters_that_the_source_never_had_are_warned_of_where_it_is_called(kind):
-    one = cpv.Channel(
-        MATRIX, inputs=LETTERS, outputs=LETTERS, arbitrary=[True, False, False],
-        schema=cpv.TableSchema(key=("ill",)),
-    )  # fmt: skip
-    with pytest.warns(cpv.UnseenValueWarning) as caught:
-        one.apply(made(kind, TABLE), seed=1)
-    (warning,) = (w for w in caught if w.category is cpv.UnseenValueWarning)
-    assert warning.message.counts == {"cold": TABLE["ill"][1].count("cold")}
-    assert warning.filename == __file__
+def test_letters_that_the_source_never_had_are_warned_of_where_it_is_called():
+    one = cpv.Channel(MATRIX, inputs=LETTERS, outputs=LETTERS, arbitrary=[True, False, False])
     with pytest.warns(cpv.UnseenValueWarning) as caught:
         one.apply(["cold", "flu", "cold"], seed=1)
     assert (caught[0].message.counts, caught[0].filename) == ({"cold": 2}, __file__)

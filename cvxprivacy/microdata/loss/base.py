@@ -12,6 +12,7 @@ class Loss:
 
     @property
     def parts(self) -> dict[str, float]:
+        """Each part by its name."""
         raise NotImplementedError
 
     @property

@@ -21,7 +21,7 @@ except ImportError as error:
 __all__ = ["Masking", "TableMasking", "check_is_fitted", "clone", "generator", "validate_data"]
 
 
-class Masking(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Masking(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped
     """A method that replaces every column of a table.
 
     A frame comes back as a frame of its own flavour, with its index and names, an array as an

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +20,7 @@ from cvxprivacy.microdata.arrays import (
     same_records,
 )
 from cvxprivacy.model.information import nat
-from cvxprivacy.tables.engines import as_narwhals, python_values
+from cvxprivacy.tables.engines import in_memory, python_values
 from cvxprivacy.validation import number, one_of, whole
 
 APART = 1e6  # between different categories, in standard deviations of numbers
@@ -120,8 +119,7 @@ def _columns(table: Any, argument: str) -> list[np.ndarray]:
         import pandas as pd
 
         table = pd.DataFrame(items)
-    frame = as_narwhals(table)
-    assert isinstance(frame, nw.DataFrame)
+    frame = in_memory(table, argument)
     if not frame.columns or not len(frame):
         raise InputError(argument, "no records or no columns", "pass at least one")
     return [
@@ -135,14 +133,12 @@ def _columns(table: Any, argument: str) -> list[np.ndarray]:
 # ---- cells -------------------------------------------------------------------------------
 
 
-def _cells(
-    sides: list[list[np.ndarray]], step: float | Sequence[float] | None
-) -> list[npt.NDArray[np.int64]]:
-    """Return the cell of each record on both sides, 0, 1, …."""
+def _cells(sides: list[list[np.ndarray]], step: Any) -> list[npt.NDArray[np.int64]]:
+    """Return the cell of each record on both sides, 0, 1, …; ``step`` as of :func:`leakage`."""
     import pandas as pd
 
     count = sum(column.dtype.kind == "f" for side in sides for column in side)
-    steps = [step] * count if step is None or np.ndim(step) == 0 else list(step)  # type: ignore[arg-type]
+    steps = [step] * count if np.ndim(step) == 0 else list(step)
     if len(steps) != count:
         remedy = f"pass one, or {count}, one per column of numbers"
         raise InputError("step", f"{len(steps)} lengths", remedy)
