@@ -133,15 +133,22 @@ def test_contradictory_rows_are_proved_infeasible():
     [
         ({"law": np.array([[1.0, 0.0], [1.0, 0.0]])}, "without mass"),
         ({"law": np.array([[1.0, -1.0]])}, "nonnegative"),
+        ({"law": np.ones(4)}, r"shape \(4,\)"),
         ({"units": "hartleys"}, "no unit"),
         ({"views": {"W": View(np.zeros((2, 2), int))}}, "labels of another shape"),
+        ({"views": {"W": View(2 * labels_of_w(np.ones((3, 4))))}}, "a label of reference mass 0"),
         ({"objective": Expression("", {"W": -1.0})}, "not convex"),
         ({"objective": Expression("", {"Z": 1.0})}, "no view"),
+        ({"objective": Expression("", {"W": np.ones(3)})}, r"weights of shape \(3,\)"),
         ({"objective": Expression("", cost=np.ones((3, 3)))}, "cost of shape"),
         ({"constraints": {"r": Expression("", {"W": 1.0}) == 0.1}}, "not convex"),
         (
             {"constraints": {"r": Constraint(Expression("", {"W": 1.0}).each(), "<=", [0, 0])}},
             "bounds",
+        ),
+        (
+            {"constraints": {"r": Expression("", {"W": 1.0}, constant=1).each() <= 0.1}},
+            "put it into the bound",
         ),
         ({"lower": np.full((4, 4), 2.0)}, "out of order"),
         ({"upper": np.ones((2, 2))}, "entry bounds"),
