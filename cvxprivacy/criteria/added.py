@@ -39,7 +39,8 @@ class Stated(Criterion):
     @property
     def latex(self) -> str:
         right = self.constraint.right or f"{float(self.bound):g}"
-        return f"{self.constraint.expression.latex} {self.constraint.relation} {right}"
+        each = r" \;\forall \hat x" if self.constraint.per_output else ""
+        return f"{self.constraint.expression.latex} {self.constraint.relation} {right}{each}"
 
     def __repr__(self) -> str:
         return plain(self.latex)

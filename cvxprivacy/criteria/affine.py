@@ -26,7 +26,7 @@ def affine_rows(constraint: Any, variable: Any) -> list[tuple[FloatArray, float,
     kind = type(constraint).__name__
     if kind not in ("Inequality", "Equality") or not hasattr(constraint, "expr"):
         remedy = "pass an affine <= or == of CVXPY"
-        raise InputError("constraint", f"{constraint!r} is a {kind}", remedy)
+        raise InputError("constraint", f"a {kind}", remedy, value=constraint)
     expression, name = constraint.expr, variable.name()
     if not expression.is_affine():
         remedy = f"pass an affine one in {name}; a cap on information is LeakageCap(b)"

@@ -91,8 +91,11 @@ class Problem(Restatable, Generic[Answer]):
         >>> round(problem.with_constraint("mine", Q[0, 1] <= 0.01).solve().value, 4)
         0.1123
         """
-        if not isinstance(name, str) or name in self._taken():
-            raise InputError("name", f"there is a constraint {name!r} already", "use another name")
+        if not isinstance(name, str) or not name:
+            raise InputError("name", f"{name!r} is no name", "pass a text", value=name)
+        if name in self._taken():
+            problem = f"there is a constraint {name!r} already"
+            raise InputError("name", problem, "use another name", value=name)
         return self._remade(self._typed(), {**self._added, name: self._covered(name, constraint)})
 
     def _retyped(self, made_of: MadeOf, name: str, value: Real) -> MadeOf:

@@ -286,12 +286,13 @@ class ChannelProgram:
 
 def _check(program: ChannelProgram) -> None:
     """Refuse data that is no channel program; formulations never get here with such."""
-    law, m, n = program.law, program.outputs, program.law.shape[1]
+    law, m = program.law, program.outputs
     nat(program.units)
     if law.ndim != 2 or law.dtype == object or (law < 0).any():
         raise InputError("law", f"shape {law.shape}", "pass finite nonnegative atoms (L, n)")
     if (law.sum(axis=0) == 0).any():
         raise InputError("law", "a letter without mass", "drop it and restore it afterwards")
+    n = program.n
     for name, view in program.views.items():
         if view.labels.shape != law.shape:
             raise InputError(f"views[{name!r}]", "labels of another shape", f"use {law.shape}")

@@ -21,6 +21,7 @@ _PLAIN = {
     r"\mid": "|",
     r"\le": "≤",
     r"\ge": "≥",
+    r"\;\forall": "for each",
     r"\,": "",
 }
 

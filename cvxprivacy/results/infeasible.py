@@ -56,8 +56,6 @@ class Conflict:
         rule = self.rules[names[0]].get(names[0]) if len(names) == 1 else None
         if isinstance(rule, Constraint) and rule.linear and _is_typed(rule):
             message = self._below_least(names[0], rule)
-        elif not names:
-            message = "the floors and forbidden moves leave some letter no release at all"
         else:
             message = " and ".join(map(self._as_typed, names)) + " cannot hold"
             message += " together" if len(names) > 1 else ""

@@ -28,10 +28,10 @@ def water_level(
     level, slope, poured = steps[0][0], 0, Fraction(0)
     for place, change in steps:
         if slope and poured + slope * (place - level) >= total:
-            return level + (total - poured) / slope
+            break
         poured += slope * (place - level)
         level, slope = place, slope + change
-    return level
+    return level + (total - poured) / slope
 
 
 def scalar_optimum(

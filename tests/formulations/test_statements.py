@@ -13,6 +13,7 @@ import pytest
 import cvxprivacy as cpv
 from tests.instances import SOURCE, D
 from tests.referee import by_hand
+from tests.refusals import refused
 
 PLAIN = cpv.PrivacyDistortion(SOURCE, D, budget=0.4)
 MOMENTS = cpv.GaussianSource([[2, 1, 0.5], [1, 2, 0.25], [0.5, 0.25, 1]], sensitive=[0], key=[1, 2])
@@ -38,6 +39,18 @@ def test_a_name_that_is_taken_is_refused(problem, name):
     with pytest.raises(cpv.InputError, match="already") as caught:
         problem.with_constraint(name, problem.rate <= 10)
     assert caught.value.argument == "name"
+
+
+@pytest.mark.parametrize("name", [3, "", None])
+def test_what_is_no_name_is_refused(name):
+    refused(lambda: PLAIN.with_constraint(name, PLAIN.rate <= 10), "name", "no name", value=name)
+
+
+def test_what_is_no_constraint_of_one_number_is_refused():
+    each = PLAIN.rate.each()
+    refused(lambda: PLAIN.with_constraint("mine", each <= [0.1] * 4), "constraint", "more than one")
+    missing = lambda: PLAIN.with_constraint("mine", PLAIN.rate)  # noqa: E731
+    assert isinstance(refused(missing, "constraint", "a Expression").value, type(PLAIN.rate))
 
 
 def test_quantities_of_another_law_are_refused():
@@ -119,6 +132,7 @@ def test_a_radius_is_kept():
         (lambda p: 2 * (p.risk + p.rate) <= 3, "2 (I(W; X̂) + I(X; X̂)) ≤ 3"),
         (lambda p: p.rate - p.equivocation <= 1, "I(X; X̂) - H(W | X̂) ≤ 1"),
         (lambda p: p.equivocation >= 0.1, "H(W | X̂) ≥ 0.1"),
+        (lambda p: p.risk.each() <= 0.1, "I(W; X̂) ≤ 0.1 for each x̂"),
     ],
 )
 def test_what_is_printed_is_the_constraint(state, said):
@@ -243,8 +257,9 @@ def test_criteria_of_two_numbers():
     problem = cpv.PrivacyDistortion(SOURCE, D, criteria=[Both(0.4, b=1.0)])
     assert "Both(a=0.4, b=1)" in str(problem)
     assert set(problem.solve().prices) == {"both.a", "both.b"}
-    with pytest.raises(cpv.InputError):
-        Both(0.4)
+    for numbers in ((0.4,), (0.4, 1.0, 2.0)):
+        refused(lambda numbers=numbers: Both(*numbers), "Both", "pass a, b")
+    refused(lambda: problem.at(both=0.4), "both", "no single number")
 
 
 def test_a_bound_that_is_a_function_is_explained_in_what_was_typed():

@@ -72,6 +72,7 @@ def test_multipliers_of_any_shape_are_cleaned():
     assert clean.scores["W"].shape == (3, 4)
     assert clean.multipliers["budget"] == 0.0
     assert Dual({}, {"budget": -2.0}).violation(program) == 2.0
+    assert clean.violation(program) == 0.0
 
 
 def test_an_exponential_is_enclosed_and_never_below_one():

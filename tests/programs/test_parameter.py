@@ -72,3 +72,8 @@ def test_scalars_compare_and_print_as_their_numbers():
     assert hash(a) == hash(Fraction(3))
     assert (repr(a), repr(b)) == ("3.0", "1.25")
     assert not Scalar(0)
+
+
+def test_a_number_that_is_typed_is_no_float():
+    with pytest.raises(TypeError, match="state the program with its arithmetic"):
+        float(stated(A, B)[0])

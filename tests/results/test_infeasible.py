@@ -55,6 +55,17 @@ def test_conflicts_are_named_with_the_values_that_would_do(criteria, conflict):
             problem(0.03, criterion.at(tighter)).solve()
 
 
+def test_rules_without_a_number_conflict_by_name():
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.3, 0.2]])
+    rules = [cpv.PreserveMarginal(), cpv.ForbiddenMoves(np.eye(2, dtype=bool))]
+    with pytest.raises(cpv.InfeasibleError) as caught:  # all must move, and the halves differ
+        cpv.MinimumDistortion(source, HAMMING, rules).solve()
+    error = caught.value
+    assert (error.conflict, error.extremes) == (["preserve_marginal", "forbidden_moves"], {})
+    assert str(error) == "PreserveMarginal() and ForbiddenMoves() cannot hold together"
+    assert error.certificate.residuals == {}  # there is no gap to explain
+
+
 def test_diversity_beyond_the_prior_is_impossible_alone():
     limit = 2 ** SOURCE.entropy()
     with pytest.raises(cpv.InfeasibleError) as caught:

@@ -76,6 +76,17 @@ def test_a_letter_without_an_allowed_row_is_refused():
     assert (caught.value.where, caught.value.value) == (1, "c")
 
 
+def test_a_letter_that_must_stay_and_is_never_released_has_no_row():
+    kept = [0, 1, 3, 4]
+    measure = cpv.Distortion(
+        MEASURE.matrix[:, kept], inputs=LETTERS, outputs=[LETTERS[i] for i in kept]
+    )
+    for floor, inputs in ((0.25, list("abde")), (0.0, LETTERS)):
+        rules = [cpv.KeepProbability(floor)]
+        solution = cpv.PrivacyDistortion(SOURCE, measure, budget=0.4, criteria=rules).solve()
+        assert solution.channel.inputs == inputs
+
+
 def exists(kept, lower, upper, ratio, total):
     """Ask a linear program for a row: no shared code, and no shared idea."""
     size, most = kept.shape[1], kept.max(axis=0)

@@ -21,7 +21,7 @@ from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.verifier import statement, verify
 from cvxprivacy.verifier.differences import differences
 from cvxprivacy.verifier.statement import headline, stated
-from cvxprivacy.verifier.wording import constant, quoted, ranged, together, written
+from cvxprivacy.verifier.wording import MOST_VIEWS, constant, quoted, ranged, together, written
 from tests.verifier.documents import Document, get, leaves, put, run, signed
 from tests.verifier.test_certificate import (
     BUILD,
@@ -350,6 +350,66 @@ def test_rows_that_differ_in_their_bound_alone_are_said_together() -> None:
     assert len(set(masses)) > 1
     views = 'each of "W|0", "W|1" (2 views of 2 values)'
     assert f"minimised: 1 × information about {views}, in bits" in said
+
+
+def unproved(program: Any) -> Document:
+    return {"program": program.to_dict(), "claim": {"status": "loose", "lower": 0.0, "upper": 1.0}}
+
+
+def test_moves_that_are_left_no_choice_are_said_to_be_fixed() -> None:
+    floors = asked(criteria=[cpv.KeepProbability([1.0, 0.0, 0.0, 0.25])])
+    said = [words for words in stated(unproved(floors.program)) if "moves" in words[:17]]
+    assert said == [
+        "subject to moves fixed at 1: 1 of 16 moves, 1 of them from a letter i to output i",
+        "subject to moves with a floor of 0.25: 1 of 16 moves, 1 of them from a letter i to "
+        "output i",
+    ]
+
+
+def test_of_many_views_and_of_many_variables_only_the_number_is_said() -> None:
+    law = np.ones((2, 2, 3 * MOST_VIEWS))
+    many = cpv.RateDistortionEquivocation(
+        cpv.DiscreteSource.from_counts(law), cpv.hamming(2), 0.3, side_information="both"
+    )
+    said = stated(unproved(many.program))
+    assert sum(words.startswith('where "') for words in said) == MOST_VIEWS
+    assert sum(words.endswith("are not described here") for words in said) == 1
+    source = cpv.GaussianSource(np.eye(8) + 1, sensitive=range(7), key=[7])
+    said = stated(unproved(cpv.QuadraticGaussian(source, 0.5).program))
+    assert 'where "W" is 7 variables' in said
+
+
+def test_programs_of_other_kinds_are_told_apart() -> None:
+    mine = asked(criteria=[cpv.LocalPrivacy(4.0)]).program.to_dict()
+    gaussian = cpv.GaussianSource(np.eye(3) + 1, sensitive=[0], key=[1], side=[2])
+    theirs = cpv.GaussianEquivocation(gaussian, 0.5, side_information="both").program.to_dict()
+    assert differences(mine, theirs) == [
+        'kind of program "channel", where the problem has "covariance"'
+    ]
+    other = copy.deepcopy(mine)
+    other["auxiliaries"]["local_privacy"]["kind"] = "maximum"
+    assert differences(mine, other) == [
+        'auxiliary "local_privacy": kind "ratio", where the problem has "maximum"'
+    ]
+    other = copy.deepcopy(theirs)
+    other["views"]["W"]["reference"] = "conditional"
+    assert differences(theirs, other) == [
+        'view "W": reference "marginal", where the problem has "conditional"'
+    ]
+
+
+def test_a_cost_of_letters_is_one_of_all_their_atoms() -> None:
+    mine = asked().program.to_dict()
+    other, atoms = copy.deepcopy(mine), len(mine["law"])
+    term = other["rows"]["budget"]["term"]
+    term["cost"] = [copy.deepcopy(term["cost"]) for _ in range(atoms)]
+    assert differences(mine, other) == differences(other, mine) == []
+    term["cost"][1][2][3] += 0.5
+    (said,) = differences(mine, other)
+    assert said.startswith('row "budget": cost: 1 of 48 differ, the first at [1, 2, 3]: 1, where')
+    term["cost"] = None
+    (said,) = differences(mine, other, outputs=False)
+    assert said == 'row "budget": a cost is not in the problem'
 
 
 def test_covariance_programs() -> None:
