@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -114,8 +115,14 @@ def patches(liar: Liar) -> Iterator[Any]:
     run, constant, contradictions = cp.Problem.solve, presolve.constant, presolve.contradictions
 
     def wrong_path(*given: Any, **options: Any) -> Iterator[Any]:
-        for found, multipliers in follow(*given, **options):
-            yield liar(found), liar.dual(multipliers)
+        for iterate in follow(*given, **options):
+
+            def proposal(objective: int = 1, iterate: Any = iterate) -> Any:
+                found, multipliers = iterate.proposal(objective)
+                return liar(found), liar.dual(multipliers)
+
+            gap, breach = (liar.rng.choice([0.0, true]) for true in (iterate.gap, iterate.breach))
+            yield SimpleNamespace(number=iterate.number, gap=gap, breach=breach, proposal=proposal)
 
     def wrong_central(*given: Any) -> Any:
         middle, multipliers = path(*given)

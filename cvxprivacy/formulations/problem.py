@@ -192,9 +192,9 @@ class Problem(Restatable, Generic[Answer]):
         Parameters
         ----------
         method : {"auto", "conic", "structured"}
-            ``"conic"`` asks the CVXPY solver alone; ``"auto"`` also the package's own
-            interior-point methods.  ``"structured"``, one of these alone, is for covariance
-            programs.
+            ``"structured"`` asks the package's own interior-point methods, ``"conic"`` the CVXPY
+            solver, and ``"auto"`` the one after the other until the optimum is certified; the
+            CVXPY solver first where ``solver`` or ``solver_options`` are given.
         solver : str
             Any installed CVXPY solver with the cones that the program needs.
         accuracy : {"default", "high"}

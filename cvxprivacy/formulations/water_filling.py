@@ -32,7 +32,7 @@ from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.expression import Minimize
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.solvers.closed_forms import water_level
-from cvxprivacy.solvers.covariance import UNUSABLE
+from cvxprivacy.solvers.task import UNUSABLE
 from cvxprivacy.solvers.whitened import Whitened
 from cvxprivacy.validation import table, typed
 from cvxprivacy.verifier import verify

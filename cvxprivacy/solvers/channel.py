@@ -11,13 +11,12 @@ import numpy as np
 
 from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.certificates.repair import repair
-from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.solvers import interior, presolve
-from cvxprivacy.solvers.task import Minimise, Outcome, Task, attempts
+from cvxprivacy.solvers.task import UNUSABLE, Minimise, Outcome, Task, attempts
 
 __all__ = ["ChannelTask"]
 
@@ -34,9 +33,6 @@ class ChannelTask(Task):
         model: Callable[[], Any] | None = None,
     ) -> None:
         super().__init__(options)
-        if self.method == "structured":
-            problem, remedy = "structured solves covariance programs only", 'use "auto" or "conic"'
-            raise InputError("method", problem, remedy, value=self.method)
         self.program, self._given_model = program, model
         self.prover = Prover(program, self.accuracy)
         self.channel: FloatArray | None = None
@@ -84,6 +80,62 @@ class ChannelTask(Task):
             self.prover.offer_dual(reduction.dual(dual))
         return self.certified
 
+    # ---- the central path ----------------------------------------------------------------
+
+    def structured(self) -> bool:
+        """Follow the central path until what it proves is good enough."""
+        program, prover = self.program, self.prover
+        if not interior.fits(program):
+            return False
+        try:
+            with np.errstate(all="ignore"):
+                for iterate in interior.central_path(program):
+                    if self._contradicted(iterate) or self._enclosed(iterate):
+                        break
+        except UNUSABLE as error:
+            self.report(f"central path: {error}")
+        else:
+            width = prover.upper - prover.lower
+            self.report(f"central path: {iterate.number} steps, gap {width:.1e}")
+        return self.settled or self.method == "structured"
+
+    def _contradicted(self, iterate: interior.Iterate) -> bool:
+        """Offer the multipliers without the objective, where they might prove a contradiction."""
+        if iterate.breach < 1e-9:
+            return False
+        ray = iterate.proposal(objective=0)[1].cleaned(self.program)
+        return ray.lower_bound(self.program) > 0 and self.prover.offer_dual(ray)
+
+    def _enclosed(self, iterate: interior.Iterate) -> bool:
+        """Offer a point that might do; before that, points well inside, to repair others by.
+
+        True if nothing better is to be expected.
+        """
+        program, prover, gap = self.program, self.prover, iterate.gap
+        if gap > 2.0 * prover.tolerance:
+            self._keep_inside(iterate)
+            return False
+        channel, dual = iterate.proposal()
+        self.channels = [*self.channels[-2:], channel]
+        prover.offer_dual(dual)
+        prover.offer_channel(channel)
+        goal = prover.tolerance
+        if program.n**2 * program.m <= _CHEAP:  # milliseconds
+            goal = min(goal, 1e-11 * program.scale)  # prices are off by the root of the gap
+        return bool(prover.upper - prover.lower <= goal) or gap < 1e-3 * goal
+
+    def _keep_inside(self, iterate: interior.Iterate) -> None:
+        """Keep a channel in which all rows hold strictly, a few on the way to the optimum."""
+        prover, scale = self.prover, self.program.scale
+        inside = prover.strictly_feasible
+        if len(inside) < 4 and iterate.gap < scale * 10.0 ** (1 - 2 * len(inside)):
+            channel = iterate.proposal()[0]
+            if self.program.violation(channel) <= 1e-13:
+                mended = repair(self.program, prover.proof, channel, inside)
+                if mended is not None:
+                    inside.append(mended[0])
+                    self.has_interior = True
+
     # ---- attempts ------------------------------------------------------------------------
 
     @cached_property
@@ -110,25 +162,6 @@ class ChannelTask(Task):
             self.prover.offer_channel(self.channel)
         if not self.certified:
             self.prover.offer_posteriors()
-
-    def polish(self) -> None:
-        program, prover = self.program, self.prover
-        start = self.channel if prover.primal is None else prover.primal.matrix
-        if start is None or prover.dual is None or not prover.dual.objective:
-            return
-        goal = prover.tolerance
-        if program.n**2 * program.m <= _CHEAP:  # milliseconds
-            goal = min(goal, 1e-11 * program.scale)  # prices are off by the root of the gap
-        before = prover.upper - prover.lower
-        if self.method != "auto" or before <= goal or not interior.fits(program):
-            return
-        with np.errstate(all="ignore"):
-            for channel, multipliers in interior.central_path(program, start, prover.dual):
-                prover.offer_dual(multipliers)
-                prover.offer_channel(channel)
-                if prover.upper - prover.lower <= goal:
-                    break
-        self.report(f"central path: gap {before:.1e} → {prover.upper - prover.lower:.1e}")
 
     # ---- phase one -----------------------------------------------------------------------
 

@@ -14,13 +14,12 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
 from cvxprivacy.solvers.covariance_interior import central_path
-from cvxprivacy.solvers.task import Minimise, Task
+from cvxprivacy.solvers.task import UNUSABLE, Minimise, Task
 from cvxprivacy.solvers.whitened import Whitened
 from cvxprivacy.verifier.balls import UnprovableError
 
-__all__ = ["UNUSABLE", "CovarianceProver", "CovarianceTask"]
+__all__ = ["CovarianceProver", "CovarianceTask"]
 
-UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError)  # numbers that are none
 Exact = tuple[ErrorCovariance, CovarianceDual]
 Nearly = Callable[[Whitened], tuple[FloatArray, Mapping[str, float]]]
 
@@ -162,7 +161,7 @@ class CovarianceTask(Task):
     # ---- the central path ----------------------------------------------------------------
 
     def structured(self) -> bool:
-        if self.method == "conic" or self.white.caps:
+        if self.white.caps:
             return False
         if not self.has_interior:
             self.phase_one()

@@ -1,4 +1,4 @@
-"""How a program is solved: presolve, attempts, proving and polishing, in one loop.
+"""How a program is solved: presolve, the central path, attempts and proving, in one loop.
 
 A solver only proposes.  Every proposal goes to the prover; attempts go on, from the plainest
 settings to the most patient ones, until the proved gap is small enough.  The stages are those of
@@ -33,9 +33,9 @@ def solve(
     model : callable, optional
         Returns the conic model of this program, if one is kept; called only when needed.
     method : {"auto", "conic", "structured"}
-        ``"conic"`` asks the CVXPY solver alone; ``"auto"`` also follows the central path from
-        what it proposed, where that is not good enough; ``"structured"``, the central path
-        alone, is for covariance programs.
+        ``"structured"`` follows the central path with the package's own interior-point method;
+        ``"conic"`` asks the CVXPY solver; ``"auto"`` asks it where the central path did not do,
+        and before the central path where ``solver`` or ``solver_options`` are given.
     solver : str
         A CVXPY solver with exponential cones.
     accuracy : {"default", "high"}
@@ -62,7 +62,7 @@ def solve_gaussian(program: CovarianceProgram, *, exact: Any = None, **options: 
 
 def _minimise(task: Task) -> Outcome:
     """Solve: the loop.  A stage that meets a smaller program calls it again."""
-    if task.presolve(_minimise) or task.structured():
+    if task.presolve(_minimise) or (not task.named and task.structured()):
         return task.outcome()
     for settings in attempts(task.solver, task.accuracy):
         task.propose(settings)
@@ -72,11 +72,12 @@ def _minimise(task: Task) -> Outcome:
             task.phase_one(_minimise)
             if task.settled or _judged(task):
                 break
+    if task.named and task.method == "auto" and not task.settled:
+        task.structured()
     return task.outcome()
 
 
 def _judged(task: Task) -> bool:
-    """Prove what was proposed, polish what is proved, and tell whether that settles it."""
+    """Prove what was proposed, and tell whether that settles it."""
     task.prove()
-    task.polish()
     return task.settled

@@ -1,352 +1,231 @@
-r"""A primal–dual interior-point method for channel programs, column by column.
+r"""A primal–dual interior-point method for channel programs, which knows their structure.
 
-Newton's method on the perturbed optimality conditions
-
-.. math:: ∇L(Q, λ, ν) = z - v, \quad z∘(Q - lo) = v∘(hi - Q) = λ∘s = μ, \quad f(Q) + s = b,
-          \quad \sum_y Q = p,
-
-with μ driven to 0.  The Hessian of Σ_y Φ_k(y) is block diagonal, one block for each output,
-
-.. math:: H_y = M_k^\top(\mathrm{diag}(1/J) - 11^\top/q) M_k,
-
-so that one step costs m factorisations of n × n blocks and one Schur complement for the row sums
-and the rows that couple the outputs.  What is found goes to the prover like any other proposal.
+Mehrotra's predictor–corrector method on the equations of
+:mod:`~cvxprivacy.solvers.interior_program`, with two centrality correctors (J. Gondzio, *Multiple
+centrality corrections in a primal–dual method for linear programming*, Computational Optimization
+and Applications 6, 1996).  Scores are unknowns of their own, so that the only equation that is not
+linear besides the products is s = log(J/π q); what is found goes to the prover like any other
+proposal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from itertools import pairwise
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.expression import Constraint
-from cvxprivacy.solvers.presolve import total_weight
+from cvxprivacy.solvers.interior_newton import Newton
+from cvxprivacy.solvers.interior_program import ByName, Point, ScaledProgram
+from cvxprivacy.solvers.interior_start import start
 
-__all__ = ["central_path", "fits"]
+__all__ = ["Iterate", "central_path", "fits"]
 
-_STEPS = 100
-_FIRST = 1e-6  # μ at the beginning, in the unit of the objective
-_OFFERED = 1e-8  # … of the first point that is proposed
-_LAST = 1e-12  # … and of the last
-_LARGEST = 2e6  # numbers in the borders of all blocks
+_STEPS = 150
+_PATIENCE = 8  # steps without progress
+_LARGEST = 5e8  # numbers in the blocks
+_BOUNDARY = 0.99  # share of the way to the boundary
+_SCORES = 3.0  # largest change of a score in one step
+_CORRECTORS = 2
+_CLIP = (0.1, 10.0)  # products that a corrector leaves alone, in terms of their target
+_NEAR = 1e-3  # complementarity below which rows are to hold
+_LACKS = 0.1  # share of its slack that a row may lack there
+_CENTRED = 1e-4  # least product, in terms of their mean
 
-ByName = dict[str, FloatArray]  # of rows or views
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """A point of the path; ``gap`` estimates the width of the enclosure that it would prove."""
+
+    program: ScaledProgram
+    point: Point
+    number: int
+    gap: float
+    breach: float
+
+    def proposal(self, objective: int = 1) -> tuple[FloatArray, Dual]:
+        """Return the channel and the multipliers, for the prover."""
+        return self.program.proposal(self.point, objective)
 
 
 def fits(program: ChannelProgram) -> bool:
-    """Tell whether the method knows the program: no auxiliary, and room for its borders."""
-    rows = program.constraints.values()
-    many = sum(row.per_output for row in rows if row.sense == "==")
-    columns = program.n + len(rows) + many * program.m
-    small = program.n * program.m * columns <= _LARGEST
-    return small and not program.auxiliaries and not any(row.silences for row in rows)
+    """Tell whether there is room for the blocks of all outputs."""
+    rank = sum(min(view.size, program.n) for view in program.views.values())
+    rank += sum(row.per_output for row in program.constraints.values())
+    return 4 * program.n * program.m * min(rank, program.n) <= _LARGEST
 
 
-def central_path(
-    program: ChannelProgram, start: FloatArray, dual: Dual
-) -> Iterator[tuple[FloatArray, Dual]]:
-    """Follow the central path from near an optimum; yield channels and multipliers on it.
-
-    Parameters
-    ----------
-    program : ChannelProgram
-        For which :func:`fits`.
-    start : (n, m) array
-        A channel near the optimum.
-    dual : Dual
-        Multipliers near the optimal ones.
-    """
-    path, size = _Path(program), program.n * program.m
-    mu = _FIRST / size
-    x = path.near(start, dual.cleaned(program), mu)
-    norm, gradient, off = path.residual(x, mu, x)
-    for _ in range(_STEPS):
-        if norm < 0.5:
-            if mu * size < _OFFERED:
-                yield path.proposal(x)
-            if mu * size <= _LAST:
-                return
-            mu *= 0.1
-            norm, gradient, off = path.residual(x, mu, x)
-        try:
-            direction = path.newton(x, mu, gradient, off)
-        except np.linalg.LinAlgError:
+def central_path(program: ChannelProgram) -> Iterator[Iterate]:
+    """Yield the points of the path; it ends where steps lead no further."""
+    scaled = ScaledProgram(program)
+    path = _Path(scaled)
+    best, since = np.inf, 0
+    for number in range(_STEPS):
+        newton = Newton(scaled, path.x)
+        gap = (scaled.complementarity(path.x) + newton.at.error()) * program.scale
+        yield Iterate(scaled, path.x, number, gap, newton.at.breach())
+        if gap < 0.7 * best:
+            best, since = gap, number
+        near = best < 1e-4 * program.scale
+        tired = number - since > (_PATIENCE if near else 5 * _PATIENCE)
+        if tired or (near and gap > 1e3 * best) or not path.advance(newton):
             return
-        t = x.longest(direction, path)
-        for _ in range(12):
-            trial = x.moved(direction, t)
-            if path.residual(trial, mu, x)[0] < (1 - 1e-2 * t) * norm:
-                break
-            t *= 0.5
-        else:
-            return
-        x = trial
-        norm, gradient, off = path.residual(x, mu, x)
-
-
-@dataclass
-class _Point:
-    """A point near the path: ``slack`` and ``price`` of inequalities, ``nu`` of equalities."""
-
-    q: FloatArray
-    z: FloatArray
-    v: FloatArray
-    nu: FloatArray
-    slack: FloatArray
-    price: FloatArray
-
-    def moved(self, d: _Point, t: float) -> _Point:
-        return _Point(*(getattr(self, f.name) + t * getattr(d, f.name) for f in fields(self)))
-
-    def longest(self, d: _Point, path: _Path) -> float:
-        """Return the largest step that keeps everything positive, cut by a hundredth, at most 1."""
-        most = 1.0
-        for have, change in (
-            *((self.q - path.low, d.q), (path.high - self.q, -d.q), (self.z, d.z), (self.v, d.v)),
-            *((self.slack, d.slack), (self.price, d.price)),
-        ):
-            down = change < 0
-            if np.any(down):
-                most = min(most, 0.99 * float(np.min(have[down] / -change[down])))
-        return most
 
 
 class _Path:
-    """A program in joint mass, its functions, and the Newton steps."""
+    def __init__(self, program: ScaledProgram) -> None:
+        self.program = program
+        self.x, self.first = start(program)
+        self.centring = 15  # full steps at the first μ that are left
+        self.restored = False  # the last step was towards feasibility alone
 
-    def __init__(self, program: ChannelProgram) -> None:
-        self.program, mass = program, program.mass[:, None]
-        shape, rows = (program.n, program.m), program.constraints
-        self.low = np.zeros(shape) if program.floor is None else mass * program.floor
-        self.high = np.full(shape, np.inf)
-        if program.ceiling is not None:
-            self.high = np.where(program.ceiling < 1, mass * program.ceiling, np.inf)
-        self.free = self.high > self.low
-        self.nat = nat(program.units)
-        self.views = {
-            view: (program.view_matrix(view).toarray() / program.mass, program.reference(view))
-            for view in program.views
-        }
-        inequalities = {k: row for k, row in rows.items() if row.sense == "<="}
-        sizes = [program.m if row.per_output else 1 for row in inequalities.values()]
-        ends = np.cumsum([0, *sizes]).tolist()
-        self.size = ends[-1]
-        self.rows = {k: slice(*e) for k, e in zip(inequalities, pairwise(ends), strict=True)}
-        self.span = {k: self._span(row) for k, row in rows.items()}
-        self.cost = {k: program.cost(row.expression) / self.span[k] for k, row in rows.items()}
-        self.bound = {
-            k: (row.bounds(program.m) - float(row.expression.constant)) / self.span[k]
-            for k, row in rows.items()
-        }
-        self.weights = {
-            k: {v: w * self.nat / self.span[k] for v, w in r.expression.columns(program.m).items()}
-            for k, r in rows.items()
-        }
-        self.objective = program.cost(program.objective) / program.scale
-        self.objective_weights = {
-            view: weight * self.nat / program.scale
-            for view, weight in program.objective.columns(program.m).items()
-        }
-        self.equal, self.target = self._equalities()
+    def advance(self, newton: Newton) -> bool:
+        """Take a step; False where none is possible."""
+        if self.centring:
+            step, t = self._centring(newton)
+        elif self._outside(newton) and not self.restored:
+            step, t = self._restoring(newton)
+        else:
+            self.restored = False
+            step, t = self._corrected(newton)
+        for _ in range(20):
+            if self._least_product(self.x.moved(step, t)) >= _CENTRED or self.centring:
+                break
+            t *= 0.9
+        self.x = self.x.moved(step, t)
+        self._take_up_slack()
+        return t > 1e-6
 
-    def _span(self, row: Constraint) -> float:
-        information = total_weight(self.program, row.expression) * self.nat
-        return float(np.abs(self.program.cost(row.expression)).max() + information) or 1.0
-
-    def _equalities(self) -> tuple[FloatArray, FloatArray]:
-        """Return all equalities as borders (m, n, c), A_yᵀ, and their right-hand sides (c,)."""
-        n, m = self.program.n, self.program.m
-        borders, targets = [np.broadcast_to(np.eye(n), (m, n, n))], [self.program.mass]
-        for name, row in self.program.constraints.items():
-            if row.sense == "==":
-                columns = self.cost[name].T[:, :, None]
-                borders.append(columns * np.eye(m)[:, None, :] if row.per_output else columns)
-                targets.append(np.atleast_1d(self.bound[name]))
-        return np.concatenate(borders, axis=2), np.concatenate(targets)
-
-    # ---- points --------------------------------------------------------------------------
-
-    def near(self, start: FloatArray, dual: Dual, mu: float) -> _Point:
-        """Return a point inside, as near to a channel and multipliers as μ allows."""
-        program, mass = self.program, self.program.mass[:, None]
-        g, _ = dual.minorant(program)
-        nu = program.least(g)[1] / program.mass / program.scale
-        reduced = g / mass / program.scale - nu[:, None]
-        z, v = np.maximum(reduced, 0.0), np.maximum(-reduced, 0.0)
-        width = np.where(np.isfinite(self.high), self.high - self.low, mass)
-        away = np.minimum(mu / np.maximum(z, 1e-300), 1e-3 * width)
-        q = np.maximum(mass * np.maximum(start, 0.0), self.low + away)
-        below = np.minimum(mu / np.maximum(v, 1e-300), 1e-3 * width)
-        q = np.where(self.free, np.minimum(q, self.high - below), self.low)
-        room, above = np.where(self.free, q - self.low, 1.0), self.high - q
-        bounded = np.isfinite(above) & self.free
-        lam, equal = np.zeros(self.size), [-nu]
-        for name in program.constraints:
-            own = np.asarray(dual.multipliers[name], float) * self.span[name] / program.scale
-            if name in self.rows:
-                lam[self.rows[name]] = own
-            else:
-                equal.append(np.atleast_1d(own))
-        gap = np.maximum(-self.excess(q, self.views_at(q)[0]), mu / np.maximum(lam, 1e-6))
-        price = np.maximum(lam, mu / gap)
-        z = np.where(self.free, np.maximum(z, mu / room), 0.0)
-        v = np.where(bounded, np.maximum(v, mu / np.where(bounded, above, 1.0)), 0.0)
-        return _Point(q, z, v, np.concatenate(equal), mu / price, price)
-
-    def proposal(self, x: _Point) -> tuple[FloatArray, Dual]:
-        """Return channel and multipliers in the program's own scale."""
-        program = self.program
-        _, scores, _ = self.views_at(x.q)
-        multipliers: ByName = {}
-        place = program.n
-        for name, row in program.constraints.items():
-            if name in self.rows:
-                own = x.price[self.rows[name]]
-            else:
-                count = program.m if row.per_output else 1
-                own, place = x.nu[place : place + count], place + count
-            own = own if row.per_output else own[0]
-            multipliers[name] = np.asarray(own) * program.scale / self.span[name]
-        return x.q / program.mass[:, None], Dual(scores, multipliers)
-
-    # ---- functions -----------------------------------------------------------------------
-
-    def views_at(self, q: FloatArray) -> tuple[ByName, ByName, ByName]:
-        """Return Φ_k(y), log(J/(π q)) and the joint law J of each view."""
-        phi, scores, joints = {}, {}, {}
-        for view, (matrix, reference) in self.views.items():
-            joint = matrix @ q
-            other = np.maximum(reference[:, None] * joint.sum(axis=0), 1e-300)
-            scores[view] = np.log(np.maximum(joint, 1e-300) / other)
-            phi[view] = (joint * scores[view]).sum(axis=0)
-            joints[view] = joint
-        return phi, scores, joints
-
-    def excess(self, q: FloatArray, phi: ByName) -> FloatArray:
-        """Return f − b of all inequalities."""
-        excess = np.zeros(self.size)
-        for name, where in self.rows.items():
-            columns = (self.cost[name] * q).sum(axis=0)
-            columns = columns + sum(w * phi[v] for v, w in self.weights[name].items())
-            per_output = self.program.constraints[name].per_output
-            excess[where] = (columns if per_output else columns.sum()) - self.bound[name]
-        return excess
-
-    def slope(self, cost: FloatArray, weights: ByName, scores: ByName) -> FloatArray:
-        """Return the gradient of ⟨cost, Q⟩ + Σ_k w_k Φ_k."""
-        slope = cost
-        for view, weight in weights.items():
-            slope = slope + self.views[view][0].T @ (weight * scores[view])
-        return slope
-
-    def row_slope(self, name: str, scores: ByName) -> FloatArray:
-        return self.slope(self.cost[name], self.weights[name], scores)
-
-    def unmet(self, q: FloatArray) -> FloatArray:
-        """Return A Q − b of the equalities."""
-        return q.T.ravel() @ self.equal.reshape(q.size, -1) - self.target
-
-    def residual(self, x: _Point, mu: float, at: _Point) -> tuple[float, FloatArray, FloatArray]:
-        """Return the norm, scaled as at the point ``at``, ∇L without z and v, and rows' f − b."""
-        phi, scores, _ = self.views_at(x.q)
-        gradient = self.slope(self.objective, self.objective_weights, scores)
-        gradient = gradient + (self.equal @ x.nu).T
-        off = self.excess(x.q, phi)
-        room = np.where(self.free, x.q - self.low, 0.0)
-        above = np.where(np.isfinite(self.high) & self.free, self.high - x.q, 0.0)
-        terms = [(x.z * room / mu - 1.0)[self.free], (x.v * above / mu - 1.0)[above > 0]]
-        terms += [(off + x.slack) * at.price / mu, x.price * x.slack / mu - 1.0]
-        for name, where in self.rows.items():
-            gradient = gradient + x.price[where] * self.row_slope(name, scores)
-        scale = np.where(self.free, at.q - self.low, 0.0)
-        terms.append(scale * (gradient - x.z + x.v) / mu)
-        terms.append(1e-2 * self.unmet(x.q) * (np.abs(at.nu) + 1.0) / mu)
-        return float(sum((term**2).sum() for term in terms)) ** 0.5, gradient, off
+    def _take_up_slack(self) -> None:
+        """Let the slack of a row be what its information leaves, where that is not far off."""
+        program, x = self.program, self.x
+        curved = [k for k, row in program.rows.items() if row.weights and not row.equal]
+        if not curved:
+            return
+        joint, logs = program.joints(x.q)
+        information = [(j * log).sum(axis=1) for j, log in zip(joint, logs, strict=True)]
+        for name in curved:
+            free, slack = -program.excess(name, x.q, information), x.slack[name]
+            x.slack[name] = np.where((free > 0.5 * slack) & (free < 2.0 * slack), free, slack)
 
     # ---- steps ---------------------------------------------------------------------------
 
-    def newton(self, x: _Point, mu: float, gradient: FloatArray, off: FloatArray) -> _Point:
-        """Return the Newton direction."""
-        _, scores, joints = self.views_at(x.q)
-        room = np.where(self.free, x.q - self.low, 1.0)
-        above = np.where(self.free, self.high - x.q, np.inf)
-        slopes = {name: self.row_slope(name, scores) for name in self.rows}
-        ratio, gap = x.price / x.slack, off + mu / x.price
-        per_output = {name: self.program.constraints[name].per_output for name in self.rows}
-        coupling = [name for name in self.rows if not per_output[name]]
-        single = [self.rows[name].start for name in coupling]
+    def _centring(self, newton: Newton) -> tuple[Point, float]:
+        """Step towards the centre at the first μ; the path begins where products are near it."""
+        step = newton.step(self._targets(self.first), 1.0)
+        t = self._length(step)
+        after, mu = self.x.moved(step, t), self.first
+        near = all(
+            ((share == 0) | (ratio > 0.5 * mu * share) & (ratio < 2.0 * mu * share)).all()
+            for share, ratio in self._products(after)
+        )
+        self.centring = 0 if near and t == 1.0 else self.centring - 1
+        return step, t
 
-        blocks = self._curvature(x, joints)
-        right = -(gradient - mu / room + mu / above)
-        for name, where in self.rows.items():
-            if per_output[name]:  # it couples no outputs: into the blocks
-                g = slopes[name]
-                blocks += (ratio[where] * g).T[:, :, None] * g.T[:, None, :]
-                right = right - g * (ratio[where] * gap[where])
-        diagonal = np.arange(self.program.n)
-        blocks[:, diagonal, diagonal] += (x.z / room + x.v / above).T
-        border = np.concatenate([self.equal, *(slopes[k].T[:, :, None] for k in coupling)], axis=2)
-        if not self.free.all():
-            fixed = ~self.free.T
-            blocks[fixed] = 0.0
-            blocks.transpose(0, 2, 1)[fixed] = 0.0
-            blocks[:, diagonal, diagonal] += fixed
-            border = np.where(fixed[:, :, None], 0.0, border)
-            right = np.where(self.free, right, 0.0)
-        size = self.equal.shape[2]
-        corner = np.concatenate([np.zeros(size), 1.0 / ratio[single]])
-        rest = np.concatenate([-self.unmet(x.q), -gap[single]])
-        dq, duals = _bordered(blocks, border, corner, right, rest)
-        dq = np.where(self.free, dq, 0.0)
+    def _outside(self, newton: Newton) -> bool:
+        """Tell whether a curved row lacks about as much as its slack, near the end."""
+        if self.program.complementarity(self.x) > _NEAR:
+            return False
+        rows = self.program.rows.items()
+        curved = [name for name, row in rows if row.weights]
+        return any((-newton.at.off[k] > _LACKS * self.x.slack[k]).any() for k in curved)
 
-        dprice = np.zeros(self.size)
-        dprice[single] = duals[size:]
-        for name, where in self.rows.items():
-            if per_output[name]:
-                dprice[where] = ratio[where] * ((slopes[name] * dq).sum(axis=0) + gap[where])
-        dslack = mu / x.price - x.slack - dprice / ratio
-        dz = np.where(self.free, (mu - x.z * dq) / room - x.z, 0.0)
-        dv = np.where(np.isfinite(above), (mu + x.v * dq) / above - x.v, 0.0)
-        return _Point(dq, dz, dv, duals[:size], dslack, dprice)
+    def _restoring(self, newton: Newton) -> tuple[Point, float]:
+        """Step to the products that there are: what rows lack is then of second order."""
+        self.restored = True
+        products = {name: self.x.slack[name] * self.x.price[name] for name in self.x.slack}
+        step = newton.step(products, 1.0)
+        return step, self._length(step)
 
-    def _curvature(self, x: _Point, joints: ByName) -> FloatArray:
-        """Return the Hessian of the Lagrangian in Q, a block (n, n) for each output."""
-        omega = dict(self.objective_weights)
-        for name, where in self.rows.items():
-            for view, weight in self.weights[name].items():
-                omega[view] = omega.get(view, 0.0) + x.price[where] * weight
-        blocks = np.zeros((self.program.m, self.program.n, self.program.n))
-        for view, weight in omega.items():
-            matrix, joint = self.views[view][0], joints[view]
-            inner = matrix[None] * (weight / np.maximum(joint, 1e-300)).T[:, :, None]
-            total, mean = matrix.sum(axis=0), weight / np.maximum(joint.sum(axis=0), 1e-300)
-            blocks += matrix.T @ inner - mean[:, None, None] * np.outer(total, total)
-        return blocks
+    def _corrected(self, newton: Newton) -> tuple[Point, float]:
+        x, mu = self.x, self.program.complementarity(self.x) / self.program.count
+        affine = newton.step(self._targets(0.0), 1.0)
+        t = min(1.0, x.longest(affine))
+        centre = max((1.0 - t) ** 3, 1e-6)
+        second = self._second_order(newton, affine)
+        targets = {
+            name: centre * mu * share - affine.slack[name] * affine.price[name]
+            for name, share in self.program.shares.items()
+        }
+        step = newton.step(targets, 1.0 - centre, *second)
+        t = self._length(step)
+        for _ in range(_CORRECTORS):
+            enlarged = x.moved(step, min(1.0, 1.5 * t + 0.1))
+            better = {
+                name: targets[name] + _pushed(product, centre * mu * share)
+                for (share, product), name in zip(
+                    self._products(enlarged), self.program.shares, strict=True
+                )
+            }
+            trial = newton.step(better, 1.0 - centre, *second)
+            longer = self._length(trial)
+            if longer <= 1.01 * t:
+                break
+            step, t, targets = trial, longer, better
+        return (step, t) if t >= 0.1 else self._plain(newton, mu, (step, t), t * (1.0 - centre))
+
+    def _plain(
+        self, newton: Newton, mu: float, best: tuple[Point, float], progress: float
+    ) -> tuple[Point, float]:
+        """Return the step without second order that gets furthest, where none gets far."""
+        for centre in (0.3, 0.7, 0.9):
+            step = newton.step(self._targets(centre * mu), 1.0 - centre)
+            t = self._length(step)
+            if t * (1.0 - centre) > progress:
+                best, progress = (step, t), t * (1.0 - centre)
+        return best
+
+    def _second_order(
+        self, newton: Newton, affine: Point
+    ) -> tuple[list[FloatArray], FloatArray | float, dict[str, Any]]:
+        """Return what the posteriors, the dual equation and the rows have of second order."""
+        program, at = self.program, newton.at
+        posterior, changes = [], []
+        for view, joint, rest in zip(program.views, at.joint, at.rest, strict=True):
+            change = affine.q @ view.matrix.T
+            own = np.clip(change / joint, -2.0, 2.0)
+            mass = change.sum(axis=1, keepdims=True) / joint.sum(axis=1, keepdims=True)
+            posterior.append(rest - 0.5 * own**2 + 0.5 * np.clip(mass, -2.0, 2.0) ** 2)
+            changes.append(change)
+        cross: FloatArray | float = 0.0
+        bent: dict[str, Any] = {}
+        for name, row in program.rows.items():
+            for i, weight in row.weights.items():
+                turned = (weight * affine.multiplier(name))[:, None] * affine.scores[i]
+                cross = cross + turned @ program.views[i].matrix
+                columns = weight * ((affine.scores[i] + at.rest[i]) * changes[i]).sum(axis=1)
+                bent[name] = bent.get(name, 0.0) - 0.5 * row.total(columns)
+        return posterior, cross, bent
+
+    # ---- what steps share ----------------------------------------------------------------
+
+    def _targets(self, mu: float) -> ByName:
+        return {name: mu * share for name, share in self.program.shares.items()}
+
+    def _products(self, x: Point) -> list[tuple[FloatArray, FloatArray]]:
+        """Return share and product of every pair."""
+        return [(share, x.slack[k] * x.price[k]) for k, share in self.program.shares.items()]
+
+    def _length(self, step: Point) -> float:
+        largest = max((float(np.abs(s).max()) for s in step.scores), default=0.0)
+        most = _BOUNDARY * self.x.longest(step)
+        return min(1.0, most, _SCORES / max(largest, 1e-300))
+
+    def _least_product(self, x: Point) -> float:
+        """Return the least product in terms of the mean, both by share."""
+        mean = self.program.complementarity(x) / self.program.count
+        least = min(
+            float(np.min(product, where=share > 0, initial=np.inf) if np.ndim(share) else product)
+            for share, product in ((s, p / np.where(s > 0, s, 1.0)) for s, p in self._products(x))
+        )
+        return least / mean
 
 
-def _bordered(
-    blocks: FloatArray, border: FloatArray, corner: FloatArray, right: FloatArray, rest: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Solve [H B; Bᵀ −diag(corner)] (dq, duals) = (right, rest), H block diagonal."""
-    m, n, _ = blocks.shape
-    diagonal = np.arange(n)
-    root = np.sqrt(blocks[:, diagonal, diagonal])
-    scaled = blocks / root[:, :, None] / root[:, None, :]
-    sides = np.concatenate([border, right.T[:, :, None]], axis=2) / root[:, :, None]
-    solved = np.linalg.solve(scaled, sides) / root[:, :, None]
-    schur = border.reshape(m * n, -1).T @ solved.reshape(m * n, -1)
-    system = schur[:, :-1] + np.diag(corner)
-    scale = np.sqrt(np.maximum(np.diag(system), 1e-300))
-    target = (schur[:, -1] - rest) / scale
-    system = system / scale[:, None] / scale
-    good = np.isfinite(system).all() and np.isfinite(target).all()
-    if not (good and (np.diag(schur[:, :-1]) > 0).all()):
-        raise np.linalg.LinAlgError("no direction")  # on which LAPACK need not return
-    duals = np.linalg.lstsq(system, target, rcond=1e-15)[0] / scale
-    return (solved[:, :, -1] - solved[:, :, :-1] @ duals).T, duals
+def _pushed(product: FloatArray, target: FloatArray) -> FloatArray:
+    """Return what moves a product into the range around its target, never by too much."""
+    low, high = _CLIP
+    return np.maximum(np.clip(product, low * target, high * target) - product, -high * target)

@@ -223,7 +223,8 @@ def _to_independence(program: ChannelProgram, name: str) -> FacialReduction:
         for view in row.expression.weights:
             mu = np.zeros((program.views[view].size, program.m))
             for v in range(len(mu) - 1):
-                mu[v] = dual.multipliers[_equality(name, view, v)]
+                each = np.asarray(dual.multipliers[_equality(name, view, v)], float)
+                mu[v] = each - each.mean()  # the same at every output adds nothing but Σ J − π q
             kept = before[view] * dual.log_posterior(inner, view)
             scores[view] = (kept + mu / nat(program.units)) / after[view]
         return replace(whole, scores=scores)

@@ -15,8 +15,9 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.validation import one_of
 
-__all__ = ["Minimise", "Outcome", "Task", "attempts", "checked", "reported"]
+__all__ = ["UNUSABLE", "Minimise", "Outcome", "Task", "attempts", "checked", "reported"]
 
+UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError)  # numbers that are none
 _TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 _FREE = {**_TIGHT, "static_regularization_enable": False}
 _RIGID = {"static_regularization_constant": 1e-12, "static_regularization_proportional": 0.0}
@@ -127,10 +128,6 @@ class Task(ABC):
     def prove(self) -> None:
         """Offer to the prover what the conic solver proposed."""
 
-    def polish(self) -> None:
-        """Follow the central path from the best point and multipliers that are proved."""
-        return
-
     @abstractmethod
     def phase_one(self, minimise: Minimise) -> None:
         """Find a strictly feasible point, or prove that nothing is feasible."""
@@ -139,6 +136,12 @@ class Task(ABC):
         return Outcome(self.prover.certificate(), self.log, self.edges, self.channels)
 
     # ---- what stages share ---------------------------------------------------------------
+
+    @property
+    def named(self) -> bool:
+        """Whether the options name the conic solver, or something that only it knows."""
+        chosen = self.solver != "CLARABEL" or bool(self.solver_options)
+        return self.method == "conic" or (self.method == "auto" and chosen)
 
     @property
     def certified(self) -> bool:

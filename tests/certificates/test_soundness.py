@@ -774,7 +774,7 @@ def test_an_interrupt_is_no_crash(
 ) -> None:
     monkeypatch.setattr(cp.Problem, "solve", raising(error()))
     with pytest.raises(error):
-        PROBLEMS[0]().solve()
+        PROBLEMS[0]().solve(method="conic")
 
 
 def test_contradictions_with_wrong_multipliers_are_no_proof(truths: list[Any]) -> None:

@@ -1,88 +1,328 @@
-"""The interior-point method for channel programs: from bad starts, and against the conic solver."""
+"""The interior-point method for channel programs: its steps, its blocks, and what it reaches."""
 
 from __future__ import annotations
 
+from statistics import median
+
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
-from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.solvers import interior
 from cvxprivacy.solvers.driver import solve
+from cvxprivacy.solvers.interior_blocks import Blocks, Square, logarithmic_mean
+from cvxprivacy.solvers.interior_newton import Newton
+from cvxprivacy.solvers.interior_program import HIGH, LOW, ScaledProgram
+from cvxprivacy.solvers.interior_start import start
 from tests import referee
+
+RULES = (
+    list,
+    lambda: [cpv.TCloseness(0.1)],
+    lambda: [cpv.LDiversity(1.6)],
+    lambda: [cpv.KAnonymity(3)],
+    lambda: [cpv.DeltaDisclosure(1.0)],
+    lambda: [cpv.LocalPrivacy(2.0)],
+    lambda: [cpv.MaximalLeakage(0.6), cpv.KeepProbability(0.1)],
+    lambda: [cpv.LocalPrivacy(2.5), cpv.MaximalLeakage(0.9), cpv.TCloseness(0.2)],
+    lambda: [cpv.PreserveMarginal()],
+    lambda: [cpv.PreserveMean([1.0, 2.0, 3.0, 5.0]), cpv.KeepProbability(0.2)],
+    lambda: [cpv.ForbiddenMoves(np.eye(4, k=3, dtype=bool)), cpv.LeakageCap(0.2)],
+)
 
 
 def problems():
-    """Yield programs with every kind of row that the method knows."""
+    """Yield a problem with every kind of row, bound and auxiliary, and with every view."""
     rng = np.random.default_rng(3)
     law = rng.dirichlet(np.full(12, 0.8)).reshape(3, 4)
-    source, error = cpv.DiscreteSource(law), rng.random((4, 4))
+    source, error = cpv.DiscreteSource(law, records=20), rng.random((4, 4))
     np.fill_diagonal(error, 0)
-    for rules in (
-        [],
-        [cpv.TCloseness(0.1)],
-        [cpv.LDiversity(1.6)],
-        [cpv.DeltaDisclosure(1.0)],
-        [cpv.PreserveMarginal()],
-        [cpv.PreserveMean([1.0, 2.0, 3.0, 5.0]), cpv.KeepProbability(0.2)],
-        [cpv.ForbiddenMoves(np.eye(4, k=3, dtype=bool)), cpv.LeakageCap(0.2)],
-    ):
-        yield cpv.PrivacyDistortion(source, error, budget=0.25, criteria=rules, units="nats")
+    for rules in RULES:
+        yield cpv.PrivacyDistortion(source, error, budget=0.1, criteria=rules(), units="nats")
+    for rules in RULES[1:7]:
+        yield cpv.MinimumDistortion(source, error, rules())
     law = rng.dirichlet(np.ones(24)).reshape(3, 4, 2)
     for who in (None, "decoder", "both"):
-        yield cpv.RateDistortionEquivocation(
-            cpv.DiscreteSource(law), error, 0.2, minimize="leakage", max_rate=0.9,
-            side_information=who, units="nats",
-        )  # fmt: skip
+        for minimize, bound in (("leakage", {"max_rate": 0.9}), ("rate", {"max_leakage": 0.6})):
+            yield cpv.RateDistortionEquivocation(
+                cpv.DiscreteSource(law), error, 0.2, minimize=minimize,
+                side_information=who, units="nats", **bound,
+            )  # fmt: skip
 
 
 PROBLEMS = list(problems())
 
 
 @pytest.mark.parametrize("number", range(len(PROBLEMS)))
-def test_it_proves_what_the_conic_solver_finds(number):
+def test_it_reaches_what_the_conic_solver_finds(number):
     problem = PROBLEMS[number]
-    program = problem.program
-    assert interior.fits(program)
+    own = problem.solve(method="structured")
+    referee.check(own)
+    assert all(line.startswith(("central path", "closed form")) for line in own.log)
     conic = problem.solve(method="conic")
-    prover = Prover(program, "high")
-    start = conic.certificate
-    for channel, dual in interior.central_path(program, start.primal.matrix, start.dual):
-        assert program.violation(channel) < 1e-6
-        prover.offer_dual(dual)
-        prover.offer_channel(channel)
-    assert prover.status == "certified"
-    assert prover.lower <= conic.upper
-    assert conic.lower <= prover.upper
-    referee.check(problem.solve(accuracy="high"))
+    assert own.lower <= conic.upper
+    assert conic.lower <= own.upper
 
 
 @pytest.mark.parametrize("number", range(len(PROBLEMS)))
-def test_a_bad_start_proves_nothing_false(number):
-    program = PROBLEMS[number].program
-    truth = PROBLEMS[number].solve()
-    rng = np.random.default_rng(number)
-    start = rng.dirichlet(np.ones(program.m), program.n)
-    prover = Prover(program)
-    for channel, dual in interior.central_path(program, start, truth.certificate.dual):
-        prover.offer_dual(dual)
-        prover.offer_channel(channel)
-    assert prover.lower <= truth.upper
-    assert truth.lower <= prover.upper
+def test_high_accuracy(number):
+    referee.check(PROBLEMS[number].solve(accuracy="high"))
 
 
-def test_auxiliaries_are_not_for_it():
-    problem = cpv.PrivacyDistortion(
-        cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]]), cpv.hamming(2), budget=0.2,
-        criteria=[cpv.LocalPrivacy(3.0)],
-    )  # fmt: skip
+# ---- a step ------------------------------------------------------------------------------
+
+
+def points(number: int):
+    """Return a program and some points of its path, to where the gap is 1e-6."""
+    iterates = []
+    for iterate in interior.central_path(PROBLEMS[number].program):
+        iterates.append(iterate)
+        if iterate.gap < 1e-6:
+            break
+    return iterates[0].program, [iterate.point for iterate in iterates[::3]]
+
+
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+def test_a_step_solves_the_equations_linearised(number):
+    """Every residual by itself, from the point and the step alone: a wrong sign breaks one."""
+    program, path = points(number)
+    for x in path:
+        newton = Newton(program, x)
+        mu = 0.3 * program.complementarity(x) / program.count
+        targets = {name: mu * share for name, share in program.shares.items()}
+        step = newton.step(targets, 1.0)
+        for name, share in program.shares.items():  # pairs
+            after = x.slack[name] * x.price[name]
+            after = after + step.slack[name] * x.price[name] + x.slack[name] * step.price[name]
+            assert after == pytest.approx(mu * share, abs=1e-6 * mu + 1e-11)
+        assert step.q.sum(axis=0) == pytest.approx(program.mass - x.q.sum(axis=0), abs=1e-9)
+        assert step.slack[LOW] == pytest.approx(step.q, abs=1e-15)
+        dual = program.cost - (x.nu + step.nu) - (x.price[LOW] + step.price[LOW])
+        if HIGH in x.price:
+            assert step.slack[HIGH] == pytest.approx(-step.q * program.capped, abs=1e-15)
+            dual = dual + x.price[HIGH] + step.price[HIGH]
+        joint, logs = program.joints(x.q)
+        for view, s, ds, weight, log in zip(
+            program.views, x.scores, step.scores, newton.at.weights, logs, strict=True
+        ):
+            dual = dual + weight[:, None] * ((s + ds) @ view.matrix)
+            assert np.isfinite(log).all()
+        for name, row in program.rows.items():
+            price, change = x.multiplier(name), step.multiplier(name)
+            slope = row.cost
+            for i, weight in row.weights.items():
+                slope = slope + weight[:, None] * (x.scores[i] @ program.views[i].matrix)
+            shape = (-1, 1) if row.per_output else ()
+            dual = dual + row.cost * price.reshape(shape) + slope * np.reshape(change, shape)
+            reached = program.excess(
+                name, x.q, [(j * g).sum(axis=1) for j, g in zip(joint, logs, strict=True)]
+            )
+            reached = reached + row.total(np.einsum("yn,yn->y", slope, step.q))
+            slack = 0.0 if row.equal else x.slack[name] + step.slack[name]
+            assert reached + slack == pytest.approx(0.0 * reached, abs=1e-8)
+        for name, level in program.levels.items():
+            whole = 0.0 if level.total is None else x.price[name] + step.price[name]
+            height = x.levels[name] + step.levels[name]
+            for side, sign, factor in level.sides:
+                price = x.price[side] + step.price[side]
+                dual = dual - sign * price
+                whole = whole + sign * factor * price @ program.mass
+                room = sign * (x.q + step.q - factor * program.mass * height[:, None])
+                assert x.slack[side] + step.slack[side] == pytest.approx(room, abs=1e-8)
+            assert whole == pytest.approx(np.zeros(program.m), abs=1e-6 * np.abs(price).max())
+            if level.total is not None:
+                left = level.total - height.sum()
+                assert x.slack[name] + step.slack[name] == pytest.approx(left, abs=1e-8)
+        scale = max(float(np.abs(v).max()) for v in (x.price[LOW], x.nu, program.cost))
+        assert dual[program.free] == pytest.approx(0.0, abs=1e-8 * scale + 1e-10)
+
+
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+def test_scores_tend_to_the_logarithms_of_the_posteriors(number):
+    """A full step to first order leaves an error of second order."""
+    program, path = points(number)
+    x = path[-1]
+    newton = Newton(program, x)
+    targets = {name: x.slack[name] * x.price[name] for name in x.slack}
+    step = newton.step(targets, 1.0)
+    errors = []
+    for t in (1e-2, 1e-3):
+        moved = x.moved(step, t)
+        _, logs = program.joints(moved.q)
+        off = [
+            g - s - (1 - t) * r for g, s, r in zip(logs, moved.scores, newton.at.rest, strict=True)
+        ]
+        errors.append(max(float(np.abs(o).max()) for o in off))
+    assert errors[0] < 0.1
+    assert errors[1] <= 0.2 * errors[0] + 1e-12
+
+
+# ---- blocks ------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_blocks_are_inverses(seed):
+    """Of a diagonal, squares that are diagonal but for one, and rows, where entries are free."""
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(1, 4)), int(rng.integers(2, 7))
+    diagonal = 10.0 ** rng.uniform(-6, 3, (m, n))
+    rows = rng.normal(size=(m, int(rng.integers(0, 3)), n)) * 10.0 ** rng.uniform(-2, 3)
+    free = rng.random((m, n)) < 0.8
+    free[:, 0] = True
+    squares = []
+    for _ in range(int(rng.integers(0, 3))):
+        share = rng.dirichlet(np.ones(n), m)
+        added = 10.0 ** rng.uniform(-3, 6, (m, n))
+        squares.append(Square(share, added, added * rng.random((m, n)) * rng.integers(0, 2)))
+    whole = diagonal[:, :, None] * np.eye(n) + rows.transpose(0, 2, 1) @ rows
+    for square in squares:
+        lost = np.sqrt(square.share * (square.added - square.rest))
+        whole += square.added[:, :, None] * np.eye(n) - lost[:, :, None] * lost[:, None, :]
+    kinds = [Blocks.of(diagonal, squares, rows, free)]
+    if not squares:
+        kinds.append(Blocks.dense(diagonal, rows, rows[:, :0], free))
+    x = rng.normal(size=(m, n))
+    for blocks in kinds:
+        found, total = blocks.times(x), np.zeros((n, n))
+        for y in range(m):
+            on = np.ix_(free[y], free[y])
+            inverse = np.linalg.inv(whole[y][on])
+            total[on] += inverse
+            size = np.abs(inverse).max() * np.abs(x).max()
+            assert found[y][free[y]] == pytest.approx(inverse @ x[y][free[y]], abs=1e-5 * size)
+            assert (found[y][~free[y]] == 0).all()
+        assert blocks.total() == pytest.approx(total, abs=1e-5 * np.abs(total).max())
+    if rows.shape[1]:
+        reached = np.einsum("yrn,yn->yr", rows, kinds[0].times(x))
+        assert kinds[0].reached(x) == pytest.approx(reached, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [-30.0, -1e-6, 0.0, 1e-9, 1e-4, 2.0, 40.0])
+def test_the_logarithmic_mean(ratio):
+    from mpmath import mp
+
+    with mp.workdps(50):
+        b = 3 * mp.exp(-mp.mpf(ratio))
+        mean = float((3 - b) / mp.mpf(ratio)) if ratio else 3.0
+    assert logarithmic_mean(np.array(3.0), np.array(ratio)) == pytest.approx(mean, rel=1e-9)
+
+
+# ---- the start and the end ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+def test_the_start_is_inside(number):
+    program = ScaledProgram(PROBLEMS[number].program)
+    x, mu = start(program)
+    assert mu > 0
+    for values in (*x.slack.values(), *x.price.values()):
+        assert (values >= 0).all()
+    assert (x.q[program.free] > program.low[program.free]).all()
+    if not program.capped.any():
+        assert x.q.sum(axis=0) == pytest.approx(program.mass, rel=1e-12)
+    linear = [row for row in program.rows.values() if not (row.equal or row.per_output)]
+    if len(linear) == 1 and not linear[0].weights:
+        assert (linear[0].cost * x.q).sum() < linear[0].bound
+
+
+def test_rows_that_pull_apart_leave_a_start():
+    """A budget asks for small moves, shares of outputs for large ones: both begin with room."""
+    source = cpv.DiscreteSource.from_counts([[8, 1, 1, 0], [1, 1, 1, 8]], x=[0, 1, 2, 3])
+    problem = cpv.PrivacyDistortion(source, cpv.absolute_error([0, 1, 2, 3]), budget=0.9)
+    for y in (1, 2):
+        share = problem.variables["Q"][:, y].sum()
+        problem = problem.with_constraint(f"share {y}", share >= 0.3)
+    x, _ = start(ScaledProgram(problem.program))
+    assert np.isfinite(x.q).all()
+    assert x.q.max() < 1e3 * np.median(x.q)
+    assert problem.solve(method="structured").status == "certified"
+
+
+def test_what_does_not_fit_is_left_to_the_solver(monkeypatch):
+    problem = PROBLEMS[0]
+    assert interior.fits(problem.program)
+    monkeypatch.setattr(interior, "_LARGEST", 10)
     assert not interior.fits(problem.program)
-    referee.check(problem.solve())
+    solution = problem.solve()
+    assert solution.status == "certified"
+    assert all("CLARABEL" in line for line in solution.log)
 
 
-def test_what_the_central_path_did_is_in_the_log():
-    problem = PROBLEMS[8]
-    said = solve(problem.program, accuracy="high", solver_options={"max_iter": 8}).log
-    assert any("central path" in line for line in said)
-    quiet = solve(problem.program, method="conic", solver_options={"max_iter": 8}).log
-    assert not any("central path" in line for line in quiet)
+@pytest.mark.parametrize("after", [0, 4])
+def test_a_path_that_breaks_is_reported_and_the_solver_takes_over(after, monkeypatch):
+    honest = interior.Newton
+    made = []
+
+    def breaking(*given):
+        made.append(given)
+        if len(made) > after:
+            raise np.linalg.LinAlgError("no way")
+        return honest(*given)
+
+    monkeypatch.setattr(interior, "Newton", breaking)
+    outcome = solve(PROBLEMS[0].program)
+    assert outcome.log[0] == "central path: no way"
+    assert outcome.certificate.status == "certified"
+    made.clear()
+    alone = solve(PROBLEMS[0].program, method="structured")
+    assert alone.log == ["central path: no way"]
+    assert alone.certificate.status != "certified"
+
+
+# ---- at random ---------------------------------------------------------------------------
+
+
+def at_random(rng: np.random.Generator):
+    """Return a problem with up to 30 letters and two criteria, feasible or not."""
+    w, n = int(rng.integers(2, 11)), int(rng.integers(2, 31))
+    law = rng.dirichlet(np.full(w * n, rng.choice([0.1, 0.3, 1.0, 3.0]))).reshape(w, n)
+    law = law[:, law.sum(axis=0) > 1e-12]
+    law = law / law.sum()
+    source, n = cpv.DiscreteSource(law, records=100), law.shape[1]
+    square = bool(rng.random() < 0.7)
+    m = n if square else int(rng.integers(2, 31))
+    error = rng.random((n, m))
+    if square:
+        np.fill_diagonal(error, 0)
+    p = law.sum(axis=0)
+    least, most = float(p @ error.min(axis=1)), float((p @ error).min())
+    rules = [
+        lambda: cpv.TCloseness(float(rng.uniform(0.01, 0.5))),
+        lambda: cpv.LDiversity(float(rng.uniform(1.05, 1.5))),
+        lambda: cpv.KAnonymity(float(rng.uniform(2, 5))),
+        lambda: cpv.DeltaDisclosure(float(rng.uniform(0.2, 3))),
+        lambda: cpv.LocalPrivacy(float(rng.uniform(0.3, 4))),
+        lambda: cpv.MaximalLeakage(float(rng.uniform(0.2, 2))),
+        lambda: cpv.LeakageCap(float(rng.uniform(0.01, 0.5))),
+    ]
+    if square:
+        rules += [
+            lambda: cpv.PreserveMarginal(),
+            lambda: cpv.PreserveMean(rng.random(n)),
+            lambda: cpv.KeepProbability(float(rng.uniform(0.01, 0.4))),
+            lambda: cpv.ForbiddenMoves(np.triu(np.ones((n, n), bool), n // 2 + 1)),
+        ]
+    chosen = rng.choice(len(rules), int(rng.integers(0, 3)), replace=False)
+    criteria = [rules[i]() for i in chosen]
+    if criteria and rng.random() < 0.4:
+        return cpv.MinimumDistortion(source, error, criteria)
+    budget = least + float(rng.uniform(0.02, 0.98)) * (most - least)
+    return cpv.PrivacyDistortion(source, error, budget=budget, criteria=criteria)
+
+
+@pytest.mark.long
+def test_a_campaign_over_all_criteria():
+    """Certified, or proved infeasible, by the path alone in 99.5 %; half in 25 steps at most."""
+    rng, steps, open_ = np.random.default_rng(20_260), [], []
+    for trial in range(1000):
+        problem = at_random(rng)
+        outcome = solve(problem.program, method="structured")
+        status = outcome.certificate.status
+        if status not in ("certified", "infeasible"):
+            open_.append((trial, status, outcome.log))
+        taken = [line.split(": ")[1].split() for line in outcome.log if "steps" in line]
+        steps += [int(words[0]) for words in taken]
+    assert len(open_) <= 5, open_
+    assert median(steps) <= 25

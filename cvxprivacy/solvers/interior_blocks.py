@@ -1,0 +1,164 @@
+r"""The blocks of the interior-point method: one matrix for each output, kept by its inverse.
+
+The block of output y is
+
+.. math:: H_y = \mathrm{diag}(D) + \sum_k ω_k F_k^\top F_k + \sum_j \tfrac{λ_j}{σ_j} a_j a_j^\top,
+          \qquad F_k = \mathrm{diag}(ω̃)^{-1/2} (M_k - u\, 1^\top M_k),
+
+with ω̃ the logarithmic mean of J and π q exp(s), u = ω̃/Σω̃, and j over the rows of that output
+alone.  A rate's F is diagonal but for one negative square, and so is an auxiliary once its level
+is eliminated; the rest has few rows.  So
+
+.. math:: H_y^{-1} = \mathrm{diag}(1/D') + U^\top U - T^\top T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import blas
+
+from cvxprivacy.exact import FloatArray
+
+__all__ = ["Blocks", "Square", "logarithmic_mean"]
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Square:
+    """diag(added) − N Nᵀ with N² = share · (added − rest), Σ share = 1; arrays (m, n)."""
+
+    share: FloatArray
+    added: FloatArray
+    rest: FloatArray | float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Inverses of m blocks: of a diagonal (m, n), or in full (m, n, n), less ``down``, plus ``up``.
+
+    ``root`` is I + G G⁺ of the rows G that were added, and ``lost`` the negative squares N, such
+    that H⁻¹ x = H₁⁻¹ (x + lostᵀ up x) with H₁ as H without them.
+    """
+
+    diagonal: FloatArray
+    whole: FloatArray | None
+    down: FloatArray
+    root: FloatArray
+    up: FloatArray
+    lost: FloatArray
+
+    @classmethod
+    def of(
+        cls, diagonal: FloatArray, squares: Sequence[Square], rows: FloatArray, free: np.ndarray
+    ) -> Blocks:
+        """Return the inverses of diag(diagonal) + Σ rowsᵀ rows + Σ squares; 0 where not free.
+
+        The negative squares come last: of I − N H₁⁻¹ Nᵀ nothing cancels if the part of the
+        diagonal is summed as Σ share (D' − added + rest)/D'.
+        """
+        total = diagonal + sum(square.added for square in squares)
+        inverse = np.where(free, 1.0 / total, 0.0)
+        blocks = cls._plus(inverse, None, rows)
+        if not squares:
+            return blocks
+        (m, n), count = diagonal.shape, np.arange(len(squares))
+        lost, corner = np.empty((m, len(squares), n)), np.empty((m, len(squares)))
+        for i, square in enumerate(squares):
+            lost[:, i] = np.sqrt(square.share * np.maximum(square.added - square.rest, 0.0))
+            others = diagonal + square.rest + sum(s.added for s in squares if s is not square)
+            corner[:, i] = (square.share * np.where(free, others * inverse, 1.0)).sum(axis=1)
+        inner = -(lost * inverse[:, None, :]) @ lost.transpose(0, 2, 1)
+        inner[:, count, count] = np.maximum(corner, TINY)
+        met = blocks.down @ lost.transpose(0, 2, 1)
+        inner += met.transpose(0, 2, 1) @ met
+        both = np.concatenate([blocks.rows(lost), lost], axis=2)
+        up, lost = np.split(_halved(inner, both), 2, axis=2)
+        return replace(blocks, up=up, lost=lost)
+
+    @classmethod
+    def dense(
+        cls, diagonal: FloatArray, tall: FloatArray, rows: FloatArray, free: np.ndarray
+    ) -> Blocks:
+        """Return the inverses of diag(diagonal) + Σ tallᵀ tall, in full, + Σ rowsᵀ rows."""
+        blocks = tall.transpose(0, 2, 1) @ tall
+        place = np.arange(diagonal.shape[1])
+        blocks[:, place, place] += np.where(free, diagonal, 1.0)
+        scale = free / np.sqrt(blocks[:, place, place])
+        blocks *= scale[:, :, None] * scale[:, None, :]
+        blocks[:, place, place] = 1.0
+        inverse = np.linalg.inv(blocks) * scale[:, :, None] * scale[:, None, :]
+        inverse = 0.5 * (inverse + inverse.transpose(0, 2, 1))
+        return cls._plus(np.zeros_like(diagonal), inverse, rows)
+
+    @classmethod
+    def _plus(cls, diagonal: FloatArray, whole: FloatArray | None, rows: FloatArray) -> Blocks:
+        none = np.zeros((len(diagonal), 0, diagonal.shape[1]))
+        half = rows * diagonal[:, None, :] if whole is None else rows @ whole
+        root = half @ rows.transpose(0, 2, 1)
+        count = np.arange(rows.shape[1])
+        root[:, count, count] += 1.0
+        return cls(diagonal, whole, _halved(root, half), root, none, none)
+
+    def rows(self, rows: FloatArray) -> FloatArray:
+        """Return rows (m, r, n) times the inverses."""
+        if self.up.shape[1]:
+            rows = rows + (rows @ self.up.transpose(0, 2, 1)) @ self.lost
+        found = rows * self.diagonal[:, None, :] if self.whole is None else rows @ self.whole
+        if self.down.shape[1]:
+            found = found - (rows @ self.down.transpose(0, 2, 1)) @ self.down
+        return found
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """Return H⁻¹ x of every output, x (m, n)."""
+        return self.rows(x[:, None, :])[:, 0, :]
+
+    def reached(self, x: FloatArray) -> FloatArray:
+        """Return G H⁻¹ x, (m, r), of the rows G that were added, where it is next to nothing."""
+        if self.up.shape[1]:
+            x = x + np.einsum("yk,ykn->yn", np.einsum("ykn,yn->yk", self.up, x), self.lost)
+        scale = 1.0 / np.sqrt(np.einsum("yii->yi", self.root))
+        lower = np.linalg.cholesky(self.root * scale[:, :, None] * scale[:, None, :])
+        half = np.einsum("yrn,yn->yr", self.down, x)
+        found = np.linalg.solve(lower.transpose(0, 2, 1), half[:, :, None])[:, :, 0]
+        return found * scale
+
+    def total(self) -> FloatArray:
+        """Return Σ_y H_y⁻¹, shape (n, n)."""
+        found = np.zeros((self.diagonal.shape[1],) * 2, order="F")
+        if self.whole is not None:
+            found += self.whole.sum(axis=0)
+        for sign, half in ((-1.0, self.down), (1.0, self.up)):
+            if half.shape[1]:
+                flat = half.reshape(-1, half.shape[2])
+                found = blas.dsyrk(sign, flat.T, beta=1.0, c=found, lower=1, overwrite_c=1)
+        found += np.tril(found, -1).T - np.triu(found, 1)
+        found[np.diag_indices_from(found)] += self.diagonal.sum(axis=0)
+        return found
+
+
+def _halved(inner: FloatArray, half: FloatArray) -> FloatArray:
+    """Return L⁻¹ half with inner = L Lᵀ, so that its square is halfᵀ inner⁻¹ half."""
+    if inner.shape[1] == 1:
+        return half / np.sqrt(inner)
+    scale = 1.0 / np.sqrt(np.einsum("yii->yi", inner))
+    lower = np.linalg.cholesky(inner * scale[:, :, None] * scale[:, None, :])
+    if inner.shape[1] <= 8:  # forward substitution, all outputs at once
+        found = half * scale[:, :, None]
+        for i in range(inner.shape[1]):
+            if i:
+                found[:, i] -= np.einsum("yj,yjn->yn", lower[:, i, :i], found[:, :i])
+            found[:, i] /= lower[:, i, i, None]
+        return found
+    return np.linalg.inv(lower) @ (half * scale[:, :, None])
+
+
+def logarithmic_mean(a: FloatArray, log_ratio: FloatArray) -> FloatArray:
+    """Return (a − b)/(log a − log b), with b = a exp(−log_ratio)."""
+    near = np.abs(log_ratio) < 1e-5
+    safe = np.where(near, 1.0, np.clip(log_ratio, -600.0, 600.0))
+    ratio = np.where(near, 1.0 - 0.5 * log_ratio, -np.expm1(-safe) / safe)
+    return np.maximum(a * ratio, TINY)

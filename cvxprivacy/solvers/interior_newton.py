@@ -1,0 +1,279 @@
+"""Newton steps of the interior-point method: blocks by output, one Schur complement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.solvers.interior_blocks import Blocks, Square, logarithmic_mean
+from cvxprivacy.solvers.interior_program import (
+    HIGH,
+    LOW,
+    ByName,
+    Level,
+    Observer,
+    Point,
+    ScaledProgram,
+)
+from cvxprivacy.solvers.interior_residuals import Residuals
+
+__all__ = ["Newton"]
+
+TINY = 1e-300
+_FAINT = 1e-12  # share of an output's mass below which a label has no curvature of its own
+_NEAR = 1e-4  # complementarity below which steps are refined
+_SMALL = 40  # blocks up to this size are inverted in full
+
+
+class Newton:
+    """The Newton system at a point; :meth:`step` solves it for given targets."""
+
+    def __init__(self, program: ScaledProgram, x: Point) -> None:
+        self.program, self.x, self.at = program, x, Residuals(program, x)
+        self.refined = 2 if program.complementarity(x) < _NEAR else 1
+        rows = program.rows
+        self.coupling = [k for k, row in rows.items() if not row.per_output]
+        self.caps = [k for k, level in program.levels.items() if level.total is not None]
+        self.local = [k for k, row in rows.items() if row.per_output and not row.equal]
+        self.pinned = [k for k, row in rows.items() if row.per_output and row.equal]
+        self.theta = {k: x.price[k] / x.slack[k] for k in x.slack}
+        self.stiff: ByName = {}
+        self.bend: ByName = {}
+        self._factor()
+
+    # ---- factors -------------------------------------------------------------------------
+
+    def _factor(self) -> None:
+        program = self.program
+        diagonal = self.theta[LOW] + self.theta.get(HIGH, 0.0)
+        self.means, tall, squares = [], [], []
+        for view, joint, rest, weight in zip(
+            program.views, self.at.joint, self.at.rest, self.at.weights, strict=True
+        ):
+            mean = logarithmic_mean(joint, rest)
+            self.means.append(mean)
+            if view.label is not None:
+                squares.append(_square(view, view.label, mean, weight))
+            elif weight.any():
+                tall.append(_curvature(view, mean, weight))
+        squares += [self._without_level(name, level) for name, level in program.levels.items()]
+        empty = np.zeros((program.m, 0, program.n))
+        rows = np.concatenate(tall, axis=1) if tall else empty
+        local = [np.sqrt(self.theta[k])[:, None] * self.at.slopes[k] for k in self.local]
+        self.rank = rows.shape[1]
+        local_rows = np.stack(local, axis=1) if local else empty
+        if not squares and (program.n <= _SMALL or 3 * self.rank > 2 * program.n):
+            blocks, self.rank = Blocks.dense(diagonal, rows, local_rows, program.free), 0
+        else:
+            rows = np.concatenate([rows, local_rows], axis=1)
+            blocks = Blocks.of(diagonal, squares, rows, program.free)
+        self.blocks = blocks
+        pins = [self.at.slopes[k] for k in self.pinned]
+        self.pins = np.stack(pins, axis=1) if pins else empty
+        borders = [self.at.slopes[k] for k in self.coupling] + [-self.bend[k] for k in self.caps]
+        self.border = np.stack(borders, axis=1) if borders else empty
+        self._schur()
+
+    def _without_level(self, name: str, level: Level) -> Square:
+        """Eliminate a level a: return what that leaves in the blocks."""
+        mass = self.program.mass
+        stiff, bend, added, rest = (np.zeros_like(self.x.q) for _ in range(4))
+        for side, _, factor in level.sides:
+            theta = self.theta[side]
+            rest += added * theta * ((factor - 1.0) * mass) ** 2
+            stiff += (factor * mass) ** 2 * theta
+            bend -= factor * mass * theta
+            added += theta
+        self.stiff[name] = stiff.sum(axis=1)
+        self.bend[name] = bend / self.stiff[name][:, None]
+        share = stiff / self.stiff[name][:, None]
+        return Square(share, added, rest / np.maximum(stiff, TINY))
+
+    def _schur(self) -> None:
+        """Factor the Schur complement of row sums, equalities by output and coupling rows."""
+        n, m, border, pins = self.program.n, self.program.m, self.border, self.pins
+        system = self.blocks.total()
+        each, count = pins.shape[1], border.shape[1]
+        if each or count:
+            half, pinned = self.blocks.rows(border), self.blocks.rows(pins)
+            side = np.concatenate([pinned.reshape(m * each, n), half.sum(axis=0)])
+            corner = np.zeros((len(side),) * 2)
+            for y, block in enumerate(pinned @ pins.transpose(0, 2, 1)):
+                corner[y * each : (y + 1) * each, y * each : (y + 1) * each] = block
+            shared = (pinned @ border.transpose(0, 2, 1)).reshape(m * each, count)
+            corner[: m * each, m * each :], corner[m * each :, : m * each] = shared, shared.T
+            corner[m * each :, m * each :] = np.einsum("ycn,ydn->cd", half, border)
+            for i, name in enumerate((*self.coupling, *self.caps), m * each):
+                if name in self.theta:
+                    corner[i, i] += 1.0 / self.theta[name]
+                if name in self.caps:
+                    corner[i, i] += (1.0 / self.stiff[name]).sum()
+            system = np.block([[system, side.T], [side, corner]])
+        self.system = system
+        self.scale = 1.0 / np.sqrt(np.maximum(np.diag(system), TINY))
+        scaled = system * self.scale[:, None] * self.scale
+        for shift in (1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+            try:
+                shifted = scaled + shift * np.eye(len(scaled))
+                self.factor = linalg.cho_factor(shifted, lower=True, overwrite_a=True)
+            except linalg.LinAlgError:
+                continue
+            return
+        raise np.linalg.LinAlgError(f"no direction for {n} letters")
+
+    def _solved(self, right: FloatArray) -> FloatArray:
+        found: FloatArray = self.scale * linalg.cho_solve(self.factor, self.scale * right)
+        return found
+
+    # ---- a step --------------------------------------------------------------------------
+
+    def step(
+        self,
+        targets: ByName,
+        weight: float,
+        posterior: list[FloatArray] | None = None,
+        cross: FloatArray | float = 0.0,
+        bent: Mapping[str, Any] | None = None,
+    ) -> Point:
+        """Return the step to products ``targets``.
+
+        ``weight`` is the share of dual and primal residuals to be removed; ``posterior``,
+        ``cross`` and ``bent`` are right-hand sides of the posteriors, the dual equation and the
+        rows to second order.
+        """
+        program, x = self.program, self.x
+        posterior = self.at.rest if posterior is None else posterior
+        off = {name: weight * value for name, value in self.at.off.items()}
+        for name, more in (bent or {}).items():
+            off[name] = off[name] + more
+        gain = {
+            k: targets[k] / x.slack[k] - x.price[k] - self.theta[k] * off.get(k, 0.0)
+            for k in x.slack
+        }
+        right = gain[LOW] - weight * self.at.dual - cross - gain.get(HIGH, 0.0)
+        for view, omega, lacks in zip(program.views, self.at.weights, posterior, strict=True):
+            right = right - omega[:, None] * (lacks @ view.matrix)
+        for name in self.local:
+            right = right - gain[name][:, None] * self.at.slopes[name]
+        pull: ByName = {}
+        for name, level in program.levels.items():
+            own = -weight * self.at.unpriced[name]
+            for side, sign, factor in level.sides:
+                right = right + sign * gain[side]
+                own = own - sign * factor * (gain[side] @ program.mass)
+            pull[name] = own
+            right = right - own[:, None] * self.bend[name]
+        right = np.where(program.free, right, 0.0)
+
+        q, g, whole = self._columns(right, off, gain, weight, pull)
+        n, by_pin = program.n, -g[program.n :][: self.pins.shape[1] * program.m]
+        by_pin = by_pin.reshape(program.m, -1)
+        equal: ByName = {name: by_pin[:, i] for i, name in enumerate(self.pinned)}
+        slack: ByName = {LOW: q}
+        price: ByName = {}
+        levels: ByName = {}
+        if HIGH in x.slack:
+            slack[HIGH] = -q * program.capped
+        for i, name in enumerate((*self.coupling, *self.caps), n + by_pin.size):
+            (price if name in x.price else equal)[name] = -g[i]
+        for name in self.coupling:
+            if name in x.slack:
+                slack[name] = off[name] - (self.at.slopes[name] * q).sum()
+        for name, level in program.levels.items():
+            own = (pull[name] - price.get(name, 0.0)) / self.stiff[name]
+            own = own - np.einsum("yn,yn->y", self.bend[name], q)
+            levels[name] = own
+            for side, sign, factor in level.sides:
+                slack[side] = off[side] + sign * (q - factor * program.mass * own[:, None])
+            if level.total is not None:
+                slack[name] = off[name] - own.sum()
+        if self.local:  # by way of H⁻¹a, where a · ΔQ would cancel
+            local = self.blocks.reached(whole)[:, self.rank :]
+            for i, name in enumerate(self.local):
+                price[name] = gain[name] + np.sqrt(self.theta[name]) * local[:, i]
+                missed = targets[name] - x.slack[name] * price[name]
+                slack[name] = missed / x.price[name] - x.slack[name]
+        for name in x.slack.keys() - price.keys():
+            missed = targets[name] - x.price[name] * slack[name]
+            price[name] = missed / x.slack[name] - x.price[name]
+        scores = [
+            lacks
+            + (change := q @ view.matrix.T) / mean
+            - change.sum(axis=1, keepdims=True) / mean.sum(axis=1, keepdims=True)
+            for view, mean, lacks in zip(program.views, self.means, posterior, strict=True)
+        ]
+        return Point(q, g[:n], scores, equal, levels, slack, price)
+
+    def _columns(
+        self, right: FloatArray, off: ByName, gain: ByName, weight: float, pull: ByName
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return ΔQ, (Δν, −Δλ of equalities by output, −Δλ of coupling rows), and H ΔQ."""
+        base, extra = self._borders(off, gain, weight, pull)
+        g, q = np.zeros(len(base)), self.blocks.times(right)
+        for _ in range(self.refined):
+            g = g + self._solved(base - self._across(q) - extra * g)
+            whole = right + self._along(g)
+            q = self.blocks.times(whole)
+        return q, g, whole
+
+    def _borders(
+        self, off: ByName, gain: ByName, weight: float, pull: ByName
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what row sums, equalities and coupling rows should reach, and their corner."""
+        program = self.program
+        found = [weight * self.at.missing]
+        pins = [np.broadcast_to(off[name], (program.m,)) for name in self.pinned]
+        found += [np.stack(pins, axis=1).ravel()] if pins else []
+        extra = np.zeros(sum(map(len, found)) + self.border.shape[1])
+        for i, name in enumerate((*self.coupling, *self.caps), sum(map(len, found[:2]))):
+            target = -gain[name] / self.theta[name] if name in self.theta else off[name]
+            extra[i] = 1.0 / self.theta[name] if name in self.theta else 0.0
+            if name in self.caps:
+                target = target - (pull[name] / self.stiff[name]).sum()
+                extra[i] += (1.0 / self.stiff[name]).sum()
+            found.append(np.atleast_1d(target))
+        return np.concatenate(found), extra
+
+    def _across(self, q: FloatArray) -> FloatArray:
+        """Return Σ_y Bᵀq: row sums, then what rows of single outputs and coupling rows have."""
+        pinned = np.einsum("yen,yn->ye", self.pins, q).ravel()
+        return np.concatenate([q.sum(axis=0), pinned, np.einsum("ycn,yn->c", self.border, q)])
+
+    def _along(self, g: FloatArray) -> FloatArray:
+        """Return B g, shape (m, n)."""
+        n, last = self.program.n, self.program.n + self.pins.shape[1] * self.program.m
+        found = np.broadcast_to(g[:n], (self.program.m, n))
+        if self.pinned:
+            by_pin = g[n:last].reshape(self.program.m, -1)
+            found = found + np.einsum("ye,yen->yn", by_pin, self.pins)
+        if self.border.shape[1]:
+            found = found + np.einsum("c,ycn->yn", g[last:], self.border)
+        return found
+
+
+def _square(view: Observer, label: np.ndarray, mean: FloatArray, weight: FloatArray) -> Square:
+    seen = label >= 0
+    own = np.where(seen, mean[:, label], 0.0)
+    added = np.where(seen, weight[:, None] * view.sums**2 / np.maximum(own, TINY), 0.0)
+    return Square(own / mean.sum(axis=1, keepdims=True), added)
+
+
+def _curvature(view: Observer, mean: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return rows (m, r, n) with Σ rowsᵀ rows = ω F ᵀF."""
+    left, right = view.factors or (view.matrix, None)
+    u = mean / mean.sum(axis=1, keepdims=True)
+    rows = left - u[:, :, None] * left.sum(axis=0)
+    floor = mean if right is None else np.maximum(mean, _FAINT * mean.sum(axis=1, keepdims=True))
+    rows *= np.sqrt(weight[:, None] / floor)[:, :, None]
+    if rows.shape[1] > rows.shape[2]:
+        rows = np.linalg.qr(rows, mode="r")
+    elif right is None:  # their sum weighted by √ω̃ is 0: a reflection leaves one row less
+        axis = np.sqrt(u)
+        axis[:, -1] += 1.0
+        along = np.einsum("yv,yvn->yn", axis, rows) / axis[:, -1:]
+        rows = rows[:, :-1] - axis[:, :-1, None] * along[:, None, :]
+    return rows if right is None else rows @ right

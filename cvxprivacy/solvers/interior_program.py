@@ -1,0 +1,242 @@
+r"""A channel program as the interior-point method reads it: scaled, outputs first.
+
+Arrays are (m, n): a row for each output.  Information is in nats, the objective in its own scale,
+every constraint in its span.  A point has the joint mass Q, the scores s = log(posterior/π) of each
+view as independent unknowns, and pairs of a slack and its price, all positive:
+
+.. math::
+   \begin{aligned}
+   \text{(dual)}      \quad & \sum_k ω_k\, s_k M_k + C_0 + \sum_j λ_j C_j - ν - z + w = 0, \\
+   \text{(primal)}    \quad & \sum_y Q = p, \qquad f_j(Q) + σ_j = b_j, \\
+   \text{(posterior)} \quad & s_k = \log(J_k / π_k q_k), \\
+   \text{(pairs)}     \quad & (Q - \mathrm{lo})\, z = (\mathrm{hi} - Q)\, w = μ a,\quad σ_j λ_j = μ,
+   \end{aligned}
+
+with ω_k = α_k + Σ_j λ_j β_jk.  An auxiliary adds a level for each output (a_y or u_y) and a pair
+for each of the entries that it bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.model.information import nat
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.expression import Constraint
+
+__all__ = ["Level", "Observer", "Point", "Row", "ScaledProgram"]
+
+TINY = 1e-300
+LOW, HIGH = "\0low", "\0high"  # pairs of entries with their bounds; no row has such a name
+
+ByName = dict[str, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Observer:
+    """A view: M (|V|, n) with columns p(v | s), its reference π, and how M is best kept.
+
+    ``label`` is the one label of each letter (−1: none) where labels differ by letter, as for a
+    rate; elsewhere M = ``left @ right`` where that is of lower rank.
+    """
+
+    name: str
+    matrix: FloatArray
+    reference: FloatArray
+
+    @cached_property
+    def sums(self) -> FloatArray:
+        """Σ_v p(v | s), shape (n,)."""
+        return self.matrix.sum(axis=0)
+
+    @cached_property
+    def label(self) -> np.ndarray | None:
+        on = self.matrix > 0
+        if len(on) < 2 or on.sum(axis=0).max() > 1 or on.sum(axis=1).max() > 1:
+            return None
+        return np.where(on.any(axis=0), on.argmax(axis=0), -1)
+
+    @cached_property
+    def factors(self) -> tuple[FloatArray, FloatArray] | None:
+        """(|V|, r) and (r, n) with product M, if r is well below both sizes."""
+        if min(self.matrix.shape) < 16:
+            return None
+        left, singular, right = np.linalg.svd(self.matrix, full_matrices=False)
+        rank = int((singular > 1e-13 * singular[0]).sum())
+        if rank > 0.8 * min(self.matrix.shape):
+            return None
+        return left[:, :rank] * singular[:rank], right[:rank]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A constraint f(Q) ≤ b or = b in its span: cost (m, n), weights of information by view."""
+
+    cost: FloatArray
+    weights: Mapping[int, FloatArray]
+    bound: FloatArray
+    span: float
+    equal: bool
+    per_output: bool
+
+    def total(self, columns: FloatArray) -> FloatArray:
+        """Return the sum over outputs, or the values per output if it is one row for each."""
+        return columns if self.per_output else np.asarray(columns.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """An auxiliary's level a_y, and the bounds ±(Q − factor p a) ≥ 0 that it sets on entries."""
+
+    sides: tuple[tuple[str, float, float], ...]  # name of the pair, sign, factor
+    total: float | None  # bound of Σ_y a_y, or none
+
+
+@dataclass(eq=False)
+class Point:
+    """A point, or a step: Q, ν, scores, multipliers of equalities, levels, slacks and prices."""
+
+    q: FloatArray
+    nu: FloatArray
+    scores: list[FloatArray]
+    equal: ByName
+    levels: ByName
+    slack: ByName
+    price: ByName
+
+    def moved(self, step: Point, t: float) -> Point:
+        return Point(
+            *(_moved(getattr(self, f.name), getattr(step, f.name), t) for f in fields(self))
+        )
+
+    def multiplier(self, name: str) -> FloatArray:
+        return self.price[name] if name in self.price else self.equal[name]
+
+    def longest(self, step: Point) -> float:
+        """Return the length at which a slack or a price is 0."""
+        most = np.inf
+        for have, change in ((self.slack, step.slack), (self.price, step.price)):
+            for name, value in have.items():
+                ratio = np.divide(change[name], value, out=np.zeros(value.shape), where=value > 0)
+                if (least := float(ratio.min())) < 0:
+                    most = min(most, -1.0 / least)
+        return most
+
+
+def _moved(have: Any, step: Any, t: float) -> Any:
+    if isinstance(have, dict):
+        return {k: v + t * step[k] for k, v in have.items()}
+    return (
+        [v + t * d for v, d in zip(have, step, strict=True)]
+        if isinstance(have, list)
+        else have + t * step
+    )
+
+
+class ScaledProgram:
+    """See the module's docstring."""
+
+    def __init__(self, program: ChannelProgram) -> None:
+        self.program, mass = program, program.mass
+        self.n, self.m, self.mass = program.n, program.m, mass
+        unit, shape = nat(program.units), (program.m, program.n)
+        self.low = np.zeros(shape) if program.floor is None else mass * program.floor.T
+        self.high = np.full(shape, np.inf)
+        if program.ceiling is not None:
+            self.high = np.where(program.ceiling.T < 1, mass * program.ceiling.T, np.inf)
+        self.free = self.high > self.low
+        self.capped = self.free & np.isfinite(self.high)
+        self.views = [
+            Observer(name, program.view_matrix(name).toarray() / mass, program.reference(name))
+            for name in program.views
+        ]
+        place = {view.name: i for i, view in enumerate(self.views)}
+        self.cost = program.cost(program.objective).T / program.scale
+        self.weights = {
+            place[name]: weight * unit / program.scale
+            for name, weight in program.objective.columns(self.m).items()
+        }
+        self.rows: dict[str, Row] = {}
+        for name, row in program.constraints.items():
+            self.rows[name] = _row(program, row, place, unit)
+        self.levels: dict[str, Level] = {}
+        for name, aux in program.auxiliaries.items():
+            sides = (f"\0below {name}", 1.0, 1.0), (f"\0above {name}", -1.0, aux.bound)
+            ratio = aux.kind == "ratio"
+            above = (f"\0above {name}", -1.0, 1.0)
+            self.levels[name] = Level(sides if ratio else (above,), None if ratio else aux.bound)
+        a = np.sqrt(self.n * mass)
+        self.share = a / a.mean()  # of μ that a letter's pairs have
+
+    @cached_property
+    def shares(self) -> ByName:
+        """The weight of every pair: its product on the central path is that times μ; 0: no pair."""
+        shares = {LOW: np.where(self.free, self.share, 0.0)}
+        if self.capped.any():
+            shares[HIGH] = np.where(self.capped, self.share, 0.0)
+        for name, row in self.rows.items():
+            if not row.equal:
+                shares[name] = np.ones(self.m if row.per_output else ())
+        for name, level in self.levels.items():
+            for side, *_ in level.sides:
+                shares[side] = np.broadcast_to(self.share, (self.m, self.n)).copy()
+            if level.total is not None:
+                shares[name] = np.ones(())
+        return shares
+
+    @cached_property
+    def count(self) -> float:
+        return float(sum(share.sum() for share in self.shares.values()))
+
+    def complementarity(self, x: Point) -> float:
+        """Return Σ slack · price."""
+        return float(sum((x.slack[name] * x.price[name]).sum() for name in x.slack))
+
+    # ---- a point -------------------------------------------------------------------------
+
+    def joints(self, q: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Return J and log(J/(π q)) of each view."""
+        joint = [np.maximum(q @ view.matrix.T, TINY) for view in self.views]
+        logs = [
+            np.log(j / np.maximum(view.reference * j.sum(axis=1, keepdims=True), TINY))
+            for view, j in zip(self.views, joint, strict=True)
+        ]
+        return joint, logs
+
+    def excess(self, name: str, q: FloatArray, information: list[FloatArray]) -> FloatArray:
+        """Return f − b of a row."""
+        row = self.rows[name]
+        columns = np.einsum("yn,yn->y", row.cost, q)
+        for i, weight in row.weights.items():
+            columns = columns + weight * information[i]
+        return row.total(columns) - row.bound
+
+    def proposal(self, x: Point, objective: int = 1) -> tuple[FloatArray, Dual]:
+        """Return channel and multipliers in the program's own scale."""
+        scale = self.program.scale
+        scores = {view.name: s.T for view, s in zip(self.views, x.scores, strict=True)}
+        multipliers = {
+            name: np.asarray(x.multiplier(name)) * scale / row.span
+            for name, row in self.rows.items()
+        }
+        auxiliaries = {
+            name: [x.price[side].T * scale for side, *_ in level.sides]
+            for name, level in self.levels.items()
+        }
+        return (x.q / x.q.sum(axis=0)).T, Dual(scores, multipliers, auxiliaries, objective)
+
+
+def _row(program: ChannelProgram, row: Constraint, place: Mapping[str, int], unit: float) -> Row:
+    cost, weights = program.cost(row.expression).T, row.expression.columns(program.m)
+    information = sum(float(np.max(w, initial=0.0)) for w in weights.values()) * unit
+    span = float(np.abs(cost).max() + information) or 1.0
+    bound = (row.bounds(program.m) - float(row.expression.constant)) / span
+    by_view = {place[view]: weight * unit / span for view, weight in weights.items()}
+    return Row(cost / span, by_view, bound, span, row.sense == "==", row.per_output)

@@ -1,0 +1,117 @@
+r"""Where the interior-point method begins: an analytic centre, in closed form but for one number.
+
+Of {Q1 = p, ⟨d, Q⟩ ≤ D'}, with d the sum of all linear rows and D' nine tenths of the way from the
+least to the bound, the centre with weights a is Q = a μ/(κ d + c_s): one Newton method for each
+letter, within a bisection on κ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.solvers.interior_program import HIGH, LOW, ByName, Point, ScaledProgram
+
+__all__ = ["start"]
+
+_INSIDE = 0.9  # how far the start is from the least cost towards the bound
+_LARGE = 100.0  # μ in terms of what the largest entries of Q would have it
+
+
+def start(program: ScaledProgram) -> tuple[Point, float]:
+    """Return the point at which to start, and its μ."""
+    weights = np.where(program.free, program.share, 0.0)
+    q, threshold = _centre(program, weights)
+    if program.capped.any():
+        width = program.high - program.low
+        q = np.where(program.capped, np.minimum(q, program.low + 0.5 * width), q)
+    room = np.where(program.free, q - program.low, 1.0)
+    mu = _LARGE * float(np.median((room * program.free / program.share).max(axis=0)))
+    _, logs = program.joints(q)
+    joint = program.joints(q)[0]
+    information = [(j * s).sum(axis=1) for j, s in zip(joint, logs, strict=True)]
+    slack: ByName = {LOW: room}
+    if HIGH in program.shares:
+        slack[HIGH] = np.where(program.capped, program.high - q, 1.0)
+    equal: ByName = {}
+    for name, row in program.rows.items():
+        if row.equal:
+            equal[name] = np.zeros(program.m if row.per_output else ())
+            continue
+        free = -program.excess(name, q, information)
+        least = 0.1 * q.sum(axis=1) + 1e-3 / program.m if row.per_output else 0.03
+        slack[name] = np.where(free > 1e-3 * least, free, least)
+    levels: ByName = {}
+    for name, level in program.levels.items():
+        channel = q / program.mass
+        if level.total is None:
+            above = level.sides[1][2]
+            a = np.sqrt(channel.min(axis=1) * channel.max(axis=1) / above)
+            a = np.clip(a, channel.max(axis=1) / above * 0.5, None)
+        else:
+            a = channel.max(axis=1) * 1.1
+            slack[name] = np.maximum(level.total - a.sum(), 0.1 * level.total)
+        levels[name] = a
+        for side, sign, factor in level.sides:
+            least = 0.1 * program.mass * a[:, None]
+            slack[side] = np.maximum(sign * (q - factor * program.mass * a[:, None]), least)
+    shares = program.shares
+    price = {name: mu * shares[name] / value for name, value in slack.items()}
+    return Point(q, -mu * threshold, logs, equal, levels, slack, price), mu
+
+
+def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Q and the threshold c_s of each letter."""
+    rows = [
+        row for row in program.rows.values() if not (row.equal or row.per_output or row.weights)
+    ]
+    cost = sum((row.cost for row in rows), np.zeros((program.m, program.n)))
+    left = program.mass - program.low.sum(axis=0)
+
+    def centre(kappa: float) -> tuple[FloatArray, FloatArray]:
+        priced = kappa * cost
+        base = np.where(program.free, priced, np.inf).min(axis=0)
+        found, c = _rows(weights, np.where(program.free, priced - base, 0.0), left)
+        return program.low + found, c - base
+
+    least = float((np.where(program.free, cost, np.inf).min(axis=0) * left).sum())
+    least += float((program.low * cost).sum())
+    bound = sum(float(row.bound) for row in rows)
+
+    def inside(q: FloatArray) -> bool:
+        return bound <= least or float((cost * q).sum()) <= least + _INSIDE * (bound - least)
+
+    found = centre(0.0)
+    if not rows or inside(found[0]):
+        return found
+    low, high = 0.0, float(np.median(found[1]))
+    for _ in range(40):
+        found = centre(high)
+        if inside(found[0]):
+            break
+        low, high = high, 8.0 * high
+    for _ in range(20):
+        if high <= 1.1 * low:
+            break
+        middle = 0.25 * high if low == 0.0 else float(np.sqrt(low * high))
+        trial = centre(middle)
+        if inside(trial[0]):
+            high, found = middle, trial
+        else:
+            low = middle
+    return found
+
+
+def _rows(weights: FloatArray, cost: FloatArray, left: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Solve Σ_y weights/(cost + c) = left for each letter, by Newton's method on its inverse."""
+    c = weights.max(axis=0) / left
+    for _ in range(60):
+        found = weights / (cost + c)
+        total = found.sum(axis=0)
+        slope = (found / (cost + c)).sum(axis=0)
+        change = (total / left - 1.0) * total / slope
+        c = c + change
+        if (np.abs(change) <= 1e-12 * c).all():
+            break
+    found = weights / (cost + c)
+    return found * (left / found.sum(axis=0)), c
