@@ -88,6 +88,7 @@ from .results.solution import (
     GaussianSolution as GaussianSolution,
     Solution as Solution,
 )
+from .solvers.watch import Progress as Progress
 from .tables import datasets as datasets
 from .tables.bins import Bins as Bins
 from .tables.schema import TableSchema as TableSchema

@@ -16,7 +16,7 @@ from cvxprivacy.cli.exits import wants_json
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
 
-__all__ = ["Output", "described", "progress", "refuse_unwritable", "write_all"]
+__all__ = ["Output", "described", "progress", "refuse_unwritable", "steps", "write_all"]
 
 
 @dataclass(frozen=True)
@@ -83,3 +83,15 @@ def progress(size: int, label: str) -> Iterator[Callable[[int], object] | None]:
         return
     with click.progressbar(length=size, label=label, file=sys.stderr) as bar:
         yield bar.update
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[object], object] | None]:
+    """Show the steps of a solve on one line of a terminal's standard error, or nothing."""
+    if wants_json() or not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        yield lambda now: click.echo(f"\r\x1b[Ksolving: {now}", err=True, nl=False)
+    finally:
+        click.echo("\r\x1b[K", err=True, nl=False)

@@ -51,8 +51,8 @@ Keys are the arguments' own names; what a class or a function says of its argume
 in the order of the letters or a table of letter to number.
 
 ``[solve]`` holds arguments of ``solve``: ``method``, ``solver``, ``accuracy``,
-``solver_options``, ``verbose``, ``certify``.  ``[output]`` holds the paths, relative to the
-current directory, of the ``certificate`` and of the ``channel``.
+``solver_options``, ``time_limit``, ``verbose``, ``certify``.  ``[output]`` holds the paths,
+relative to the current directory, of the ``certificate`` and of the ``channel``.
 
 A letter that is a key of a TOML table is a string there (``values = { 25 = 1.0 }``); a tuple is
 an array.  Errors name the file, the line and the key, entries counted from 0: ``criteria[0].p``.
@@ -124,10 +124,10 @@ class ProblemFile:
     output: dict[str, Path]
     located: Callable[[InputError], InputError] = field(default=lambda e: e, repr=False)
 
-    def solution(self) -> Solution:
-        """Return ``problem.solve(**solve)``; an InputError names the line of the setting."""
+    def solution(self, **more: Any) -> Solution:
+        """Return ``problem.solve(**solve, **more)``; an InputError names the setting's line."""
         try:
-            return self.problem.solve(**self.solve)
+            return self.problem.solve(**self.solve, **more)
         except InputError as error:
             raise self.located(error) from error.__cause__
 
@@ -301,7 +301,8 @@ class _Reader:
         if "criteria" in values:
             values["criteria"] = [self.criterion(i, c) for i, c in enumerate(values["criteria"])]
         problem = self.problem(formulation, values)
-        settings = self.arguments(("solve",), settings, signature(problem.solve).parameters)
+        known = {k: p for k, p in signature(problem.solve).parameters.items() if k != "progress"}
+        settings = self.arguments(("solve",), settings, known)
         paths = self.arguments(("output",), output, _optional("str", *_OUTPUTS))
 
         def located(error: InputError) -> InputError:

@@ -11,7 +11,7 @@ import click
 
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import CODES, say
-from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, write_all
+from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
 from cvxprivacy.errors import InputError
 
@@ -44,6 +44,12 @@ __all__ = ["apply", "release"]
 @shared.choice("--encoder", ["x", "wx"], "What the randomisation sees: X, or W and X.")
 @shared.units
 @shared.choice("--accuracy", ["default", "high"])
+@click.option(
+    "--time-limit",
+    type=float,
+    metavar="SECONDS",
+    help="Then the best enclosure that is proved is taken, as it is at the first Ctrl-C.",
+)
 @shared.file(
     "--out", "The released table; without it nothing is drawn, and the release is only priced."
 )
@@ -91,7 +97,10 @@ def release(
     stated = ""
     if targets["problem-out"] is not None:
         stated = problem_text(targets["problem-out"], data, table, reading)
-    solution = problem.solve(accuracy=options["accuracy"])
+    with steps() as told:
+        solution = problem.solve(
+            accuracy=options["accuracy"], time_limit=options["time_limit"], progress=told
+        )
     channel, schema = solution.channel, source.schema
     assert channel is not None
     assert schema is not None

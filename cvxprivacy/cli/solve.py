@@ -11,7 +11,7 @@ import click
 
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import CODES, say
-from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, write_all
+from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.statement import refuse_intractable, table_source
 from cvxprivacy.errors import InputError
 
@@ -44,7 +44,8 @@ def solve(problem: str) -> None:
     except InputError as error:
         raise file.located(error) from None
     refuse_intractable(file.problem, "source")
-    solution = file.solution()
+    with steps() as told:
+        solution = file.solution(progress=told)
     channel, certificate = solution.channel, solution.certificate
     outputs, words = [], {}
     for name, path in targets.items():

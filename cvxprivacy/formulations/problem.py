@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
@@ -17,6 +17,7 @@ from cvxprivacy.programs.latex import plain
 from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
+from cvxprivacy.solvers.watch import Progress, Watch
 from cvxprivacy.validation import one_of
 
 __all__ = ["Formulation", "Problem"]
@@ -184,6 +185,8 @@ class Problem(Restatable, Generic[Answer]):
         solver: str = "CLARABEL",
         accuracy: str = "default",
         solver_options: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
+        progress: Callable[[Progress], object] | None = None,
         verbose: bool = False,
         certify: bool | str = True,
     ) -> Answer:
@@ -203,7 +206,14 @@ class Problem(Restatable, Generic[Answer]):
             at least the smallest step of d, so that a forbidding cost widens no tolerance.
         solver_options : mapping, optional
             Passed to the solver.
+        time_limit : float, optional
+            Seconds after which no more is tried.  Then, and at the first Ctrl-C, the best
+            enclosure that is proved so far is returned (``loose``), with the release that attains
+            its upper end.
+        progress : callable, optional
+            Called with a ``Progress`` at each step of the interior-point method for channels.
         verbose : bool
+            Print these steps, and what the CVXPY solver prints.
         certify : {True, "warn", False}
             What to do without a finite enclosure, or without any feasible release: raise,
             warn, or return silently.
@@ -221,7 +231,8 @@ class Problem(Restatable, Generic[Answer]):
         """
         one_of(certify, "certify", True, "warn", False)
         options = checked(method, solver, accuracy, solver_options)
-        outcome = self._outcome({**options, "verbose": verbose})
+        watch = Watch(time_limit, progress, bool(verbose))
+        outcome = self._outcome({**options, "watch": watch})
         certificate = outcome.certificate
         message = ""
         if certificate.status == "infeasible" and certify is not False:

@@ -54,7 +54,7 @@ class ParametricProblem:
         if not isinstance(problem, ChannelProblem | CovarianceProblem):
             wrong = f"a {type(problem).__name__} has a closed form and no curve"
             raise InputError("problem", wrong, "pass its channel_problem()")
-        self._options = {**checked("auto", "CLARABEL", accuracy, None), "verbose": False}
+        self._options = checked("auto", "CLARABEL", accuracy, None)
         self._problem = cast(Any, problem.at())  # as it was made, without a solver's model
         self.parameter, self.accuracy = parameter, accuracy
         if getattr(self._problem, "cut", False):

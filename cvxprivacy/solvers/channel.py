@@ -36,10 +36,12 @@ class ChannelTask(Task):
         self.program, self._given_model = program, model
         self.prover = Prover(program, self.accuracy)
         self.channel: FloatArray | None = None
+        self.last: interior.Iterate | None = None
         rows = program.constraints.values()
-        plain = all(row.linear and row.sense == "<=" for row in rows)
+        linear = all(row.linear and row.sense == "<=" for row in rows)
         # for one plain row, repair knows a strictly feasible channel in closed form
-        self.has_interior = len(rows) <= 1 and plain and not program.auxiliaries
+        self.plain = len(rows) <= 1 and linear and not program.auxiliaries
+        self.has_interior = self.plain
 
     # ---- presolve ------------------------------------------------------------------------
 
@@ -90,14 +92,25 @@ class ChannelTask(Task):
         try:
             with np.errstate(all="ignore"):
                 for iterate in interior.central_path(program):
+                    self.last = iterate
+                    self.watch.step(iterate.number, iterate.gap, prover.tolerance)
                     if self._contradicted(iterate) or self._enclosed(iterate):
+                        break
+                    if self.watch.stopped:
+                        self.salvage()
                         break
         except UNUSABLE as error:
             self.report(f"central path: {error}")
         else:
             width = prover.upper - prover.lower
             self.report(f"central path: {iterate.number} steps, gap {width:.1e}")
-        return self.settled or self.method == "structured"
+        return self.settled or self.method == "structured" or bool(self.watch.stopped)
+
+    def salvage(self) -> None:
+        if self.last is not None:
+            channel, dual = self.last.proposal()
+            self.prover.offer_dual(dual)
+            self.prover.offer_channel(channel)
 
     def _contradicted(self, iterate: interior.Iterate) -> bool:
         """Offer the multipliers without the objective, where they might prove a contradiction."""
@@ -112,8 +125,9 @@ class ChannelTask(Task):
         True if nothing better is to be expected.
         """
         program, prover, gap = self.program, self.prover, iterate.gap
-        if gap > 2.0 * prover.tolerance:
-            self._keep_inside(iterate)
+        if gap > prover.tolerance:
+            if not self.plain:
+                self._keep_inside(iterate)
             return False
         channel, dual = iterate.proposal()
         self.channels = [*self.channels[-2:], channel]

@@ -42,7 +42,8 @@ def solve(
         Aim for a gap of 1e-6 or 1e-9 in the unit of the objective.
     solver_options : mapping, optional
         Passed to the solver on top of each attempt's own settings.
-    verbose : bool
+    watch : Watch, optional
+        When to stop, and who is told of steps.
     """
     return _minimise(ChannelTask(program, options, model))
 
@@ -62,22 +63,34 @@ def solve_gaussian(program: CovarianceProgram, *, exact: Any = None, **options: 
 
 def _minimise(task: Task) -> Outcome:
     """Solve: the loop.  A stage that meets a smaller program calls it again."""
-    if task.presolve(_minimise) or (not task.named and task.structured()):
-        return task.outcome()
-    for settings in attempts(task.solver, task.accuracy):
-        task.propose(settings)
-        if _judged(task):
-            break
-        if not task.has_interior:
-            task.phase_one(_minimise)
-            if task.settled or _judged(task):
-                break
-    if task.named and task.method == "auto" and not task.settled:
-        task.structured()
+    try:
+        _stages(task)
+    except KeyboardInterrupt:
+        if task.watch.interrupted:
+            raise
+        task.watch.interrupted = True  # once more, and nothing is returned
+        task.salvage()
+    if task.watch.stopped and not task.settled:
+        task.report(f"stopped: {task.watch.stopped}")
     return task.outcome()
 
 
+def _stages(task: Task) -> None:
+    if task.presolve(_minimise) or (not task.named and task.structured()):
+        return
+    for settings in attempts(task.solver, task.accuracy):
+        task.propose(settings)
+        if _judged(task):
+            return
+        if not task.has_interior:
+            task.phase_one(_minimise)
+            if task.settled or _judged(task):
+                return
+    if task.named and task.method == "auto":
+        task.structured()
+
+
 def _judged(task: Task) -> bool:
-    """Prove what was proposed, and tell whether that settles it."""
+    """Prove what was proposed, and tell whether that settles it, or time is up."""
     task.prove()
-    return task.settled
+    return task.settled or bool(task.watch.stopped)

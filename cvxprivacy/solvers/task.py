@@ -13,11 +13,13 @@ import numpy as np
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.validation import one_of
 
 __all__ = ["UNUSABLE", "Minimise", "Outcome", "Task", "attempts", "checked", "reported"]
 
 UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError)  # numbers that are none
+_LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}
 _TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 _FREE = {**_TIGHT, "static_regularization_enable": False}
 _RIGID = {"static_regularization_constant": 1e-12, "static_regularization_proportional": 0.0}
@@ -101,11 +103,11 @@ class Task(ABC):
     has_interior: bool
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        own = checked(**{name: value for name, value in options.items() if name != "verbose"})
+        own = checked(**{name: value for name, value in options.items() if name != "watch"})
         self.method, self.solver, self.accuracy = own["method"], own["solver"], own["accuracy"]
         self.solver_options = dict(own["solver_options"] or {})
-        self.verbose = bool(options.get("verbose", False))
-        self.options = {**own, "verbose": self.verbose}
+        self.watch: Watch = options.get("watch") or Watch()
+        self.options = {**own, "watch": self.watch}
         self.log: list[str] = []
         self.edges: list[str] = []
         self.channels: list[FloatArray] = []
@@ -127,6 +129,10 @@ class Task(ABC):
     @abstractmethod
     def prove(self) -> None:
         """Offer to the prover what the conic solver proposed."""
+
+    def salvage(self) -> None:
+        """Offer what the stage that was interrupted had come to."""
+        return
 
     @abstractmethod
     def phase_one(self, minimise: Minimise) -> None:
@@ -159,7 +165,10 @@ class Task(ABC):
         """Run the conic solver once on a model, and report what it said."""
         user = bool(self.solver_options) and not label  # who should hear of a misspelled option
         both = {**settings, **self.solver_options}
-        status = model.solve(self.solver, both, verbose=self.verbose, user=user)
+        limit = _LIMITS.get(self.solver)
+        if limit is not None and self.watch.limit is not None:
+            both.setdefault(limit, max(self.watch.left, 1e-3))
+        status = model.solve(self.solver, both, verbose=self.watch.verbose, user=user)
         self.report(f"{self.solver} {label or settings or 'defaults'}: {status}")
 
 

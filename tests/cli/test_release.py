@@ -22,6 +22,7 @@ from tests.cli.runner import (
     OUTPUTS,
     ROOT,
     SEX,
+    Terminal,
     command,
     loaded,
     people,
@@ -396,3 +397,18 @@ def test_next_month_is_read_as_the_first(here):
     refused("apply", "c.json", "n.csv", "--out", "r2.csv", pieces=["--delimiter"])
     say("apply", "c.json", "n.csv", "--out", "r2.csv", "--delimiter", ",", "--encoding", "utf-8")
     assert "é" in Path("r2.csv").read_text(encoding="utf-8")
+
+
+def test_steps_are_shown_on_a_terminal_alone(here):
+    shown = say("release", "t.csv", *BOTH, stream=Terminal).err
+    assert "solving: step   0  gap" in shown
+    assert shown.split("solving: ")[-1].split("\r\x1b[K")[1]  # the line is cleared
+    assert "solving" not in say("release", "t.csv", *BOTH).err
+    assert "solving" not in say("release", "t.csv", *BOTH, "--json", stream=Terminal).err
+
+
+def test_a_time_limit_leaves_the_best_that_is_proved(here, monkeypatch):
+    refused("release", "t.csv", *BOTH, "--time-limit", "0", pieces=["--time-limit: 0.0", "> 0"])
+    assert "certified" in say("release", "t.csv", *BOTH, "--time-limit", "60").out
+    monkeypatch.setattr("cvxprivacy.solvers.watch.Watch.left", 0.0)
+    assert "loose" in say("release", "t.csv", *BOTH, "--time-limit", "60", code=5).out

@@ -1,0 +1,115 @@
+"""How the interior-point method compares with the same program in bare CVXPY + Clarabel.
+
+    OPENBLAS_NUM_THREADS=1 pytest benchmarks/test_interior.py -m "" -s -p no:xdist
+
+Both are timed end to end in one run, the package's own with its proof.  ``-m long`` adds the
+sizes at which the bare solve takes minutes, and those that it cannot do.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import numpy as np
+import pytest
+
+import cvxprivacy as cpv
+from benchmarks.test_channel import bare, grid_problem, seconds
+
+
+def smooth_problem(labels: int, letters: int) -> cpv.PrivacyDistortion:
+    """x_i = i/n, p(w, x) ∝ exp(−(x − c_w)²/0.05), squared error, a fifth of the variance."""
+    x, centre = np.arange(1, letters + 1) / letters, np.linspace(0, 1, labels)
+    law = np.exp(-((x - centre[:, None]) ** 2) / 0.05)
+    source = cpv.DiscreteSource(law / law.sum(), x=x.tolist())
+    variance = source.p_x @ x**2 - (source.p_x @ x) ** 2
+    return cpv.PrivacyDistortion(source, cpv.squared_error(x), budget=variance / 5, units="nats")
+
+
+def adult_problem(band: int) -> cpv.PrivacyDistortion:
+    """Marital status against age in bands × sex × race × education: 318 cells at 40 years."""
+    adult = cpv.datasets.load_adult()
+    key = ["age", "sex", "race", "education-num"]
+    frame = adult[[*key, "marital-status"]].assign(age=adult["age"] // band)
+    source = cpv.DiscreteSource.from_table(frame, sensitive="marital-status", key=key)
+    cells = np.array([[float(age), float(years)] for age, _, _, years in source.x])
+    names = [[sex, race] for _, sex, race, _ in source.x]
+    spans = np.ptp(cells, axis=0)[0], 15.0
+    d = np.zeros((len(names),) * 2)
+    for i, span in enumerate(spans):
+        d += np.abs(cells[:, None, i] - cells[:, i]) / span / 4
+    for i in (0, 1):
+        column = np.array([name[i] for name in names])
+        d += (column[:, None] != column) / 4
+    budget = 0.3 * float((source.p_x @ d).min())
+    return cpv.PrivacyDistortion(source, d, budget=budget, units="nats")
+
+
+SHORT = {
+    "grid 31": (lambda: grid_problem(31), 3, 3),
+    "grid 51": (lambda: grid_problem(51), 3, 3),
+    "smooth (4, 64)": (lambda: smooth_problem(4, 64), None, 3),
+    "smooth (4, 128)": (lambda: smooth_problem(4, 128), None, 1),
+}
+LONG = {
+    "grid 101": (lambda: grid_problem(101), 30, 1),
+    "smooth (4, 256)": (lambda: smooth_problem(4, 256), 60, 1),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_solves(name):
+    compared(name, *SHORT[name])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LONG)
+def test_solves_of_minutes(name):
+    compared(name, *LONG[name])
+
+
+def compared(name, make, target, rounds):
+    make().solve()
+    pairs = [
+        (seconds(lambda: make().solve()), seconds(lambda: bare(make()))) for _ in range(rounds)
+    ]
+    solution = make().solve()
+    assert solution.status == "certified"
+    own, other = (statistics.median(column) for column in zip(*pairs, strict=True))
+    aim = "" if target is None else f" (target {target})"
+    steps = next(line for line in solution.log if "steps" in line)
+    print(f"\n{name}: {other / own:.1f} times as fast as bare CVXPY{aim}; {steps}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "make", "target"),
+    [
+        ("grid 201", lambda: grid_problem(201), 10),
+        ("smooth (7, 300)", lambda: smooth_problem(7, 300), None),
+        ("smooth (7, 1000)", lambda: smooth_problem(7, 1000), 12),
+        ("Adult, 318 cells", lambda: adult_problem(40), 2),
+        ("Adult, 470 cells", lambda: adult_problem(20), 5),
+        ("Adult, 742 cells", lambda: adult_problem(10), 25),
+    ],
+)
+def test_what_conic_solvers_cannot_do(name, make, target):
+    problem = make()
+    start = time.perf_counter()
+    solution = problem.solve()
+    taken = time.perf_counter() - start
+    assert solution.status == "certified"
+    print(f"\n{name}: {taken:.1f} s (target {target}); {solution.log[-1]}")
+    print(f"  n = {problem.program.n}, [{solution.lower:.9f}, {solution.upper:.9f}] nats")
+
+
+@pytest.mark.long
+def test_growth_in_letters():
+    """Seconds against n at seven labels: ∝ n^k."""
+    sizes, times = (250, 500, 1000), []
+    for n in sizes:
+        problem = smooth_problem(7, n)
+        times.append(seconds(problem.solve))
+    k = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+    print(f"\n7 labels: seconds ∝ n^{k:.1f} between {sizes[0]} and {sizes[-1]} (target at most 3)")

@@ -1,0 +1,104 @@
+"""A solve that is watched, timed or interrupted: what it says, and what it still proves."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.solvers.watch import Watch
+from tests import referee
+
+SOURCE = cpv.DiscreteSource(np.random.default_rng(1).dirichlet(np.ones(24)).reshape(3, 8))
+D = np.abs(np.subtract.outer(np.arange(8), np.arange(8))) / 7
+PLAIN = cpv.PrivacyDistortion(SOURCE, D, budget=0.1)
+CAPPED = cpv.MinimumDistortion(SOURCE, D, [cpv.LeakageCap(0.1), cpv.TCloseness(0.3)])
+
+
+@pytest.mark.parametrize("problem", [PLAIN, CAPPED], ids=["plain", "capped"])
+def test_each_step_is_told(problem, capsys):
+    seen: list[cpv.Progress] = []
+    solution = problem.solve(progress=seen.append, verbose=True)
+    assert [now.step for now in seen] == list(range(len(seen)))
+    assert f"central path: {seen[-1].step} steps" in solution.log[0]
+    assert seen[-1].gap <= seen[-1].tolerance < seen[0].gap
+    assert all(a.seconds <= b.seconds for a, b in pairwise(seen))
+    assert solution.gap <= seen[-1].tolerance
+    assert capsys.readouterr().out.splitlines() == [str(now) for now in seen]
+
+
+def test_what_is_left_if_the_gap_goes_on_shrinking():
+    assert cpv.Progress(9, 1e-3, 1e-6, 5.0).seconds_left == pytest.approx(5.0)
+    assert cpv.Progress(9, 1e-7, 1e-6, 5.0).seconds_left == 0
+    assert math.isnan(cpv.Progress(0, 30.0, 1e-6, 0.1).seconds_left)
+    assert str(cpv.Progress(9, 1e-3, 1e-6, 5.0)).endswith("5.0 s, about 5 s left")
+    assert str(cpv.Progress(0, 30.0, 1e-6, 0.1)).endswith("0.1 s")
+
+
+class Stop:
+    """Interrupts, or lets the time run out, at a step."""
+
+    def __init__(self, last: int, monkeypatch: pytest.MonkeyPatch | None = None) -> None:
+        self.last, self.patch = last, monkeypatch
+
+    def __call__(self, now: cpv.Progress) -> None:
+        if now.step == self.last:
+            if self.patch is None:
+                raise KeyboardInterrupt
+            self.patch.setattr(Watch, "left", 0.0)
+
+
+@pytest.mark.parametrize("timed", [False, True], ids=["interrupted", "out of time"])
+@pytest.mark.parametrize("last", [0, 3, 7])
+@pytest.mark.parametrize("problem", [PLAIN, CAPPED], ids=["plain", "capped"])
+def test_what_is_proved_so_far_is_returned(problem, last, timed, monkeypatch):
+    truth = problem.solve()
+    with monkeypatch.context() as patch:
+        stop = Stop(last, patch if timed else None)
+        found = problem.solve(progress=stop, time_limit=100.0, certify=False)
+        reason = "time limit of 100 s" if timed else "interrupted"
+        assert found.log[-1] == f"stopped: {reason}"
+    assert not any("CLARABEL" in line for line in found.log)
+    assert found.status in ("loose", "uncertified")
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper
+    assert found.certificate.verify()
+    if last == 7:
+        assert found.status == "loose"
+        referee.check(found, status="loose")
+
+
+def test_a_second_interrupt_returns_nothing(monkeypatch):
+    from cvxprivacy.solvers.channel import ChannelTask
+
+    def again(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ChannelTask, "salvage", again)
+    with pytest.raises(KeyboardInterrupt):
+        PLAIN.solve(progress=Stop(3))
+
+
+def test_no_attempt_is_made_when_time_is_up(monkeypatch):
+    monkeypatch.setattr(Watch, "left", 0.0)
+    found = PLAIN.solve(method="conic", time_limit=5.0, certify=False)
+    assert sum("CLARABEL" in line for line in found.log) <= 1
+    assert found.log[-1] == "stopped: time limit of 5 s"
+
+
+@pytest.mark.parametrize(
+    ("options", "argument", "value"),
+    [
+        ({"time_limit": 0}, "time_limit", 0.0),
+        ({"time_limit": -1.0}, "time_limit", -1.0),
+        ({"time_limit": "soon"}, "time_limit", "soon"),
+        ({"progress": 3}, "progress", 3),
+    ],
+)
+def test_what_is_no_limit_and_no_function(options, argument, value):
+    with pytest.raises(cpv.InputError) as caught:
+        PLAIN.solve(**options)
+    assert (caught.value.argument, caught.value.value) == (argument, value)
