@@ -314,15 +314,16 @@ def at_random(rng: np.random.Generator):
 
 @pytest.mark.long
 def test_a_campaign_over_all_criteria():
-    """Certified, or proved infeasible, by the path alone in 99.5 %; half in 25 steps at most."""
-    rng, steps, open_ = np.random.default_rng(20_260), [], []
+    """Certified, or proved infeasible, in 99.5 %; by the path alone in 95 %, half in 25 steps."""
+    rng, steps, open_, asked = np.random.default_rng(20_260), [], [], 0
     for trial in range(1000):
-        problem = at_random(rng)
-        outcome = solve(problem.program, method="structured")
+        outcome = solve(at_random(rng).program)
         status = outcome.certificate.status
         if status not in ("certified", "infeasible"):
             open_.append((trial, status, outcome.log))
+        asked += any("CLARABEL" in line for line in outcome.log)
         taken = [line.split(": ")[1].split() for line in outcome.log if "steps" in line]
         steps += [int(words[0]) for words in taken]
     assert len(open_) <= 5, open_
+    assert asked <= 50
     assert median(steps) <= 25
