@@ -221,6 +221,8 @@ class Problem(Restatable, Generic[Answer]):
         Returns
         -------
         Solution
+            Where several releases attain the optimum, one near the analytic centre of them all:
+            what the interior-point method tends to.
 
         Raises
         ------
