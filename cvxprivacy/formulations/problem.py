@@ -207,13 +207,14 @@ class Problem(Restatable, Generic[Answer]):
         solver_options : mapping, optional
             Passed to the solver.
         time_limit : float, optional
-            Seconds after which no more is tried.  Then, and at the first Ctrl-C, the best
+            Seconds after which no further step is begun; a CVXPY solver other than Clarabel and
+            SCS ends its attempt first.  Then, and with a warning at the first Ctrl-C, the best
             enclosure that is proved so far is returned (``loose``), with the release that attains
             its upper end.
         progress : callable, optional
             Called with a ``Progress`` at each step of the interior-point method for channels.
         verbose : bool
-            Print these steps, and what the CVXPY solver prints.
+            Print these steps on standard error, and what the CVXPY solver prints.
         certify : {True, "warn", False}
             What to do without a finite enclosure, or without any feasible release: raise,
             warn, or return silently.
@@ -235,6 +236,8 @@ class Problem(Restatable, Generic[Answer]):
         options = checked(method, solver, accuracy, solver_options)
         watch = Watch(time_limit, progress, bool(verbose))
         outcome = self._outcome({**options, "watch": watch})
+        if watch.interrupted:
+            warnings.warn("interrupted: what is proved so far is returned", stacklevel=2)
         certificate = outcome.certificate
         message = ""
         if certificate.status == "infeasible" and certify is not False:

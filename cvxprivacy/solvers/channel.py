@@ -36,7 +36,8 @@ class ChannelTask(Task):
         self.program, self._given_model = program, model
         self.prover = Prover(program, self.accuracy)
         self.channel: FloatArray | None = None
-        self.last: interior.Iterate | None = None
+        self.best: interior.Iterate | None = None  # of least estimated gap
+        self.steps = 0
         rows = program.constraints.values()
         linear = all(row.linear and row.sense == "<=" for row in rows)
         # for one plain row, repair knows a strictly feasible channel in closed form
@@ -87,28 +88,40 @@ class ChannelTask(Task):
     def structured(self) -> bool:
         """Follow the central path until what it proves is good enough."""
         program, prover = self.program, self.prover
+        if self.watch.stopped:
+            return True
         if not interior.fits(program):
-            return False
-        try:
-            with np.errstate(all="ignore"):
-                for iterate in interior.central_path(program):
-                    self.last = iterate
-                    self.watch.step(iterate.number, iterate.gap, prover.tolerance)
-                    if self._contradicted(iterate) or self._enclosed(iterate):
-                        break
-                    if self.watch.stopped:
-                        self.salvage()
-                        break
-        except UNUSABLE as error:
-            self.report(f"central path: {error}")
-        else:
-            width = prover.upper - prover.lower
-            self.report(f"central path: {iterate.number} steps, gap {width:.1e}")
+            self.report("central path: too large")
+            return self.method == "structured"
+        said, path = "", interior.central_path(program)
+        with np.errstate(all="ignore"):
+            while True:
+                try:
+                    iterate = next(path, None)
+                except (*UNUSABLE, MemoryError) as error:
+                    said, iterate = str(error), None
+                if iterate is None or self._taken(iterate):
+                    break
+        if not self.settled:
+            self.salvage()
+        width = prover.upper - prover.lower
+        proved = "infeasible" if prover.status == "infeasible" else f"gap {width:.1e}"
+        self.report(f"central path: {said or f'{self.steps} steps, {proved}'}")
         return self.settled or self.method == "structured" or bool(self.watch.stopped)
 
+    def _taken(self, iterate: interior.Iterate) -> bool:
+        """Tell of a point and offer what it may prove; True if the path need not go on."""
+        self.steps = iterate.number
+        if self.best is None or iterate.gap < self.best.gap:
+            self.best = iterate
+        self.watch.step(iterate.number, iterate.gap, self.prover.tolerance)
+        if self._contradicted(iterate) or self._enclosed(iterate):
+            return True
+        return bool(self.watch.stopped)
+
     def salvage(self) -> None:
-        if self.last is not None:
-            channel, dual = self.last.proposal()
+        if self.best is not None:
+            channel, dual = self.best.proposal()
             self.prover.offer_dual(dual)
             self.prover.offer_channel(channel)
 
@@ -189,6 +202,8 @@ class ChannelTask(Task):
     def _strictly_feasible(self) -> bool:
         """Offer a channel that satisfies the rows strictly, as strictly as can be."""
         for share in (0.1, 1e-2, 1e-3, 1e-5, 0.0):
+            if self.watch.stopped:
+                return False
             if share:
                 model = self._conic(presolve.tightened(self.program, share))
                 status = model.spread(self.solver, self.solver_options)
@@ -212,7 +227,7 @@ class ChannelTask(Task):
         """Minimise an information row whose bound may be next to the least there is."""
         constraints = self.program.constraints
         for name, row in constraints.items():
-            if not row.expression.weights or row.per_output:
+            if not row.expression.weights or row.per_output or self.watch.stopped:
                 continue
             others = {key: other for key, other in constraints.items() if key != name}
             program = replace(self.program, objective=row.expression, constraints=others)
@@ -226,6 +241,8 @@ class ChannelTask(Task):
     def _contradiction(self) -> None:
         """Try to prove, from the least violation that is possible, that nothing is feasible."""
         for settings in attempts(self.solver):
+            if self.watch.stopped:
+                return
             model = self._conic(self.program, phase_one=True)
             self.run(model, settings, "phase one")
             dual, violation = model.dual(), model.variables["tau"].value

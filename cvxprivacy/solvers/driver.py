@@ -43,7 +43,7 @@ def solve(
     solver_options : mapping, optional
         Passed to the solver on top of each attempt's own settings.
     watch : Watch, optional
-        When to stop, and who is told of steps.
+        When to stop, and who is told of steps.  Without one, an interrupt is raised.
     """
     return _minimise(ChannelTask(program, options, model))
 
@@ -66,7 +66,7 @@ def _minimise(task: Task) -> Outcome:
     try:
         _stages(task)
     except KeyboardInterrupt:
-        if task.watch.interrupted:
+        if task.watch.interrupted or not task.watched:
             raise
         task.watch.interrupted = True  # once more, and nothing is returned
         task.salvage()
@@ -79,6 +79,8 @@ def _stages(task: Task) -> None:
     if task.presolve(_minimise) or (not task.named and task.structured()):
         return
     for settings in attempts(task.solver, task.accuracy):
+        if task.watch.stopped:
+            return
         task.propose(settings)
         if _judged(task):
             return

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
@@ -54,9 +55,17 @@ class Iterate:
 
 def fits(program: ChannelProgram) -> bool:
     """Tell whether there is room for the blocks of all outputs."""
-    rank = sum(min(view.size, program.n) for view in program.views.values())
+    rank = sum(_rank(program.view_matrix(view)) for view in program.views)
     rank += sum(row.per_output for row in program.constraints.values())
     return 4 * program.n * program.m * min(rank, program.n) <= _LARGEST
+
+
+def _rank(matrix: sparse.csr_array) -> int:
+    """Return the rows that a view adds to a block: one if labels differ by letter."""
+    on = matrix > 0
+    if on.sum(axis=0).max() <= 1 and on.sum(axis=1).max() <= 1:
+        return 1
+    return int(min(matrix.shape))
 
 
 def central_path(program: ChannelProgram) -> Iterator[Iterate]:
@@ -70,9 +79,8 @@ def central_path(program: ChannelProgram) -> Iterator[Iterate]:
         yield Iterate(scaled, path.x, number, gap, newton.at.breach())
         if gap < 0.7 * best:
             best, since = gap, number
-        near = best < 1e-4 * program.scale
-        tired = number - since > (_PATIENCE if near else 5 * _PATIENCE)
-        if tired or (near and gap > 1e3 * best) or not path.advance(newton):
+        patience = _PATIENCE if best < 1e-4 * program.scale else 5 * _PATIENCE
+        if number - since > patience or not path.advance(newton):
             return
 
 

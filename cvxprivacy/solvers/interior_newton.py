@@ -69,7 +69,7 @@ class Newton:
         if not squares and (program.n <= _SMALL or 3 * self.rank > 2 * program.n):
             blocks, self.rank = Blocks.dense(diagonal, rows, local_rows, program.free), 0
         else:
-            rows = np.concatenate([rows, local_rows], axis=1)
+            rows = np.concatenate([rows, local_rows], axis=1) if local else rows
             blocks = Blocks.of(diagonal, squares, rows, program.free)
         self.blocks = blocks
         pins = [self.at.slopes[k] for k in self.pinned]
@@ -114,7 +114,8 @@ class Newton:
                     corner[i, i] += (1.0 / self.stiff[name]).sum()
             system = np.block([[system, side.T], [side, corner]])
         self.system = system
-        self.scale = 1.0 / np.sqrt(np.maximum(np.diag(system), TINY))
+        size = np.diag(system)  # 0 where a letter or a row has nothing to choose
+        self.scale = np.where(size > 0, 1.0 / np.sqrt(np.maximum(size, TINY)), 0.0)
         scaled = system * self.scale[:, None] * self.scale
         for shift in (1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
             try:

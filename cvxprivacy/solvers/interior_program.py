@@ -151,7 +151,8 @@ class ScaledProgram:
         self.high = np.full(shape, np.inf)
         if program.ceiling is not None:
             self.high = np.where(program.ceiling.T < 1, mass * program.ceiling.T, np.inf)
-        self.free = self.high > self.low
+        filled = mass - self.low.sum(axis=0) <= 1e-14 * mass  # nothing is left to choose
+        self.free = (self.high > self.low) & ~filled
         self.capped = self.free & np.isfinite(self.high)
         self.views = [
             Observer(name, program.view_matrix(name).toarray() / mass, program.reference(name))
@@ -235,8 +236,11 @@ class ScaledProgram:
 
 def _row(program: ChannelProgram, row: Constraint, place: Mapping[str, int], unit: float) -> Row:
     cost, weights = program.cost(row.expression).T, row.expression.columns(program.m)
+    base = np.zeros(program.n) if row.per_output else cost.min(axis=0)
+    cost = cost - base  # row sums are fixed: what every move of a letter costs is no choice
     information = sum(float(np.max(w, initial=0.0)) for w in weights.values()) * unit
     span = float(np.abs(cost).max() + information) or 1.0
-    bound = (row.bounds(program.m) - float(row.expression.constant)) / span
+    constant = float(row.expression.constant) + float(base @ program.mass)
+    bound = (row.bounds(program.m) - constant) / span
     by_view = {place[view]: weight * unit / span for view, weight in weights.items()}
     return Row(cost / span, by_view, bound, span, row.sense == "==", row.per_output)

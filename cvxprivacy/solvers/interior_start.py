@@ -26,9 +26,9 @@ def start(program: ScaledProgram) -> tuple[Point, float]:
         width = program.high - program.low
         q = np.where(program.capped, np.minimum(q, program.low + 0.5 * width), q)
     room = np.where(program.free, q - program.low, 1.0)
-    mu = _LARGE * float(np.median((room * program.free / program.share).max(axis=0)))
-    _, logs = program.joints(q)
-    joint = program.joints(q)[0]
+    largest = (room * program.free / program.share).max(axis=0)
+    mu = _LARGE * float(np.median(largest[largest > 0])) if largest.any() else 1.0
+    joint, logs = program.joints(q)
     information = [(j * s).sum(axis=1) for j, s in zip(joint, logs, strict=True)]
     slack: ByName = {LOW: room}
     if HIGH in program.shares:
@@ -104,14 +104,16 @@ def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, Fl
 
 def _rows(weights: FloatArray, cost: FloatArray, left: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Solve Σ_y weights/(cost + c) = left for each letter, by Newton's method on its inverse."""
-    c = weights.max(axis=0) / left
+    some = weights.any(axis=0)
+    left = np.where(some, left, 1.0)
+    c = np.where(some, weights.max(axis=0) / left, 1.0)
     for _ in range(60):
         found = weights / (cost + c)
         total = found.sum(axis=0)
         slope = (found / (cost + c)).sum(axis=0)
-        change = (total / left - 1.0) * total / slope
+        change = np.where(some, (total / left - 1.0) * total / np.where(some, slope, 1.0), 0.0)
         c = c + change
         if (np.abs(change) <= 1e-12 * c).all():
             break
     found = weights / (cost + c)
-    return found * (left / found.sum(axis=0)), c
+    return found * (left / np.where(some, found.sum(axis=0), 1.0)), c

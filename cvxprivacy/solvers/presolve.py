@@ -239,7 +239,8 @@ def _equality(row: str, view: str, v: int) -> str:
 def _independence(program: ChannelProgram, name: str) -> dict[str, Constraint]:
     """Return J(v, y) = π(v) q(y), one row per output, for every v but the last of each view.
 
-    The last follows from the others; rounded on its own it would contradict them.
+    The last v and the last y follow from the others; rounded on their own they would contradict
+    them.
     """
     rows: dict[str, Constraint] = {}
     for view in program.constraints[name].expression.weights:
@@ -247,6 +248,7 @@ def _independence(program: ChannelProgram, name: str) -> dict[str, Constraint]:
         mass = matrix.sum(axis=0)
         for v, share in enumerate(program.reference(view)[:-1]):
             cost = np.tile(((matrix[v] - share * mass) / program.mass)[:, None], (1, program.m))
+            cost[:, -1] = 0.0
             term = Expression("independence", cost=cost, per_output=True)
             bounds = (Fraction(0),) * program.m
             rows[_equality(name, view, v)] = Constraint(term, "==", bounds)

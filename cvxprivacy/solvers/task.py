@@ -106,8 +106,9 @@ class Task(ABC):
         own = checked(**{name: value for name, value in options.items() if name != "watch"})
         self.method, self.solver, self.accuracy = own["method"], own["solver"], own["accuracy"]
         self.solver_options = dict(own["solver_options"] or {})
-        self.watch: Watch = options.get("watch") or Watch()
-        self.options = {**own, "watch": self.watch}
+        self.watched = "watch" in options  # else an interrupt is the caller's
+        self.watch: Watch = options["watch"] if self.watched else Watch()
+        self.options = {**own, "watch": self.watch} if self.watched else own
         self.log: list[str] = []
         self.edges: list[str] = []
         self.channels: list[FloatArray] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,6 +89,6 @@ class Watch:
         now = Progress(taken, gap, tolerance, self.seconds)
         _logger.debug("%s", now)
         if self.verbose:
-            print(now)
+            print(now, file=sys.stderr)
         if self.progress is not None:
             self.progress(now)

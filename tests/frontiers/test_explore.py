@@ -10,10 +10,12 @@ import subprocess
 import sys
 
 import joblib
+import numpy as np
 import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.frontiers import refine
+from cvxprivacy.solvers import interior
 from tests.frontiers.instances import check_exactly, grid, records
 from tests.test_architecture import ROOT
 
@@ -177,3 +179,28 @@ def test_a_checkpoint_in_no_folder_is_refused(tmp_path):
     for path in (tmp_path / "no" / "folder", tmp_path):
         with pytest.raises(cpv.InputError, match="cannot be opened"):
             cpv.frontier(grid(5), points=[0.3], checkpoint=path)
+
+
+def test_an_interrupted_solve_is_no_point(monkeypatch, tmp_path):
+    """It ends the search; what was proved before is kept, and what was cut off solved again."""
+    law = np.random.default_rng(2).dirichlet(np.ones(12)).reshape(3, 4)
+    d = np.abs(np.subtract.outer(range(4), range(4))) / 3
+    problem = cpv.PrivacyDistortion(cpv.DiscreteSource(law), d, budget=0.1)
+    honest, paths = interior.central_path, []
+
+    def interrupted(program):
+        paths.append(program)
+        for iterate in honest(program):
+            if len(paths) == 2 and iterate.number == 4:
+                raise KeyboardInterrupt
+            yield iterate
+
+    options = {"points": [0.05, 0.1, 0.15], "checkpoint": tmp_path / "points.jsonl"}
+    with monkeypatch.context() as patch:
+        patch.setattr(interior, "central_path", interrupted)
+        found = cpv.frontier(problem, **options)
+    assert len(paths) == 2
+    assert "loose" not in {point.status for point in found.points}
+    whole = cpv.frontier(problem, **options)
+    assert {point.status for point in whole.points} == {"certified"}
+    assert len(whole.points) > len(found.points)

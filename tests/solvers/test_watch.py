@@ -27,7 +27,7 @@ def test_each_step_is_told(problem, capsys):
     assert seen[-1].gap <= seen[-1].tolerance < seen[0].gap
     assert all(a.seconds <= b.seconds for a, b in pairwise(seen))
     assert solution.gap <= seen[-1].tolerance
-    assert capsys.readouterr().out.splitlines() == [str(now) for now in seen]
+    assert capsys.readouterr().err.splitlines() == [str(now) for now in seen]
 
 
 def test_what_is_left_if_the_gap_goes_on_shrinking():
@@ -85,7 +85,7 @@ def test_a_second_interrupt_returns_nothing(monkeypatch):
 def test_no_attempt_is_made_when_time_is_up(monkeypatch):
     monkeypatch.setattr(Watch, "left", 0.0)
     found = PLAIN.solve(method="conic", time_limit=5.0, certify=False)
-    assert sum("CLARABEL" in line for line in found.log) <= 1
+    assert not any("CLARABEL" in line for line in found.log)
     assert found.log[-1] == "stopped: time limit of 5 s"
 
 
