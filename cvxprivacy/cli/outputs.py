@@ -75,10 +75,15 @@ def described(targets: Mapping[str, str | None], words: Mapping[str, str]) -> li
     return lines
 
 
+def _watched() -> bool:
+    """Tell whether somebody sits at a terminal and no document is printed."""
+    return sys.stderr.isatty() and not wants_json()
+
+
 @contextmanager
 def progress(size: int, label: str) -> Iterator[Callable[[int], object] | None]:
     """Show a bar on a terminal's standard error, and nothing elsewhere."""
-    if wants_json() or not sys.stderr.isatty():
+    if not _watched():
         yield None
         return
     with click.progressbar(length=size, label=label, file=sys.stderr) as bar:
@@ -88,7 +93,7 @@ def progress(size: int, label: str) -> Iterator[Callable[[int], object] | None]:
 @contextmanager
 def steps() -> Iterator[Callable[[object], object] | None]:
     """Show the steps of a solve on one line of a terminal's standard error, or nothing."""
-    if wants_json() or not sys.stderr.isatty():
+    if not _watched():
         yield None
         return
     try:

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.solvers.interior_newton import Newton
-from cvxprivacy.solvers.interior_program import ByName, Point, ScaledProgram
+from cvxprivacy.solvers.interior_program import ByName, Point, ScaledProgram, labels_differ
 from cvxprivacy.solvers.interior_start import start
 
 __all__ = ["Iterate", "central_path", "fits"]
@@ -55,17 +54,10 @@ class Iterate:
 
 def fits(program: ChannelProgram) -> bool:
     """Tell whether there is room for the blocks of all outputs."""
-    rank = sum(_rank(program.view_matrix(view)) for view in program.views)
+    matrices = [program.view_matrix(view) for view in program.views]
+    rank = sum(1 if labels_differ(matrix) else min(matrix.shape) for matrix in matrices)
     rank += sum(row.per_output for row in program.constraints.values())
     return 4 * program.n * program.m * min(rank, program.n) <= _LARGEST
-
-
-def _rank(matrix: sparse.csr_array) -> int:
-    """Return the rows that a view adds to a block: one if labels differ by letter."""
-    on = matrix > 0
-    if on.sum(axis=0).max() <= 1 and on.sum(axis=1).max() <= 1:
-        return 1
-    return int(min(matrix.shape))
 
 
 def central_path(program: ChannelProgram) -> Iterator[Iterate]:
@@ -100,11 +92,13 @@ class _Path:
         else:
             self.restored = False
             step, t = self._corrected(newton)
+        after = self.x.moved(step, t)
         for _ in range(20):
-            if self._least_product(self.x.moved(step, t)) >= _CENTRED or self.centring:
+            if self.centring or self._least_product(after) >= _CENTRED:
                 break
             t *= 0.9
-        self.x = self.x.moved(step, t)
+            after = self.x.moved(step, t)
+        self.x = after
         self._take_up_slack()
         return t > 1e-6
 
@@ -114,8 +108,7 @@ class _Path:
         curved = [k for k, row in program.rows.items() if row.weights and not row.equal]
         if not curved:
             return
-        joint, logs = program.joints(x.q)
-        information = [(j * log).sum(axis=1) for j, log in zip(joint, logs, strict=True)]
+        information = program.information(*program.joints(x.q))
         for name in curved:
             free, slack = -program.excess(name, x.q, information), x.slack[name]
             x.slack[name] = np.where((free > 0.5 * slack) & (free < 2.0 * slack), free, slack)

@@ -22,9 +22,9 @@ from scipy.linalg import blas
 
 from cvxprivacy.exact import FloatArray
 
-__all__ = ["Blocks", "Square", "logarithmic_mean"]
+__all__ = ["TINY", "Blocks", "Square", "logarithmic_mean"]
 
-TINY = 1e-300
+TINY = 1e-300  # for what may underflow: masses, and what they are divided by
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +40,15 @@ class Square:
 class Blocks:
     """Inverses of m blocks: of a diagonal (m, n), or in full (m, n, n), less ``down``, plus ``up``.
 
-    ``root`` is I + G G⁺ of the rows G that were added, and ``lost`` the negative squares N, such
-    that H⁻¹ x = H₁⁻¹ (x + lostᵀ up x) with H₁ as H without them.
+    ``root`` and ``scale`` are the factor of I + G G⁺ of the rows G that were added, and ``lost``
+    the negative squares N, such that H⁻¹ x = H₁⁻¹ (x + lostᵀ up x) with H₁ as H without them.
     """
 
     diagonal: FloatArray
     whole: FloatArray | None
     down: FloatArray
     root: FloatArray
+    scale: FloatArray
     up: FloatArray
     lost: FloatArray
 
@@ -76,7 +77,7 @@ class Blocks:
         met = blocks.down @ lost.transpose(0, 2, 1)
         inner += met.transpose(0, 2, 1) @ met
         both = np.concatenate([blocks.rows(lost), lost], axis=2)
-        up, lost = np.split(_halved(inner, both), 2, axis=2)
+        up, lost = np.split(_halved(*_factor(inner), both), 2, axis=2)
         return replace(blocks, up=up, lost=lost)
 
     @classmethod
@@ -98,10 +99,11 @@ class Blocks:
     def _plus(cls, diagonal: FloatArray, whole: FloatArray | None, rows: FloatArray) -> Blocks:
         none = np.zeros((len(diagonal), 0, diagonal.shape[1]))
         half = rows * diagonal[:, None, :] if whole is None else rows @ whole
-        root = half @ rows.transpose(0, 2, 1)
+        inner = half @ rows.transpose(0, 2, 1)
         count = np.arange(rows.shape[1])
-        root[:, count, count] += 1.0
-        return cls(diagonal, whole, _halved(root, half), root, none, none)
+        inner[:, count, count] += 1.0
+        root, scale = _factor(inner)
+        return cls(diagonal, whole, _halved(root, scale, half), root, scale, none, none)
 
     def rows(self, rows: FloatArray) -> FloatArray:
         """Return rows (m, r, n) times the inverses."""
@@ -120,11 +122,9 @@ class Blocks:
         """Return G H⁻¹ x, (m, r), of the rows G that were added, where it is next to nothing."""
         if self.up.shape[1]:
             x = x + np.einsum("yk,ykn->yn", np.einsum("ykn,yn->yk", self.up, x), self.lost)
-        scale = 1.0 / np.sqrt(np.einsum("yii->yi", self.root))
-        lower = np.linalg.cholesky(self.root * scale[:, :, None] * scale[:, None, :])
         half = np.einsum("yrn,yn->yr", self.down, x)
-        found = np.linalg.solve(lower.transpose(0, 2, 1), half[:, :, None])[:, :, 0]
-        return found * scale
+        found = np.linalg.solve(self.root.transpose(0, 2, 1), half[:, :, None])[:, :, 0]
+        return found * self.scale
 
     def total(self) -> FloatArray:
         """Return Σ_y H_y⁻¹, shape (n, n)."""
@@ -140,20 +140,22 @@ class Blocks:
         return found
 
 
-def _halved(inner: FloatArray, half: FloatArray) -> FloatArray:
-    """Return L⁻¹ half with inner = L Lᵀ, so that its square is halfᵀ inner⁻¹ half."""
-    if inner.shape[1] == 1:
-        return half / np.sqrt(inner)
+def _factor(inner: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return L and s with s inner s = L Lᵀ, s the scale that makes the diagonal 1."""
     scale = 1.0 / np.sqrt(np.einsum("yii->yi", inner))
-    lower = np.linalg.cholesky(inner * scale[:, :, None] * scale[:, None, :])
-    if inner.shape[1] <= 8:  # forward substitution, all outputs at once
-        found = half * scale[:, :, None]
-        for i in range(inner.shape[1]):
-            if i:
-                found[:, i] -= np.einsum("yj,yjn->yn", lower[:, i, :i], found[:, :i])
-            found[:, i] /= lower[:, i, i, None]
-        return found
-    return np.linalg.inv(lower) @ (half * scale[:, :, None])
+    return np.linalg.cholesky(inner * scale[:, :, None] * scale[:, None, :]), scale
+
+
+def _halved(lower: FloatArray, scale: FloatArray, half: FloatArray) -> FloatArray:
+    """Return L⁻¹ s half: its square is halfᵀ inner⁻¹ half, of the factor of ``inner``."""
+    found = half * scale[:, :, None]
+    if lower.shape[1] > 8:
+        return np.linalg.inv(lower) @ found
+    for i in range(lower.shape[1]):  # forward substitution, all outputs at once
+        if i:
+            found[:, i] -= np.einsum("yj,yjn->yn", lower[:, i, :i], found[:, :i])
+        found[:, i] /= lower[:, i, i, None]
+    return found
 
 
 def logarithmic_mean(a: FloatArray, log_ratio: FloatArray) -> FloatArray:

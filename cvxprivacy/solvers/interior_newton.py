@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior_blocks import Blocks, Square, logarithmic_mean
+from cvxprivacy.solvers.interior_blocks import TINY, Blocks, Square, logarithmic_mean
 from cvxprivacy.solvers.interior_program import (
     HIGH,
     LOW,
@@ -23,7 +23,6 @@ from cvxprivacy.solvers.interior_residuals import Residuals
 
 __all__ = ["Newton"]
 
-TINY = 1e-300
 _FAINT = 1e-12  # share of an output's mass below which a label has no curvature of its own
 _NEAR = 1e-4  # complementarity below which steps are refined
 _SMALL = 40  # blocks up to this size are inverted in full
@@ -64,11 +63,12 @@ class Newton:
         empty = np.zeros((program.m, 0, program.n))
         rows = np.concatenate(tall, axis=1) if tall else empty
         local = [np.sqrt(self.theta[k])[:, None] * self.at.slopes[k] for k in self.local]
-        self.rank = rows.shape[1]
         local_rows = np.stack(local, axis=1) if local else empty
-        if not squares and (program.n <= _SMALL or 3 * self.rank > 2 * program.n):
-            blocks, self.rank = Blocks.dense(diagonal, rows, local_rows, program.free), 0
+        if not squares and (program.n <= _SMALL or 3 * rows.shape[1] > 2 * program.n):
+            self.first_local = 0
+            blocks = Blocks.dense(diagonal, rows, local_rows, program.free)
         else:
+            self.first_local = rows.shape[1]
             rows = np.concatenate([rows, local_rows], axis=1) if local else rows
             blocks = Blocks.of(diagonal, squares, rows, program.free)
         self.blocks = blocks
@@ -193,7 +193,7 @@ class Newton:
             if level.total is not None:
                 slack[name] = off[name] - own.sum()
         if self.local:  # by way of H⁻¹a, where a · ΔQ would cancel
-            local = self.blocks.reached(whole)[:, self.rank :]
+            local = self.blocks.reached(whole)[:, self.first_local :]
             for i, name in enumerate(self.local):
                 price[name] = gain[name] + np.sqrt(self.theta[name]) * local[:, i]
                 missed = targets[name] - x.slack[name] * price[name]

@@ -30,13 +30,19 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.solvers.interior_blocks import TINY
 
-__all__ = ["Level", "Observer", "Point", "Row", "ScaledProgram"]
+__all__ = ["Level", "Observer", "Point", "Row", "ScaledProgram", "labels_differ"]
 
-TINY = 1e-300
 LOW, HIGH = "\0low", "\0high"  # pairs of entries with their bounds; no row has such a name
 
 ByName = dict[str, FloatArray]
+
+
+def labels_differ(matrix: Any) -> bool:
+    """Tell whether a view, dense or sparse, sees no two letters under one label, as a rate's."""
+    on = matrix > 0
+    return bool(on.shape[0] > 1 and on.sum(axis=0).max() <= 1 and on.sum(axis=1).max() <= 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +64,9 @@ class Observer:
 
     @cached_property
     def label(self) -> np.ndarray | None:
-        on = self.matrix > 0
-        if len(on) < 2 or on.sum(axis=0).max() > 1 or on.sum(axis=1).max() > 1:
+        if not labels_differ(self.matrix):
             return None
+        on = self.matrix > 0
         return np.where(on.any(axis=0), on.argmax(axis=0), -1)
 
     @cached_property
@@ -210,6 +216,10 @@ class ScaledProgram:
             for view, j in zip(self.views, joint, strict=True)
         ]
         return joint, logs
+
+    def information(self, joint: list[FloatArray], logs: list[FloatArray]) -> list[FloatArray]:
+        """Return Φ of each view, (m,), from what :meth:`joints` returns."""
+        return [(j * log).sum(axis=1) for j, log in zip(joint, logs, strict=True)]
 
     def excess(self, name: str, q: FloatArray, information: list[FloatArray]) -> FloatArray:
         """Return f − b of a row."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from cvxprivacy.solvers.interior_blocks import TINY
 from cvxprivacy.solvers.interior_program import HIGH, LOW, ByName, Point, ScaledProgram
 
 __all__ = ["Residuals"]
-
-TINY = 1e-300
 
 
 class Residuals:
@@ -34,7 +33,7 @@ class Residuals:
         self.program, self.x = program, x
         self.joint, logs = program.joints(x.q)
         self.rest = [log - s for log, s in zip(logs, x.scores, strict=True)]
-        self.information = [(j * g).sum(axis=1) for j, g in zip(self.joint, logs, strict=True)]
+        self.information = program.information(self.joint, logs)
         self.weights = [np.zeros(program.m) for _ in program.views]
         for i, weight in program.weights.items():
             self.weights[i] = self.weights[i] + weight

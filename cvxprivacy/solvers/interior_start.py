@@ -29,7 +29,7 @@ def start(program: ScaledProgram) -> tuple[Point, float]:
     largest = (room * program.free / program.share).max(axis=0)
     mu = _LARGE * float(np.median(largest[largest > 0])) if largest.any() else 1.0
     joint, logs = program.joints(q)
-    information = [(j * s).sum(axis=1) for j, s in zip(joint, logs, strict=True)]
+    information = program.information(joint, logs)
     slack: ByName = {LOW: room}
     if HIGH in program.shares:
         slack[HIGH] = np.where(program.capped, program.high - q, 1.0)
