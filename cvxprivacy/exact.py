@@ -74,6 +74,8 @@ def short(value: Fraction) -> bool:
 def plain(value: Fraction) -> float | Fraction:
     """Return a rational as a float if it is one, else as it is."""
     numerator, denominator = value.as_integer_ratio()
+    if denominator & (denominator - 1):  # no power of two
+        return value
     if numerator.bit_length() > 1100 or denominator.bit_length() > 1100:
         return value
     try:

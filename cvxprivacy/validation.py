@@ -28,7 +28,20 @@ from cvxprivacy.exact import (
     short,
 )
 
-__all__ = ["array", "generator", "labels", "number", "one_of", "present", "table", "typed", "whole"]
+__all__ = [
+    "array",
+    "generator",
+    "labels",
+    "number",
+    "one_of",
+    "present",
+    "table",
+    "text",
+    "typed",
+    "whole",
+]
+
+_NO_NUMBERS = (bool, np.bool_, str, bytes)  # whatever Python makes of them
 
 
 def array(
@@ -75,6 +88,8 @@ def number(
 ) -> float:
     """Return a finite float ≥ 0 (> 0 unless ``zero``), and less than ``below``."""
     try:
+        if isinstance(value, _NO_NUMBERS):
+            raise TypeError
         found = float(value)
     except (TypeError, ValueError, OverflowError):
         problem = f"{value!r} is no number"
@@ -105,6 +120,8 @@ def typed(
     sign = "" if negative else f" {'≥' if zero else '>'} 0"
     other, remedy = remedy or "pass a number", remedy or f"pass a finite number{sign}{limit}"
     try:
+        if isinstance(value, _NO_NUMBERS):
+            raise TypeError
         found = rational(value)
     except TypeError:
         problem = f"{value!r} is no number"
@@ -212,6 +229,13 @@ def labels(given: Sequence[Hashable] | None, size: int | None, argument: str) ->
             problem = f"{label!r} labels letters {first} and {i}"
             raise InputError(argument, problem, "make labels distinct", where=i, value=label)
     return found
+
+
+def text(value: Any, argument: str, remedy: str = "pass a text") -> str:
+    """Return a text that is not empty: a name."""
+    if not isinstance(value, str) or not value:
+        raise InputError(argument, f"{value!r} is no name", remedy, value=value)
+    return value
 
 
 def one_of(

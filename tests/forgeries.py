@@ -21,9 +21,10 @@ import numpy as np
 
 import cvxprivacy as cpv
 from cvxprivacy.verifier import verify
-from tests import second_checker
+from tests import instances, second_checker
 from tests.claims import claimed
 from tests.instances import Chance, Document, documents, solved
+from tests.primals import tabulated
 from tests.second_checker import Refused, covariance
 from tests.tally import Tally
 
@@ -41,6 +42,7 @@ REFUSED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, 
 def pool(seed: int, count: int) -> list[tuple[str, Document]]:
     """Return honest documents: of every formulation, and some whose minimum is known."""
     found = [(name, json.loads(json.dumps(d.document()))) for name, d in known()]
+    found += [("parts", json.loads(json.dumps(d.document()))) for d in by_parts()]
     found += hamming_documents()
     return found + list(documents(seed, count))
 
@@ -51,6 +53,22 @@ def known() -> Iterator[tuple[str, Any]]:
         problem = cpv.PrivacyDistortion(bit, cpv.hamming(2), budget=0.125, units=units)
         yield "binary", solved(problem)
         yield "scalar", solved(cpv.ReverseWaterFilling([1.0], 0.25, units=units))
+
+
+def by_parts() -> Iterator[Any]:
+    """Yield proofs of programs whose costs are sums of small tables."""
+    rng = np.random.default_rng(8)
+    for index in range(6):
+        source = cpv.DiscreteSource(rng.dirichlet(np.ones(8)).reshape(2, 4))
+        attributes = {"a": cpv.ordinal(2), "b": cpv.hamming(2)}
+        cells = [(a, b) for a in range(2) for b in range(2)]
+        measure: Any = cpv.per_attribute(attributes, cells, weights={"a": Fraction(1, 3)})
+        measure = cpv.Distortion(measure.cost)
+        if index % 3 == 1:
+            yield solved(cpv.MinimumDistortion(source, measure, [cpv.LeakageCap(0.01)]))
+        else:
+            measure = measure if index % 3 else instances.by_parts(rng, 4, 3)
+            yield solved(cpv.PrivacyDistortion(source, measure, price=0.1))
 
 
 def hamming_documents() -> list[tuple[str, Document]]:
@@ -227,6 +245,13 @@ def meaning(rng: Chance, document: Document) -> str:
         lambda: some.update(per_output=not some["per_output"]),
         lambda: some.update(bound=[some["bound"]] * int(rng.integers(1, 4))),
         lambda: term.update(cost=None),
+        lambda: term.update(cost=tabled(term["cost"])),
+        lambda: term.update(cost={"parts": [parted(term["cost"])]}),
+        lambda: term["cost"]["parts"].append(copy.deepcopy(term["cost"]["parts"][0])),
+        lambda: term["cost"]["parts"].pop(),
+        lambda: turned(rng, term["cost"]["parts"][0]),
+        lambda: lessened(rng, document["primal"]),
+        lambda: split(rng, document["primal"], program["outputs"]),
         lambda: term.update(weights={}),
         lambda: term["weights"].update({str(v): 1.0 for v in program["views"]}),
         lambda: term.update(weights={v: [float(x) for x in rng.random(program["outputs"])]
@@ -259,6 +284,51 @@ def meaning(rng: Chance, document: Document) -> str:
     return f"meaning {chosen}"
 
 
+def tabled(cost: Any) -> Any:
+    """Return the table of a cost by parts, in text."""
+    parts = cost["parts"]
+    n, m = len(parts[0]["rows"]), len(parts[0]["columns"])
+    return [
+        [str(sum(Fraction(p["table"][p["rows"][s]][p["columns"][y]]) for p in parts))
+         for y in range(m)]
+        for s in range(n)
+    ]  # fmt: skip
+
+
+def parted(cost: Any) -> Any:
+    """Return a table as the only part of a cost."""
+    return {"table": cost, "rows": [*range(len(cost))], "columns": [*range(len(cost[0]))]}
+
+
+def turned(rng: Chance, part: Any) -> None:
+    """Move a place of a part, perhaps out of its table, or exchange rows and columns."""
+    key = str(rng.choice(["rows", "columns"]))
+    at = int(rng.integers(len(part[key])))
+    strange: list[Any] = [part[key][at] + 1, part[key][at] - 1, -1, 99, True, 0.0, "0", None]
+    if rng.random() < 0.7:
+        part[key][at] = strange[int(rng.integers(len(strange)))]
+    else:
+        part["rows"], part["columns"] = part["columns"], part["rows"]
+
+
+def lessened(rng: Chance, primal: Any) -> None:
+    """Take an output from a letter; its first one has what is missing."""
+    s = int(rng.integers(len(primal["outputs"])))
+    y = int(rng.integers(len(primal["outputs"][s])))
+    for key in ("outputs", "numerators"):
+        del primal[key][s][y]
+    primal["numerators"][s][0] += primal["denominator"] - sum(primal["numerators"][s])
+
+
+def split(rng: Chance, primal: Any, m: int) -> None:
+    """Give a letter one more output: with nothing, with less, or with a bit of its first one."""
+    s, more = int(rng.integers(len(primal["outputs"]))), int(rng.choice([0, -1, 1]))
+    pairs = list(zip(primal["outputs"][s], primal["numerators"][s], strict=True))
+    pairs = [(pairs[0][0], pairs[0][1] - more), *pairs[1:], (int(rng.integers(m + 1)), more)]
+    pairs = sorted(pairs) if rng.random() < 0.7 else pairs
+    primal["outputs"][s], primal["numerators"][s] = (list(x) for x in zip(*pairs, strict=True))
+
+
 def consistently(rng: Chance, document: Document) -> str:
     """Reorder letters or outputs in some of the places that have them, perhaps in all."""
     program = document["program"]
@@ -276,12 +346,12 @@ def consistently(rng: Chance, document: Document) -> str:
         if not isinstance(node, list) or not node or rng.random() > share:
             return node
         if not isinstance(node[0], list):
-            letters = key in ("law", "labels", "reference")
+            letters = key in ("law", "labels", "reference", "rows")
             if len(node) == size and letters == (axis == 0):
                 return [node[i] for i in swap]
             return node
         inner = [reordered(x, key) for x in node]
-        places = key in ("cost", "lower", "upper", "numerators") and axis == 0
+        places = key in ("cost", "lower", "upper", "outputs", "numerators") and axis == 0
         if places and len(inner) == n and not isinstance(inner[0][0], list):
             inner = [inner[i] for i in swap]
         return inner
@@ -409,9 +479,10 @@ def channels(program: Any, document: Document, base: Document) -> Iterator[Any]:
     primal = base["primal"] or {}
     if "level" in primal:
         return
-    numerators = primal.get("numerators", [])
-    if len(numerators) != n or any(len(row) != m for row in numerators):
+    outputs = primal.get("outputs", [])
+    if len(outputs) != n or any(y >= m for row in outputs for y in row):
         return
+    numerators = tabulated(primal, m)
     best = [[Fraction(k, primal["denominator"]) for k in row] for row in numerators]
     if feasible(program, best):
         yield best

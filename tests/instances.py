@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 import cvxprivacy as cpv
+from cvxprivacy.additive import AdditiveCost, Part
+from cvxprivacy.exact import array as exact_array
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.solvers.driver import solve, solve_gaussian
 from tests.certificates import test_soundness
@@ -96,7 +98,22 @@ def measure(rng: Chance, given: Any, *, square: bool = False) -> Any:
     size = 10 ** rng.choice([0.0, 0.0, 3.0, -3.0])
     if choice < 0.55:
         return size * rng.random((len(given.w), x, y))
+    if choice < 0.7:
+        return by_parts(rng, x, y)
     return size * np.round(4 * rng.random((x, y))) / 4
+
+
+def by_parts(rng: Chance, x: int, y: int) -> cpv.Distortion:
+    """Return a sum of two or three tables, some of them of thirds and fifths."""
+    parts = []
+    for _ in range(int(rng.integers(2, 4))):
+        shape = [int(k) for k in rng.integers(1, 4, 2)]
+        entries = [
+            Fraction(int(k), int(rng.choice([1, 4, 15]))) for k in rng.integers(0, 9, shape).flat
+        ]
+        rows, columns = (rng.integers(k, size=size) for k, size in zip(shape, (x, y), strict=True))
+        parts.append(Part(exact_array(np.array(entries).reshape(shape)), rows, columns))
+    return cpv.Distortion(AdditiveCost(tuple(parts)))
 
 
 def span(given: Any, d: Any) -> tuple[float, float]:

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -22,7 +23,14 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers import covariance, cvxpy_channel, interior, presolve
+from cvxprivacy.solvers import (
+    channel as channel_solver,
+    covariance,
+    cvxpy_channel,
+    entry_generation,
+    interior,
+    presolve,
+)
 from cvxprivacy.verifier import verify
 from tests.instances import KINDS, Chance, Instance, Program, instance
 from tests.second_checker import Refused, check
@@ -106,23 +114,20 @@ class Liar:
 def patches(liar: Liar) -> Iterator[Any]:
     """Yield patches of all that proposes something to a prover."""
     model, log_det = cvxpy_channel.ConicModel, covariance_model()
-    dual, channel, follow, path = (
-        model.dual,
-        model.channel,
-        interior.central_path,
-        covariance.central_path,
-    )
+    dual, channel, path = model.dual, model.channel, covariance.central_path
     run, constant, contradictions = cp.Problem.solve, presolve.constant, presolve.contradictions
 
-    def wrong_path(*given: Any, **options: Any) -> Iterator[Any]:
-        for iterate in follow(*given, **options):
+    def wrong_path(*given: Any, follow: Any = interior.central_path) -> Iterator[Any]:
+        for iterate in follow(*given):
 
             def proposal(objective: int = 1, iterate: Any = iterate) -> Any:
                 found, multipliers = iterate.proposal(objective)
                 return liar(found), liar.dual(multipliers)
 
             gap, breach = (liar.rng.choice([0.0, true]) for true in (iterate.gap, iterate.breach))
-            yield SimpleNamespace(number=iterate.number, gap=gap, breach=breach, proposal=proposal)
+            yield SimpleNamespace(
+                number=iterate.number, gap=gap, progress=gap, breach=breach, proposal=proposal
+            )
 
     def wrong_central(*given: Any) -> Any:
         middle, multipliers = path(*given)
@@ -150,6 +155,10 @@ def patches(liar: Liar) -> Iterator[Any]:
     yield mock.patch.object(model, "dual", lambda self: liar.dual(dual(self)))
     yield mock.patch.object(model, "channel", lambda self: liar(channel(self)))
     yield mock.patch.object(interior, "central_path", wrong_path)
+    few, many = entry_generation.rounds, liar.rng.random() < 0.5
+    wrong_rounds = partial(wrong_path, follow=few)
+    yield mock.patch.object(entry_generation, "rounds", wrong_rounds)
+    yield mock.patch.object(channel_solver, "MANY", 0 if many else channel_solver.MANY)
     yield mock.patch.object(covariance, "central_path", wrong_central)
     yield mock.patch.object(cp.Problem, "solve", wrong_run)
     yield mock.patch.object(presolve, "constant", wrong_constant)

@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.verifier import verify
+from tests.primals import listed
 from tests.tally import Tally
 
 Document = dict[str, Any]
 
 MOST = 10_000_000  # bytes of a file
 SPACE = 2**30  # bytes of address space beyond what the process needs to start
-SECONDS = 20  # of processor time after which a process is killed, and counts as starved
+SECONDS = 120  # of processor time after which a process is killed, and counts as starved
 TARGET = 1.0  # seconds of processor time within which every refusal should come
 
 
@@ -62,8 +63,7 @@ def channel(letters: int = 2, outputs: int = 2, **changes: Any) -> Document:
         **changes,
     }
     dual = {"scores": {}, "multipliers": {}, "auxiliaries": {}, "objective": 1}
-    first = [1, *[0] * (outputs - 1)] if outputs < 5000 else [1]
-    return document(program, {"numerators": [first] * letters, "denominator": 1}, dual)
+    return document(program, listed([[1]] * letters, 1), dual)
 
 
 def covariance(gamma: list[list[Any]], encoded: list[int], **changes: Any) -> Document:
@@ -137,7 +137,7 @@ def kind(make: Callable[[np.random.Generator, int], bytes]) -> Callable[..., byt
 @kind
 def outputs_times_letters(rng: np.random.Generator, size: int) -> bytes:
     outputs = int(10 ** rng.uniform(2, 6))
-    letters = size // (14 + 2 * outputs * (outputs < 5000))  # whose channel is then written
+    letters = size // 16
     return written(channel(max(2, letters), outputs))
 
 
@@ -162,8 +162,7 @@ def labels_in_the_millions(rng: np.random.Generator, size: int) -> bytes:
 def wide_channels(rng: np.random.Generator, size: int) -> bytes:
     side = max(2, math.isqrt(size // 4))
     found = channel(side, side)
-    found["primal"]["denominator"] = 2
-    found["primal"]["numerators"] = [[1, 1, *[0] * (side - 2)] for _ in range(side)]
+    found["primal"] = listed([[1] * side] * side, side)
     return written(found)
 
 
@@ -173,7 +172,7 @@ def numerators_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
     found = channel(side, 2)
     den = 10**3999
     part = [int(digits(rng, 3000)) for _ in range(side)]
-    found["primal"] = {"numerators": [[k, den - k] for k in part], "denominator": den}
+    found["primal"] = listed([[k, den - k] for k in part], den)
     return written(found)
 
 
@@ -237,8 +236,24 @@ def costs_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
     budget = row(bound="1/2", term=term(cost=cost))
     found = channel(2, count, rows={"r": budget}, objective=term(cost=cost))
     found["dual"]["multipliers"] = {"r": 1.0}
-    found["primal"]["denominator"] = count
-    found["primal"]["numerators"] = [[1] * count] * 2
+    found["primal"] = listed([[1] * count] * 2, count)
+    return written(found)
+
+
+@kind
+def costs_by_parts(rng: np.random.Generator, size: int) -> bytes:
+    """Small tables for many letters and outputs: as many as are affordable, or more."""
+    letters = int(10 ** rng.uniform(1, math.log10(max(size // 12, 11))))
+    outputs = max(2, min(size // 6, int(10 ** rng.uniform(6, 9) / letters)))
+    places = [[0] * letters, (np.arange(outputs) % 2).tolist()]
+    part = {"table": [[0, "1/3"]], "rows": places[0], "columns": places[1]}
+    count = max(1, min(20, size // (4 * (letters + outputs))))
+    if rng.random() < 0.2:  # a denominator too many
+        part["table"] = [[f"1/{digits(rng, 1900)}" for _ in range(12)]]
+    rows = {f"r{i}": row(term=term(cost={"parts": [part] * 2})) for i in range(count)}
+    view = {"labels": [[0, *[1] * (letters - 1)]], "reference": None}
+    found = channel(letters, outputs, rows=rows, views={"W": view})
+    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
     return written(found)
 
 
@@ -295,7 +310,7 @@ def exact_products(rng: np.random.Generator, size: int) -> bytes:
     side = min(max(2, math.isqrt(size // 12)), 900)
     found = channel(side, side, law=[rng.random(side).tolist()])
     k = rng.integers(1, 2**52, side)
-    found["primal"] = {"numerators": [k.tolist()] * side, "denominator": int(k.sum())}
+    found["primal"] = listed([k.tolist()] * side, int(k.sum()))
     return written(found)
 
 
@@ -420,7 +435,7 @@ def long_strings(rng: np.random.Generator, size: int) -> bytes:
     elif place == 6:
         found["claim"]["status"] = text
     else:
-        found["primal"]["numerators"] = [[text, 0], [1, 0]]
+        found["primal"]["numerators"] = [[text], [1]]
     return written(found)
 
 

@@ -22,6 +22,7 @@ import cvxprivacy as cpv
 from cvxprivacy.verifier import verify
 from tests.claims import claimed
 from tests.instances import Chance, Document, Program, documents, solved
+from tests.primals import listed
 from tests.verifier import test_covariance_proof
 
 PATH = Path(__file__).parent / "data" / "proofs.json"
@@ -85,7 +86,7 @@ def channel_program(rng: Chance) -> tuple[Any, Any]:
     }
     cells = rng.integers(3, 30, (n, m))
     cells[:, -1] = 90 - cells[:, :-1].sum(axis=1)
-    numerators = [[int(k) for k in row] for row in cells]
+    numerators = cells.tolist()
 
     def term(name: str, weights: Any, layered: bool = False, radius: float = 0.0) -> Any:
         shape = (w, n, m) if layered else (n, m)
@@ -138,7 +139,7 @@ def channel_program(rng: Chance) -> tuple[Any, Any]:
             "maximum": {"kind": "maximum", "bound": ["11/4", "1/100"]},
         },
         "terms": {"x": term("x", {"X": -1}, radius=1e-6), "w": term("w", {"W": own})},
-    }, {"numerators": numerators, "denominator": 90}
+    }, listed(numerators, 90)
 
 
 def multipliers(rng: Chance, program: Any, objective: int = 1) -> Any:
@@ -219,7 +220,7 @@ def channels(rng: Chance) -> Any:
         program = {**base, "rows": {}, "auxiliaries": auxiliary}
         program["objective"] = {**cost, "cost": [[0, 2], [1, "1/7"]]}
         dual = multipliers(rng, program)
-        primal = {"numerators": [[5, 4], [4, 5]], "denominator": 9}
+        primal = listed([[5, 4], [4, 5]], 9)
         yield kind, document(program, primal, dual)
 
 

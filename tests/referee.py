@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import cvxprivacy as cpv
+from cvxprivacy.additive import dense
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.solvers.strategy_generation import Relaxed
@@ -53,8 +54,9 @@ def cost_of(program: ChannelProgram, term: Expression) -> np.ndarray:
     out = np.zeros((program.n, program.m))
     if term.cost is None:
         return out
+    cost = dense(term.cost)
     for a, s, mass in atoms_of(program):
-        layer = term.cost if term.cost.ndim == 2 else term.cost[a if len(term.cost) > 1 else 0]
+        layer = cost if cost.ndim == 2 else cost[a if len(cost) > 1 else 0]
         out[s] += mass * np.asarray(layer[s], float)
     return out
 
@@ -77,9 +79,9 @@ def exact_linear(
     program: ChannelProgram, term: Expression, exact: list[list[Fraction]]
 ) -> Fraction:
     total = sum(Fraction(float(v)) for v in program.law.ravel())
-    value = Fraction(term.constant) * total
+    value, cost = Fraction(term.constant) * total, dense(term.cost)
     for (a, s), mass in np.ndenumerate(program.law):
-        layer = term.cost if term.cost.ndim == 2 else term.cost[a if len(term.cost) > 1 else 0]
+        layer = cost if cost.ndim == 2 else cost[a if len(cost) > 1 else 0]
         for y in range(program.m):
             if mass and layer[s, y] and exact[s][y]:
                 value += Fraction(float(mass)) * Fraction(layer[s, y]) * exact[s][y]

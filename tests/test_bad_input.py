@@ -28,7 +28,7 @@ def test_errors_come_back_whole_from_a_worker():
         assert "np." not in repr(vars(back))
 
 
-NUMBERS = (-0.1, math.nan, math.inf, -math.inf, "a lot", [0.1], 1j)
+NUMBERS = (-0.1, math.nan, math.inf, -math.inf, "a lot", "0.1", True, [0.1], 1j)
 CAPPED = [cpv.LeakageCap(0.5)]
 # options of a problem; argument, value, place
 PROBLEMS = [

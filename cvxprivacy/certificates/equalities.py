@@ -10,6 +10,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat
 from scipy.linalg import qr
 
+from cvxprivacy.additive import dense
 from cvxprivacy.certificates.exact_channel import ExactChannel, round_channel
 from cvxprivacy.exact import FloatArray, rational
 from cvxprivacy.programs.channel import ChannelProgram
@@ -37,7 +38,7 @@ def _equalities(program: ChannelProgram) -> list[Equality]:
                 equalities += _independence(program, view, atoms)
         if row.sense != "==" or row.expression.cost is None:
             continue
-        cost = row.expression.cost
+        cost = dense(row.expression.cost)
         layers = [(mass, cost)] if cost.ndim == 2 else list(zip(atoms, cost, strict=False))
         if cost.ndim == 3 and cost.shape[0] == 1:
             layers = [(mass, cost[0])]

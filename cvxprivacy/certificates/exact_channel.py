@@ -42,8 +42,14 @@ class ExactChannel:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        rows = [[int(k) for k in row] for row in self.numerators]
-        return {"numerators": rows, "denominator": self.denominator}
+        """Return what a proof file stores: of each letter the outputs that it has, with what."""
+        outputs = [np.flatnonzero(row) for row in self.numerators]
+        rows = zip(self.numerators, outputs, strict=True)
+        return {
+            "outputs": [places.tolist() for places in outputs],
+            "numerators": [row[places].tolist() for row, places in rows],
+            "denominator": self.denominator,
+        }
 
 
 def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel | None:

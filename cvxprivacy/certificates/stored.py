@@ -23,7 +23,7 @@ def restored(document: Mapping[str, Any], program: Any) -> Certificate:
     primal, dual, claim = document["primal"], document["dual"], document["claim"]
     discrete = isinstance(program, ChannelProgram)
     if primal is not None:
-        primal = channel(primal) if discrete else ErrorCovariance(*_factors(primal))
+        primal = channel(primal, program.m) if discrete else ErrorCovariance(*_factors(primal))
     if dual is not None:
         dual = multipliers(dual) if discrete else _covariance_dual(dual)
     return Certificate(
@@ -39,11 +39,14 @@ def restored(document: Mapping[str, Any], program: Any) -> Certificate:
     )
 
 
-def channel(primal: Mapping[str, Any]) -> ExactChannel:
-    """Return the channel of a document."""
+def channel(primal: Mapping[str, Any], m: int) -> ExactChannel:
+    """Return the channel to ``m`` outputs of a document."""
     denominator = int(primal["denominator"])
     kind: Any = np.int64 if denominator == DENOMINATOR else object
-    return ExactChannel(np.array(primal["numerators"], dtype=kind), denominator)
+    numerators = np.zeros((len(primal["outputs"]), m), dtype=kind)
+    for s, listed in enumerate(zip(primal["outputs"], primal["numerators"], strict=True)):
+        numerators[s, listed[0]] = listed[1]
+    return ExactChannel(numerators, denominator)
 
 
 def multipliers(dual: Mapping[str, Any]) -> Dual:

@@ -19,7 +19,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Parameter, Scalar, Symbol
 from cvxprivacy.programs.side_conditions import EntryBounds, Rule
-from cvxprivacy.validation import labels, one_of, table, typed
+from cvxprivacy.validation import labels, one_of, table, text, typed
 
 __all__ = [
     "ForbiddenMoves",
@@ -243,7 +243,7 @@ class Linear(Criterion):
         self.matrix = table(A, "A", remedy, axes=(2, 3), negative=True)
         self.bound = bound
         one_of(sense, "sense", "<=", "==")
-        self.name, self.sense = name, sense
+        self.name, self.sense = text(name, "name"), sense
 
     @property
     def latex(self) -> str:
@@ -273,7 +273,14 @@ class Linear(Criterion):
         InputError
             If the constraint is not affine, or uses another variable.
         """
-        release = problem.alphabet
+        text(name, "name")
+        release = getattr(problem, "alphabet", None)
+        if not isinstance(release, Alphabet):
+            wrong, remedy = (
+                f"a {type(problem).__name__}",
+                "pass the discrete problem whose Q it is on",
+            )
+            raise InputError("problem", wrong, remedy, value=problem)
         if release.side_information is not None:
             remedy = "use problem.with_constraint, or Linear(A, bound)"
             raise InputError("problem", "its Q is no law of (x, x̂): the user knows Z", remedy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
@@ -163,7 +163,9 @@ class CategoricalProblem(Problem[Solution]):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
+    def _outcome(
+        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
+    ) -> Outcome:
         usual = {"method": "auto", "solver": "CLARABEL", "solver_options": None}
         for name, value in ((name, options[name] or None) for name in usual):
             if value != usual[name]:

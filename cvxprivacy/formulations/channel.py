@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from inspect import Signature
 from typing import Any, ClassVar
@@ -249,8 +249,10 @@ class ChannelProblem(Problem[Solution]):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
-        return solve(self.program, model=None if model is None else lambda: model, **options)
+    def _outcome(
+        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
+    ) -> Outcome:
+        return solve(self.program, model=model, **options)
 
     def _explained(self, certificate: Any) -> InfeasibleError:
         def other(name: str, value: float) -> ChannelProgram:

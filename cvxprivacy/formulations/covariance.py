@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -252,7 +252,9 @@ class CovarianceProblem(Problem[GaussianSolution]):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
+    def _outcome(
+        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
+    ) -> Outcome:
         source = self.source
         if self.given and len(source.independent(source.z, "side")) < len(source.z):
             remedy = "leave out what others determine"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from cvxprivacy.certificates.relaxed import Relaxed
@@ -59,7 +59,9 @@ class StrategyProblem(ChannelProblem):
             raise InputError("constraint", problem, remedy)
         return super()._covered(name, constraint)
 
-    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
+    def _outcome(
+        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
+    ) -> Outcome:
         if not self.cut:
             return super()._outcome(options, model)
         informed = self.informed

@@ -30,6 +30,7 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
+from cvxprivacy.validation import text
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import ceil, floor
 
@@ -54,6 +55,7 @@ class ParametricProblem:
         if not isinstance(problem, ChannelProblem | CovarianceProblem):
             wrong = f"a {type(problem).__name__} has a closed form and no curve"
             raise InputError("problem", wrong, "pass its channel_problem()")
+        text(parameter, "parameter", 'pass one such as "budget"; numbers go in points=[…]')
         self._options = checked("auto", "CLARABEL", accuracy, None)
         self._problem = cast(Any, problem.at())  # as it was made, without a solver's model
         self.parameter, self.accuracy = parameter, accuracy
@@ -81,8 +83,7 @@ class ParametricProblem:
             auxiliary = getattr(program, "auxiliaries", {}).get(parameter)
             maximum = auxiliary is not None and auxiliary.kind == "maximum"
             self.loosest = float(criterion.at(1.0).loosest or 0.0)
-            kind = EXPONENTIAL if maximum else MONOTONE
-            self.axis = Axis(kind, program.units, falling=self.loosest <= 1.0)
+            self.axis = Axis(EXPONENTIAL if maximum else MONOTONE, program.units, self.loosest <= 1)
             fixed = self._fixed_part(self.loosest)
         self.digest = digest([parameter, accuracy, fixed])
 
@@ -90,10 +91,9 @@ class ParametricProblem:
         return self._problem._criteria() if self._discrete else {}
 
     def _movable(self) -> list[str]:
-        rows = self._program.constraints.items()
-        bounds = [name for name, row in rows if row.sense == "<=" and not row.per_output]
-        numbers = [name for name, c in self._criteria().items() if c.loosest is not None]
-        return bounds + numbers
+        rows, criteria = self._program.constraints.items(), self._criteria().items()
+        names = [name for name, row in rows if row.sense == "<=" and not row.per_output]
+        return list(dict.fromkeys(names + [name for name, c in criteria if c.loosest is not None]))
 
     def _fixed_part(self, x: Number) -> dict[str, Any]:
         """Return the program at x without the right-hand side itself."""
@@ -149,7 +149,7 @@ class ParametricProblem:
         if bounds.status == "certified":
             return Outcome(bounds.certificate())
         kept = self.axis.kind == CONVEX and self._discrete
-        model = self._model(problem) if kept else None
+        model = (lambda: self._model(problem)) if kept else None
         outcome: Outcome = problem._outcome(self._options, model=model)
         certificate = outcome.certificate
         if primal is None or certificate.status in ("certified", "infeasible"):
@@ -373,7 +373,7 @@ class WeightedProblem:
     ) -> Solution:
         """Return what is proved at two bounds of a mixture of solved releases."""
         problem = self._problem.at(**dict(zip(self.names, x, strict=True)))
-        primals = [(channel(record["primal"]), share) for record, share in records]
+        primals = [(channel(r["primal"], self._at_zero.m), share) for r, share in records]
         return _mixed(problem, self.accuracy, primals, [multipliers(bound["dual"])], most)
 
 

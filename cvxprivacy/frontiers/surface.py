@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -315,9 +315,10 @@ def surface(
     CertificationError
         If no release was found, and it is not proved that there is none.
     """
-    names = tuple(parameters)
-    if len(names) != 2 or names[0] == names[1]:
-        raise InputError("parameters", f"{parameters!r}", "pass the names of two constraints")
+    names = tuple(parameters) if isinstance(parameters, Iterable) else ()
+    if isinstance(parameters, str) or len(names) != 2 or names[0] == names[1]:
+        remedy = 'pass the names of two constraints, such as ("budget", "max_leakage")'
+        raise InputError("parameters", f"{parameters!r}", remedy, value=parameters)
     weighted = WeightedProblem(problem, (names[0], names[1]), accuracy)
     limit = whole(max_solves, "max_solves", least=3)
     search = Tessellation(weighted, number(tol, "tol", zero=False), limit)

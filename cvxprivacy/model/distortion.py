@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy import additive
+from cvxprivacy.additive import AdditiveCost, Cost, Part
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, floats, plus, squares, times
-from cvxprivacy.frozen import Frozen
+from cvxprivacy.exact import Exact, FloatArray, fractions, plus, squares, times
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.laws import tabulated
 from cvxprivacy.validation import labels, one_of, table, typed
@@ -51,6 +53,8 @@ class Distortion(Frozen):
 
     Attributes
     ----------
+    cost : ndarray or AdditiveCost
+        d, by parts where it was made ``per_attribute``.
     exact : ndarray
         The very numbers that were typed, or follow from them: of floats, or of ``Fraction``s where
         some are no floats.
@@ -63,43 +67,54 @@ class Distortion(Frozen):
 
     def __init__(
         self,
-        matrix: npt.ArrayLike,
+        matrix: npt.ArrayLike | AdditiveCost,
         *,
         outputs: Sequence[Hashable] | None = None,
         inputs: Sequence[Hashable] | None = None,
         name: str = "distortion",
     ) -> None:
         remedy = "pass finite nonnegative entries of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
-        given = tabulated(matrix)
-        d = table(given.values, "distortion", remedy, axes=(2, 3))
-        if d.ndim == 2 and given.labels:
-            rows, columns = given.labels
-            inputs = rows if inputs is None else inputs
-            outputs = columns if outputs is None else outputs
-        self.exact, self.name = d, name
+        if isinstance(matrix, AdditiveCost):
+            d: Cost = matrix
+            tables = [table(part.table, "distortion", remedy) for part in matrix.parts]
+            most = sum(fractions(entries).max() for entries in tables)
+            typed(most, "distortion", remedy=remedy)  # which no sum is above
+        else:
+            given = tabulated(matrix)
+            d = table(given.values, "distortion", remedy, axes=(2, 3))
+            if d.ndim == 2 and given.labels:
+                rows, columns = given.labels
+                inputs = rows if inputs is None else inputs
+                outputs = columns if outputs is None else outputs
+        self.cost, self.name = d, name
         self._outputs = None if outputs is None else list(outputs)
         self.inputs = None if inputs is None else labels(inputs, d.shape[-2], "inputs")
         self._values: list[Any] | None = None  # what the rows stand for, if they are numbers
-        self.parts: dict[str, np.ndarray] = {}  # per attribute, d_i of the whole letters
+        self.parts: Mapping[str, Cost] = {}  # per attribute, d_i of the whole letters
         if self._outputs is not None and len(self._outputs) != d.shape[-1]:
             problem, remedy = f"{len(self._outputs)} labels", f"pass {d.shape[-1]}, one per column"
             raise InputError("outputs", problem, remedy)
 
     @cached_property
+    def exact(self) -> Exact:
+        """The very numbers that d is."""
+        return additive.dense(self.cost)
+
+    @cached_property
     def matrix(self) -> FloatArray:
-        """The nearest floats to d, for sums and pictures; proofs are of ``exact``."""
-        return floats(self.exact)
+        """The nearest floats to d, for sums and pictures; proofs are of the very numbers."""
+        return additive.floats(self.cost)
 
     @property
     def outputs(self) -> list[Any]:
         """Labels of the released letters; 0, 1, … if none were given."""
-        return list(range(self.matrix.shape[-1])) if self._outputs is None else self._outputs
+        return list(range(self.cost.shape[-1])) if self._outputs is None else self._outputs
 
     def __repr__(self) -> str:
-        return f"Distortion({self.name}, shape {self.matrix.shape})"
+        return f"Distortion({self.name}, shape {self.cost.shape})"
 
     def __mul__(self, factor: float) -> Distortion:
-        scaled = times(self.exact, typed(factor, "factor"))
+        scaled = additive.times(self.cost, typed(factor, "factor"))
         found = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
         return found._with(parts=self.parts)
 
@@ -113,12 +128,12 @@ class Distortion(Frozen):
         InputError
             If the shape or the labels of the rows are not those of the source.
         """
-        wanted = (len(x),) if self.matrix.ndim == 2 else (w, len(x))
-        if self.matrix.shape[:-1] != wanted:
-            problem = f"shape {self.matrix.shape} beside a source with |W|, |X| = {(w, len(x))}"
+        wanted = (len(x),) if self.cost.ndim == 2 else (w, len(x))
+        if self.cost.shape[:-1] != wanted:
+            problem = f"shape {self.cost.shape} beside a source with |W|, |X| = {(w, len(x))}"
             remedy = f"pass shape ({len(x)}, |X̂|) or ({w}, {len(x)}, |X̂|)"
             raise InputError("distortion", problem, remedy)
-        matrix, outputs, rows = self.exact, self._outputs, self.inputs
+        outputs, rows = self._outputs, self.inputs
         if rows is None and self._values is not None and set(self._values) == set(x):
             rows = self._values  # the source's own numbers, perhaps in another order
         if rows is not None:
@@ -130,10 +145,12 @@ class Distortion(Frozen):
             order = [place[label] for label in x]
         else:
             order = list(range(len(x)))
-        if outputs is None and matrix.shape[-1] == len(x):
+        if outputs is None and self.cost.shape[-1] == len(x):
             outputs = list(x)
-        found = Distortion(matrix[..., order, :], outputs=outputs, inputs=x, name=self.name)
-        return found._with(parts={name: part[order] for name, part in self.parts.items()})
+        fitted = additive.of_letters(self.cost, order)
+        found = Distortion(fitted, outputs=outputs, inputs=x, name=self.name)
+        parts = {name: additive.of_letters(part, order) for name, part in self.parts.items()}
+        return found._with(parts=parts)
 
 
 def _numbers(values: npt.ArrayLike, argument: str) -> Exact:
@@ -281,18 +298,18 @@ def per_attribute(
         cells = [x if isinstance(x, tuple) else (x,) for x in cells.x]
     letters: dict[str, list[Any]] = {}
     for name, d in measures.items():
-        if not isinstance(d, Distortion) or d.matrix.ndim != 2 or np.ptp(d.matrix.shape):
+        if not isinstance(d, Distortion) or d.cost.ndim != 2 or np.ptp(d.cost.shape):
             remedy = "pass a Distortion from the attribute's letters to themselves"
             raise InputError("distortions", f"{name!r} is {d!r}", remedy)
         letters[name] = list((inputs or {}).get(name, d.outputs))
-        if len(letters[name]) != len(d.matrix):
+        if len(letters[name]) != d.cost.shape[0]:
             problem = f"{len(letters[name])} letters of {name!r}"
-            raise InputError("inputs", problem, f"pass {len(d.matrix)}, one per row")
+            raise InputError("inputs", problem, f"pass {d.cost.shape[0]}, one per row")
     if cells is None:
         cells = list(itertools.product(*letters.values()))
     if not len(cells):
         raise InputError("cells", "none", "pass at least one combination")
-    parts: dict[str, np.ndarray] = {}
+    parts: dict[str, Cost] = {}
     for axis, (name, d) in enumerate(measures.items()):
         assert isinstance(d, Distortion)
         place = {label: i for i, label in enumerate(letters[name])}
@@ -305,8 +322,10 @@ def per_attribute(
                 problem, remedy = f"{cell[axis]!r} is no letter of {name!r}", "pass inputs= for it"
                 raise InputError("cells", problem, remedy, where=i, value=cell[axis])
             index[i] = place[cell[axis]]
-        parts[name] = d.exact[np.ix_(index, index)]
-    total = reduce(plus, (times(part, factors[k]) for k, part in parts.items()))
+        places = frozen(index)
+        parts[name] = AdditiveCost((Part(d.exact, places, places),))
+    weighed = (additive.times(part, factors[k]) for k, part in parts.items())
+    total = reduce(additive.plus, weighed)
     names = list(cells) if labels is None else labels
     found = Distortion(total, outputs=names, inputs=names, name="per attribute")
     return found._with(parts=parts)

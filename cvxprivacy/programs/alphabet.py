@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.additive import Cost, plus
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import array as exact_array, plus
+from cvxprivacy.exact import array as exact_array
 from cvxprivacy.programs.channel import View
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.letters import Letters, Observer
@@ -113,8 +114,8 @@ class Alphabet(Letters):
     @cached_property
     def distortion(self) -> Expression:
         """E d(X, X̂), or E d(W, X, X̂)."""
-        inner = r"W, X, \hat X" if self.d.matrix.ndim == 3 else r"X, \hat X"
-        cost = self.per_letter(self.d.exact)
+        inner = r"W, X, \hat X" if self.d.cost.ndim == 3 else r"X, \hat X"
+        cost = self.per_letter(self.d.cost)
         return self._quantity("distortion", cost=cost, latex=rf"\mathrm{{E}}\, d({inner})")
 
     @cached_property
@@ -157,7 +158,7 @@ class Alphabet(Letters):
         """Σ E d_i for some key attributes; E d if none is named."""
         if not attributes:
             return self.distortion
-        parts = self.d.parts
+        parts: Mapping[str, Cost] = self.d.parts
         for name in attributes:
             if name not in parts:
                 remedy = f"use {', '.join(parts)}" if parts else "make it with per_attribute"

@@ -15,16 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cvxprivacy.exact import (
-    Exact,
-    FloatArray,
-    array as exact_array,
-    floats,
-    plus,
-    rational,
-    times as product,
-    written,
-)
+from cvxprivacy.additive import AdditiveCost, Cost, dense, floats, plus as added, times as product
+from cvxprivacy.exact import Exact, FloatArray, array as exact_array, plus, rational, written
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.notation import listed, tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
@@ -45,7 +37,7 @@ class Expression:
         The quantity's name, as in "the least *distortion*".
     weights : mapping of str to number or (m,) array
         α_k of the information of each view.
-    cost : (n, m) or (L, n, m) array, optional
+    cost : (n, m) or (L, n, m) array, or AdditiveCost, optional
         C, per unit of letter mass, or per unit of atom mass; ``cost_radius`` bounds the
         distance to the number meant where it is irrational.
     constant, constant_radius : number
@@ -67,7 +59,7 @@ class Expression:
 
     name: str = ""
     weights: Mapping[str, Any] = field(default_factory=dict)
-    cost: Exact | None = None
+    cost: Cost | None = None
     cost_radius: Any = 0
     constant: Any = 0
     constant_radius: Any = 0
@@ -87,8 +79,11 @@ class Expression:
         kept("weights", FrozenDict(weights))
         kept("derivatives", FrozenDict(self.derivatives))
         kept("views", FrozenDict(self.views))
-        if self.cost is not None:
-            remedy = "forbid the move with upper = 0"
+        remedy = "forbid the move with upper = 0"
+        if isinstance(self.cost, AdditiveCost):
+            for part in self.cost.parts:
+                table(part.table, "cost", remedy, negative=True)
+        elif self.cost is not None:
             kept("cost", table(self.cost, "cost", remedy, negative=True))
         for name in ("cost_radius", "constant", "constant_radius"):
             kept(name, _number(getattr(self, name), name))
@@ -118,8 +113,7 @@ class Expression:
             weights[view] = _sum(weights[view], weight) if view in weights else weight
         cost = self.cost if other.cost is None else other.cost
         if self.cost is not None and other.cost is not None:
-            cost = plus(_atomic(self.cost), _atomic(other.cost))
-            cost = cost[0] if cost.shape[0] == 1 else cost
+            cost = _added(self.cost, other.cost)
         derivatives = dict(self.derivatives)
         for symbol, slope in other.derivatives.items():
             derivatives[symbol] = derivatives[symbol] + slope if symbol in derivatives else slope
@@ -151,7 +145,7 @@ class Expression:
         derivatives |= {symbol: self * slope for symbol, slope in factor.slopes.items()}
         largest = Fraction(0)
         if radius and self.cost is not None:
-            largest = max(abs(rational(value)) for value in set(self.cost.flat))
+            largest = _largest(self.cost)
 
         def times(value: Any) -> Any:
             return product(value, by) if np.ndim(value) else rational(value) * by
@@ -214,10 +208,13 @@ class Expression:
         """Return the data in lists; expressions that share a cost array share its list."""
         lists = {} if lists is None else lists
         cost = self.cost
+        if cost is not None and id(cost) not in lists:
+            stored = cost.to_dict(lists) if isinstance(cost, AdditiveCost) else listed(cost)
+            lists[id(cost)] = stored
         return {
             "name": self.name,
             "weights": {view: listed(w) for view, w in self.weights.items()},
-            "cost": None if cost is None else lists.setdefault(id(cost), listed(cost)),
+            "cost": None if cost is None else lists[id(cost)],
             "cost_radius": written(self.cost_radius),
             "constant": [written(self.constant), written(self.constant_radius)],
         }
@@ -371,5 +368,15 @@ def _sum(a: Any, b: Any) -> Any:
     return plus(*(x if np.ndim(x) else exact_array([x]) for x in (a, b)))
 
 
-def _atomic(cost: Exact) -> Exact:
-    return cost if cost.ndim == 3 else cost[None]
+def _added(a: Cost, b: Cost) -> Cost:
+    """Return the sum of two costs; one of them may be per atom."""
+    if a.ndim == b.ndim == 2:
+        return added(a, b)
+    total = plus(*(c if c.ndim == 3 else c[None] for c in (dense(a), dense(b))))
+    return total[0] if total.shape[0] == 1 else total
+
+
+def _largest(cost: Cost) -> Fraction:
+    if isinstance(cost, AdditiveCost):
+        return cost.largest
+    return max(abs(rational(value)) for value in set(cost.flat))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.additive import AdditiveCost, dense
 from cvxprivacy.exact import fractions
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
@@ -20,7 +21,10 @@ def least_value(program: ChannelProgram, expression: Expression) -> float:
     """Return the least value of a linear quantity over the entry bounds, rounded up."""
     shape, value = (program.n, program.m), Fraction(0)
     masses = fractions(program.law)
-    cost = np.zeros(shape) if expression.cost is None else expression.cost
+    given = np.zeros(shape) if expression.cost is None else expression.cost
+    if isinstance(given, AdditiveCost) and program.lower is None and program.upper is None:
+        return _rounded_up(_least_sum(masses.sum(axis=0), given) / masses.sum(), expression)
+    cost = dense(given)
     low = np.zeros(shape) if program.lower is None else program.lower
     high = np.ones(shape) if program.upper is None else program.upper
     if len(cost) != len(masses) or cost.ndim == 2:  # one layer for all atoms
@@ -34,7 +38,20 @@ def least_value(program: ChannelProgram, expression: Expression) -> float:
             value, left = value + row[y] * share, left - share
             if left <= 0:
                 break
-    least = value / masses.sum() + Fraction(expression.constant)
+    return _rounded_up(value / masses.sum(), expression)
+
+
+def _least_sum(masses: Any, cost: AdditiveCost) -> Fraction:
+    """Return Σ_s p(s) min_y C(s, y)."""
+    values, numbers = cost.numbered()
+    order = np.argsort(values, kind="stable")
+    rank = np.argsort(order)
+    least = fractions(values[order])[rank[numbers].min(axis=1)]
+    return Fraction(masses @ least)
+
+
+def _rounded_up(value: Fraction, expression: Expression) -> float:
+    least = value + Fraction(expression.constant)
     near = float(least)
     return near if near >= least else math.nextafter(near, math.inf)
 

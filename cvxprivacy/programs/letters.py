@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from cvxprivacy.additive import Cost, dense, of_letters
 from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.discrete import DiscreteSource
@@ -189,21 +190,21 @@ class Letters(Frozen):
         assert self.strategies is not None
         return self.strategies[:, np.array([observer.z or 0 for observer in self.observers])]
 
-    def per_letter(self, matrix: np.ndarray) -> np.ndarray:
+    def per_letter(self, matrix: Cost) -> Cost:
         """Return a cost (|X|, |X̂|) or (|W|, |X|, |X̂|) for the program's letters or atoms."""
         w = self.w_support[self.w_of]
         if matrix.ndim == 2:
-            cost = matrix[self.x_of]
+            cost = of_letters(matrix, self.x_of)
         else:
-            cost = matrix[w[0] if self.encoder == "wx" else w, self.x_of]
+            cost = dense(matrix)[w[0] if self.encoder == "wx" else w, self.x_of]
         if self.strategies is None:
             return cost
-        whole = np.broadcast_to(cost, (*self.law.shape, matrix.shape[-1]))
+        whole = np.broadcast_to(dense(cost), (*self.law.shape, matrix.shape[-1]))
         return np.take_along_axis(whole, self.strategies.T[self.z_of], axis=2)
 
     def possible(self, moves: np.ndarray) -> np.ndarray:
         """Tell where an output may make one of these moves, (|X|, |X̂|) → (n, m)."""
-        layers = self.per_letter(moves)
+        layers = dense(self.per_letter(moves))
         if layers.ndim == 3:
             layers = np.asarray((layers & (self.law > 0)[:, :, None]).any(axis=0))
         return layers

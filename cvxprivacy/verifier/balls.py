@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from flint import arb, fmpq
+
+from cvxprivacy.verifier.rationals import (
+    Matrix,
+    UnaffordableError,
+    UnprovableError,
+    number,
+    ratio,
+    whole,
+)
 
 __all__ = [
     "MOST",
@@ -25,56 +33,23 @@ __all__ = [
     "exactly",
     "floor",
     "number",
+    "smallest",
     "total",
     "whole",
 ]
 
 PRECISION = 128
 MOST = 2_000_000  # entries of all tables that a program makes: a short file must not ask for more
-BITS = 20_000  # of a common denominator: sums of fractions without one take for ever
-
-_NUMBER = re.compile(r"-?[0-9]{1,2000}(/0*[1-9][0-9]{0,1999})?")
-
-Matrix = list[list[Any]]
-
-
-class UnprovableError(ValueError):
-    """The data are no program, no channel or no multipliers."""
-
-
-class UnaffordableError(UnprovableError):
-    """A short file asks for more work than proofs are worth."""
-
-
-def number(value: Any) -> Fraction:
-    """Return a number of a document: a finite float, a whole number, or a fraction as text."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise UnprovableError(f"{reprlib.repr(value)} is no number")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise UnprovableError(f"{value!r} is not finite")
-    if isinstance(value, str) and not _NUMBER.fullmatch(value):
-        raise UnprovableError("a text that is no fraction")
-    return Fraction(value)
 
 
 def exactly(value: Any) -> fmpq:
     """Return a number of a document, or a rational, as FLINT has it."""
     if _is_float(value):
         return fmpq(*value.as_integer_ratio())
+    if isinstance(value, str):
+        return fmpq(*ratio(value))
     found = value if isinstance(value, Fraction) else number(value)
     return fmpq(*found.as_integer_ratio())
-
-
-def whole(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
-    """Return numbers of a document as whole numbers over one common denominator."""
-    known = {value: number(value) for row in table for value in row}
-    common = 1
-    for denominator in {value.denominator for value in known.values()}:
-        common = math.lcm(common, denominator)
-        if common.bit_length() > BITS:
-            raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
-    scaled = {k: v.numerator * (common // v.denominator) for k, v in known.items()}
-    return [[scaled[value] for value in row] for row in table], common
 
 
 def enclosure(pair: Sequence[Any]) -> arb:
@@ -104,10 +79,18 @@ def total(values: Iterable[Any]) -> arb:
     return sum(values, arb(0))
 
 
-def affordable(work: int) -> None:
+def smallest(values: Sequence[arb]) -> arb:
+    """Return a ball that holds the least of some numbers."""
+    least = values[0]
+    for value in values[1:]:
+        least = least.min(value)
+    return least
+
+
+def affordable(work: int, most: int = MOST) -> None:
     """Refuse a program whose tables would have too many entries, before any is made."""
-    if work > MOST:
-        raise UnaffordableError(f"tables of {work:,} entries, where {MOST:,} are the most")
+    if work > most:
+        raise UnaffordableError(f"tables of {work:,} entries, where {most:,} are the most")
 
 
 def floor(value: arb) -> float:

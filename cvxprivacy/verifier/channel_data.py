@@ -7,7 +7,7 @@ Needs the standard library and python-flint only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -23,14 +23,23 @@ from cvxprivacy.verifier.balls import (
     ball,
     enclosure,
     exactly,
+    floor,
     number,
+    smallest,
     total as _sum,
     whole,
 )
+from cvxprivacy.verifier.costs import Part, layers_of, read, whole_layers
+from cvxprivacy.verifier.weighted_cost import WeightedCost
 
-__all__ = ["ChannelData", "cellwise", "layers_of"]
+__all__ = ["ChannelData"]
 
-_PRODUCTS = 200_000_000  # |V| n m of a view
+_ENTRIES = 60_000_000  # n m, for every cost, auxiliary and table of bounds that are gone through
+_PRODUCTS = 500_000_000  # |V| n m of all views
+_BLOCK = 500_000  # entries of a table at a time …
+_LETTERS = 256  # … of no more letters: products of matrices are not faster for more
+_ROWS = 4_000_000  # entries of the rows that the parts of costs have in a block
+_KEPT = 2_000_000  # entries of costs that are kept from one end to the next
 
 
 class ChannelData:
@@ -51,20 +60,25 @@ class ChannelData:
         if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
             raise UnprovableError("the law has a negative or infinite atom")
         self.whole, _ = whole(self.atoms)  # the same law in whole numbers
+        most = min(_LETTERS, max(1, _BLOCK // self.m))
+        self.blocks = [range(s, min(s + most, self.n)) for s in range(0, self.n, most)]
         boxes = ((k, program[k]) for k in ("lower", "upper"))
         self.boxes = {k: None if table is None else whole(table) for k, table in boxes}
         for table, _ in filter(None, self.boxes.values()):
             if len(table) != self.n or any(len(row) != self.m for row in table):
                 raise UnprovableError("entry bounds of another shape")
-        self.mass = [_sum(map(arb, column)) for column in zip(*self.atoms, strict=True)]
+        self.law = [[arb(a) for a in row] for row in self.atoms]
+        self.mass = [_sum(column) for column in zip(*self.law, strict=True)]
         self.total = _sum(self.mass)
         if not all(p > 0 for p in self.mass):
             raise UnprovableError("a letter without mass")
-        self.views: dict[str, tuple[arb_mat, list[arb]]] = {}
+        self.views: dict[str, tuple[list[arb_mat], list[arb]]] = {}
         for name in program["views"]:
-            seen, masses = self.view(name, [[arb(a) for a in row] for row in self.atoms])
-            self.views[name] = arb_mat(seen), [mass / _sum(masses) for mass in masses]
-        self._costs: dict[tuple[int, Any], arb_mat | None] = {}
+            seen, masses = self.view(name, self.law)
+            blocks = [arb_mat([row[b.start : b.stop] for row in seen]) for b in self.blocks]
+            self.views[name] = blocks, [mass / _sum(masses) for mass in masses]
+        self._costs: dict[tuple[int, Any], WeightedCost] = {}
+        self._kept: dict[tuple[int, Any, int], arb_mat] = {}
         for term in program["terms"].values():
             self._read(term)
         rows = [("objective", "<=", program["objective"])]
@@ -84,12 +98,16 @@ class ChannelData:
                 raise UnprovableError("an auxiliary of unknown kind, or with a bound ≤ 0")
 
     def _work(self) -> int:
-        """Return how many entries all tables have that the program asks for."""
+        """Return how many entries all tables have that the program asks for at one time."""
         program, letters, most = self.program, self.n + self.m, len(self.atoms) * self.n
         views, rows = program["views"].values(), program["rows"].values()
         many = len(program["rows"]) + len(program["terms"]) + len(views)
-        dense = 1 + 2 * len(program["auxiliaries"])
-        sizes = self.n * self.m * dense + many * (8 * self.m + len(views)) + len(rows)
+        terms = [program["objective"], *(row["term"] for row in rows)]
+        passes = 1 + _costly(terms) + 2 * len(program["auxiliaries"])
+        affordable(self.n * self.m * passes, _ENTRIES)
+        self._parts(terms)
+        sizes, products = self.m + many * (8 * self.m + len(views)) + len(rows), 0
+        sizes += 16 * self.m * len(program["auxiliaries"])
         affordable(sizes)
         for view in views:
             tables = _tables(view)
@@ -97,9 +115,29 @@ class ChannelData:
             if type(last) is not int or not 0 <= last < most:
                 raise UnprovableError("a view has more labels than there are atoms")
             sizes += (1 + last) * letters
-            if (1 + last) * self.n * self.m > _PRODUCTS:
-                raise UnaffordableError("a view of more letters than can be multiplied")
+            products += (1 + last) * self.n * self.m
+        if products > _PRODUCTS:
+            raise UnaffordableError("views of more labels than can be multiplied")
         return sizes
+
+    def _parts(self, terms: list[Any]) -> None:
+        """Refuse costs of too many parts: their rows are made for each block of letters."""
+        most = min(_LETTERS, max(1, _BLOCK // self.m))
+        every, costs = -(-self.n // most), {}
+        for term in terms:
+            if isinstance(term["cost"], dict):
+                costs[id(term["cost"])] = term["cost"]["parts"]
+        made = sum(min(len(part["table"]), most) for parts in costs.values() for part in parts)
+        affordable(made * self.m, _ROWS)
+        affordable(made * self.m * every, _ENTRIES)
+        affordable(self.n * self.m * sum(map(len, costs.values())), 5 * _ENTRIES)
+
+    def gone_through(self, entries: int) -> None:
+        """Refuse a channel of too many entries for all costs that they are multiplied with."""
+        program = self.program
+        terms = [program["objective"], *program["terms"].values()]
+        terms += [row["term"] for row in program["rows"].values()]
+        affordable(entries * _costly(terms), _ENTRIES)
 
     def view(self, name: str, law: Matrix) -> tuple[Matrix, list[Any]]:
         """Return p(v, s)·total and the reference masses of a view, for the law in some numbers."""
@@ -126,7 +164,8 @@ class ChannelData:
             raise UnprovableError("weights that are no mapping")
         enclosure(term["constant"])
         ball(0, term["cost_radius"])
-        self.cost(term)
+        if term["cost"] is not None:
+            self.cost(term)
         return [w for view in term["weights"] for w in self.weights(term, view)]
 
     def weights(self, term: Mapping[str, Any], view: str) -> list[arb]:
@@ -140,31 +179,41 @@ class ChannelData:
             raise UnprovableError(f"weights of {view}")
         return [ball(w) for w in weights]
 
-    def weighted(self, cost: Any, law: Matrix, kind: Callable[[Any], Any]) -> Matrix:
-        """Return Σ_l law[l, s] C(l, s, y), which multiplies K(s, y); ``kind`` reads a cost."""
-        layers = layers_of(cost)
-        if len(layers) == 1:
-            law = [[sum(column, law[0][0] * 0) for column in zip(*law, strict=True)]]
-        numbers = {c: kind(c) for layer in layers for row in layer for c in row}
-        table = [[law[0][0] * 0] * self.m] * self.n
-        for masses, layer in zip(law, layers, strict=True):
-            spread = [[p] * self.m for p in masses]
-            table = cellwise(lambda t, p, c: t + p * numbers[c], table, spread, layer)
-        return table
-
-    def cost(self, term: Mapping[str, Any]) -> arb_mat | None:
-        """Return the weighted cost with its radius, or None if there is none."""
+    def cost(self, term: Mapping[str, Any]) -> WeightedCost:
+        """Return the weighted cost of a term that has one, with its radius."""
         key = id(term["cost"]), term["cost_radius"]
         if key not in self._costs:
-            table = None
-            if term["cost"] is not None:
-                law = [[arb(a) for a in row] for row in self.atoms]
-                table = self.weighted(term["cost"], law, ball)
-            if table is not None and number(term["cost_radius"]):
-                off = ball(0, term["cost_radius"])
-                table = cellwise(lambda t, p: t + p * off, table, [[p] * self.m for p in self.mass])
-            self._costs[key] = None if table is None else arb_mat(table)
+            self._costs[key] = self._weighted(term["cost"], term["cost_radius"])
         return self._costs[key]
+
+    def _weighted(self, cost: Any, radius: Any) -> WeightedCost:
+        parts = layers_of(cost, self.n, self.m)
+        if isinstance(cost, dict):
+            (layer,), _ = whole_layers(parts)  # there is a common denominator, and rows fit memory
+            bits = max(c.bit_length() for part in layer for row in part.table for c in row)
+            affordable(self.m * (1 + bits // 64))
+        layers = read(parts, ball)
+        law = self.law if len(layers) > 1 else [self.mass]
+        if number(radius):
+            layers = [*layers, [Part([[ball(0, radius)]], [0] * self.n, [0] * self.m)]]
+            law = [*law, self.mass]
+        return WeightedCost(layers, law)
+
+    def whole_cost(self, cost: Any) -> tuple[WeightedCost, int]:
+        """Return the weighted cost in whole numbers, which are that often what they stand for."""
+        layers, common = whole_layers(layers_of(cost, self.n, self.m))
+        law = self.whole if len(layers) > 1 else [[sum(c) for c in zip(*self.whole, strict=True)]]
+        return WeightedCost(layers, law), common
+
+    def block(self, term: Mapping[str, Any], letters: range) -> arb_mat:
+        """Return the weighted cost of a block of letters; what is small is kept for next time."""
+        key = id(term["cost"]), term["cost_radius"], letters.start
+        found = self._kept.get(key)
+        if found is None:
+            found = self.cost(term).block(letters)
+            if (len(self._kept) + 1) * len(self.blocks[0]) * self.m <= _KEPT:
+                self._kept[key] = found
+        return found
 
     def bounds(self, row: Mapping[str, Any]) -> list[fmpq]:
         """Return the bound of a row, for each output if it is a row for each."""
@@ -184,44 +233,46 @@ class ChannelData:
         such difference.  So no forbidding cost makes a wide enclosure look narrow.
         """
         step, ceiling, least = self._steps
-        room = upper - least
+        room = floor(arb(upper) - least) if math.isfinite(upper) else math.inf
         return max(step, min(room, ceiling)) if math.isfinite(room) else max(step, ceiling)
 
     @cached_property
-    def _steps(self) -> tuple[float, float, float]:
-        """Return the smallest step of the objective, the greatest, and its least cost."""
+    def _steps(self) -> tuple[float, float, arb]:
+        """Return the smallest step of the objective, the greatest, and its least cost.
+
+        That one in a ball: offsets that cancel between letters must not absorb the rest.
+        """
         flint.ctx.prec = PRECISION
         term = self.program["objective"]
         weights = [float(w) for w in self._read(term)]
         nats = [w / float(self.units) for w in weights if w > 0]
-        ceiling, steps, least = max(nats, default=0.0), [], float(enclosure(term["constant"]))
-        cost = self.cost({**term, "cost_radius": 0})
-        high = self.program["upper"] or [[1] * self.m] * self.n
-        for s, row in enumerate([] if cost is None else cost.tolist()):
-            own = [float(c / self.mass[s]) for c, h in zip(row, high[s], strict=True) if h]
-            low = min(own, default=0.0)
-            least += low * float(self.mass[s] / self.total)
-            gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
-            steps += gaps
-            ceiling = max(ceiling, max(nats, default=0.0) + max(gaps, default=0.0))
-        found = min([*steps, *nats], default=1.0), ceiling, least
-        if not all(map(math.isfinite, found)):
+        ceiling, steps, least = max(nats, default=0.0), [], ball(term["constant"][0])
+        term = {**term, "cost_radius": 0}
+        most = [[1] * self.m] * self.n if self.boxes["upper"] is None else self.boxes["upper"][0]
+        for letters in [] if term["cost"] is None else self.blocks:
+            for s, row in zip(letters, self.block(term, letters).tolist(), strict=True):
+                high = most[s]
+                weighted = [c for c, h in zip(row, high, strict=True) if h > 0]
+                if not weighted:
+                    continue
+                lowest = smallest(weighted)
+                least += lowest / self.total
+                own = [float(c / self.mass[s]) for c in weighted]
+                low = min(own)
+                gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
+                steps += [min(gaps)] if gaps else []
+                ceiling = max(ceiling, max(nats, default=0.0) + max(gaps, default=0.0))
+        step = min([*steps, *nats], default=1.0)
+        if not (math.isfinite(step) and math.isfinite(ceiling) and least.is_finite()):
             raise UnprovableError("the objective's scale is not finite")
-        return found
+        return step, ceiling, least
+
+
+def _costly(terms: list[Any]) -> int:
+    return sum(term["cost"] is not None for term in terms)
 
 
 def _tables(view: Mapping[str, Any]) -> list[Any]:
     """Return the labels of a view, and those of its reference if it has its own."""
     labels, reference = view["labels"], view["reference"]
     return [labels] if reference is None else [labels, reference]
-
-
-def cellwise(function: Callable[..., Any], *tables: Matrix) -> Matrix:
-    """Return a function of the entries of tables of one shape, entry by entry."""
-    pairs = [list(zip(*rows, strict=True)) for rows in zip(*tables, strict=True)]
-    return [[function(*cell) for cell in row] for row in pairs]
-
-
-def layers_of(cost: Any) -> Any:
-    """Return a cost as one table for each layer of atoms, or one for all."""
-    return cost if isinstance(cost[0][0], list) else [cost]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -29,10 +29,11 @@ from cvxprivacy.verifier.balls import (
     enclosure,
     exactly,
     number,
+    smallest,
     total as _sum,
-    whole,
 )
-from cvxprivacy.verifier.channel_data import ChannelData, cellwise, layers_of
+from cvxprivacy.verifier.channel_data import ChannelData
+from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelProof", "Evaluation"]
 
@@ -43,14 +44,23 @@ class ChannelProof(ChannelData):
     """The ends that a channel program's data prove."""
 
     def upper(self, primal: Mapping[str, Any]) -> Evaluation:
-        """Evaluate a channel: ``numerators`` (n, m) over ``denominator``, in integers."""
+        """Evaluate a channel in whole numbers: of each letter what is not 0.
+
+        ``numerators`` over ``denominator``, each at its place in ``outputs``, which increase.
+        """
         flint.ctx.prec = PRECISION
-        numerators, denominator = primal["numerators"], primal["denominator"]
-        if len(numerators) != self.n or any(len(row) != self.m for row in numerators):
+        outputs, numerators = primal["outputs"], primal["numerators"]
+        if len(outputs) != self.n or len(numerators) != self.n:
             raise UnprovableError("the channel has another shape")
-        if {type(k) for row in [*numerators, [denominator]] for k in row} != {int}:
+        for places, row in zip(outputs, numerators, strict=True):
+            if {*map(type, places), *map(type, row)} != {int} or len(places) != len(row):
+                raise UnprovableError("the channel is not in whole numbers, each with its output")
+            if not all(map(operator.lt, [-1, *places], [*places, self.m])) or min(row) <= 0:
+                raise UnprovableError("the channel has outputs out of order, or no positive number")
+        if type(primal["denominator"]) is not int:
             raise UnprovableError("the channel is not in whole numbers")
-        return Evaluation(self, numerators, denominator)
+        self.gone_through(sum(map(len, outputs)))
+        return Evaluation(self, outputs, numerators, primal["denominator"])
 
     # ---- lower end -----------------------------------------------------------------------
 
@@ -67,8 +77,8 @@ class ChannelProof(ChannelData):
             constant = enclosure(row["term"]["constant"]) - ball(0, row["radius"])
             for x, b in zip(lam, self.bounds(row), strict=False):
                 bound += 0 if x.is_zero() else x * (constant - arb(b))
-        g = arb_mat(self.n, m)
-        for view, (matrix, reference) in self.views.items():
+        slopes = []  # of the information, by what a view sees
+        for view, (blocks, reference) in self.views.items():
             omega = [arb(0)] * m
             for term, lam in parts:
                 if view in term["weights"]:
@@ -76,18 +86,36 @@ class ChannelProof(ChannelData):
                     omega = [o + x * b for o, x, b in zip(omega, lam, beta, strict=True)]
             if not all(o.is_zero() for o in omega):
                 scores = _table(dual["scores"].get(view), len(reference), m, _CLIP)
-                g += matrix.transpose() * _log_posterior(scores, reference, omega) / self.units
-        for term, lam in parts:
-            cost = self.cost(term)
-            if cost is not None and not all(x.is_zero() for x in lam):
-                same = all(x == lam[0] for x in lam)
-                full = None if same else cellwise(operator.mul, cost.tolist(), [lam] * self.n)
-                g += cost * lam[0] if full is None else arb_mat(full)
-        table = g.tolist()
-        for name, aux in program["auxiliaries"].items():
-            table, value = self._auxiliary(aux, dual["auxiliaries"].get(name), table)
-            bound += value
-        return bound + self._least(table) / self.total
+                slopes.append((blocks, _log_posterior(scores, reference, omega) / self.units))
+        priced = [
+            (term, lam)
+            for term, lam in parts
+            if term["cost"] is not None and not all(x.is_zero() for x in lam)
+        ]
+        auxiliaries = [
+            _AuxiliaryMultipliers(self, aux, dual["auxiliaries"].get(name))
+            for name, aux in program["auxiliaries"].items()
+        ]
+        least = arb(0)
+        for at, letters in enumerate(self.blocks):
+            g = arb_mat(len(letters), m)
+            for blocks, slope in slopes:
+                g += blocks[at].transpose() * slope
+            for term, lam in priced:
+                g += self._priced(term, lam, letters)
+            table = g.tolist()
+            for multipliers in auxiliaries:
+                multipliers.add_to(table, letters)
+            least += self._least(table, letters)
+        bound += _sum(multipliers.outside() for multipliers in auxiliaries)
+        return bound + least / self.total
+
+    def _priced(self, term: Mapping[str, Any], lam: list[arb], letters: range) -> arb_mat:
+        """Return a cost times its multiplier for each output."""
+        block = self.block(term, letters)
+        if all(x == lam[0] for x in lam):
+            return block * lam[0]
+        return arb_mat([list(map(operator.mul, row, lam)) for row in block.tolist()])
 
     def _multipliers(self, row: Mapping[str, Any], value: Any) -> list[arb]:
         """Return λ per output (the same for all, unless the row is per output)."""
@@ -96,46 +124,58 @@ class ChannelProof(ChannelData):
         lam = [arb(_finite(x)) for x in (value if isinstance(value, list) else [value] * self.m)]
         return lam if row["sense"] == "==" else [x if x > 0 else arb(0) for x in lam]
 
-    def _auxiliary(self, aux: Mapping[str, Any], dual: Any, table: Matrix) -> tuple[Matrix, arb]:
-        """Add an auxiliary's multipliers to the table; return it and what is left outside."""
-        count, bound = {"ratio": 2, "maximum": 1}[aux["kind"]], enclosure(aux["bound"])
-        given = dual if isinstance(dual, list) and len(dual) == count else [None] * count
-        spread = [[p] * self.m for p in self.mass]
-        parts = [
-            cellwise(lambda p, x: p * max(x, 0.0), spread, _table(d, self.n, self.m)) for d in given
-        ]
-        sums = [[_sum(column) for column in zip(*part, strict=True)] for part in parts]
-        if aux["kind"] == "ratio":
-            table = cellwise(lambda t, mu, eta: t + eta - mu, table, *parts)
-            outside = [mu - bound * eta for mu, eta in zip(*sums, strict=True)]
-            return table, _min([arb(0), *outside]) / self.total
-        table = cellwise(lambda t, mu: t + mu, table, *parts)
-        return table, bound * _min([-mu for mu in sums[0]]) / self.total
-
-    def _least(self, table: Matrix) -> arb:
+    def _least(self, table: Matrix, letters: range) -> arb:
         """Return Σ_s min ⟨table[s], K[s]⟩ over rows of sum 1 within the entry bounds."""
         if self.boxes["lower"] is None and self.boxes["upper"] is None:
-            return _sum(_min(row) for row in table)
-        none = [[0] * self.m] * self.n
-        low, below = self.boxes["lower"] or (none, 1)
+            return _sum(map(smallest, table))
+        low, below = self.boxes["lower"] or ([[0] * self.m] * self.n, 1)
         high, above = self.boxes["upper"] or ([[1] * self.m] * self.n, 1)
+        low, high = low[letters.start : letters.stop], high[letters.start : letters.stop]
         value = arb(0)
         for g, a, b in zip(table, low, high, strict=True):
             if sum(a) > below or sum(b) < above:
                 return arb.pos_inf()  # no row at all
             ends = [(fmpq(x, below), fmpq(y, above)) for x, y in zip(a, b, strict=True)]
-            level, left = 0.0, 1 - sum(a) / below
-            for x, room in sorted(
-                (float(x), float(y - z)) for x, (z, y) in zip(g, ends, strict=True)
-            ):
-                level, left = x, left - room
+            nu, left = arb(0), 1 - fmpq(sum(a), below)
+            for x, room in sorted((x.mid(), y - z) for x, (z, y) in zip(g, ends, strict=True)):
+                nu, left = x, left - room  # any level is sound; the last one is the best
                 if left <= 0:
                     break
-            nu = arb(_finite(level))  # any level is sound; this one is the best
             value += nu
             for x, (lo, hi) in zip(g, ends, strict=True):
                 value += ((x - nu) * lo).min((x - nu) * hi)
         return value
+
+
+class _AuxiliaryMultipliers:
+    """(μ, η) of a ``ratio`` or (μ,) of a ``maximum``, as far as they are numbers ≥ 0."""
+
+    def __init__(self, proof: ChannelData, aux: Mapping[str, Any], dual: Any) -> None:
+        count = {"ratio": 2, "maximum": 1}[aux["kind"]]
+        given = dual if isinstance(dual, list) and len(dual) == count else [None] * count
+        self._tables = [_table(d, proof.n, proof.m) for d in given]
+        self._sums = [[arb(0)] * proof.m for _ in given]
+        self._proof, self._bound = proof, enclosure(aux["bound"])
+
+    def add_to(self, table: Matrix, letters: range) -> None:
+        """Add what they are worth inside the braces to the table of some letters."""
+        for i, s in enumerate(letters):
+            p = self._proof.mass[s]
+            rows = [[p * max(x, 0.0) for x in own[s]] for own in self._tables]
+            self._sums = [list(map(operator.add, *x)) for x in zip(self._sums, rows, strict=True)]
+            mu, *eta = rows
+            sign = operator.sub if eta else operator.add
+            table[i] = list(map(sign, table[i], mu))
+            for row in eta:
+                table[i] = list(map(operator.add, table[i], row))
+
+    def outside(self) -> arb:
+        """Return what is left outside the braces, when all letters were added."""
+        mu, *eta = self._sums
+        for row in eta:
+            outside = [m - self._bound * e for m, e in zip(mu, row, strict=True)]
+            return smallest([arb(0), *outside]) / self._proof.total
+        return self._bound * smallest([-m for m in mu]) / self._proof.total
 
 
 class Evaluation:
@@ -145,10 +185,11 @@ class Evaluation:
     output where it is); ``broken`` names what is not proved to hold, ``feasible`` if nothing.
     """
 
-    def __init__(self, proof: ChannelData, numerators: Matrix, denominator: int) -> None:
-        self.proof, self._k, self._den = proof, numerators, denominator
+    def __init__(
+        self, proof: ChannelData, outputs: Sequence[list[int]], numerators: Matrix, denominator: int
+    ) -> None:
+        self.proof, self._outputs, self._k, self._den = proof, outputs, numerators, denominator
         program = proof.program
-        self._channel = arb_mat(fmpz_mat(numerators)) / arb(denominator)
         self._phi: dict[str, list[arb]] = {}
         self.broken = self._simple()
         self.violation: dict[str, list[arb]] = {}
@@ -175,21 +216,43 @@ class Evaluation:
     def _simple(self) -> list[str]:
         """Rows of sum 1 and entries within their bounds, in integers."""
         den, broken = self._den, []
-        if den <= 0 or any(sum(row) != den or min(row) < 0 for row in self._k):
+        if den <= 0 or any(sum(row) != den for row in self._k):
             broken.append("channel")
         for name, sign in (("lower", 1), ("upper", -1)):
             for table, common in filter(None, [self.proof.boxes[name]]):
-                pairs = (zip(k, b, strict=True) for k, b in zip(self._k, table, strict=True))
+                pairs = (zip(self._row(s), b, strict=True) for s, b in enumerate(table))
                 if any(sign * (b * den - k * common) > 0 for row in pairs for k, b in row):
                     broken.append(name)
         return broken
 
+    def _row(self, s: int) -> list[int]:
+        """Return all numerators of a letter."""
+        row = [0] * self.proof.m
+        for y, k in zip(self._outputs[s], self._k[s], strict=True):
+            row[y] = k
+        return row
+
+    def _joint(self, blocks: Sequence[Any], kind: Callable[[fmpz_mat], Any], zero: Any) -> Matrix:
+        """Return Σ_s p(v, s) K(s, y), times the denominator, of a view in blocks of letters."""
+        joint = [[zero] * self.proof.m for _ in range(blocks[0].nrows())]
+        for block, letters in zip(blocks, self.proof.blocks, strict=True):
+            used = sorted({y for s in letters for y in self._outputs[s]})
+            place = {y: i for i, y in enumerate(used)}
+            rows = [[0] * len(used) for _ in letters]
+            for row, s in zip(rows, letters, strict=True):
+                for y, k in zip(self._outputs[s], self._k[s], strict=True):
+                    row[place[y]] = k
+            for found, own in zip(joint, (block * kind(fmpz_mat(rows))).tolist(), strict=True):
+                for y, x in zip(used, own, strict=True):
+                    found[y] += x
+        return joint
+
     def phi(self, view: str) -> list[arb]:
         """Return Φ_k(y) for every output, in the program's units."""
         if view not in self._phi:
-            matrix, reference = self.proof.views[view]
-            scale = self.proof.total * self.proof.units
-            columns = zip(*(matrix * self._channel).tolist(), strict=True)
+            blocks, reference = self.proof.views[view]
+            scale = self.proof.total * self.proof.units * self._den
+            columns = zip(*self._joint(blocks, arb_mat, arb(0)), strict=True)
             phi = [_divergence(column, reference) / scale for column in columns]
             if all(abs(value) < 2.0**-80 for value in phi) and self._independent(view):
                 phi = [arb(0)] * self.proof.m
@@ -199,31 +262,46 @@ class Evaluation:
     def _independent(self, view: str) -> bool:
         """Decide J = π q exactly: a ball cannot tell no information from very little."""
         seen, reference = self.proof.view(view, self.proof.whole)
-        mass = sum(reference)
-        joint = (fmpz_mat(seen) * fmpz_mat(self._k)).tolist()
-        for column in zip(*joint, strict=True):
+        mass, ranges = sum(reference), self.proof.blocks
+        blocks = [fmpz_mat([row[b.start : b.stop] for row in seen]) for b in ranges]
+        for column in zip(*self._joint(blocks, lambda rows: rows, 0), strict=True):
             q = sum(column)
             if any(j * mass != r * q for j, r in zip(column, reference, strict=True)):
                 return False
         return True
 
-    def _columns(self, term: Mapping[str, Any]) -> list[arb]:
-        """Return what each output contributes to a term (without its constant)."""
-        proof, cost = self.proof, self.proof.cost(term)
-        value = [arb(0)] * proof.m
-        if cost is not None:
-            products = cellwise(operator.mul, cost.tolist(), self._channel.tolist())
-            value = [_sum(column) / proof.total for column in zip(*products, strict=True)]
+    def _spent(self, cost: WeightedCost, zero: Any, per_output: bool) -> list[Any]:
+        """Return ⟨cost, K⟩ times the denominator, in one number or in one for each output."""
+        value = [zero] * (self.proof.m if per_output else 1)
+        for s, (outputs, row) in enumerate(zip(self._outputs, self._k, strict=True)):
+            for mass, costs in cost.of(s, outputs):
+                products = map(operator.mul, costs, row)
+                if not per_output:
+                    value[0] += mass * sum(products, zero)
+                    continue
+                for y, product in zip(outputs, products, strict=True):
+                    value[y] += mass * product
+        return value
+
+    def _columns(self, term: Mapping[str, Any], per_output: bool) -> list[arb]:
+        """Return a term without its constant, or what each output contributes to it."""
+        proof = self.proof
+        value = [arb(0)] * (proof.m if per_output else 1)
+        if term["cost"] is not None:
+            spent = self._spent(proof.cost(term), arb(0), per_output)
+            value = [v / (proof.total * self._den) for v in spent]
         for view in term["weights"]:
-            weighted = zip(value, proof.weights(term, view), self.phi(view), strict=True)
-            value = [v + w * p for v, w, p in weighted]
+            informed = list(map(operator.mul, proof.weights(term, view), self.phi(view)))
+            added = informed if per_output else [_sum(informed)]
+            value = list(map(operator.add, value, added))
         return value
 
     def _value(self, term: Mapping[str, Any]) -> arb:
-        return _sum(self._columns(term)) + enclosure(term["constant"])
+        return self._columns(term, False)[0] + enclosure(term["constant"])
 
     def _violation(self, row: Mapping[str, Any]) -> list[arb]:
-        value = self._columns(row["term"]) if row["per_output"] else [self._value(row["term"])]
+        term, many = row["term"], row["per_output"]
+        value = self._columns(term, True) if many else [self._value(term)]
         off = ball(0, row["radius"])
         gaps = [v - (arb(b) + off) for v, b in zip(value, self.proof.bounds(row), strict=True)]
         return [abs(g) for g in gaps] if row["sense"] == "==" else gaps
@@ -235,21 +313,24 @@ class Evaluation:
         if term["weights"] or inexact or term["cost"] is None:
             return False
         try:
-            _, common = whole([row for layer in layers_of(term["cost"]) for row in layer])
+            cost, common = proof.whole_cost(term["cost"])
         except UnprovableError:  # no common denominator
             return False
-        cost = proof.weighted(term["cost"], proof.whole, lambda c: int(number(c) * common))
-        products = cellwise(operator.mul, cost, self._k)
-        value = [fmpq(sum(column)) for column in zip(*products, strict=True)]
+        value = list(map(fmpq, self._spent(cost, 0, row["per_output"])))
         total = fmpq(sum(map(sum, proof.whole)) * self._den * common)
         if not row["per_output"]:
-            value = [sum(value, fmpq(0)) + exactly(term["constant"][0]) * total]
+            value = [value[0] + exactly(term["constant"][0]) * total]
         pairs = zip(value, (b * total for b in proof.bounds(row)), strict=True)
         return all(v == b if row["sense"] == "==" else v <= b for v, b in pairs)
 
     def _auxiliary(self, aux: Mapping[str, Any]) -> list[arb]:
         bound = operator.sub(*map(exactly, aux["bound"]))  # the least that is meant
-        ends = [(max(column), min(column)) for column in zip(*self._k, strict=True)]
+        columns: list[list[int]] = [[] for _ in range(self.proof.m)]
+        for outputs, row in zip(self._outputs, self._k, strict=True):
+            for y, k in zip(outputs, row, strict=True):
+                columns[y].append(k)
+        n = self.proof.n
+        ends = [(max(c, default=0), min(c) if len(c) == n else 0) for c in columns]
         if aux["kind"] == "maximum":  # u_y = max_s K; of a ratio a_y = min_s K
             ends = [(sum(high for high, _ in ends), self._den)]
         return [arb(high - bound * low) / self._den for high, low in ends]
@@ -300,10 +381,3 @@ def _finite(x: Any) -> float:
         return float(x) if type(x) in (int, float) and math.isfinite(x) else 0.0
     except OverflowError:  # an integer beyond every float
         return 0.0
-
-
-def _min(values: Sequence[arb]) -> arb:
-    least = values[0]
-    for value in values[1:]:
-        least = least.min(value)
-    return least

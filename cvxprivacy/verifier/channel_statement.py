@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
 from cvxprivacy.verifier.wording import (
     MOST_VIEWS,
     Table,
@@ -74,9 +75,12 @@ class _Words:
         informed = (self.sizes[v] > 1 and positive(w) for v, w in dict(term["weights"]).items())
         return any(informed) or any(len(set(row)) > 1 for row in self._letters(term["cost"]))
 
-    def _letters(self, cost: Table | None) -> Iterable[list[Fraction]]:
-        """Yield what each output costs a letter, all its atoms together."""
+    def _letters(self, cost: Any) -> Iterable[list[Any]]:
+        """Yield what each output costs a letter, all its atoms together, in some unit."""
         if cost is None:
+            return
+        if isinstance(cost, dict):
+            yield from self._added(cost)[0]
             return
         layers = cost if isinstance(cost[0][0], list) else [cost]
         for s in range(self.n):
@@ -86,9 +90,19 @@ class _Words:
 
     def costs(self, term: Mapping[str, Any]) -> set[Fraction]:
         """Return the least and the greatest cost of moves that have mass; none without a cost."""
-        if term["cost"] is None:
+        cost = term["cost"]
+        if cost is None:
             return set()
-        return set(extremes(entry for _, row in self._costs(term["cost"]) for entry in row))
+        if isinstance(cost, dict):
+            rows, common = self._added(cost)
+            ends = [end for row in rows for end in (min(row), max(row))]
+            return {Fraction(min(ends), common), Fraction(max(ends), common)}
+        return set(extremes(entry for _, row in self._costs(cost) for entry in row))
+
+    def _added(self, cost: Any) -> tuple[Iterable[list[int]], int]:
+        """Return the rows of a cost by parts, in whole numbers over a common one."""
+        (layer,), common = whole_layers(layers_of(cost, self.n, self.m))
+        return rows_of(layer), common
 
     def _costs(self, cost: Table) -> Iterable[tuple[int, list[Any]]]:
         """Yield each letter with the costs of its moves, for every atom that has mass."""
@@ -98,8 +112,13 @@ class _Words:
                 if len(layers) == 1 or self.law[i][s] > 0:
                     yield s, row
 
-    def free(self, cost: Table) -> str:
+    def free(self, cost: Any) -> str:
         """Say which moves cost nothing: a permuted cost has the same range."""
+        if isinstance(cost, dict):
+            count = own = 0
+            for s, row in enumerate(self._added(cost)[0]):
+                count, own = count + row.count(0), own + (row[s : s + 1] == [0])
+            return f" (0 for {self.counted(count, own)})" if count else ""
         rows = list(self._costs(cost))
         texts = {c for _, row in rows for c in row if isinstance(c, str)}
         zeros = {0, *(c for c in texts if not exact(c))}
@@ -109,11 +128,14 @@ class _Words:
 
     def among(self, places: set[tuple[int, int]]) -> str:
         """Say how many of all moves these are, and how many lead from a letter to its number."""
-        said = f"{len(places):,} of {many(self.n * self.m, 'move')}"
+        return self.counted(len(places), sum(s == y for s, y in places))
+
+    def counted(self, count: int, own: int) -> str:
+        """Say how many moves, of which some lead from a letter to its number."""
+        said = f"{count:,} of {many(self.n * self.m, 'move')}"
         if self.n != self.m:
             return said
-        own = sum(s == y for s, y in places)
-        if own == len(places) == self.n:
+        if own == count == self.n:
             return f"{said}: each letter i to output i"
         return f"{said}, {own:,} of them from a letter i to output i"
 
@@ -147,6 +169,8 @@ class _Words:
 
     def entry_bounds(self) -> list[str]:
         """Say which single moves are bounded."""
+        if self.program["lower"] is None and self.program["upper"] is None:
+            return []
         low = self.program["lower"] or [[0] * self.m] * self.n
         high = self.program["upper"] or [[1] * self.m] * self.n
         kinds: dict[str, dict[tuple[int, int], Any]] = {}

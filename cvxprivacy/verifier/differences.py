@@ -1,14 +1,17 @@
 """Whether two programs are the same exact data, and where they are not.
 
 Numbers are compared as the rationals that they are (0.5 is "1/2"), rows, views, auxiliaries and
-terms by name.  What a term calls itself is no data.  Needs the standard library only.
+terms by name.  What a term calls itself is no data.  A cost by parts is the sum that it stands for.
+Needs the standard library only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
+from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
 from cvxprivacy.verifier.wording import MALFORMED, exact, quoted, written
 
 __all__ = ["differences"]
@@ -162,8 +165,10 @@ class _Comparison:
 
     def costs(self, label: str, mine: Any, theirs: Any) -> Iterator[str]:
         """Compare costs per letter, or per atom; no cost is one of 0."""
-        if mine is None and theirs is None:
+        if mine == theirs:
             return
+        if isinstance(mine, dict) or isinstance(theirs, dict):
+            mine, theirs = (self.added(cost) for cost in (mine, theirs))
         shape = _shape(theirs if mine is None else mine)
         pair = [_full(shape, 0) if cost is None else cost for cost in (mine, theirs)]
         pair = [cost[0] if _shape(cost)[2:] and len(cost) == 1 else cost for cost in pair]
@@ -171,6 +176,18 @@ class _Comparison:
             count = len(self.mine["law"])
             pair = [cost if len(_shape(cost)) == 3 else [cost] * count for cost in pair]
         yield from self.entries(label, *pair)
+
+    def added(self, cost: Any) -> Any:
+        """Return the table of a cost by parts, any other as it is."""
+        if not isinstance(cost, dict):
+            return cost
+        size = len(self.mine["law"][0]), int(self.mine["outputs"])
+        (layer,), common = whole_layers(layers_of(cost, *size))
+        known: dict[int, Any] = {}  # a few numbers, many times
+        return [
+            [known[c] if c in known else known.setdefault(c, Fraction(c, common)) for c in row]
+            for row in rows_of(layer)
+        ]
 
     def pairs(self, label: str, mine: Any, theirs: Any) -> Iterator[str]:
         (mine, radius), (theirs, other) = mine, theirs
@@ -185,13 +202,18 @@ class _Comparison:
         if shapes[0] != shapes[1]:
             yield _instead(f"{label}: size", *(" × ".join(map(str, s)) or "1" for s in shapes))
             return
-        cells = list(_cells(mine, theirs))
-        apart = [(at, a, b) for at, a, b in cells if a != b and exact(a) != exact(b)]
+        count = apart = 0
+        first: tuple[Any, Any, Any] = ((), 0, 0)
+        for at, a, b in _cells(mine, theirs):
+            count += 1
+            if a != b and exact(a) != exact(b):
+                first = first if apart else (at, a, b)
+                apart += 1
         if apart:
-            at, a, b = apart[0]
+            at, a, b = first
             if at:
                 places = ", ".join(map(str, at))
-                label += f": {len(apart):,} of {len(cells):,} differ, the first at [{places}]:"
+                label += f": {apart:,} of {count:,} differ, the first at [{places}]:"
             yield _instead(label, _number(a), _number(b))
 
 

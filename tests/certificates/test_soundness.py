@@ -28,9 +28,10 @@ from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.solvers import cvxpy_channel, interior
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.verifier.balls import ceil, floor
-from cvxprivacy.verifier.channel_proof import ChannelProof
+from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
+from cvxprivacy.verifier.channel_proof import ChannelProof, Evaluation
 from tests.lengths import rest_at_length
+from tests.primals import listed
 from tests.referee import atoms_of, cost_of, reference_of, unit
 
 INF = math.inf
@@ -394,8 +395,8 @@ def campaign(case: Case, pairs: int, seed: int) -> int:
             if number % 2:
                 for row in numerators:
                     row[int(np.argmax(row))] += 2**52 - sum(row)
-            found = proof.upper({"numerators": numerators, "denominator": 2**52})
-            upper = ceil(found.objective) if found.feasible else INF
+            found = evaluated(proof, listed(numerators, 2**52))
+            upper = ceil(found.objective) if found is not None else INF
         else:
             with np.errstate(all="ignore"):
                 prover.offer_channel(channel)
@@ -416,6 +417,15 @@ def pool(seed: int, count: int, sizes: list[tuple[int, int, int]]) -> Iterator[C
 
 
 SMALL = [(2, 2, 2), (2, 2, 3), (2, 3, 2), (3, 3, 3), (2, 4, 3)]
+
+
+def evaluated(proof: ChannelProof, primal: dict[str, Any]) -> Evaluation | None:
+    """Return what a channel is worth if it is one that is feasible."""
+    try:
+        found = proof.upper(primal)
+    except UnprovableError:
+        return None
+    return found if found.feasible else None
 
 
 def test_garbage_proves_nothing_false() -> None:
@@ -862,13 +872,13 @@ def test_what_is_called_feasible_is(flavour: str) -> None:
             k[s, a], k[s, b] = k[s, a] - den, k[s, b] + den
         if number % 4 == 1:
             k[s, a] += rng.choice([-1, 1]) * rng.integers(1, den)
-        found = case.prover.proof.upper({"numerators": k.tolist(), "denominator": den})
-        said[found.feasible] += 1
+        found = evaluated(case.prover.proof, listed(k.tolist(), den))
+        said[found is not None] += 1
         if (k < 0).any() or (k.sum(axis=1) != den).any():
-            assert not found.feasible
+            assert found is None
             continue
         violation = plain.violation(k[None] / den)[0]
-        if found.feasible:
+        if found is not None:
             assert violation <= 1e-12
             value = plain.value(case.program.objective, k[None] / den)[0]
             assert abs(value - float(found.objective.mid())) <= 1e-11
@@ -884,7 +894,7 @@ def test_an_equality_holds_from_both_sides(off: int) -> None:
     view = View(np.array([[0, 0], [1, 1]]))
     mean = Expression("mean", cost=np.array([[0.0, 1.0], [0.0, 1.0]])) == Fraction(1, 2)
     program = ChannelProgram(law, 2, {"W": view}, Expression("risk", {"W": 1.0}), {"mean": mean})
-    channel = {"numerators": [[4 + off, 4 - off], [4, 4]], "denominator": 8}
+    channel = listed([[4 + off, 4 - off], [4, 4]], 8)
     found = ChannelProof(program.to_dict()).upper(channel)
     assert found.feasible == (off == 0)
     assert found.broken == ([] if off == 0 else ["mean"])

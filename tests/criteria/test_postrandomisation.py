@@ -12,6 +12,7 @@ import pytest
 import cvxprivacy as cpv
 from tests import referee
 from tests.criteria.definitions import COUNTS, ORDINAL, SOURCE, kl, satisfied
+from tests.refusals import refused
 
 
 def test_the_price_of_floors():
@@ -124,6 +125,30 @@ def test_what_is_not_affine_in_the_mass_is_refused():
     ):
         with pytest.raises(cpv.InputError, match=message):
             cpv.Linear.from_cvxpy(constraint, problem)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [3, "problem", None, cpv.QuadraticGaussian(cpv.GaussianSource.scalar(rho=0.9), 0.5)],
+    ids=lambda other: type(other).__name__,
+)
+def test_a_rule_of_cvxpy_is_of_a_discrete_problem(other):
+    q = cpv.PrivacyDistortion(SOURCE, ORDINAL, budget=0.2).variables["Q"]
+    refused(lambda: cpv.Linear.from_cvxpy(q[0, 1] <= 0.1, other), "problem", "discrete")
+
+
+@pytest.mark.parametrize("name", [3, None, ""])
+def test_a_rule_has_a_name(name):
+    problem = cpv.PrivacyDistortion(SOURCE, ORDINAL, budget=0.2)
+    q = problem.variables["Q"]
+    rules = [
+        lambda: cpv.Linear(np.eye(4), 0.5, name=name),
+        lambda: cpv.Linear.from_cvxpy(q[0, 1] <= 0.1, problem, name=name),
+        lambda: cpv.Linear.from_cvxpy(q[:, 1] <= 0.1, problem, name=name),
+        lambda: problem.with_constraint(name, q[0, 1] <= 0.1),
+    ]
+    for rule in rules:
+        refused(rule, "name", "pass a text", value=name)
 
 
 def test_what_a_series_labels_is_not_counted_off():

@@ -331,12 +331,12 @@ def test_hidden_attributes_and_sets_of_them_have_bounds_of_their_own(case):
         assert term <= cap + 1e-12
     assert leaks(played, "ill", "income") == pytest.approx(played.terms["leakage"], abs=1e-9)
     for name in ("age", "sex"):
-        part = measure.parts[name]
+        part = np.asarray(measure.parts[name])
         assert float(solution.terms[f"distortion of {name}"]) == pytest.approx(
             played.expected(part), abs=1e-9
         )
-    assert played.expected(measure.parts["age"]) <= 3.0 + 1e-12
-    both = played.expected(measure.parts["age"] + measure.parts["sex"])
+    assert played.expected(np.asarray(measure.parts["age"])) <= 3.0 + 1e-12
+    both = played.expected(sum(np.asarray(measure.parts[name]) for name in ("age", "sex")))
     assert both <= 3.3 + 1e-12
     assert {"budget[age]", "budget[age, sex]"} <= set(solution.prices)
     assert min(solution.prices[f"max_leakage[{key}]"] for key in ("ill", "income")) < -1e-4

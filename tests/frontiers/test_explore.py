@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.frontiers import refine
-from cvxprivacy.solvers import interior
+from cvxprivacy.frontiers import parametric, refine
+from cvxprivacy.solvers import cvxpy_channel, interior
 from tests.frontiers.instances import check_exactly, grid, records
-from tests.test_architecture import ROOT
+from tests.test_architecture import ROOT, loaded_after
 
 
 def test_the_number_of_workers_changes_nothing():
@@ -57,10 +57,30 @@ def test_workers_keep_to_one_blas_thread(monkeypatch):
     assert set(threads) == {1}
 
 
-def test_workers_keep_few_models():
+def test_workers_keep_few_models(monkeypatch):
+    monkeypatch.setattr(interior, "LARGEST", 10)  # no central path fits
+    made = []
+
+    class Counted(cvxpy_channel.ConicModel):
+        def __init__(self, *given, **options):
+            made.append(given)
+            super().__init__(*given, **options)
+
+    monkeypatch.setattr(cvxpy_channel, "ConicModel", Counted)
     for budget in range(6):  # of other laws: each has a model of its own
         curve = cpv.frontier(grid(4, rho=0.5 + budget / 20), points=[0.3, 0.5])
         assert [point.status for point in curve.points] == ["certified"] * 2
+        assert len(made) == budget + 1  # which both points share
+        assert len(parametric._models.__dict__) <= parametric._MOST_MODELS
+
+
+def test_a_curve_by_the_central_path_makes_no_conic_model():
+    code = (
+        "import cvxprivacy as c; s = c.DiscreteSource([[0.4, 0.1], [0.1, 0.4]]);"
+        "p = c.PrivacyDistortion(s, c.hamming(2), budget=0.2); f = c.frontier(p, tol=1e-2);"
+        "assert f.complete and f.solution_at(0.21).status == 'loose' and f.solves > 5"
+    )
+    assert "cvxpy" not in loaded_after(code)
 
 
 @pytest.mark.parametrize("after", [1, 9])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from tests.frontiers.instances import D5, counted, grid, least_risk
+from tests.frontiers.instances import D5, counted, grid, least_distortion, least_risk
 
 
 def regions(**options):
@@ -38,6 +38,12 @@ class Shifted(cpv.PrivacyDistortion):
         (regions(budget=0.3, min_equivocation=0.1), "min_equivocation", "parameter", "max_leakage"),
         (grid(5), "nothing", "parameter", "use one of budget"),
         (least_risk(cpv.PreserveMarginal()), "preserve_marginal", "parameter", "cannot move"),
+        (grid(5), "two", "parameter", "use one of budget"),
+        (least_distortion(cpv.LeakageCap(0.1)), "two", "parameter", "use one of leakage_cap|"),
+        (grid(5), [0.1, 0.2], "parameter", "points=[…]"),
+        (grid(5), (0.1, 0.2), "parameter", "points=[…]"),
+        (grid(5), {"budget": 0.2}, "parameter", 'such as "budget"'),
+        (grid(5), 0.1, "parameter", "points=[…]"),
         (least_risk(cpv.TCloseness(0.1)), "nothing", "parameter", "budget, t_closeness"),
         (Doubled(counted(), D5, budget=0.3), "budget", "parameter", "more than a bound"),
         (Shifted(counted(), D5, budget=0.3), "budget", "parameter", "more than a bound"),
@@ -47,7 +53,7 @@ def test_what_has_no_curve_is_refused(problem, name, argument, piece):
     with pytest.raises(cpv.InputError) as caught:
         cpv.frontier(problem, name)
     assert caught.value.argument == argument
-    assert piece in str(caught.value)
+    assert piece in f"{caught.value}|"
 
 
 @pytest.mark.parametrize(

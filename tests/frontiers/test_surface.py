@@ -199,6 +199,9 @@ def test_a_surface_is_a_value(symmetric):
     [
         (least_rate(SKEWED, COST), ("budget",), "parameters"),
         (least_rate(SKEWED, COST), ("budget", "budget"), "parameters"),
+        (least_rate(SKEWED, COST), "ab", "parameters"),
+        (least_rate(SKEWED, COST), 2, "parameters"),
+        (least_rate(SKEWED, COST), ("budget", [0.1]), "parameter"),
         (least_rate(SKEWED, COST), ("budget", "max_rate"), "parameter"),
         (least_risk(cpv.TCloseness(0.1)), ("budget", "t_closeness"), "parameter"),
     ],

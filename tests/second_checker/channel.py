@@ -104,8 +104,11 @@ class Channel:
             return weights, zero, spread(term["constant"]), ZERO, None
         radius = exact(term["cost_radius"])
         need(radius >= 0, "a negative radius")
-        layers = cost if isinstance(cost[0][0], list) else [cost]
-        layers = [table(layer, self.n, self.m) for layer in layers]
+        if isinstance(cost, dict):
+            layers = [self.added(cost)]
+        else:
+            layers = cost if isinstance(cost[0][0], list) else [cost]
+            layers = [table(layer, self.n, self.m) for layer in layers]
         need(len(layers) in (1, len(self.law)), "layers of cost")
         atoms = self.law if len(layers) > 1 else [self.p]
         pairs = list(zip(atoms, layers, strict=True))
@@ -114,12 +117,32 @@ class Channel:
         mean = [[x / p for x in row] for p, row in zip(self.p, whole, strict=True)]
         return weights, whole, spread(term["constant"]), radius, mean
 
+    def added(self, cost: Any) -> Matrix:
+        """Return the table of a cost by parts: the entries that each part has for s and y."""
+        need({*cost} == {"parts"} and cost["parts"], "no parts")
+        total = [[ZERO] * self.m for _ in range(self.n)]
+        for part in cost["parts"]:
+            need({*part} == {"table", "rows", "columns"}, "no part")
+            rows, columns = part["rows"], part["columns"]
+            need((len(rows), len(columns)) == (self.n, self.m), "places")
+            own = table(part["table"], len(part["table"]), len(part["table"][0]))
+            need(all(type(i) is int and i >= 0 for i in (*rows, *columns)), "no place")
+            for s, y in product(range(self.n), range(self.m)):
+                total[s][y] += own[rows[s]][columns[y]]
+        return total
+
     def upper(self, primal: Any) -> Any:
         """Return the objective at a channel and every term, in pairs; infeasible is refused."""
         need(type(primal["denominator"]) is int and primal["denominator"] > 0, "a denominator")
-        need(all(type(k) is int for row in primal["numerators"] for k in row), "a numerator")
-        channel = table(primal["numerators"], self.n, self.m)
-        channel = [[k / primal["denominator"] for k in row] for row in channel]
+        listed = list(zip(primal["outputs"], primal["numerators"], strict=True))
+        need(len(listed) == self.n, "letters")
+        channel = [[ZERO] * self.m for _ in listed]
+        for row, (places, own) in zip(channel, listed, strict=True):
+            need(all(type(x) is int for x in (*places, *own)), "no whole number")
+            need(places == sorted({*places} & {*range(self.m)}), "outputs out of order")
+            for y, k in zip(places, own, strict=True):
+                need(k > 0, "a numerator")
+                row[y] = Fraction(k, primal["denominator"])
         self.feasible(channel)
         terms = {k: self.value(self.term(t), channel) for k, t in self.reported.items()}
         return self.value(self.objective, channel), terms

@@ -6,6 +6,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.verifier import verify
+from tests.primals import listed
 
 
 @pytest.mark.parametrize("kind", ["ratio", "maximum"])
@@ -25,5 +26,5 @@ def test_an_auxiliary_that_is_just_kept_is_told_from_one_that_is_just_broken(kin
         if kind == "maximum":
             (a, b), (c, d), whole = (5 * big, 3 * big), (3 * big, 5 * big), 8 * big
         rows = [[a + more, b - more], [c, d]]
-        found = proof.upper({"numerators": rows, "denominator": whole})
+        found = proof.upper(listed(rows, whole))
         assert found.feasible is kept

@@ -27,6 +27,7 @@ from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
 from tests.claims import claimed
 from tests.forgeries import falsehood, plainly
+from tests.primals import listed
 from tests.verifier.documents import Document, get, leaves, put, run, signed
 
 INF = math.inf
@@ -324,6 +325,10 @@ MALFORMED: dict[str, Callable[[Document], None]] = {
     "auxiliary bound": put(
         "program", "auxiliaries", value={"a": {"kind": "ratio", "bound": [math.nan, 0]}}
     ),
+    "output infinite": put("primal", "outputs", 0, 0, value=INF),
+    "output null": put("primal", "outputs", 0, 0, value=None),
+    "output true": put("primal", "outputs", 0, 0, value=True),
+    "outputs empty": put("primal", "outputs", value=[]),
     "numerator infinite": put("primal", "numerators", 0, 0, value=INF),
     "numerator nan": put("primal", "numerators", 0, 0, value=math.nan),
     "numerator null": put("primal", "numerators", 0, 0, value=None),
@@ -397,7 +402,7 @@ def concave(document: Document) -> None:
     program = document["program"]
     program["objective"]["weights"], program["rows"] = {"W": -1.0}, {}
     document["dual"] |= {"multipliers": {}, "scores": {}}
-    document["primal"] = {"numerators": [[1, 0], [1, 0]], "denominator": 1}
+    document["primal"] = listed([[1, 0], [1, 0]], 1)
 
 
 def idle_row(**changes: Any) -> Document:

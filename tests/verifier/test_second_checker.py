@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cvxprivacy as cpv
@@ -82,6 +83,17 @@ def binary() -> Document:
 def scalar() -> Document:
     """Return min ½ log₂ 1/D s.t. D ≤ 1/4, which is 1 bit, in a document."""
     return solved(cpv.ReverseWaterFilling([1.0], 0.25)).document()
+
+
+def test_great_multipliers_lose_nothing_where_entries_are_bounded() -> None:
+    # only the identity preserves the marginals where no value may move down: its price is free
+    pmf = np.array([[0, 0, 0, 5], [3, 3, 6, 2]]) / 19
+    criteria = [cpv.PreserveMarginal(), cpv.ForbiddenMoves(np.tril(np.ones((4, 4)), -1) > 0)]
+    problem = cpv.PrivacyDistortion(cpv.DiscreteSource(pmf), cpv.hamming(4), criteria=criteria)
+    document = solved(problem).document()
+    prices = [-6109022.784617835, -2433068.025981797, 373585.09325830283, 2108884.6714183614]
+    path = ("dual", "multipliers", "preserve_marginal")
+    assert agree(changed(document, *path, value=prices)) == "certified"
 
 
 def test_closed_forms_are_enclosed(binary: Document, scalar: Document) -> None:

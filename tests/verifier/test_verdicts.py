@@ -30,10 +30,12 @@ from cvxprivacy.verifier import (
     covariance_proof,
     hamming_proof,
     matrices,
+    rationals,
     verify,
 )
 from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
 from tests import second_checker
+from tests.primals import listed
 from tests.verifier.documents import Document, changed, signed
 
 INF = math.inf
@@ -59,7 +61,7 @@ def test_what_is_proved_is_what_was(entry: Any) -> None:
     assert verify.disagreements(document) == []
     proved, claim = verify.recompute(document), document["claim"]
     assert proved["status"] == claim["status"]
-    assert proved["tolerance"] == entry["tolerance"]
+    assert proved["tolerance"] == pytest.approx(entry["tolerance"], rel=1e-14)
     assert [proved["lower"], proved["upper"]] == [float(claim["lower"]), float(claim["upper"])]
     assert proved["terms"] == {k: [float(x) for x in v] for k, v in claim["terms"].items()}
 
@@ -175,13 +177,24 @@ CHANNEL: list[tuple[Path_, Any, str]] = [
     ((*TERM, "cost", 0), lambda row: row[1:], "not a certificate"),
     ((*TERM, "cost"), lambda t: t[1:], "not a certificate"),
     ((PRIMAL, "numerators"), lambda t: t[1:], "the channel has another shape"),
-    ((PRIMAL, "numerators", 0), lambda row: [*row, 0], "the channel has another shape"),
+    ((PRIMAL, "outputs"), lambda t: t[1:], "the channel has another shape"),
+    ((PRIMAL, "numerators", 0), lambda row: [*row, 1], "each with its output"),
+    ((PRIMAL, "outputs", 0), lambda row: row[:-1], "each with its output"),
+    ((PRIMAL, "outputs", 0), lambda row: [*row[:-1], row[-1] + 1], "out of order"),
+    ((PRIMAL, "outputs", 0), lambda row: [-1, *row[1:]], "out of order"),
+    ((PRIMAL, "outputs", 0), lambda row: [row[1], *row[1:]], "out of order"),
+    ((PRIMAL, "outputs", 0), lambda row: row[::-1], "out of order"),
+    ((PRIMAL, "outputs", 0, 0), False, "the channel is not in whole numbers"),
+    ((PRIMAL, "outputs", 0, 0), 0.0, "the channel is not in whole numbers"),
+    ((PRIMAL, "numerators", 0, 0), 0, "no positive number"),
+    ((PRIMAL, "numerators", 0, 0), -1, "no positive number"),
     ((PRIMAL, "numerators", 0, 0), float, "the channel is not in whole numbers"),
     ((PRIMAL, "numerators", 0, 0), True, "the channel is not in whole numbers"),
     ((PRIMAL, "denominator"), 90.0, "the channel is not in whole numbers"),
     ((PRIMAL, "denominator"), 89, "the primal breaks channel"),
     ((PRIMAL, "denominator"), 0, "the primal breaks channel|not a certificate"),
-    ((PRIMAL, "numerators"), lambda t: [[-1, *([0] * (len(r) - 2)), 91] for r in t],
+    ((PRIMAL,), lambda p: {**p, "numerators": [[89]] * len(p["outputs"]),
+                            "outputs": [[0]] * len(p["outputs"])},
      "the primal breaks channel, lower, upper"),
     ((PRIMAL, "numerators", 0), lambda r: [r[0] + 1, r[1] - 1, *r[2:]], "breaks .*kept, mean"),
     ((PRIMAL, "numerators", 0), lambda r: [r[0] - 1, r[1] + 1, *r[2:]], "breaks .*kept, mean"),
@@ -395,7 +408,7 @@ def test_what_is_no_proof_over_letters_is_refused(path: Path_, value: Any, words
 @pytest.mark.parametrize("name", ["by hand", "gaussian by hand", "letters"])
 def test_a_document_is_all_of_itself(name: str) -> None:
     document = base(name)
-    refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is not .*2' but .*1'$")
+    refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is not .*3' but .*1'$")
     seal = ["sha256 does not match: the file was changed after it was written"]
     assert verify.disagreements({**document, "sha256": "0" * 64}) == seal
     refused({**document, "software": "other"}, "sha256 does not match")
@@ -498,7 +511,7 @@ def test_whole_numbers_over_one_denominator() -> None:
     assert half.bit_length() == 10_000
     primes = [p for p in range(2, 60) if all(p % q for q in range(2, p))]
     powers = [[f"1/{p ** int(6000 / math.log2(p))}" for p in primes[:k]] for k in (3, 4)]
-    assert balls.whole(powers[:1])[1].bit_length() <= balls.BITS
+    assert balls.whole(powers[:1])[1].bit_length() <= rationals.BITS
     with pytest.raises(UnprovableError, match="common denominator has over 20000 bits"):
         balls.whole(powers[1:])
 
@@ -567,7 +580,7 @@ def test_ends_of_claims() -> None:
 TINY = Fraction(1, 2**200)
 THIRDS: Any = [[0, "1/3"], ["1/7", 0]]  # at the channel below worth 1/18 in y₁ and 2/105 in y₀
 VALUE = Fraction(1, 18) + Fraction(2, 105)
-HALVES = {"numerators": [[5, 5], [2, 8]], "denominator": 10}
+HALVES = listed([[5, 5], [2, 8]], 10)
 BLANK: dict[str, Any] = {"name": "", "weights": {}, "cost": None}
 BLANK |= {"cost_radius": 0, "constant": [0, 0]}
 
@@ -644,7 +657,7 @@ def test_radii_count_against_a_row() -> None:
     assert broken(*rows) == ["1"]  # no cost: the constant alone
     tiny = [f"1/{p**k}" for p, k in ((3, 4000), (5, 2800), (7, 2300), (11, 1900))]
     deep = [[[x, f"-{x}"] for x in pair] for pair in (tiny[:2], tiny[2:])]  # worth 0 in all
-    even = {"numerators": [[1, 1], [1, 1]], "denominator": 2}
+    even = listed([[1, 1], [1, 1]], 2)
     rows = [bounded({"cost": cost}, 0) for cost in (deep, deep[0])]
     assert broken(*rows, primal=even, **LAYERS) == ["0"]  # no common denominator is affordable
 
@@ -664,11 +677,12 @@ def test_entries_and_auxiliaries_are_met_exactly_or_not_at_all() -> None:
                 for b in (at + radius - TINY, at + radius)
             ]
             assert found == [["a"], []]
-    for wrong in ([[5, 5], [2, 9]], [[11, -1], [2, 8]], [[5, 4], [2, 8]]):
+    for wrong in ([[5, 5], [2, 9]], [[5, 4], [2, 8]]):
         assert broken(primal={**HALVES, "numerators": wrong}) == ["channel"]
-    for denominator, numerators in ((-10, [[-5, -5], [-2, -8]]), (-1, [[-1, 0], [0, -1]])):
-        primal = {"numerators": numerators, "denominator": denominator}
-        assert broken(primal=primal) == ["channel"]
+    for wrong in (listed([[11, -1], [2, 8]], 10), listed([[-1, 0], [0, -1]], -1)):
+        with pytest.raises(UnprovableError, match="no positive number"):
+            broken(primal=wrong)
+    assert broken(primal=listed([[5, 5], [2, 8]], -10)) == ["channel"]
 
 
 def test_no_information_is_none_and_little_is_some() -> None:
@@ -676,12 +690,12 @@ def test_no_information_is_none_and_little_is_some() -> None:
     part = {"labels": [[0, 0], [1, -1]], "reference": [[0, 0], [1, 1]]}
     more: Any = {"law": [[0.1, 0.3], [0.7, 0.2]], "views": {"W": w, "P": part}}
     rows = [bounded({"weights": {v: 1}}, 0, per_output=True) for v in "WP"]
-    blind = {"numerators": [[1, 2], [1, 2]], "denominator": 3}
+    blind = listed([[1, 2], [1, 2]], 3)
     assert broken(*rows, primal=blind, **more) == ["1"]  # J is not π q of a part
     proof = verify.proof_of(channel(**more))
     assert all(phi.is_zero() for phi in proof.upper(blind).phi("W"))
     big = 3 * 2**70
-    little = {"numerators": [[2**70 + 1, big - 2**70 - 1], [2**70, 2 * 2**70]], "denominator": big}
+    little = listed([[2**70 + 1, big - 2**70 - 1], [2**70, 2 * 2**70]], big)
     assert broken(*rows, primal=little, **more)[0] == "0"
     phi = proof.upper(little).phi("W")
     assert not any(x.is_zero() for x in phi)
@@ -828,14 +842,22 @@ def test_the_entries_that_a_channel_program_asks_for(monkeypatch: pytest.MonkeyP
         for view in program["views"].values()
     ]
     rows, terms, views = (len(program[k]) for k in ("rows", "terms", "views"))
-    work = sum(k * (n + m) for k in labels) + n * m * (1 + 2 * 2)
-    work += (rows + terms + views) * (8 * m + views) + rows
+    work = sum(k * (n + m) for k in labels) + m
+    work += (rows + terms + views) * (8 * m + views) + rows + 16 * m * len(program["auxiliaries"])
     assert proof._work() == work
-    most = max(labels) * n * m
+    most = sum(labels) * n * m
     monkeypatch.setattr(channel_data, "_PRODUCTS", most)
     assert proof._work() == work
     monkeypatch.setattr(channel_data, "_PRODUCTS", most - 1)
-    with pytest.raises(UnprovableError, match="a view of more letters than can be multiplied"):
+    with pytest.raises(UnprovableError, match="more labels than can be multiplied"):
+        proof._work()
+    monkeypatch.undo()
+    costs = [row["term"]["cost"] for row in program["rows"].values()]
+    passes = 1 + 1 + sum(cost is not None for cost in costs) + 2 * 2
+    monkeypatch.setattr(channel_data, "_ENTRIES", n * m * passes)
+    assert proof._work() == work
+    monkeypatch.setattr(channel_data, "_ENTRIES", n * m * passes - 1)
+    with pytest.raises(UnprovableError, match=f"tables of {n * m * passes} entries, where"):
         proof._work()
     monkeypatch.undo()
     atoms = len(program["law"]) * n
@@ -844,7 +866,7 @@ def test_the_entries_that_a_channel_program_asks_for(monkeypatch: pytest.MonkeyP
         view = {"labels": labels, "reference": None}
         with pytest.raises(UnprovableError, match=words):
             verify.proof_of({**program, "views": {**program["views"], "W": view}})
-    assert channel_data._PRODUCTS == 200_000_000
+    assert (channel_data._PRODUCTS, channel_data._ENTRIES) == (500_000_000, 60_000_000)
 
 
 # ---- covariance programs: exactly at their limits ------------------------------------------
@@ -1170,7 +1192,7 @@ def test_one_output_is_a_program_too() -> None:
     program = channel(outputs=1, rows={"d": bounded({"cost": [["1/3"], [0]]}, "1/9")})
     program["objective"] = {**BLANK, "cost": [[3], ["3/2"]]}
     proof = verify.proof_of(program)
-    primal = {"numerators": [[1], [1]], "denominator": 1}
+    primal = listed([[1], [1]], 1)
     assert proof.upper(primal).broken == []
     assert proof.upper(primal).objective.contains(2)
     dual = {"scores": {}, "multipliers": {"d": 2.0}, "auxiliaries": {}}
@@ -1406,9 +1428,9 @@ def test_a_common_denominator_of_all_the_bits_that_there_may_be() -> None:
     odd = [3**4000, 5**2800, 7**300]
     bits = math.prod(odd).bit_length()
     for more, fits in ((0, True), (1, False)):
-        table = [[f"1/{x}" for x in (*odd, 2 ** (balls.BITS - bits + more))]]
+        table = [[f"1/{x}" for x in (*odd, 2 ** (rationals.BITS - bits + more))]]
         if fits:
-            assert balls.whole(table)[1].bit_length() == balls.BITS == 20_000
+            assert balls.whole(table)[1].bit_length() == rationals.BITS == 20_000
         else:
             with pytest.raises(UnprovableError, match="has over 20000 bits"):
                 balls.whole(table)

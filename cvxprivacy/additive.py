@@ -1,0 +1,169 @@
+"""Costs that are sums of small tables, C(s, y) = Σ_i table_i[rows_i[s], columns_i[y]], exactly.
+
+A distortion per attribute is one: thousands of letters have millions of entries, and few numbers.
+The functions here take such costs and arrays (:mod:`cvxprivacy.exact`) alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy import exact
+from cvxprivacy.exact import Exact, FloatArray
+from cvxprivacy.frozen import frozen
+
+__all__ = ["AdditiveCost", "Cost", "Part", "dense", "floats", "of_letters", "plus", "times"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A table in which letters and outputs have their places."""
+
+    table: Exact
+    rows: IntArray
+    columns: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "columns"):
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name), np.int64)))
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveCost:
+    """A cost C(s, y) by parts; ``np.asarray`` of it are the nearest floats."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.parts[0].rows), len(self.parts[0].columns)
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    def any(self) -> bool:
+        """Tell whether some number in the tables is not 0."""
+        return any(bool(part.table.any()) for part in self.parts)
+
+    @cached_property
+    def floats(self) -> FloatArray:
+        """The nearest floats to the sums."""
+        values, numbers = self.numbered()
+        found: FloatArray = exact.floats(values)[numbers]
+        found.flags.writeable = False
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.floats, dtype=dtype, copy=bool(copy) or None)
+
+    def numbered(self) -> tuple[Exact, IntArray]:
+        """Return the distinct sums, and for each entry which of them it is.
+
+        Sums are made of distinct numbers, not for each entry: there are few of them.
+        """
+        values: Exact = np.zeros(1)
+        found = np.zeros(self.shape, np.int64)
+        for part in self.parts:
+            entries = part.table.ravel().tolist()
+            place = {value: i for i, value in enumerate(dict.fromkeys(entries))}
+            own = np.array([place[value] for value in entries]).reshape(part.table.shape)
+            found = found * len(place) + own[part.rows][:, part.columns]
+            used, found = _renumbered(found, len(values) * len(place))
+            pairs = values[used // len(place)], exact.array(list(place))[used % len(place)]
+            values = exact.plus(*pairs)
+        return values, found
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest absolute value of an entry."""
+        return max(abs(exact.rational(value)) for value in self.numbered()[0].tolist())
+
+    def to_dict(self, lists: dict[int, Any]) -> dict[str, Any]:
+        """Return the data as a proof file stores it; what parts share is one list."""
+
+        def listed(values: Any) -> Any:
+            if id(values) not in lists:
+                rows = values.tolist()
+                if values.dtype == object:
+                    rows = [[exact.written(v) for v in row] for row in rows]
+                lists[id(values)] = rows
+            return lists[id(values)]
+
+        names = ("table", "rows", "columns")
+        return {"parts": [{k: listed(getattr(part, k)) for k in names} for part in self.parts]}
+
+
+Cost = Exact | AdditiveCost
+
+
+def dense(cost: Cost) -> Exact:
+    """Return an array of the very numbers."""
+    if not isinstance(cost, AdditiveCost):
+        return cost
+    values, numbers = cost.numbered()
+    found: Exact = frozen(values[numbers])
+    return found
+
+
+def floats(cost: Cost) -> FloatArray:
+    """Return the nearest floats."""
+    return cost.floats if isinstance(cost, AdditiveCost) else exact.floats(cost)
+
+
+def of_letters(cost: Cost, letters: Sequence[int] | IntArray) -> Cost:
+    """Return the rows of some letters, of the last two axes."""
+    if not isinstance(cost, AdditiveCost):
+        return cost[..., letters, :]
+    known: dict[int, IntArray] = {}  # parts of one attribute share their places
+    rows = [known.setdefault(id(p.rows), frozen(p.rows[letters])) for p in cost.parts]
+    pairs = zip(cost.parts, rows, strict=True)
+    return AdditiveCost(tuple(replace(part, rows=own) for part, own in pairs))
+
+
+def plus(a: Cost, b: Cost) -> Cost:
+    """Return a + b, by parts if both are; tables of the same places are added."""
+    if not isinstance(a, AdditiveCost) or not isinstance(b, AdditiveCost):
+        return exact.plus(dense(a), dense(b))
+    parts = list(a.parts)
+    for part in b.parts:
+        for i, own in enumerate(parts):
+            if _same(own, part):
+                parts[i] = replace(own, table=exact.plus(own.table, part.table))
+                break
+        else:
+            parts.append(part)
+    return AdditiveCost(tuple(parts))
+
+
+def times(cost: Cost, factor: Any) -> Cost:
+    """Return the products with one number."""
+    if not isinstance(cost, AdditiveCost):
+        return exact.times(cost, factor)
+    parts = (replace(part, table=exact.times(part.table, factor)) for part in cost.parts)
+    return AdditiveCost(tuple(parts))
+
+
+def _same(a: Part, b: Part) -> bool:
+    return a.table.shape == b.table.shape and all(
+        np.array_equal(getattr(a, k), getattr(b, k)) for k in ("rows", "columns")
+    )
+
+
+def _renumbered(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Return which of ``size`` numbers there are, and their places among those."""
+    if size > numbers.size:
+        used, places = np.unique(numbers, return_inverse=True)
+        return used, places.reshape(numbers.shape)
+    there = np.zeros(size, bool)
+    there[numbers.ravel()] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]

@@ -1,0 +1,93 @@
+"""Costs as documents hold them, read as sums of tables.
+
+A cost C(s, y) is one table, or Σ_i table_i[rows_i[s]][columns_i[y]] by parts; a list of tables is
+one for each layer of atoms.  Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from cvxprivacy.verifier.rationals import Matrix, UnprovableError, whole
+
+__all__ = ["Layer", "Part", "layers_of", "read", "rows_of", "whole_layers"]
+
+
+class Part(NamedTuple):
+    """A table in which letters and outputs have their places: table[rows[s]][columns[y]]."""
+
+    table: Matrix
+    rows: Sequence[int]
+    columns: Sequence[int]
+
+
+Layer = list[Part]
+
+
+def layers_of(cost: Any, n: int, m: int) -> list[Layer]:
+    """Return the parts of a cost, for each layer of atoms or once for all of them."""
+    if isinstance(cost, dict):
+        if set(cost) != {"parts"} or not cost["parts"]:
+            raise UnprovableError("a cost by parts that has none")
+        return [[_part(part, n, m) for part in cost["parts"]]]
+    layers = cost if isinstance(cost[0][0], list) else [cost]
+    for layer in layers:
+        if len(layer) != n or not _table(layer, m):
+            raise UnprovableError("a cost of another shape")
+    return [[Part(layer, range(n), list(range(m)))] for layer in layers]
+
+
+def _part(part: Any, n: int, m: int) -> Part:
+    """Return a part of a cost, with every place in its table."""
+    if set(part) != {"table", "rows", "columns"}:
+        raise UnprovableError("a part of a cost that is no table with rows and columns")
+    found = Part(**part)
+    width = len(found.table[0])
+    if not _table(found.table, width):
+        raise UnprovableError("a part of a cost with a ragged table")
+    for places, size, count in ((found.rows, len(found.table), n), (found.columns, width, m)):
+        if len(places) != count or set(map(type, places)) != {int}:
+            raise UnprovableError("a part of a cost without a place for each letter and output")
+        if not 0 <= min(places) <= max(places) < size:
+            raise UnprovableError("a part of a cost with a place that is not in its table")
+    return found
+
+
+def _table(rows: Any, width: int) -> bool:
+    return isinstance(rows, list) and all(isinstance(r, list) and len(r) == width for r in rows)
+
+
+def read(layers: list[Layer], kind: Callable[[Any], Any]) -> list[Layer]:
+    """Return layers with every number, used or not, as ``kind`` reads it."""
+    tables = [part.table for layer in layers for part in layer]
+    numbers = {c: kind(c) for table in tables for row in table for c in row}
+    return [
+        [p._replace(table=[[numbers[c] for c in row] for row in p.table]) for p in layer]
+        for layer in layers
+    ]
+
+
+def whole_layers(layers: list[Layer]) -> tuple[list[Layer], int]:
+    """Return layers in whole numbers over one common denominator."""
+    tables, common = whole([row for layer in layers for part in layer for row in part.table])
+    rows = iter(tables)
+    return [[p._replace(table=[next(rows) for _ in p.table]) for p in la] for la in layers], common
+
+
+def rows_of(layer: Layer) -> Iterator[list[Any]]:
+    """Yield the costs of each letter; what it shares with the letter before is added once."""
+    sums: list[list[Any]] = []
+    before: tuple[int, ...] = ()
+    for places in zip(*(part.rows for part in layer), strict=True):
+        shared = 0
+        while shared < len(before) and places[shared] == before[shared]:
+            shared += 1
+        del sums[shared:]
+        for part, place in zip(layer[shared:], places[shared:], strict=True):
+            row = part.table[place]
+            own = [row[y] for y in part.columns]
+            sums.append(list(map(operator.add, sums[-1], own)) if sums else own)
+        before = places
+        yield sums[-1]

@@ -1,0 +1,61 @@
+"""Numbers of a document as rationals, and as whole numbers over a common one.
+
+Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+__all__ = ["Matrix", "UnaffordableError", "UnprovableError", "number", "ratio", "whole"]
+
+_MODULUS = 2**61 - 1  # whole numbers that differ by it have one hash: tables would take for ever
+BITS = 20_000  # of a common denominator: sums of fractions without one take for ever
+
+_NUMBER = re.compile(r"-?[0-9]{1,2000}(/0*[1-9][0-9]{0,1999})?")
+
+Matrix = list[list[Any]]
+
+
+class UnprovableError(ValueError):
+    """The data are no program, no channel or no multipliers."""
+
+
+class UnaffordableError(UnprovableError):
+    """A short file asks for more work than proofs are worth."""
+
+
+def number(value: Any) -> Fraction:
+    """Return a number of a document: a finite float, a whole number, or a fraction as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise UnprovableError(f"{reprlib.repr(value)} is no number")
+    if isinstance(value, int) and abs(value) >= _MODULUS:
+        raise UnprovableError("a whole number of over 60 bits, which stands as text")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UnprovableError(f"{value!r} is not finite")
+    return Fraction(*ratio(value)) if isinstance(value, str) else Fraction(value)
+
+
+def ratio(text: str) -> tuple[int, int]:
+    """Return numerator and denominator of a fraction in text."""
+    if not _NUMBER.fullmatch(text):
+        raise UnprovableError("a text that is no fraction")
+    numerator, _, denominator = text.partition("/")
+    return int(numerator), int(denominator or 1)
+
+
+def whole(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
+    """Return numbers of a document as whole numbers over one common denominator."""
+    known = {value: number(value) for row in table for value in row}
+    common = 1
+    for denominator in {value.denominator for value in known.values()}:
+        common = math.lcm(common, denominator)
+        if common.bit_length() > BITS:
+            raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
+    scaled = {k: v.numerator * (common // v.denominator) for k, v in known.items()}
+    return [[scaled[value] for value in row] for row in table], common
