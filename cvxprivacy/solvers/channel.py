@@ -11,15 +11,20 @@ import numpy as np
 
 from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.certificates.repair import repair
+from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.solvers import interior, presolve
+from cvxprivacy.solvers import entry_generation, interior, presolve
+from cvxprivacy.solvers.interior_program import ScaledProgram
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Outcome, Task, attempts
 
 __all__ = ["ChannelTask"]
 
+MANY = 1_200_000  # entries, beyond which the path begins with few of them
+_TRACTABLE = 2_000_000  # entries, beyond which nothing else is tried
+_PATIENCE = 3  # steps in which a gap that would do is to become a tenth, or in the last a half
 _CHEAP = 5e5  # size of a program whose central path is followed for a better gap than was asked
 
 
@@ -33,11 +38,15 @@ class ChannelTask(Task):
         model: Callable[[], Any] | None = None,
     ) -> None:
         super().__init__(options)
+        if self.method != "conic":
+            _refuse_what_does_not_fit(program)
         self.program, self._given_model = program, model
         self.prover = Prover(program, self.accuracy)
         self.channel: FloatArray | None = None
         self.best: interior.Iterate | None = None  # of least estimated gap
         self.steps = 0
+        self.gaps: list[float] = []
+        self.newest: interior.Iterate | None = None
         rows = program.constraints.values()
         linear = all(row.linear and row.sense == "<=" for row in rows)
         # for one plain row, repair knows a strictly feasible channel in closed form
@@ -79,21 +88,18 @@ class ChannelTask(Task):
         for channel in inner.channels:  # exact here, where the face had its rows in floats
             if not self.certified:
                 self.prover.offer_channel(channel)
-        if dual is not None and dual.objective:
+        if dual is not None:
             self.prover.offer_dual(reduction.dual(dual))
-        return self.certified
+        return self.settled
 
     # ---- the central path ----------------------------------------------------------------
 
     def structured(self) -> bool:
         """Follow the central path until what it proves is good enough."""
-        program, prover = self.program, self.prover
+        prover = self.prover
         if self.watch.stopped:
             return True
-        if not interior.fits(program):
-            self.report("central path: too large")
-            return self.method == "structured"
-        said, path = "", interior.central_path(program)
+        said, path = "", _points(self)
         with np.errstate(all="ignore"):
             while True:
                 try:
@@ -107,23 +113,37 @@ class ChannelTask(Task):
         width = prover.upper - prover.lower
         proved = "infeasible" if prover.status == "infeasible" else f"gap {width:.1e}"
         self.report(f"central path: {said or f'{self.steps} steps, {proved}'}")
-        return self.settled or self.method == "structured" or bool(self.watch.stopped)
+        large = self.program.n * self.program.m > _TRACTABLE  # for a conic solver, by far
+        alone = large or self.method == "structured"
+        return self.settled or alone or bool(self.watch.stopped)
 
     def _taken(self, iterate: interior.Iterate) -> bool:
         """Tell of a point and offer what it may prove; True if the path need not go on."""
         self.steps = iterate.number
+        self.gaps.append(iterate.gap)
         if self.best is None or iterate.gap < self.best.gap:
             self.best = iterate
-        self.watch.step(iterate.number, iterate.gap, self.prover.tolerance)
+        self.newest = iterate
+        self.watch.step(iterate.number, iterate.progress, self.prover.tolerance)
         if self._contradicted(iterate) or self._enclosed(iterate):
             return True
         return bool(self.watch.stopped)
 
     def salvage(self) -> None:
-        if self.best is not None:
-            channel, dual = self.best.proposal()
-            self.prover.offer_dual(dual)
+        """Offer the point of least gap, and the newest channel: each may give the better end.
+
+        Once: a proof of a large program takes a minute.
+        """
+        best, newest = self.best, self.newest
+        self.best = self.newest = None
+        known = best is not None and best.gap < np.inf
+        if best is not None and known:
+            self._offer(best)
+        if newest is not None and not (known and newest is best):
+            channel, dual = newest.proposal()
             self.prover.offer_channel(channel)
+            if not known:
+                self.prover.offer_dual(dual)
 
     def _contradicted(self, iterate: interior.Iterate) -> bool:
         """Offer the multipliers without the objective, where they might prove a contradiction."""
@@ -133,29 +153,35 @@ class ChannelTask(Task):
         return ray.lower_bound(self.program) > 0 and self.prover.offer_dual(ray)
 
     def _enclosed(self, iterate: interior.Iterate) -> bool:
-        """Offer a point that might do; before that, points well inside, to repair others by.
+        """Offer a point that is near enough; before that, points well inside, to repair others by.
 
-        True if nothing better is to be expected.
+        Small programs are followed further than was asked, as far as steps gain: prices are off
+        by the root of the gap.  True if what is proved will do.
         """
-        program, prover, gap = self.program, self.prover, iterate.gap
-        if gap > prover.tolerance:
+        program, goal, gap = self.program, self.prover.tolerance, iterate.gap
+        before = self.gaps[-1 - _PATIENCE : -1]
+        slow = len(before) == _PATIENCE and gap > max(0.1 * before[0], 0.5 * before[-1])
+        if program.n**2 * program.m <= _CHEAP and not (slow and gap <= goal):
+            goal = min(goal, 1e-11 * program.scale)
+        if gap > goal:
             if not self.plain:
                 self._keep_inside(iterate)
             return False
+        assert self.best is not None
+        self._offer(self.best)
+        return self.certified or gap < 1e-3 * goal
+
+    def _offer(self, iterate: interior.Iterate) -> None:
         channel, dual = iterate.proposal()
         self.channels = [*self.channels[-2:], channel]
-        prover.offer_dual(dual)
-        prover.offer_channel(channel)
-        goal = prover.tolerance
-        if program.n**2 * program.m <= _CHEAP:  # milliseconds
-            goal = min(goal, 1e-11 * program.scale)  # prices are off by the root of the gap
-        return bool(prover.upper - prover.lower <= goal) or gap < 1e-3 * goal
+        self.prover.offer_dual(dual)
+        self.prover.offer_channel(channel)
 
     def _keep_inside(self, iterate: interior.Iterate) -> None:
         """Keep a channel in which all rows hold strictly, a few on the way to the optimum."""
         prover, scale = self.prover, self.program.scale
         inside = prover.strictly_feasible
-        if len(inside) < 4 and iterate.gap < scale * 10.0 ** (1 - 2 * len(inside)):
+        if len(inside) < 6 and iterate.gap < scale * 10.0 ** (1 - 2 * len(inside)):
             channel = iterate.proposal()[0]
             if self.program.violation(channel) <= 1e-13:
                 mended = repair(self.program, prover.proof, channel, inside)
@@ -256,6 +282,36 @@ class ChannelTask(Task):
             uniform = np.full((self.program.n, self.program.m), 1.0 / self.program.m)
             self.prover.offer_channel(uniform)
         return super().outcome()
+
+
+def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
+    """Yield points of the path, of a growing set of entries or of all."""
+    program, size = task.program, task.program.n * task.program.m
+    if size > MANY and entry_generation.suits(program):
+        yield from entry_generation.rounds(program, lambda: 0.5 * task.prover.tolerance)
+        task.salvage()
+        if task.settled or size > _TRACTABLE:
+            return
+    if not interior.fits(program):
+        raise MemoryError("too large")
+    yield from interior.central_path(ScaledProgram(program))
+
+
+def _refuse_what_does_not_fit(program: ChannelProgram) -> None:
+    """Refuse more entries than there is room for, before any is made."""
+    n, m = program.n, program.m
+    if n * m <= MANY or interior.fits(program):
+        return
+    most = interior.LARGEST
+    if entry_generation.suits(program):
+        if (needed := entry_generation.table_size(program)) <= most:
+            return
+    else:
+        needed = interior.block_size(program)
+    side = int((most / needed * n * m) ** 0.5)
+    problem = f"{n:,} letters to release as {m:,}, which takes {8 * needed / 2**30:.1f} GiB"
+    remedy = f"about {side:,} of each fit: put letters together, or list fewer outputs"
+    raise InputError("problem", problem, remedy)
 
 
 def _fewer_auxiliaries(dual: Dual) -> Iterator[Dual]:

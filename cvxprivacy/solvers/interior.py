@@ -23,17 +23,18 @@ from cvxprivacy.solvers.interior_newton import Newton
 from cvxprivacy.solvers.interior_program import ByName, Point, ScaledProgram, labels_differ
 from cvxprivacy.solvers.interior_start import start
 
-__all__ = ["Iterate", "central_path", "fits"]
+__all__ = ["LARGEST", "Iterate", "block_size", "central_path", "fits"]
 
 _STEPS = 150
 _PATIENCE = 8  # steps without progress
-_LARGEST = 5e8  # numbers in the blocks
+LARGEST = 500_000_000  # numbers that there is room for: 4 GB
 _BOUNDARY = 0.99  # share of the way to the boundary
 _SCORES = 3.0  # largest change of a score in one step
-_CORRECTORS = 2
+_CORRECTORS = 3
 _CLIP = (0.1, 10.0)  # products that a corrector leaves alone, in terms of their target
 _NEAR = 1e-3  # complementarity below which rows are to hold
 _LACKS = 0.1  # share of its slack that a row may lack there
+_SHORT = 0.01  # corrected steps that get no further; shorter pure ones centre worse
 _CENTRED = 1e-4  # least product, in terms of their mean
 
 
@@ -47,23 +48,36 @@ class Iterate:
     gap: float
     breach: float
 
+    @property
+    def progress(self) -> float:
+        """The gap that is shown."""
+        return self.gap
+
     def proposal(self, objective: int = 1) -> tuple[FloatArray, Dual]:
         """Return the channel and the multipliers, for the prover."""
         return self.program.proposal(self.point, objective)
 
 
-def fits(program: ChannelProgram) -> bool:
-    """Tell whether there is room for the blocks of all outputs."""
+def block_size(program: ChannelProgram) -> int:
+    """Return how many numbers the blocks of all outputs have."""
     matrices = [program.view_matrix(view) for view in program.views]
     rank = sum(1 if labels_differ(matrix) else min(matrix.shape) for matrix in matrices)
     rank += sum(row.per_output for row in program.constraints.values())
-    return 4 * program.n * program.m * min(rank, program.n) <= _LARGEST
+    return 4 * program.n * program.m * max(min(rank, program.n), 1)
 
 
-def central_path(program: ChannelProgram) -> Iterator[Iterate]:
-    """Yield the points of the path; it ends where steps lead no further."""
-    scaled = ScaledProgram(program)
-    path = _Path(scaled)
+def fits(program: ChannelProgram) -> bool:
+    """Tell whether there is room for the blocks of all outputs."""
+    return block_size(program) <= LARGEST
+
+
+def central_path(scaled: ScaledProgram, begin: Point | None = None) -> Iterator[Iterate]:
+    """Yield the points of the path, from its start or from a point that is given.
+
+    It ends where steps lead no further.
+    """
+    program = scaled.program
+    path = _Path(scaled, begin)
     best, since = np.inf, 0
     for number in range(_STEPS):
         newton = Newton(scaled, path.x)
@@ -77,10 +91,10 @@ def central_path(program: ChannelProgram) -> Iterator[Iterate]:
 
 
 class _Path:
-    def __init__(self, program: ScaledProgram) -> None:
+    def __init__(self, program: ScaledProgram, begin: Point | None) -> None:
         self.program = program
-        self.x, self.first = start(program)
-        self.centring = 15  # full steps at the first μ that are left
+        self.x, self.first = start(program) if begin is None else (begin, 0.0)
+        self.centring = 15 if begin is None else 0  # full steps at the first μ that are left
         self.restored = False  # the last step was towards feasibility alone
 
     def advance(self, newton: Newton) -> bool:
@@ -155,7 +169,7 @@ class _Path:
         step = newton.step(targets, 1.0 - centre, *second)
         t = self._length(step)
         for _ in range(_CORRECTORS):
-            enlarged = x.moved(step, min(1.0, 1.5 * t + 0.1))
+            enlarged = x.moved(step, min(1.0, 1.5 * t + 0.3))
             better = {
                 name: targets[name] + _pushed(product, centre * mu * share)
                 for (share, product), name in zip(
@@ -167,7 +181,7 @@ class _Path:
             if longer <= 1.01 * t:
                 break
             step, t, targets = trial, longer, better
-        return (step, t) if t >= 0.1 else self._plain(newton, mu, (step, t), t * (1.0 - centre))
+        return (step, t) if t >= _SHORT else self._plain(newton, mu, (step, t), t * (1.0 - centre))
 
     def _plain(
         self, newton: Newton, mu: float, best: tuple[Point, float], progress: float
@@ -187,7 +201,7 @@ class _Path:
         program, at = self.program, newton.at
         posterior, changes = [], []
         for view, joint, rest in zip(program.views, at.joint, at.rest, strict=True):
-            change = affine.q @ view.matrix.T
+            change = view.joint(affine.q)
             own = np.clip(change / joint, -2.0, 2.0)
             mass = change.sum(axis=1, keepdims=True) / joint.sum(axis=1, keepdims=True)
             posterior.append(rest - 0.5 * own**2 + 0.5 * np.clip(mass, -2.0, 2.0) ** 2)
@@ -197,7 +211,7 @@ class _Path:
         for name, row in program.rows.items():
             for i, weight in row.weights.items():
                 turned = (weight * affine.multiplier(name))[:, None] * affine.scores[i]
-                cross = cross + turned @ program.views[i].matrix
+                cross = cross + program.views[i].along(turned)
                 columns = weight * ((affine.scores[i] + at.rest[i]) * changes[i]).sum(axis=1)
                 bent[name] = bent.get(name, 0.0) - 0.5 * row.total(columns)
         return posterior, cross, bent

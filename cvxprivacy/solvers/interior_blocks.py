@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import blas
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.solvers.interior_layout import Layout
 
 __all__ = ["TINY", "Blocks", "Square", "logarithmic_mean"]
 
@@ -126,17 +126,10 @@ class Blocks:
         found = np.linalg.solve(self.root.transpose(0, 2, 1), half[:, :, None])[:, :, 0]
         return found * self.scale
 
-    def total(self) -> FloatArray:
+    def total(self, layout: Layout) -> FloatArray:
         """Return Σ_y H_y⁻¹, shape (n, n)."""
-        found = np.zeros((self.diagonal.shape[1],) * 2, order="F")
-        if self.whole is not None:
-            found += self.whole.sum(axis=0)
-        for sign, half in ((-1.0, self.down), (1.0, self.up)):
-            if half.shape[1]:
-                flat = half.reshape(-1, half.shape[2])
-                found = blas.dsyrk(sign, flat.T, beta=1.0, c=found, lower=1, overwrite_c=1)
-        found += np.tril(found, -1).T - np.triu(found, 1)
-        found[np.diag_indices_from(found)] += self.diagonal.sum(axis=0)
+        found = layout.square(self.whole, self.down, self.up)
+        found[np.diag_indices_from(found)] += layout.total(self.diagonal)
         return found
 
 

@@ -60,11 +60,12 @@ class Newton:
             elif weight.any():
                 tall.append(_curvature(view, mean, weight))
         squares += [self._without_level(name, level) for name, level in program.levels.items()]
-        empty = np.zeros((program.m, 0, program.n))
+        size = program.layout.shape[1]
+        empty = np.zeros((program.m, 0, size))
         rows = np.concatenate(tall, axis=1) if tall else empty
         local = [np.sqrt(self.theta[k])[:, None] * self.at.slopes[k] for k in self.local]
         local_rows = np.stack(local, axis=1) if local else empty
-        if not squares and (program.n <= _SMALL or 3 * rows.shape[1] > 2 * program.n):
+        if not squares and (size <= _SMALL or 3 * rows.shape[1] > 2 * size):
             self.first_local = 0
             blocks = Blocks.dense(diagonal, rows, local_rows, program.free)
         else:
@@ -80,7 +81,7 @@ class Newton:
 
     def _without_level(self, name: str, level: Level) -> Square:
         """Eliminate a level a: return what that leaves in the blocks."""
-        mass = self.program.mass
+        mass = self.program.masses
         stiff, bend, added, rest = (np.zeros_like(self.x.q) for _ in range(4))
         for side, _, factor in level.sides:
             theta = self.theta[side]
@@ -95,36 +96,40 @@ class Newton:
 
     def _schur(self) -> None:
         """Factor the Schur complement of row sums, equalities by output and coupling rows."""
-        n, m, border, pins = self.program.n, self.program.m, self.border, self.pins
-        system = self.blocks.total()
+        m, border, pins, layout = self.program.m, self.border, self.pins, self.program.layout
+        system = self.blocks.total(layout)
         each, count = pins.shape[1], border.shape[1]
         if each or count:
             half, pinned = self.blocks.rows(border), self.blocks.rows(pins)
-            side = np.concatenate([pinned.reshape(m * each, n), half.sum(axis=0)])
+            side = np.concatenate([layout.rows(pinned), layout.total(half)])
             corner = np.zeros((len(side),) * 2)
             for y, block in enumerate(pinned @ pins.transpose(0, 2, 1)):
                 corner[y * each : (y + 1) * each, y * each : (y + 1) * each] = block
             shared = (pinned @ border.transpose(0, 2, 1)).reshape(m * each, count)
             corner[: m * each, m * each :], corner[m * each :, : m * each] = shared, shared.T
-            corner[m * each :, m * each :] = np.einsum("ycn,ydn->cd", half, border)
+            corner[m * each :, m * each :] = np.einsum("yck,ydk->cd", half, border)
             for i, name in enumerate((*self.coupling, *self.caps), m * each):
                 if name in self.theta:
                     corner[i, i] += 1.0 / self.theta[name]
                 if name in self.caps:
                     corner[i, i] += (1.0 / self.stiff[name]).sum()
-            system = np.block([[system, side.T], [side, corner]])
+            inner, order = system, layout.n + len(side)
+            system = np.empty((order, order), order="F")
+            system[: layout.n, : layout.n], system[layout.n :, layout.n :] = inner, corner
+            system[layout.n :, : layout.n], system[: layout.n, layout.n :] = side, side.T
         self.system = system
         size = np.diag(system)  # 0 where a letter or a row has nothing to choose
         self.scale = np.where(size > 0, 1.0 / np.sqrt(np.maximum(size, TINY)), 0.0)
-        scaled = system * self.scale[:, None] * self.scale
         for shift in (1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+            scaled = system * self.scale[:, None]
+            scaled *= self.scale
+            np.einsum("ii->i", scaled)[...] += shift
             try:
-                shifted = scaled + shift * np.eye(len(scaled))
-                self.factor = linalg.cho_factor(shifted, lower=True, overwrite_a=True)
+                self.factor = linalg.cho_factor(scaled, lower=True, overwrite_a=True)
             except linalg.LinAlgError:
                 continue
             return
-        raise np.linalg.LinAlgError(f"no direction for {n} letters")
+        raise np.linalg.LinAlgError(f"no direction for {layout.n} letters")
 
     def _solved(self, right: FloatArray) -> FloatArray:
         found: FloatArray = self.scale * linalg.cho_solve(self.factor, self.scale * right)
@@ -157,7 +162,7 @@ class Newton:
         }
         right = gain[LOW] - weight * self.at.dual - cross - gain.get(HIGH, 0.0)
         for view, omega, lacks in zip(program.views, self.at.weights, posterior, strict=True):
-            right = right - omega[:, None] * (lacks @ view.matrix)
+            right = right - omega[:, None] * view.along(lacks)
         for name in self.local:
             right = right - gain[name][:, None] * self.at.slopes[name]
         pull: ByName = {}
@@ -165,7 +170,7 @@ class Newton:
             own = -weight * self.at.unpriced[name]
             for side, sign, factor in level.sides:
                 right = right + sign * gain[side]
-                own = own - sign * factor * (gain[side] @ program.mass)
+                own = own - sign * factor * (gain[side] * program.masses).sum(axis=1)
             pull[name] = own
             right = right - own[:, None] * self.bend[name]
         right = np.where(program.free, right, 0.0)
@@ -186,10 +191,10 @@ class Newton:
                 slack[name] = off[name] - (self.at.slopes[name] * q).sum()
         for name, level in program.levels.items():
             own = (pull[name] - price.get(name, 0.0)) / self.stiff[name]
-            own = own - np.einsum("yn,yn->y", self.bend[name], q)
+            own = own - np.einsum("yk,yk->y", self.bend[name], q)
             levels[name] = own
             for side, sign, factor in level.sides:
-                slack[side] = off[side] + sign * (q - factor * program.mass * own[:, None])
+                slack[side] = off[side] + sign * (q - factor * program.masses * own[:, None])
             if level.total is not None:
                 slack[name] = off[name] - own.sum()
         if self.local:  # by way of H⁻¹a, where a · ΔQ would cancel
@@ -203,7 +208,7 @@ class Newton:
             price[name] = missed / x.slack[name] - x.price[name]
         scores = [
             lacks
-            + (change := q @ view.matrix.T) / mean
+            + (change := view.joint(q)) / mean
             - change.sum(axis=1, keepdims=True) / mean.sum(axis=1, keepdims=True)
             for view, mean, lacks in zip(program.views, self.means, posterior, strict=True)
         ]
@@ -241,33 +246,36 @@ class Newton:
 
     def _across(self, q: FloatArray) -> FloatArray:
         """Return Σ_y Bᵀq: row sums, then what rows of single outputs and coupling rows have."""
-        pinned = np.einsum("yen,yn->ye", self.pins, q).ravel()
-        return np.concatenate([q.sum(axis=0), pinned, np.einsum("ycn,yn->c", self.border, q)])
+        pinned = np.einsum("yek,yk->ye", self.pins, q).ravel()
+        coupled = np.einsum("yck,yk->c", self.border, q)
+        return np.concatenate([self.program.layout.total(q), pinned, coupled])
 
     def _along(self, g: FloatArray) -> FloatArray:
-        """Return B g, shape (m, n)."""
+        """Return B g, shape (m, k)."""
         n, last = self.program.n, self.program.n + self.pins.shape[1] * self.program.m
-        found = np.broadcast_to(g[:n], (self.program.m, n))
+        layout = self.program.layout
+        found = np.broadcast_to(layout.spread(g[:n]), layout.shape)
         if self.pinned:
             by_pin = g[n:last].reshape(self.program.m, -1)
-            found = found + np.einsum("ye,yen->yn", by_pin, self.pins)
+            found = found + np.einsum("ye,yek->yk", by_pin, self.pins)
         if self.border.shape[1]:
-            found = found + np.einsum("c,ycn->yn", g[last:], self.border)
+            found = found + np.einsum("c,yck->yk", g[last:], self.border)
         return found
 
 
 def _square(view: Observer, label: np.ndarray, mean: FloatArray, weight: FloatArray) -> Square:
+    label = np.broadcast_to(view.layout.spread(label), view.layout.shape)
     seen = label >= 0
-    own = np.where(seen, mean[:, label], 0.0)
+    own = np.where(seen, np.take_along_axis(mean, np.maximum(label, 0), axis=1), 0.0)
     added = np.where(seen, weight[:, None] * view.sums**2 / np.maximum(own, TINY), 0.0)
     return Square(own / mean.sum(axis=1, keepdims=True), added)
 
 
 def _curvature(view: Observer, mean: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return rows (m, r, n) with Σ rowsᵀ rows = ω F ᵀF."""
-    left, right = view.factors or (view.matrix, None)
+    """Return rows (m, r, k) with Σ rowsᵀ rows = ω F ᵀF."""
+    left, right = view.factors or (view.columns, None)
     u = mean / mean.sum(axis=1, keepdims=True)
-    rows = left - u[:, :, None] * left.sum(axis=0)
+    rows = left - u[:, :, None] * left.sum(axis=-2, keepdims=True)
     floor = mean if right is None else np.maximum(mean, _FAINT * mean.sum(axis=1, keepdims=True))
     rows *= np.sqrt(weight[:, None] / floor)[:, :, None]
     if rows.shape[1] > rows.shape[2]:
@@ -275,6 +283,6 @@ def _curvature(view: Observer, mean: FloatArray, weight: FloatArray) -> FloatArr
     elif right is None:  # their sum weighted by √ω̃ is 0: a reflection leaves one row less
         axis = np.sqrt(u)
         axis[:, -1] += 1.0
-        along = np.einsum("yv,yvn->yn", axis, rows) / axis[:, -1:]
+        along = np.einsum("yv,yvk->yk", axis, rows) / axis[:, -1:]
         rows = rows[:, :-1] - axis[:, :-1, None] * along[:, None, :]
     return rows if right is None else rows @ right

@@ -1,8 +1,9 @@
 r"""A channel program as the interior-point method reads it: scaled, outputs first.
 
-Arrays are (m, n): a row for each output.  Information is in nats, the objective in its own scale,
-every constraint in its span.  A point has the joint mass Q, the scores s = log(posterior/π) of each
-view as independent unknowns, and pairs of a slack and its price, all positive:
+Arrays are (m, k): a row for each output, k = n where all entries are there.  Information is in
+nats, the objective in its own scale, every constraint in its span.  A point has the joint mass Q,
+the scores s = log(posterior/π) of each view as independent unknowns, and pairs of a slack and its
+price, all positive:
 
 .. math::
    \begin{aligned}
@@ -31,6 +32,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.solvers.interior_blocks import TINY
+from cvxprivacy.solvers.interior_layout import Layout
 
 __all__ = ["Level", "Observer", "Point", "Row", "ScaledProgram", "labels_differ"]
 
@@ -56,11 +58,29 @@ class Observer:
     name: str
     matrix: FloatArray
     reference: FloatArray
+    layout: Layout
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """M, or for each output the columns of its letters."""
+        return self.layout.gathered(self.matrix)
 
     @cached_property
     def sums(self) -> FloatArray:
-        """Σ_v p(v | s), shape (n,)."""
-        return self.matrix.sum(axis=0)
+        """Σ_v p(v | s) of every entry."""
+        return self.layout.spread(self.matrix.sum(axis=0))
+
+    def joint(self, q: FloatArray) -> FloatArray:
+        """Return J = M q of every output, shape (m, |V|)."""
+        if self.layout.letters is None:
+            return q @ self.matrix.T
+        return (self.columns @ q[:, :, None])[:, :, 0]
+
+    def along(self, s: FloatArray) -> FloatArray:
+        """Return Mᵀ s of every output, s (m, |V|)."""
+        if self.layout.letters is None:
+            return s @ self.matrix
+        return (s[:, None, :] @ self.columns)[:, 0, :]
 
     @cached_property
     def label(self) -> np.ndarray | None:
@@ -71,19 +91,19 @@ class Observer:
 
     @cached_property
     def factors(self) -> tuple[FloatArray, FloatArray] | None:
-        """(|V|, r) and (r, n) with product M, if r is well below both sizes."""
+        """(|V|, r) and (r, n) or (m, r, k) with product M, if r is well below both sizes."""
         if min(self.matrix.shape) < 16:
             return None
         left, singular, right = np.linalg.svd(self.matrix, full_matrices=False)
         rank = int((singular > 1e-13 * singular[0]).sum())
         if rank > 0.8 * min(self.matrix.shape):
             return None
-        return left[:, :rank] * singular[:rank], right[:rank]
+        return left[:, :rank] * singular[:rank], self.layout.gathered(right[:rank])
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A constraint f(Q) ≤ b or = b in its span: cost (m, n), weights of information by view."""
+    """A constraint f(Q) ≤ b or = b in its span: cost (m, k), weights of information by view."""
 
     cost: FloatArray
     weights: Mapping[int, FloatArray]
@@ -147,40 +167,49 @@ def _moved(have: Any, step: Any, t: float) -> Any:
 
 
 class ScaledProgram:
-    """See the module's docstring."""
+    """See the module's docstring; without ``layout``, of all entries."""
 
-    def __init__(self, program: ChannelProgram) -> None:
-        self.program, mass = program, program.mass
-        self.n, self.m, self.mass = program.n, program.m, mass
-        unit, shape = nat(program.units), (program.m, program.n)
-        self.low = np.zeros(shape) if program.floor is None else mass * program.floor.T
-        self.high = np.full(shape, np.inf)
+    def __init__(self, program: ChannelProgram, layout: Layout | None = None) -> None:
+        self.program = program
+        self.layout = layout = layout or Layout.whole(program.n, program.m)
+        self.n, self.m, shape, unit = program.n, layout.m, layout.shape, nat(program.units)
+        self.mass, mass = program.mass, layout.spread(program.mass)
+        self.masses = mass  # of every entry's letter
+        self.low, self.high = np.zeros(shape), np.full(shape, np.inf)
+        if program.floor is not None:
+            self.low = mass * layout.take(program.floor)
         if program.ceiling is not None:
-            self.high = np.where(program.ceiling.T < 1, mass * program.ceiling.T, np.inf)
-        filled = mass - self.low.sum(axis=0) <= 1e-14 * mass  # nothing is left to choose
-        self.free = (self.high > self.low) & ~filled
+            ceiling = layout.take(program.ceiling)
+            self.high = np.where(ceiling < 1, mass * ceiling, np.inf)
+        filled = program.mass - layout.total(self.low) <= 1e-14 * program.mass  # no choice is left
+        self.free = (self.high > self.low) & ~layout.spread(filled) & layout.present
         self.capped = self.free & np.isfinite(self.high)
         self.views = [
-            Observer(name, program.view_matrix(name).toarray() / mass, program.reference(name))
+            Observer(
+                name,
+                program.view_matrix(name).toarray() / program.mass,
+                program.reference(name),
+                layout,
+            )
             for name in program.views
         ]
         place = {view.name: i for i, view in enumerate(self.views)}
-        self.cost = program.cost(program.objective).T / program.scale
+        self.cost = layout.take(program.cost(program.objective)) / program.scale
         self.weights = {
-            place[name]: weight * unit / program.scale
-            for name, weight in program.objective.columns(self.m).items()
+            place[name]: weight[layout.outputs] * unit / program.scale
+            for name, weight in program.objective.columns(program.m).items()
         }
         self.rows: dict[str, Row] = {}
         for name, row in program.constraints.items():
-            self.rows[name] = _row(program, row, place, unit)
+            self.rows[name] = _row(program, layout, row, place)
         self.levels: dict[str, Level] = {}
         for name, aux in program.auxiliaries.items():
             sides = (f"\0below {name}", 1.0, 1.0), (f"\0above {name}", -1.0, aux.bound)
             ratio = aux.kind == "ratio"
             above = (f"\0above {name}", -1.0, 1.0)
             self.levels[name] = Level(sides if ratio else (above,), None if ratio else aux.bound)
-        a = np.sqrt(self.n * mass)
-        self.share = a / a.mean()  # of μ that a letter's pairs have
+        a = np.sqrt(self.n * program.mass)
+        self.share = layout.spread(a / a.mean())  # of μ that a letter's pairs have
 
     @cached_property
     def shares(self) -> ByName:
@@ -193,7 +222,7 @@ class ScaledProgram:
                 shares[name] = np.ones(self.m if row.per_output else ())
         for name, level in self.levels.items():
             for side, *_ in level.sides:
-                shares[side] = np.broadcast_to(self.share, (self.m, self.n)).copy()
+                shares[side] = np.where(self.layout.present, self.share, 0.0)
             if level.total is not None:
                 shares[name] = np.ones(())
         return shares
@@ -210,7 +239,7 @@ class ScaledProgram:
 
     def joints(self, q: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return J and log(J/(π q)) of each view."""
-        joint = [np.maximum(q @ view.matrix.T, TINY) for view in self.views]
+        joint = [np.maximum(view.joint(q), TINY) for view in self.views]
         logs = [
             np.log(j / np.maximum(view.reference * j.sum(axis=1, keepdims=True), TINY))
             for view, j in zip(self.views, joint, strict=True)
@@ -224,33 +253,40 @@ class ScaledProgram:
     def excess(self, name: str, q: FloatArray, information: list[FloatArray]) -> FloatArray:
         """Return f − b of a row."""
         row = self.rows[name]
-        columns = np.einsum("yn,yn->y", row.cost, q)
+        columns = np.einsum("yk,yk->y", row.cost, q)
         for i, weight in row.weights.items():
             columns = columns + weight * information[i]
         return row.total(columns) - row.bound
 
     def proposal(self, x: Point, objective: int = 1) -> tuple[FloatArray, Dual]:
         """Return channel and multipliers in the program's own scale."""
-        scale = self.program.scale
-        scores = {view.name: s.T for view, s in zip(self.views, x.scores, strict=True)}
+        scale, m, layout = self.program.scale, self.program.m, self.layout
+        scores = {v.name: layout.widened(s, m).T for v, s in zip(self.views, x.scores, strict=True)}
         multipliers = {
-            name: np.asarray(x.multiplier(name)) * scale / row.span
+            name: layout.widened(np.asarray(x.multiplier(name)), m) * scale / row.span
             for name, row in self.rows.items()
         }
         auxiliaries = {
-            name: [x.price[side].T * scale for side, *_ in level.sides]
+            name: [layout.put(x.price[side], m) * scale for side, *_ in level.sides]
             for name, level in self.levels.items()
         }
-        return (x.q / x.q.sum(axis=0)).T, Dual(scores, multipliers, auxiliaries, objective)
+        channel = layout.put(x.q / layout.spread(layout.total(x.q)), m)
+        return channel, Dual(scores, multipliers, auxiliaries, objective)
 
 
-def _row(program: ChannelProgram, row: Constraint, place: Mapping[str, int], unit: float) -> Row:
-    cost, weights = program.cost(row.expression).T, row.expression.columns(program.m)
-    base = np.zeros(program.n) if row.per_output else cost.min(axis=0)
-    cost = cost - base  # row sums are fixed: what every move of a letter costs is no choice
+def _row(program: ChannelProgram, layout: Layout, row: Constraint, place: Mapping[str, int]) -> Row:
+    cost, weights = program.cost(row.expression), row.expression.columns(program.m)
+    base = np.zeros(program.n) if row.per_output else cost.min(axis=1)
+    cost = cost - base[:, None]  # row sums are fixed: what all moves of a letter cost is no choice
+    unit = nat(program.units)
     information = sum(float(np.max(w, initial=0.0)) for w in weights.values()) * unit
     span = float(np.abs(cost).max() + information) or 1.0
     constant = float(row.expression.constant) + float(base @ program.mass)
     bound = (row.bounds(program.m) - constant) / span
-    by_view = {place[view]: weight * unit / span for view, weight in weights.items()}
-    return Row(cost / span, by_view, bound, span, row.sense == "==", row.per_output)
+    if row.per_output:
+        bound = bound[layout.outputs]
+    by_view = {
+        place[view]: weight[layout.outputs] * unit / span for view, weight in weights.items()
+    }
+    cost = layout.take(cost) / span
+    return Row(cost, by_view, bound, span, row.sense == "==", row.per_output)

@@ -19,9 +19,9 @@ class Residuals:
         J, and log(J/(π q)) − s, of each view.
     information, weights : list of (m,) array
         Φ and ω of each view.
-    slopes : dict of (m, n) array
+    slopes : dict of (m, k) array
         The gradient of each row.
-    dual : (m, n) array
+    dual : (m, k) array
         Of the dual equation.
     missing : (n,) array
         Of the row sums.
@@ -40,7 +40,7 @@ class Residuals:
         for name, row in program.rows.items():
             for i, weight in row.weights.items():
                 self.weights[i] = self.weights[i] + weight * x.multiplier(name)
-        self.seen = [s @ view.matrix for s, view in zip(x.scores, program.views, strict=True)]
+        self.seen = [view.along(s) for s, view in zip(x.scores, program.views, strict=True)]
         self.slopes: ByName = {}
         for name, row in program.rows.items():
             slope = row.cost
@@ -51,7 +51,7 @@ class Residuals:
 
     def _equations(self) -> None:
         program, x = self.program, self.x
-        dual = program.cost - x.nu - x.price[LOW]
+        dual = program.cost - program.layout.spread(x.nu) - x.price[LOW]
         if HIGH in x.price:
             dual = dual + x.price[HIGH]
         for weight, seen in zip(self.weights, self.seen, strict=True):
@@ -68,27 +68,39 @@ class Residuals:
             price = np.zeros(program.m)
             for side, sign, factor in level.sides:
                 dual = dual - sign * x.price[side]
-                room = sign * (x.q - factor * program.mass * x.levels[name][:, None])
+                room = sign * (x.q - factor * program.masses * x.levels[name][:, None])
                 self.off[side] = room - x.slack[side]
-                price = price + sign * factor * (x.price[side] @ program.mass)
+                price = price + sign * factor * (x.price[side] * program.masses).sum(axis=1)
             if level.total is not None:
                 price = price + x.price[name]
                 self.off[name] = level.total - x.levels[name].sum() - x.slack[name]
             self.unpriced[name] = price
         self.dual = np.where(program.free, dual, 0.0)
-        self.missing = program.mass - x.q.sum(axis=0)
+        self.missing = program.mass - program.layout.total(x.q)
 
     def error(self) -> float:
-        """Return by how much the multipliers may fail to bound the objective, in its unit."""
-        program = self.program
-        below = np.abs(self.dual) if HIGH in self.x.price else -(self.dual + self.x.price[LOW])
-        found = float(np.max(below, axis=0, initial=0.0, where=program.free) @ program.mass)
-        for view, weight, s, joint in zip(
-            program.views, self.weights, self.x.scores, self.joint, strict=True
-        ):
-            normal = np.log(np.maximum(np.exp(np.minimum(s, 700.0)) @ view.reference, TINY))
-            found += float(weight @ (joint.sum(axis=1) * np.abs(normal)))
-        return found
+        """Return what the residuals may add to the gap, in the unit of the objective.
+
+        Those of the dual equations by the mass that they meet, those of the primal ones at their
+        prices.
+        """
+        program, x = self.program, self.x
+        z, w = x.price[LOW], x.price.get(HIGH, np.zeros(()))
+        reduced = self.dual + z - w  # cost, with scores as they will be: Σ π exp(s) = 1
+        for view, weight, s in zip(program.views, self.weights, x.scores, strict=True):
+            norm = np.log(np.maximum(np.exp(np.minimum(s, 700.0)) @ view.reference, TINY))
+            reduced = reduced - (weight * norm)[:, None] * view.sums
+        open_ = program.free & ~program.capped
+        below = program.layout.extreme(np.maximum, -reduced, 0.0, open_)
+        found = float(below @ program.mass)
+        if program.capped.any():
+            low, high = program.low, np.where(program.capped, program.high, 0.0)
+            least = np.where(reduced > 0, reduced * low, reduced * high)
+            lost = np.where(program.capped, z * low - w * high - least, 0.0)
+            found += float(np.maximum(lost, 0.0).sum())
+        for name, off in self.off.items():
+            found += float(np.sum(np.abs(off * self.x.multiplier(name))))
+        return found + float(np.abs(self.missing) @ np.abs(self.x.nu))
 
     def breach(self) -> float:
         """Return the largest primal residual."""

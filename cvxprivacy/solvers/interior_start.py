@@ -1,6 +1,6 @@
 r"""Where the interior-point method begins: an analytic centre, in closed form but for one number.
 
-Of {Q1 = p, ⟨d, Q⟩ ≤ D'}, with d the sum of all linear rows and D' nine tenths of the way from the
+Of {Q1 = p, ⟨d, Q⟩ ≤ D'}, with d the sum of all linear rows and D' almost as far from the
 least to the bound, the centre with weights a is Q = a μ/(κ d + c_s): one Newton method for each
 letter, within a bisection on κ.
 """
@@ -10,23 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.solvers.interior_layout import Layout
 from cvxprivacy.solvers.interior_program import HIGH, LOW, ByName, Point, ScaledProgram
 
 __all__ = ["start"]
 
-_INSIDE = 0.9  # how far the start is from the least cost towards the bound
+_INSIDE = 0.97  # how far the start is from the least cost towards the bound
 _LARGE = 100.0  # μ in terms of what the largest entries of Q would have it
 
 
 def start(program: ScaledProgram) -> tuple[Point, float]:
     """Return the point at which to start, and its μ."""
     weights = np.where(program.free, program.share, 0.0)
-    q, threshold = _centre(program, weights)
+    q, threshold, kappa = _centre(program, weights)
     if program.capped.any():
         width = program.high - program.low
         q = np.where(program.capped, np.minimum(q, program.low + 0.5 * width), q)
     room = np.where(program.free, q - program.low, 1.0)
-    largest = (room * program.free / program.share).max(axis=0)
+    size = room * program.free / program.share
+    largest = program.layout.extreme(np.maximum, size, 0.0, program.free)
     mu = _LARGE * float(np.median(largest[largest > 0])) if largest.any() else 1.0
     joint, logs = program.joints(q)
     information = program.information(joint, logs)
@@ -41,9 +43,11 @@ def start(program: ScaledProgram) -> tuple[Point, float]:
         free = -program.excess(name, q, information)
         least = 0.1 * q.sum(axis=1) + 1e-3 / program.m if row.per_output else 0.03
         slack[name] = np.where(free > 1e-3 * least, free, least)
+        if 0.0 < kappa < np.inf and not (row.per_output or row.weights):  # κ is its price there
+            slack[name] = np.minimum(slack[name], 1.0 / kappa)
     levels: ByName = {}
     for name, level in program.levels.items():
-        channel = q / program.mass
+        channel = q / program.masses
         if level.total is None:
             above = level.sides[1][2]
             a = np.sqrt(channel.min(axis=1) * channel.max(axis=1) / above)
@@ -53,28 +57,32 @@ def start(program: ScaledProgram) -> tuple[Point, float]:
             slack[name] = np.maximum(level.total - a.sum(), 0.1 * level.total)
         levels[name] = a
         for side, sign, factor in level.sides:
-            least = 0.1 * program.mass * a[:, None]
-            slack[side] = np.maximum(sign * (q - factor * program.mass * a[:, None]), least)
+            least = 0.1 * program.masses * a[:, None]
+            slack[side] = np.maximum(sign * (q - factor * program.masses * a[:, None]), least)
     shares = program.shares
     price = {name: mu * shares[name] / value for name, value in slack.items()}
     return Point(q, -mu * threshold, logs, equal, levels, slack, price), mu
 
 
-def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return Q and the threshold c_s of each letter."""
+def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return Q, the threshold c_s of each letter, and κ."""
     rows = [
         row for row in program.rows.values() if not (row.equal or row.per_output or row.weights)
     ]
-    cost = sum((row.cost for row in rows), np.zeros((program.m, program.n)))
-    left = program.mass - program.low.sum(axis=0)
+    cost = sum((row.cost for row in rows), np.zeros(program.layout.shape))
+    layout = program.layout
+    left = program.mass - layout.total(program.low)
 
     def centre(kappa: float) -> tuple[FloatArray, FloatArray]:
         priced = kappa * cost
-        base = np.where(program.free, priced, np.inf).min(axis=0)
-        found, c = _rows(weights, np.where(program.free, priced - base, 0.0), left)
+        base = layout.extreme(np.minimum, priced, np.inf, program.free)
+        base = np.where(base < np.inf, base, 0.0)  # of a letter that has no choice
+        above = np.where(program.free, priced - layout.spread(base), 0.0)
+        found, c = _rows(layout, weights, above, left)
         return program.low + found, c - base
 
-    least = float((np.where(program.free, cost, np.inf).min(axis=0) * left).sum())
+    cheapest = layout.extreme(np.minimum, cost, np.inf, program.free)
+    least = float(cheapest[cheapest < np.inf] @ left[cheapest < np.inf])
     least += float((program.low * cost).sum())
     bound = sum(float(row.bound) for row in rows)
 
@@ -83,7 +91,7 @@ def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, Fl
 
     found = centre(0.0)
     if not rows or inside(found[0]):
-        return found
+        return *found, 0.0
     low, high = 0.0, float(np.median(found[1]))
     for _ in range(40):
         found = centre(high)
@@ -99,21 +107,25 @@ def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, Fl
             high, found = middle, trial
         else:
             low = middle
-    return found
+    return *found, high
 
 
-def _rows(weights: FloatArray, cost: FloatArray, left: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _rows(
+    layout: Layout, weights: FloatArray, cost: FloatArray, left: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Solve Σ_y weights/(cost + c) = left for each letter, by Newton's method on its inverse."""
-    some = weights.any(axis=0)
+    largest = layout.extreme(np.maximum, weights, 0.0, weights > 0)
+    some = largest > 0
     left = np.where(some, left, 1.0)
-    c = np.where(some, weights.max(axis=0) / left, 1.0)
+    c = np.where(some, largest / left, 1.0)
     for _ in range(60):
-        found = weights / (cost + c)
-        total = found.sum(axis=0)
-        slope = (found / (cost + c)).sum(axis=0)
+        above = cost + layout.spread(c)
+        found = weights / above
+        total = layout.total(found)
+        slope = layout.total(found / above)
         change = np.where(some, (total / left - 1.0) * total / np.where(some, slope, 1.0), 0.0)
         c = c + change
         if (np.abs(change) <= 1e-12 * c).all():
             break
-    found = weights / (cost + c)
-    return found * (left / np.where(some, found.sum(axis=0), 1.0)), c
+    found = weights / (cost + layout.spread(c))
+    return found * layout.spread(left / np.where(some, layout.total(found), 1.0)), c

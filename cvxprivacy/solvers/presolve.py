@@ -15,11 +15,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import Exact, FloatArray
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.solvers.constant_channel import constant_channel, prior_information
 
 __all__ = [
     "FacialReduction",
@@ -31,6 +32,7 @@ __all__ = [
     "zero_multipliers",
 ]
 
+_ROUNDED = 1e-15  # violation of a channel that rounding mends
 _EDGE = 1e-11  # a bound within this share of the row's span of its minimum is at the edge
 
 
@@ -66,6 +68,9 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
     high = program.upper is not None and (program.upper.sum(axis=1) < 1).any()
     if low or high:
         candidates.append(zero_multipliers(program, objective=0))
+    fixed = constant_channel(program, zero_multipliers(program))
+    if fixed is not None and fixed.law is None:
+        candidates.append(fixed.dual)
     for name, row in program.constraints.items():
         if row.per_output or row.sense == "==":
             continue
@@ -91,13 +96,8 @@ def _span(program: ChannelProgram, term: Expression) -> float:
 
 def _prior_information(program: ChannelProgram, term: Expression) -> float:
     """Return what a term's observers know before any release, such as I(W; Z)."""
-    value = 0.0
-    for view, weight in term.columns(program.m).items():
-        prior, mass = program.prior(view), program.view_matrix(view).sum()
-        on = prior > 0
-        divergence = (prior[on] * np.log(prior[on] / program.reference(view)[on])).sum()
-        value += float(weight.min() * mass * divergence) * nat(program.units)
-    return value
+    columns = term.columns(program.m).items()
+    return sum(float(weight.min()) * prior_information(program, view) for view, weight in columns)
 
 
 def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
@@ -119,7 +119,7 @@ def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
     stay, cheapest = program.least(cost)[0], program.least(objective)[0]
     for channel in (stay, same, _by_group(program, objective + cost), cheapest):
         gap = program.value(program.objective, channel) - dual.lower_bound(program)
-        if program.violation(channel) <= 0 and gap <= 1e-12 * program.scale:
+        if program.violation(channel) <= _ROUNDED and gap <= 1e-12 * program.scale:
             return channel, dual
     return None
 
@@ -156,16 +156,23 @@ class FacialReduction:
     edge: bool = True
 
     def dual(self, dual: Dual) -> Dual:
-        """Return multipliers of the parent with the least λ that loses nothing."""
+        """Return multipliers of the parent with the least λ that loses nothing.
+
+        Of a contradiction, that loses at most half of it.
+        """
         lifted = [self.lift(dual, self.unit * 2.0**power) for power in range(-8, 41)]
         bounds = [whole.lower_bound(self.parent) for whole in lifted]
         # no more than the face has: beyond it are rounding errors of a large λ
-        enough = min(max(bounds), dual.lower_bound(self.program)) - 1e-12 * self.parent.scale
+        enough = min(max(bounds), dual.lower_bound(self.program))
+        enough -= 1e-12 * self.parent.scale if dual.objective else 0.5 * abs(enough)
         return next(whole for whole, bound in zip(lifted, bounds, strict=True) if bound >= enough)
 
 
 def facial_reduction(program: ChannelProgram) -> FacialReduction | None:
     """Return the first reduction that a row or an auxiliary allows, or None."""
+    fixed = constant_channel(program, zero_multipliers(program))
+    if fixed is not None and fixed.law is not None:
+        return _to_constant(program, fixed.name, fixed.law, fixed.dual)
     for name, row in program.constraints.items():
         if row.silences:
             return _to_independence(program, name)
@@ -181,6 +188,13 @@ def facial_reduction(program: ChannelProgram) -> FacialReduction | None:
             if forbidden.any():
                 return _to_other_outputs(program, name, forbidden)
     return None
+
+
+def _to_constant(program: ChannelProgram, name: str, law: Exact, dual: Dual) -> FacialReduction:
+    """Allow the best constant channel alone: its multipliers are known."""
+    only = np.tile(law, (program.n, 1))
+    inner = replace(program, constraints={}, auxiliaries={}, lower=only, upper=only)
+    return FacialReduction(program, name, inner, lambda *_: dual, program.scale, edge=False)
 
 
 def _without(program: ChannelProgram, name: str) -> dict[str, Constraint]:
@@ -218,7 +232,7 @@ def _to_independence(program: ChannelProgram, name: str) -> FacialReduction:
     def lift(dual: Dual, lam: float) -> Dual:
         value = np.full(program.m, lam) if row.per_output else np.array(lam)
         multipliers = {k: v for k, v in dual.multipliers.items() if k in program.constraints}
-        whole = Dual(dual.scores, {**multipliers, name: value}, dual.auxiliaries)
+        whole = Dual(dual.scores, {**multipliers, name: value}, dual.auxiliaries, dual.objective)
         scores, before, after = dict(dual.scores), dual.weights(inner), whole.weights(program)
         for view in row.expression.weights:
             mu = np.zeros((program.views[view].size, program.m))

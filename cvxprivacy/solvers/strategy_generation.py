@@ -23,6 +23,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.solvers.driver import Outcome, solve
 from cvxprivacy.solvers.task import reported
+from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["Generation", "initial_strategies", "solve_generated"]
 
@@ -67,26 +68,39 @@ class Generation:
 
 
 def solve_generated(problem: Generation, options: Mapping[str, Any]) -> Outcome:
-    """Solve with Z at the encoder too, then add strategies while they lower the optimum."""
+    """Solve with Z at the encoder too, then add strategies while they lower the optimum.
+
+    Once the watch says stop no further round begins, and the best so far is returned.
+    """
+    watch = options.get("watch", Watch())
     relaxation = solve(problem.informed_program, **options).certificate
-    alphabet = _extended(problem.alphabet, _coupled(problem, relaxation))
     log = [reported(f"with Z at the encoder too: {relaxation!r}")]
-    best: tuple[float, Alphabet, Outcome | None] = math.inf, alphabet, None
-    for _ in range(_ROUNDS):
-        program = problem.program_of(alphabet)
-        outcome = solve(program, **options)
-        line = reported(f"{alphabet.m} strategies: {outcome.certificate!r}")
-        log += [line, *outcome.log]
-        upper = outcome.certificate.upper
-        gain = best[0] - upper
-        if best[2] is None or gain > 0:
-            best = upper, alphabet, outcome
-        new = _better(problem, alphabet, outcome.certificate)
-        if not len(new) or not gain > 1e-7 * program.scale:
-            break
-        alphabet = _extended(alphabet, new)
+    best: tuple[float, Alphabet, Outcome | None] = math.inf, problem.alphabet, None
+    try:
+        alphabet = _extended(problem.alphabet, _coupled(problem, relaxation))
+        for _ in range(_ROUNDS):
+            program = problem.program_of(alphabet)
+            outcome = solve(program, **options)
+            line = reported(f"{alphabet.m} strategies: {outcome.certificate!r}")
+            log += [line, *outcome.log]
+            upper = outcome.certificate.upper
+            gain = best[0] - upper
+            if best[2] is None or gain > 0:
+                best = upper, alphabet, outcome
+            if watch.stopped or not gain > 1e-7 * program.scale:
+                break
+            new = _better(problem, alphabet, outcome.certificate)
+            if watch.stopped or not len(new):
+                break
+            alphabet = _extended(alphabet, new)
+    except KeyboardInterrupt:  # between solves, which see to their own
+        if best[2] is None or watch.interrupted or "watch" not in options:
+            raise
+        watch.interrupted = True
     _, alphabet, last = best
     assert last is not None
+    if watch.stopped and not log[-1].startswith("stopped"):
+        log.append(reported(f"stopped: {watch.stopped}"))
     certificate = Relaxed(last.certificate, relaxation)
     return Outcome(certificate, log, last.edges, strategies=alphabet.strategies)
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import cvxprivacy as cpv
+from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.programs.channel import ChannelProgram, View
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.side_conditions import Auxiliary
@@ -126,6 +128,24 @@ def test_no_information_is_independence(per_output, share):
     assert certificate.lower - 1e-8 <= known.fun <= certificate.upper + 1e-8
 
 
+@pytest.mark.parametrize("off", [1e-9, 1e-5, 1e-2])
+def test_a_contradiction_of_the_face_is_one_of_the_program(off):
+    """No λ loses nothing where multipliers are not attained; half of it is enough."""
+    silent = base(5, x=5, objective=Expression("d", cost=cost(5, 5)), constraints={"t": RISK <= 0})
+    least = solve(silent, accuracy="high").certificate.lower
+    budget = Expression("d", cost=cost(5, 5)) <= least - off
+    program = replace(silent, constraints={**silent.constraints, "budget": budget})
+    reduction = presolve.facial_reduction(program)
+    inner = solve(reduction.program).certificate
+    assert inner.status == "infeasible"
+    dual = reduction.dual(inner.dual)
+    assert dual.objective == 0
+    prover = Prover(program)
+    assert prover.offer_dual(dual)
+    assert prover.certificate().status == "infeasible"
+    assert prover.certificate().verify()
+
+
 def ratio_program(**parts):
     return base(
         objective=Expression("d", cost=cost(6)),
@@ -151,6 +171,167 @@ def test_a_floor_on_such_an_output_is_a_contradiction():
     certificate = solve(program).certificate
     assert certificate.status == "infeasible"
     assert certificate.verify()
+
+
+# ---- just feasible, and just not ---------------------------------------------------------
+
+
+def budgets(least: Fraction):
+    """Yield budgets next to the least there is, as floats and as they are."""
+    parts = (0, Fraction(1, 10**12), Fraction(-1, 10**12), Fraction(1, 10**9), Fraction(-1, 10**9))
+    for part in parts:
+        yield least * (1 + part)
+        yield float(least * (1 + part))
+    yield np.nextafter(float(least), 0.0)
+    yield np.nextafter(float(least), 9.0)
+
+
+FLOORS = [
+    [],
+    *([cpv.KeepProbability(p)] for p in (0.3, Fraction(1, 3), 1e-12, 1 - 1e-12, 1)),
+    [cpv.KeepProbability([0.1, 0.2, 0.3, 0.9]), cpv.ForbiddenMoves(np.eye(4, k=2, dtype=bool))],
+]
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-12, 1e12])
+@pytest.mark.parametrize("floors", FLOORS, ids=repr)
+def test_next_to_the_least_budget_it_is_certified_or_proved_to_be_infeasible(floors, size):
+    counts = np.random.default_rng(7).integers(1, 30, (3, 4))
+    d = (cost(7) + 0.1) * size
+    source = cpv.DiscreteSource.from_counts(counts)
+    problem = cpv.PrivacyDistortion(source, d, budget=99 * size, criteria=floors)
+    least = exactly_least(problem.program, d)
+    for budget in budgets(least):
+        solution = problem.at(budget=budget).solve(certify=False)
+        proved = "certified" if Fraction(budget) >= least else "infeasible"
+        allowed = {proved}
+        if floors and 0 < least - Fraction(budget) < least * 2**-52:
+            allowed.add("uncertified")  # a proof's thresholds are floats
+        assert solution.status in allowed, (budget, least)
+        assert solution.certificate.verify()
+
+
+def exactly_least(program: ChannelProgram, d: np.ndarray) -> Fraction:
+    """Fill the cheapest outputs first, in rationals."""
+    total = Fraction(0)
+    low = np.zeros((4, 4)) if program.lower is None else program.lower
+    high = np.ones((4, 4)) if program.upper is None else program.upper
+    for s, mass in enumerate(program.law.sum(axis=0)):
+        floors, caps = [Fraction(x) for x in low[s]], [Fraction(x) for x in high[s]]
+        left = 1 - sum(floors)
+        for y in np.argsort(d[s]):
+            move = min(left, caps[y] - floors[y])
+            total += Fraction(mass) * Fraction(d[s, y]) * (floors[y] + move)
+            left -= move
+    return total / Fraction(program.law.sum())
+
+
+# ---- constant channels alone -------------------------------------------------------------
+
+KINDS = pytest.mark.parametrize("kind", ["ratio", "maximum"])
+
+
+def constants_only(kind: str, seed: int = 6, **parts) -> ChannelProgram:
+    parts.setdefault("objective", Expression("d", cost=cost(seed)))
+    return base(auxiliaries={"silent": Auxiliary(kind, 1.0)}, **parts)
+
+
+def of_constants(program: ChannelProgram) -> float:
+    """Solve the linear program over the law of the output, stated independently."""
+    p = program.mass
+
+    def column(term):
+        return p @ program.cost(term)
+
+    sides: dict[str, list] = {"<=": [], "==": []}
+    for row in program.constraints.values():
+        lines = np.diag(column(row.expression)) if row.per_output else column(row.expression)[None]
+        sides[row.sense] += list(
+            zip(lines, np.broadcast_to(row.bounds(4), len(lines)), strict=True)
+        )
+    sides["=="].append((np.ones(4), 1.0))
+    low = 0.0 if program.floor is None else program.floor.max(axis=0)
+    high = 1.0 if program.ceiling is None else program.ceiling.min(axis=0)
+    box = np.broadcast_arrays(low, high, np.zeros(4))[:2]
+    found = linprog(
+        column(program.objective),
+        *(np.array(x) if len(x) else None for side in sides.values()
+          for x in ([a for a, _ in side], [b for _, b in side])),
+        bounds=np.transpose(box),
+    )  # fmt: skip
+    return found.fun if found.status == 0 else np.inf
+
+
+RULES = {
+    "nothing": {},
+    "floors": {"lower": np.diag([0.3, 0.1, 0.2, 0.15])},
+    "fractions": {"lower": np.diag([Fraction(1, 3), Fraction(0), Fraction(1, 7), Fraction(1, 2)])},
+    "a forbidden move": {"upper": 1.0 - np.eye(4)[[1, 1, 1, 1]] * np.eye(4)[0][:, None]},
+    "a mean": {"constraints": {"mean": Expression(cost=np.tile(np.arange(4.0), (4, 1))) == 1.3}},
+    "a law": {"constraints": {"law": Expression(cost=np.ones((4, 4))).each()
+                              == [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3), Fraction(0)]}},
+    "two rows": {"constraints": {"a": Expression(cost=cost(8)) <= 0.5,
+                                 "b": Expression(cost=cost(9)) <= 0.465}},
+    "information": {"constraints": {"closeness": RISK.each() <= 0, "risk": RISK <= 0.1}},
+}  # fmt: skip
+
+
+@KINDS
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+def test_where_constants_alone_are_allowed_the_best_is_found_in_closed_form(rules, kind):
+    for share in (0.0, 0.7):
+        objective = Expression("d", cost=cost(6)) + share * RISK
+        program = constants_only(kind, objective=objective, **rules)
+        linear = {k: row for k, row in program.constraints.items() if row.linear}
+        truth = of_constants(replace(program, constraints=linear))
+        outcome = solve(program, accuracy="high")
+        certificate = outcome.certificate
+        assert outcome.log == [
+            "closed form: silent leaves a face", "closed form: no constraint binds"
+        ]  # fmt: skip
+        assert outcome.edges == []
+        assert certificate.status == "certified"
+        assert certificate.verify()
+        assert certificate.gap <= 1e-13
+        assert certificate.upper == pytest.approx(truth, abs=1e-9)
+        numerators = certificate.primal.numerators
+        assert (numerators == numerators[0]).all()
+
+
+@KINDS
+def test_rules_that_no_constant_satisfies_are_a_contradiction(kind):
+    a, b = Expression(cost=cost(8)), Expression(cost=-cost(8))
+    best = float((base().mass @ cost(8)).min())
+    for rows in ({"a": a <= best - 1e-7}, {"a": a <= 0.4, "b": b <= -0.45}, {"a": a == 2.0}):
+        outcome = solve(constants_only(kind, constraints=rows))
+        assert outcome.log == ["closed form: infeasible"]
+        assert outcome.certificate.verify()
+    other = solve(base(constraints={"a": a <= best - 1e-7}, objective=a)).certificate
+    assert other.status == "certified"  # of other channels
+
+
+@KINDS
+def test_next_to_constants_the_program_is_solved_as_any_other(kind):
+    program = base(
+        objective=Expression("d", cost=cost(6)), auxiliaries={"silent": Auxiliary(kind, 1.0, 1e-15)}
+    )
+    assert presolve.facial_reduction(program) is None
+    assert presolve.facial_reduction(constants_only(kind)) is not None
+
+
+@pytest.mark.parametrize("criterion", [cpv.MaximalLeakage, cpv.LocalPrivacy])
+@pytest.mark.parametrize("side", [None, "decoder", "both"])
+def test_a_release_that_tells_nothing_beside_z(criterion, side):
+    """Also where Z tells something by itself: what is known beforehand is no constant's fault."""
+    law = np.random.default_rng(5).dirichlet(np.ones(18)).reshape(2, 3, 3)
+    problem = cpv.RateDistortionEquivocation(
+        cpv.DiscreteSource(law), cost(4, 3, 3), minimize={"distortion": 1.0, "leakage": 0.5},
+        side_information=side, criteria=[criterion(0), cpv.LeakageCap(2.0)],
+    )  # fmt: skip
+    solution = problem.solve(accuracy="high")
+    assert solution.status == "certified"
+    assert solution.certificate.verify()
+    assert not any("path" in line or "CLARABEL" in line for line in solution.log)
 
 
 # ---- what needs no solver ----------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import solve
+from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.verifier import verify
 from tests import referee
 from tests.formulations.regions import ENCODERS, agree, between, costs, random_law, rde
@@ -128,3 +129,82 @@ def test_generated_strategies_come_near_the_best(most):
     ).solve()
     assert truth.lower - 1e-9 <= solution.upper <= truth.upper + 1e-4
     assert solution.lower <= truth.upper
+
+
+@pytest.fixture
+def slow_search(monkeypatch):
+    """A problem whose strategies come one a round, from a few: at least four rounds."""
+    none = np.zeros((0, 4), dtype=np.int64)
+    monkeypatch.setattr(strategy_generation, "_coupled", lambda *_: none)
+    monkeypatch.setattr(strategy_generation, "_NEW", 1)
+    rng = np.random.default_rng(29)
+    source, d = cpv.DiscreteSource(random_law(rng, 2, 4, 4, 0.5)), costs(rng, 4, 4)
+    options = {"side_information": "decoder", "most_strategies": 1}
+    problem = rde(source, d, 0.6, minimize={"rate": 1.0, "leakage": 1.0}, **options)
+    whole = problem.solve()
+    assert len(rounds(whole)) >= 4
+    return problem, whole
+
+
+def rounds(solution) -> list[str]:
+    return [line for line in solution.log if " strategies: " in line]
+
+
+class Stop:
+    """Counts solves by their first steps; at a step of the last one it ends, or time is up."""
+
+    def __init__(self, solves: int, step: int, patch: pytest.MonkeyPatch | None) -> None:
+        self.solves, self.step, self.patch = solves, step, patch
+
+    def __call__(self, now: cpv.Progress) -> None:
+        self.solves -= now.step == 0
+        if self.solves == 0 and now.step == self.step:
+            if self.patch is None:
+                raise KeyboardInterrupt
+            self.patch.setattr(Watch, "left", 0.0)
+
+
+@pytest.mark.filterwarnings("ignore:interrupted")
+@pytest.mark.parametrize("timed", [False, True], ids=["interrupted", "out of time"])
+@pytest.mark.parametrize("solves", [1, 2, 3])
+def test_after_a_stop_no_round_begins(slow_search, solves, timed, monkeypatch):
+    """Solve 1 is the relaxation: a stop in it leaves one round."""
+    problem, whole = slow_search
+    with monkeypatch.context() as patch:
+        stop = Stop(solves, 9, patch if timed else None)
+        found = problem.solve(progress=stop, time_limit=100.0, certify=False)
+    assert found.log[-1] == f"stopped: {'time limit of 100 s' if timed else 'interrupted'}"
+    assert len(rounds(found)) == max(solves - 1, 1)
+    assert found.lower <= whole.upper
+    assert whole.lower <= found.upper
+    if solves == 3:  # of a round that was cut short the one before it is the better
+        first = float(rounds(found)[0].split(", ")[-1].split("]")[0])
+        assert found.upper <= first
+    assert found.certificate.verify()
+
+
+@pytest.mark.filterwarnings("ignore:interrupted")
+@pytest.mark.parametrize("timed", [False, True], ids=["interrupted", "out of time"])
+def test_a_stop_between_rounds_keeps_what_was_solved(slow_search, timed, monkeypatch):
+    problem, _ = slow_search
+    honest, asked = strategy_generation._better, []
+
+    def better(*given):
+        asked.append(given)
+        if len(asked) == 2:
+            if not timed:
+                raise KeyboardInterrupt
+            patch.setattr(Watch, "left", 0.0)
+        return honest(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(strategy_generation, "_better", better)
+        found = problem.solve(time_limit=100.0)
+        assert len(rounds(found)) == len(asked) == 2
+        assert found.log[-1].startswith("stopped: ")
+        assert found.status == "loose"
+        assert found.certificate.verify()
+        if not timed:
+            asked.clear()
+            with pytest.raises(KeyboardInterrupt):
+                problem._outcome({})  # nobody watches: the interrupt is the caller's

@@ -11,6 +11,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.solvers.watch import Watch
 from tests import referee
+from tests.refusals import refused
 
 SOURCE = cpv.DiscreteSource(np.random.default_rng(1).dirichlet(np.ones(24)).reshape(3, 8))
 D = np.abs(np.subtract.outer(np.arange(8), np.arange(8))) / 7
@@ -95,10 +96,16 @@ def test_no_attempt_is_made_when_time_is_up(monkeypatch):
         ({"time_limit": 0}, "time_limit", 0.0),
         ({"time_limit": -1.0}, "time_limit", -1.0),
         ({"time_limit": "soon"}, "time_limit", "soon"),
+        ({"time_limit": "5"}, "time_limit", "5"),
+        ({"time_limit": True}, "time_limit", True),
+        ({"time_limit": math.inf}, "time_limit", math.inf),
         ({"progress": 3}, "progress", 3),
     ],
 )
 def test_what_is_no_limit_and_no_function(options, argument, value):
-    with pytest.raises(cpv.InputError) as caught:
-        PLAIN.solve(**options)
-    assert (caught.value.argument, caught.value.value) == (argument, value)
+    error = refused(lambda: PLAIN.solve(**options), argument, value=value)
+    assert type(error.value) is type(value)
+
+
+def test_nan_seconds_are_no_limit():
+    refused(lambda: PLAIN.solve(time_limit=math.nan), "time_limit", "> 0", value=math.nan)

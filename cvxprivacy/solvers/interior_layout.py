@@ -1,0 +1,153 @@
+"""Where the entries of Q stand: all letters beside each output, or some of them.
+
+Arrays of entries are (m, k): a row for each output, and in it the n letters in their order, or
+the few that its list names, padded to the longest list.  What differs between the two is here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import blas
+
+from cvxprivacy.exact import FloatArray
+
+__all__ = ["Layout"]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """All entries of an (n, m) table, or for each of ``outputs`` those of its ``letters``.
+
+    Attributes
+    ----------
+    n : int
+    outputs : (m',) array
+        Their numbers in the whole program.
+    letters : (m', k) array, or None for all
+        Numbers of letters, without repetition in the first ``counts`` of each row.
+    counts : (m',) array, or None
+    """
+
+    n: int
+    outputs: np.ndarray
+    letters: np.ndarray | None = None
+    counts: np.ndarray | None = None
+
+    @classmethod
+    def whole(cls, n: int, m: int) -> Layout:
+        return cls(n, np.arange(m))
+
+    @classmethod
+    def of(cls, chosen: np.ndarray) -> Layout:
+        """Return the entries where a table (m, n) is true, of the outputs that have some."""
+        counts = chosen.sum(axis=1)
+        outputs = np.nonzero(counts)[0]
+        counts = counts[outputs]
+        letters = np.zeros((len(outputs), int(counts.max())), dtype=np.intp)
+        rows, columns = np.nonzero(chosen[outputs])
+        letters[rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)] = (
+            columns
+        )
+        return cls(chosen.shape[1], outputs, letters, counts)
+
+    @property
+    def m(self) -> int:
+        return len(self.outputs)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.m, self.n if self.letters is None else self.letters.shape[1]
+
+    @cached_property
+    def present(self) -> np.ndarray:
+        """Where an entry stands, shape (m, k)."""
+        if self.counts is None:
+            return np.ones(self.shape, dtype=bool)
+        found: np.ndarray = np.arange(self.shape[1]) < self.counts[:, None]
+        return found
+
+    def take(self, table: FloatArray) -> FloatArray:
+        """Return the entries of an (n, m) table."""
+        if self.letters is None:
+            return table.T
+        return np.where(self.present, table[self.letters, self.outputs[:, None]], 0.0)
+
+    def put(self, entries: FloatArray, m: int) -> FloatArray:
+        """Return the (n, m) table that has these entries, and 0 elsewhere."""
+        if self.letters is None:
+            return entries.T
+        found = np.zeros((self.n, m))
+        y, i = np.nonzero(self.present)
+        found[self.letters[y, i], self.outputs[y]] = entries[y, i]
+        return found
+
+    def widened(self, by_output: FloatArray, m: int) -> FloatArray:
+        """Return what outputs have, with 0 for those that are not here."""
+        if self.letters is None or not by_output.ndim:
+            return by_output
+        found = np.zeros((m, *by_output.shape[1:]))
+        found[self.outputs] = by_output
+        return found
+
+    def spread(self, by_letter: np.ndarray) -> np.ndarray:
+        """Return what every entry's letter has, (m, k), or (n,) where that is the same."""
+        return by_letter if self.letters is None else by_letter[self.letters]
+
+    def gathered(self, matrix: FloatArray) -> FloatArray:
+        """Return the columns of every output's letters, (m, |V|, k); or the matrix itself."""
+        return matrix if self.letters is None else matrix[:, self.letters].transpose(1, 0, 2).copy()
+
+    def rows(self, x: FloatArray) -> FloatArray:
+        """Return rows (m, c, k) as rows of all letters, shape (m c, n)."""
+        if self.letters is None:
+            return x.reshape(-1, self.n)
+        found = np.zeros((*x.shape[:2], self.n))
+        y, i = np.nonzero(self.present)
+        found[y, :, self.letters[y, i]] = x[y, :, i]
+        return found.reshape(-1, self.n)
+
+    def total(self, x: FloatArray) -> FloatArray:
+        """Return the sums over outputs, (n,), or (c, n) of an array (m, c, k)."""
+        if self.letters is None:
+            return x.sum(axis=0)
+        if x.ndim == 3:
+            return np.stack([self.total(x[:, i]) for i in range(x.shape[1])]).reshape(-1, self.n)
+        sums = np.bincount(self.letters[self.present], x[self.present], minlength=self.n)
+        return sums.astype(float)
+
+    def extreme(
+        self, function: Any, x: FloatArray, initial: float, where: np.ndarray
+    ) -> FloatArray:
+        """Return the least or the largest over outputs by letter, shape (n,)."""
+        if self.letters is None:
+            found: FloatArray = function.reduce(x, axis=0, initial=initial, where=where)
+            return found
+        found = np.full(self.n, initial)
+        on = self.present & where
+        function.at(found, self.letters[on], x[on])
+        return found
+
+    def square(self, whole: FloatArray | None, down: FloatArray, up: FloatArray) -> FloatArray:
+        """Return Σ_y (whole − downᵀ down + upᵀ up), shape (n, n)."""
+        found = np.zeros((self.n, self.n), order="F")
+        if self.letters is not None:
+            assert self.counts is not None
+            for y, (letters, count) in enumerate(zip(self.letters, self.counts, strict=True)):
+                minus, plus, place = down[y, :, :count], up[y, :, :count], letters[:count]
+                block = plus.T @ plus - minus.T @ minus
+                if whole is not None:
+                    block += whole[y, :count, :count]
+                found[place[:, None], place] += block
+            return found
+        if whole is not None:
+            found += whole.sum(axis=0)
+        for sign, half in ((-1.0, down), (1.0, up)):
+            if half.shape[1]:
+                flat = half.reshape(-1, half.shape[2])
+                found = blas.dsyrk(sign, flat.T, beta=1.0, c=found, lower=1, overwrite_c=1)
+        found += np.tril(found, -1).T - np.triu(found, 1)
+        return found
