@@ -181,7 +181,8 @@ def draw(result: Study, path: Path) -> None:
     place = {x: i for i, x in enumerate(source.x)}
     to = [place[group] for group in result.price.deterministic.groups]
     fixed = [
-        float(source.p_x @ result.distance.parts[name][np.arange(len(to)), to]) for name in KEY
+        float(source.p_x @ np.asarray(result.distance.parts[name])[np.arange(len(to)), to])
+        for name in KEY
     ]
     free = [float(solution.terms[f"distortion of {name}"]) for name in KEY]
     ax.bar(

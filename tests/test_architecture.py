@@ -22,6 +22,7 @@ ROOMS = [
     "errors",
     "exact",
     "frozen",
+    "additive",
     "validation",
     "files",
     "verifier",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 
 import click
 
@@ -30,6 +31,7 @@ EPILOG = (__doc__ or "").split("\n\n", 1)[1]
 @click.version_option(package_name="cvxprivacy")
 def main() -> None:
     """Release tables by the optimal randomisation, and prove that it is optimal."""
+    warnings.showwarning = lambda message, *_: click.echo(f"cvxprivacy: {message}", err=True)
     # a terminated process unwinds, so that files half-written go with it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 

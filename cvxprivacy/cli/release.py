@@ -48,7 +48,9 @@ __all__ = ["apply", "release"]
     "--time-limit",
     type=float,
     metavar="SECONDS",
-    help="Then the best enclosure that is proved is taken, as it is at the first Ctrl-C.",
+    help="Seconds after which no further step is begun.  What is best by then is released, with "
+    "the enclosure that is proved of it: status loose, exit code 5.  The first Ctrl-C does the "
+    "same.",
 )
 @shared.file(
     "--out", "The released table; without it nothing is drawn, and the release is only priced."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ __all__ = [
     "table_source",
 ]
 
-MOST_LETTERS = 500  # more than that the conic solver cannot do in the memory of a common machine
+MOST_ENTRIES = 16_000_000  # of a channel: 4,000 cells fit in 4 GiB, and in a proof of a minute
 
 
 def role_columns(counting: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -78,15 +79,48 @@ def refuse_intractable(stated: DiscreteSource | ChannelProblem, argument: str) -
     """Refuse more letters than can be solved for: of a source, before all their pairs are made."""
     from cvxprivacy.model.discrete import DiscreteSource
 
+    remedy = "bin numbers, or name fewer columns"
     if isinstance(stated, DiscreteSource):
         n = m = len(stated.x)
-        problem = f"{n:,} observed cells of {stated.names[1]}"
+        problem = f"{n:,} observed cells of {_multiplied(stated)}"
+        if (band := _band(stated, n / MOST_ENTRIES**0.5)) is not None:
+            remedy = f"pass --bins {band}, bin other numbers, or name fewer columns"
     else:
         n, m = stated.alphabet.n, stated.alphabet.m
         problem = f"{n:,} letters to release as {m:,}"
-    if n * m > MOST_LETTERS**2:
-        remedy = f"at most {MOST_LETTERS} can be solved for: bin numbers, or name fewer columns"
-        raise InputError(argument, problem, remedy)
+    if n * m > MOST_ENTRIES:
+        most = int(MOST_ENTRIES**0.5)
+        raise InputError(argument, problem, f"about {most:,} can be solved for: {remedy}")
+
+
+def _multiplied(source: DiscreteSource) -> str:
+    """Return the key columns with how many levels each has, those of most levels first."""
+    if source.schema is None:
+        return str(source.names[1])
+    counts = {name: len(source.levels[name]) for name in source.schema.key}
+    names = sorted(counts, key=lambda name: -counts[name])
+    return " × ".join(f"{name} ({counts[name]:,} levels)" for name in names)
+
+
+def _band(source: DiscreteSource, excess: float) -> str | None:
+    """Return bins of the column of numbers that has most levels, wide enough if it alone is cut."""
+    if source.schema is None:
+        return None
+    free = [name for name in source.schema.key if name not in source.schema.bins]
+    numbers = {
+        name: source.levels[name]
+        for name in free
+        if all(isinstance(level, int | float) for level in source.levels[name])
+    }
+    if not numbers:
+        return None
+    name = max(numbers, key=lambda key: len(numbers[key]))
+    levels = numbers[name]
+    if len(levels) < 2 * excess:
+        return None
+    width = 1.2 * excess * (max(levels) - min(levels)) / len(levels)
+    step = 10.0 ** math.floor(math.log10(width)) if width > 0 else 1.0
+    return f"{name}={next(step * k for k in (1, 2, 5, 10) if step * k >= width):g}"
 
 
 def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:

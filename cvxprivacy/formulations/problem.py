@@ -18,7 +18,7 @@ from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
 from cvxprivacy.solvers.watch import Progress, Watch
-from cvxprivacy.validation import one_of
+from cvxprivacy.validation import one_of, text
 
 __all__ = ["Formulation", "Problem"]
 
@@ -92,9 +92,7 @@ class Problem(Restatable, Generic[Answer]):
         >>> round(problem.with_constraint("mine", Q[0, 1] <= 0.01).solve().value, 4)
         0.1123
         """
-        if not isinstance(name, str) or not name:
-            raise InputError("name", f"{name!r} is no name", "pass a text", value=name)
-        if name in self._taken():
+        if text(name, "name") in self._taken():
             problem = f"there is a constraint {name!r} already"
             raise InputError("name", problem, "use another name", value=name)
         return self._remade(self._typed(), {**self._added, name: self._covered(name, constraint)})
@@ -257,8 +255,10 @@ class Problem(Restatable, Generic[Answer]):
             warnings.warn(message, stacklevel=2)
         return self._solution(outcome)
 
-    def _outcome(self, options: Mapping[str, Any], model: Any = None) -> Outcome:
-        """Run the solvers and the prover, with the solver's own model if one is at hand."""
+    def _outcome(
+        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
+    ) -> Outcome:
+        """Run the solvers and the prover; ``model`` returns the conic model, if one is kept."""
         raise NotImplementedError
 
     def _explained(self, certificate: Any) -> InfeasibleError:

@@ -21,6 +21,7 @@ from tests.cli.runner import (
     BOTH,
     OUTPUTS,
     ROOT,
+    RUN,
     SEX,
     Terminal,
     command,
@@ -144,9 +145,17 @@ FILES = {  # what stands in the file, what the message says
     "missing": ("sex,ill\n,no\nM,yes\n", ["missing", "'sex'"]),
     "1e5 levels": ("sex,ill\n" + "".join(f"a{i},{i % 2}\n" for i in range(100_000)),
                    ["100,000", "bins", "'sex'"]),
-    "1e3 levels": ("sex,ill\n" + "".join(f"a{i % 1000},{i % 2}\n" for i in range(3000)),
-                   ["1,000", "--key", "500"]),
+    "5e3 levels": ("sex,ill\n" + "".join(f"a{i % 5000},{i % 2}\n" for i in range(9000)),
+                   ["5,000", "--key", "4,000", "sex (5,000 levels)"]),
 }  # fmt: skip
+
+
+def test_too_many_cells_are_refused_with_bands_that_would_do(here):
+    rows = [f"{i % 2500 + 0.5},{i // 2500 % 2},{i % 3}" for i in range(9000)]
+    write("f.csv", "pay,sex,ill\n" + "\n".join(rows))
+    said = ["5,000 observed cells of pay (2,500 levels) × sex (2 levels)", "--bins pay=2"]
+    roles = ("--sensitive", "ill", "--key", "sex,pay", "--budget", "0.1")
+    refused("release", "f.csv", *roles, *OUTPUTS, pieces=said)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -408,7 +417,24 @@ def test_steps_are_shown_on_a_terminal_alone(here):
 
 
 def test_a_time_limit_leaves_the_best_that_is_proved(here, monkeypatch):
-    refused("release", "t.csv", *BOTH, "--time-limit", "0", pieces=["--time-limit: 0.0", "> 0"])
+    for seconds in ("0", "nan"):
+        said = [f"--time-limit: {float(seconds)!r}", "> 0"]
+        refused("release", "t.csv", *BOTH, "--time-limit", seconds, pieces=said)
+    words = " ".join(say("release", "--help").out.split())
+    for piece in ("Seconds after which", "status loose, exit code 5", "Ctrl-C does the same"):
+        assert piece in words
     assert "certified" in say("release", "t.csv", *BOTH, "--time-limit", "60").out
     monkeypatch.setattr("cvxprivacy.solvers.watch.Watch.left", 0.0)
     assert "loose" in say("release", "t.csv", *BOTH, "--time-limit", "60", code=5).out
+
+
+def test_an_interrupt_releases_what_is_proved_and_says_so_in_a_line(here):
+    write("t.csv", "sex,ill\nM,yes\nF,no\nM,no\nF,yes\nM,yes\n")
+    stop = "w.Watch.step = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)"
+    code = f"import cvxprivacy.solvers.watch as w; {stop}; {RUN}"
+    done = command("release", "t.csv", *SEX, "--out", "o.csv", code=code, cwd=here)
+    assert done.returncode == 5
+    assert done.stderr.splitlines()[0] == (
+        "cvxprivacy: interrupted: what is proved so far is returned"
+    )
+    assert Path("o.csv").exists()

@@ -26,6 +26,7 @@ from tests.cli.runner import (
     say,
     write,
 )  # fmt: skip
+from tests.primals import listed
 
 QUESTIONS = [  # what is changed in the problem, and what is different then
     ("budget = 0.1", "budget = 0.2", 'row "budget": bound 0.1, where the problem has 0.2'),
@@ -54,8 +55,7 @@ def test_a_proof_of_another_question(old, new, different, kept, here):
 def forged(document):
     """Return resealed documents that prove what they claim, of other questions."""
     rows, objective = document["program"]["rows"], document["program"]["objective"]
-    everywhere = [[1 << 52] + [0] * (len(row) - 1) for row in document["primal"]["numerators"]]
-    released = {"numerators": everywhere, "denominator": 1 << 52}
+    released = listed([[1]] * len(document["primal"]["numerators"]), 1)
     nothing = {**objective, "weights": {}}
     yield "objective", {"objective": nothing}, None, ['information about "W" has weight 0']
     yield "budget", {"rows": {}}, released, ['row "budget" is missing']

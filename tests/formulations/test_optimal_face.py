@@ -1,0 +1,62 @@
+"""How far an entry may move among optimal releases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.solvers import channel
+
+LAW = np.array([[0.3, 0.1, 0.0], [0.1, 0.3, 0.2]])
+TWINS = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]])
+
+
+def test_outputs_of_one_cost_share_a_row_in_any_way():
+    """With K(0, 0) + K(0, 1) fixed by the optimum of two outputs, either may have all of it."""
+    problem = cpv.PrivacyDistortion(cpv.DiscreteSource(LAW), TWINS, budget=0.1)
+    merged = cpv.PrivacyDistortion(cpv.DiscreteSource(LAW), TWINS[:, 1:], budget=0.1)
+    kept = merged.solve(accuracy="high").channel.matrix[0, 0]
+    for output in (0, 1):
+        ends = cpv.entry_range(problem, 0, output, within=1e-6)
+        assert ends.lower == 0.0
+        assert ends.upper == pytest.approx(kept, abs=5e-3)
+        assert ends.upper >= kept - 1e-6
+
+
+def test_a_unique_optimum_has_entries_that_hardly_move():
+    """A binary symmetric source: K(0, 1) = D at the optimum, and nothing else is near it."""
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1)
+    for within, width in ((1e-4, 0.05), (1e-6, 0.005)):
+        ends = cpv.entry_range(problem, 0, 1, within=within)
+        assert ends.lower <= 0.1 <= ends.upper
+        assert ends.upper - ends.lower < width
+
+
+def test_releases_of_all_methods_are_within(monkeypatch):
+    rng = np.random.default_rng(4)
+    law, error = rng.dirichlet(np.ones(15)).reshape(3, 5), rng.random((5, 7))
+    problem = cpv.PrivacyDistortion(cpv.DiscreteSource(law), error, budget=0.3)
+    found = [problem.solve(method=method) for method in ("structured", "conic")]
+    monkeypatch.setattr(channel, "MANY", 0)
+    found.append(problem.solve())
+    least = min(each.value for each in found)
+    monkeypatch.undo()
+    within = max(each.value for each in found) - least + 1e-6
+    for letter, output in ((0, 0), (2, 3), (4, 6)):
+        ends = cpv.entry_range(problem, letter, output, within=within)
+        for each in found:
+            assert ends.lower <= each.channel.matrix[letter, output] <= ends.upper
+
+
+def test_what_is_no_entry_is_refused():
+    massless = cpv.DiscreteSource(np.array([[0.3, 0.1, 0.0], [0.1, 0.5, 0.0]]))
+    problem = cpv.PrivacyDistortion(massless, TWINS, budget=0.1)
+    for given, argument in (((2, 0), "letter"), ((7, 0), "letter"), ((0, "x"), "output")):
+        with pytest.raises(cpv.InputError) as caught:
+            cpv.entry_range(problem, *given)
+        assert caught.value.argument == argument
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.entry_range(problem, 0, 0, within=0)
+    assert caught.value.argument == "within"
