@@ -83,7 +83,7 @@ def entry_range(
     for sign in (1, -1):
         objective = Expression(cost=_entry(program, s, y, sign))
         face = replace(program, objective=objective, constraints=rows, terms={})
-        lowest.append(solve(face, method="structured").certificate.lower)
+        lowest.append(solve(face).certificate.lower)
     return Enclosure(max(lowest[0], 0.0), min(-lowest[1], 1.0))
 
 

@@ -25,6 +25,7 @@ __all__ = ["ChannelTask"]
 MANY = 1_200_000  # entries, beyond which the path begins with few of them
 _TRACTABLE = 2_000_000  # entries, beyond which nothing else is tried
 _PATIENCE = 3  # steps in which a gap that would do is to become a tenth, or in the last a half
+_ROOM = 1e-6  # by which rows are stricter, of their span, where channels to mix with are sought
 _CHEAP = 5e5  # size of a program whose central path is followed for a better gap than was asked
 
 
@@ -99,17 +100,14 @@ class ChannelTask(Task):
         prover = self.prover
         if self.watch.stopped:
             return True
-        said, path = "", _points(self)
         with np.errstate(all="ignore"):
-            while True:
-                try:
-                    iterate = next(path, None)
-                except (*UNUSABLE, MemoryError) as error:
-                    said, iterate = str(error), None
-                if iterate is None or self._taken(iterate):
-                    break
-        if not self.settled:
-            self.salvage()
+            said = _follow(_points(self), self._taken)
+            if not self.settled:
+                near = self.best is not None and self.best.gap <= prover.tolerance
+                self.salvage()
+                if near and not (self.plain or self.settled or self.watch.stopped):
+                    stricter = ScaledProgram(presolve.tightened(self.program, _ROOM))
+                    _follow(interior.central_path(stricter), self._mixed)
         width = prover.upper - prover.lower
         proved = "infeasible" if prover.status == "infeasible" else f"gap {width:.1e}"
         self.report(f"central path: {said or f'{self.steps} steps, {proved}'}")
@@ -125,9 +123,7 @@ class ChannelTask(Task):
             self.best = iterate
         self.newest = iterate
         self.watch.step(iterate.number, iterate.progress, self.prover.tolerance)
-        if self._contradicted(iterate) or self._enclosed(iterate):
-            return True
-        return bool(self.watch.stopped)
+        return self._contradicted(iterate) or self._enclosed(iterate) or bool(self.watch.stopped)
 
     def salvage(self) -> None:
         """Offer the point of least gap, and the newest channel: each may give the better end.
@@ -180,25 +176,26 @@ class ChannelTask(Task):
     def _keep_inside(self, iterate: interior.Iterate) -> None:
         """Keep a channel in which all rows hold strictly, a few on the way to the optimum."""
         prover, scale = self.prover, self.program.scale
-        inside = prover.strictly_feasible
-        if len(inside) < 6 and iterate.gap < scale * 10.0 ** (1 - 2 * len(inside)):
-            channel = iterate.proposal()[0]
-            if self.program.violation(channel) <= 1e-13:
-                mended = repair(self.program, prover.proof, channel, inside)
-                if mended is not None:
-                    inside.append(mended[0])
-                    self.has_interior = True
+        inside = len(prover.strictly_feasible)
+        if inside < 6 and iterate.gap < scale * 10.0 ** (1 - 2 * inside):
+            self.has_interior = _keep(prover, iterate) or self.has_interior
+
+    def _mixed(self, iterate: interior.Iterate) -> bool:
+        """Offer the last channel mixed with one near the optimum of stricter rows.
+
+        The path's own points have little room for what they lose: 1 in as many parts as entries.
+        """
+        if iterate.gap > _ROOM * self.program.scale:
+            return False
+        if _keep(self.prover, iterate):
+            self.prover.offer_channel(self.channels[-1])
+        return True
 
     # ---- attempts ------------------------------------------------------------------------
 
     @cached_property
     def _model(self) -> Any:
-        return self._conic(self.program) if self._given_model is None else self._given_model()
-
-    def _conic(self, program: ChannelProgram, *, phase_one: bool = False) -> Any:
-        from cvxprivacy.solvers.cvxpy_channel import ConicModel
-
-        return ConicModel(program, phase_one=phase_one)
+        return _conic(self.program) if self._given_model is None else self._given_model()
 
     def propose(self, settings: Mapping[str, Any]) -> None:
         self.run(self._model, settings)
@@ -231,11 +228,11 @@ class ChannelTask(Task):
             if self.watch.stopped:
                 return False
             if share:
-                model = self._conic(presolve.tightened(self.program, share))
+                model = _conic(presolve.tightened(self.program, share))
                 status = model.spread(self.solver, self.solver_options)
                 self.report(f"{self.solver} strictly feasible by {share:g}: {status}")
             else:  # hardly any room: what the solver finds in the middle of it
-                model = self._conic(replace(self.program, objective=Expression("nothing")))
+                model = _conic(replace(self.program, objective=Expression("nothing")))
                 self.run(model, {}, "feasible")
             channel = model.channel()
             if channel is None:
@@ -269,7 +266,7 @@ class ChannelTask(Task):
         for settings in attempts(self.solver):
             if self.watch.stopped:
                 return
-            model = self._conic(self.program, phase_one=True)
+            model = _conic(self.program, phase_one=True)
             self.run(model, settings, "phase one")
             dual, violation = model.dual(), model.variables["tau"].value
             if dual is not None and any(map(self.prover.offer_dual, _fewer_auxiliaries(dual))):
@@ -282,6 +279,34 @@ class ChannelTask(Task):
             uniform = np.full((self.program.n, self.program.m), 1.0 / self.program.m)
             self.prover.offer_channel(uniform)
         return super().outcome()
+
+
+def _conic(program: ChannelProgram, *, phase_one: bool = False) -> Any:
+    from cvxprivacy.solvers.cvxpy_channel import ConicModel
+
+    return ConicModel(program, phase_one=phase_one)
+
+
+def _follow(path: Iterator[interior.Iterate], enough: Callable[[interior.Iterate], bool]) -> str:
+    """Go along a path until it is enough; return what ended it before, if anything did."""
+    while True:
+        try:
+            iterate = next(path, None)
+        except (*UNUSABLE, MemoryError) as error:
+            return str(error)
+        if iterate is None or enough(iterate):
+            return ""
+
+
+def _keep(prover: Prover, iterate: interior.Iterate) -> bool:
+    """Keep a channel to mix others with, if all rows hold; True if they do."""
+    channel = iterate.proposal()[0]
+    if prover.program.violation(channel) > 1e-13:
+        return False
+    mended = repair(prover.program, prover.proof, channel, prover.strictly_feasible)
+    if mended is not None:
+        prover.strictly_feasible.append(mended[0])
+    return mended is not None
 
 
 def _points(task: ChannelTask) -> Iterator[interior.Iterate]:

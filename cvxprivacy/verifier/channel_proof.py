@@ -137,8 +137,8 @@ class ChannelProof(ChannelData):
                 return arb.pos_inf()  # no row at all
             ends = [(fmpq(x, below), fmpq(y, above)) for x, y in zip(a, b, strict=True)]
             nu, left = arb(0), 1 - fmpq(sum(a), below)
-            for x, room in sorted((x.mid(), y - z) for x, (z, y) in zip(g, ends, strict=True)):
-                nu, left = x, left - room  # any level is sound; the last one is the best
+            for x, room in sorted((x.lower(), y - z) for x, (z, y) in zip(g, ends, strict=True)):
+                nu, left = x, left - room  # any level is sound: this one is the best
                 if left <= 0:
                     break
             value += nu
