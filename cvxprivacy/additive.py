@@ -6,7 +6,7 @@ The functions here take such costs and arrays (:mod:`cvxprivacy.exact`) alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -88,17 +88,8 @@ class AdditiveCost:
         """The largest absolute value of an entry."""
         return max(abs(exact.rational(value)) for value in self.numbered()[0].tolist())
 
-    def to_dict(self, lists: dict[int, Any]) -> dict[str, Any]:
-        """Return the data as a proof file stores it; what parts share is one list."""
-
-        def listed(values: Any) -> Any:
-            if id(values) not in lists:
-                rows = values.tolist()
-                if values.dtype == object:
-                    rows = [[exact.written(v) for v in row] for row in rows]
-                lists[id(values)] = rows
-            return lists[id(values)]
-
+    def to_dict(self, listed: Callable[[Any], Any]) -> dict[str, Any]:
+        """Return the data as a proof file stores it; ``listed`` returns the list of an array."""
         names = ("table", "rows", "columns")
         return {"parts": [{k: listed(getattr(part, k)) for k in names} for part in self.parts]}
 

@@ -206,15 +206,18 @@ class Expression:
 
     def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
         """Return the data in lists; expressions that share a cost array share its list."""
-        lists = {} if lists is None else lists
-        cost = self.cost
-        if cost is not None and id(cost) not in lists:
-            stored = cost.to_dict(lists) if isinstance(cost, AdditiveCost) else listed(cost)
-            lists[id(cost)] = stored
+        known: dict[int, Any] = {} if lists is None else lists
+
+        def stored(cost: Any) -> Any:
+            if id(cost) not in known:
+                by_parts = isinstance(cost, AdditiveCost)
+                known[id(cost)] = cost.to_dict(stored) if by_parts else listed(cost)
+            return known[id(cost)]
+
         return {
             "name": self.name,
             "weights": {view: listed(w) for view, w in self.weights.items()},
-            "cost": None if cost is None else lists[id(cost)],
+            "cost": None if self.cost is None else stored(self.cost),
             "cost_radius": written(self.cost_radius),
             "constant": [written(self.constant), written(self.constant_radius)],
         }

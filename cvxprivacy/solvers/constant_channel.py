@@ -9,7 +9,7 @@ of the auxiliary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -44,10 +44,12 @@ class ConstantChannel:
     dual: Dual
 
 
-def constant_channel(program: ChannelProgram, silent: Dual) -> ConstantChannel | None:
+def constant_channel(
+    program: ChannelProgram, silent: Callable[[ChannelProgram], Dual]
+) -> ConstantChannel | None:
     """Return what is best where an auxiliary allows constants alone; None elsewhere.
 
-    ``silent`` has the posteriors of a release that tells nothing.
+    ``silent`` returns multipliers with the posteriors of a release that tells nothing.
     """
     names = [name for name, aux in program.auxiliaries.items() if aux.bound == 1 and not aux.radius]
     merged = _merged(program) if names else None
@@ -59,7 +61,7 @@ def constant_channel(program: ChannelProgram, silent: Dual) -> ConstantChannel |
     if vertex is None:
         return None
     law, multipliers = vertex
-    dual = replace(silent, multipliers=multipliers, objective=0 if law is None else 1)
+    dual = replace(silent(program), multipliers=multipliers, objective=0 if law is None else 1)
     return ConstantChannel(names[0], law, _lifted(program, merged, names[0], dual.cleaned(program)))
 
 

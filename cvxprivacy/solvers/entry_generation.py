@@ -34,6 +34,7 @@ _WARM = 100.0  # gap at which a round goes on from the last one's path, in terms
 _LARGE = 10.0  # size of a new entry, in terms of its letter's share for each
 _TRIED = 3  # steps from a point in which the gap is to halve
 _KEPT = 12  # points of a path
+_UNMET = 15.0  # of a score below the largest: a label that only new entries may meet
 
 
 def suits(program: ChannelProgram) -> bool:
@@ -91,12 +92,13 @@ def rounds(program: ChannelProgram, goal: Callable[[], float]) -> Iterator[Round
     taken, inner, known = -1, _FIRST * scale, np.inf
     for _ in range(_ROUNDS):
         kept: deque[Iterate] = deque(maxlen=_KEPT)
+        scores = pricing.copied()
         for iterate in _path(scaled, begin):
             kept.append(iterate)
             taken += 1
             if iterate.gap <= inner:
                 break
-            yield _round(iterate, taken, np.inf, min(known, iterate.gap), pricing)
+            yield _round(iterate, taken, np.inf, min(known, iterate.gap), scores)
         if not kept:
             return
         wanted = goal()
@@ -109,7 +111,7 @@ def rounds(program: ChannelProgram, goal: Callable[[], float]) -> Iterator[Round
             gap = iterate.gap + below * scale
         if len(among) == program.m:
             known = gap
-            yield _round(iterate, taken, gap, gap, pricing)
+            yield _round(iterate, taken, gap, gap, pricing.copied())
             wanted = goal()
             stalled = iterate.gap > inner or inner <= _INNER * wanted
             if gap <= wanted or (stalled and not missing.any()):
@@ -138,8 +140,9 @@ def _path(scaled: ScaledProgram, begin: Point | None) -> Iterator[Iterate]:
     yield from central_path(scaled)
 
 
-def _round(iterate: Iterate, taken: int, gap: float, expected: float, pricing: Pricing) -> Round:
-    scores = tuple(s.copy() for s in pricing.scores)
+def _round(
+    iterate: Iterate, taken: int, gap: float, expected: float, scores: tuple[FloatArray, ...]
+) -> Round:
     return Round(iterate.program, iterate.point, taken, gap, iterate.breach, scores, expected)
 
 
@@ -153,7 +156,7 @@ def _continued(iterate: Iterate, scaled: ScaledProgram) -> Point:
     _, logs = scaled.joints(np.where(fresh, each, q))
     scores = []
     for s, log in zip(x.scores, logs, strict=True):
-        unmet = s < s.max(axis=1, keepdims=True) - 15.0  # labels that are met now
+        unmet = s < s.max(axis=1, keepdims=True) - _UNMET
         scores.append(np.where(unmet, np.maximum(s, log), s))
 
     def point(q: FloatArray, z: FloatArray) -> Point:

@@ -62,6 +62,10 @@ class Pricing:
         self.floored = np.asarray((whole.low > 0).any(axis=1))
         self.labels = sum(s.shape[1] for s in self.scores)
 
+    def copied(self) -> tuple[FloatArray, ...]:
+        """Return the scores as they are now."""
+        return tuple(s.copy() for s in self.scores)
+
     def missing(
         self, iterate: Iterate, chosen: np.ndarray, among: np.ndarray, tolerance: float
     ) -> tuple[np.ndarray, float]:
@@ -94,8 +98,10 @@ class Pricing:
             reduced = prices.reduced([s[outputs] for s in self.scores])
             closed = chosen[outputs] | ~self.whole.free[outputs]
             below = np.nonzero((reduced.min(axis=1) < -tolerance) & ~self.floored[outputs])[0]
-            trial = self._improved(prices.at(below), outputs[below], tolerance)
+            trial, scores = self._improved(prices.at(below), outputs[below], tolerance)
             gains = self._paid(trial) > self._paid(reduced[below])
+            for own, s in zip(self.scores, scores, strict=True):
+                own[outputs[below[gains]]] = s[gains]
             best = reduced.copy()
             best[below[gains]] = trial[gains]
             least = np.minimum(least, best.min(axis=0))
@@ -130,12 +136,14 @@ class Pricing:
                 weights[i] = weights[i] + weight[outputs] * price
         return _Prices(whole.views, base, weights)
 
-    def _improved(self, prices: _Prices, outputs: np.ndarray, tolerance: float) -> FloatArray:
-        """Return reduced costs with scores that make the least of each output large; keep those."""
+    def _improved(
+        self, prices: _Prices, outputs: np.ndarray, tolerance: float
+    ) -> tuple[FloatArray, list[FloatArray]]:
+        """Return reduced costs with scores that make the least of each output large, and those."""
         scores = [s[outputs] for s in self.scores]
+        reduced = prices.reduced(scores)
         if not len(outputs) or not any(w.any() for w in prices.weights):
-            return prices.reduced(scores)
-        before = reduced = prices.reduced(scores)
+            return reduced, scores
         active = np.zeros((len(outputs), 0), dtype=np.intp)
         for sharpness in _SHARPNESS:
             if sharpness > 10.0 / tolerance:
@@ -148,10 +156,7 @@ class Pricing:
                 met = np.take_along_axis(reduced, active, axis=1).min(axis=1)
                 if (reduced.min(axis=1) >= met - 1.0 / sharpness).all():
                     break
-        gains = self._paid(reduced) > self._paid(before)
-        for own, s in zip(self.scores, scores, strict=True):
-            own[outputs[gains]] = s[gains]
-        return reduced
+        return reduced, scores
 
     def _cheapest(
         self,

@@ -68,7 +68,7 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
     high = program.upper is not None and (program.upper.sum(axis=1) < 1).any()
     if low or high:
         candidates.append(zero_multipliers(program, objective=0))
-    fixed = constant_channel(program, zero_multipliers(program))
+    fixed = constant_channel(program, zero_multipliers)
     if fixed is not None and fixed.law is None:
         candidates.append(fixed.dual)
     for name, row in program.constraints.items():
@@ -170,7 +170,7 @@ class FacialReduction:
 
 def facial_reduction(program: ChannelProgram) -> FacialReduction | None:
     """Return the first reduction that a row or an auxiliary allows, or None."""
-    fixed = constant_channel(program, zero_multipliers(program))
+    fixed = constant_channel(program, zero_multipliers)
     if fixed is not None and fixed.law is not None:
         return _to_constant(program, fixed.name, fixed.law, fixed.dual)
     for name, row in program.constraints.items():

@@ -55,13 +55,14 @@ class ChannelData:
         self.n, self.m = len(self.atoms[0]), program["outputs"]
         if type(self.m) is not int or not self.m > 0:
             raise UnprovableError("a number of outputs out of range")
+        self._most = min(_LETTERS, max(1, _BLOCK // self.m))  # letters of a block
         affordable(self._work())
         plain = all(isinstance(a, int | float) for row in self.atoms for a in row)
         if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
             raise UnprovableError("the law has a negative or infinite atom")
         self.whole, _ = whole(self.atoms)  # the same law in whole numbers
-        most = min(_LETTERS, max(1, _BLOCK // self.m))
-        self.blocks = [range(s, min(s + most, self.n)) for s in range(0, self.n, most)]
+        starts = range(0, self.n, self._most)
+        self.blocks = [range(s, min(s + self._most, self.n)) for s in starts]
         boxes = ((k, program[k]) for k in ("lower", "upper"))
         self.boxes = {k: None if table is None else whole(table) for k, table in boxes}
         for table, _ in filter(None, self.boxes.values()):
@@ -122,14 +123,13 @@ class ChannelData:
 
     def _parts(self, terms: list[Any]) -> None:
         """Refuse costs of too many parts: their rows are made for each block of letters."""
-        most = min(_LETTERS, max(1, _BLOCK // self.m))
-        every, costs = -(-self.n // most), {}
+        most, costs = self._most, {}
         for term in terms:
             if isinstance(term["cost"], dict):
                 costs[id(term["cost"])] = term["cost"]["parts"]
         made = sum(min(len(part["table"]), most) for parts in costs.values() for part in parts)
         affordable(made * self.m, _ROWS)
-        affordable(made * self.m * every, _ENTRIES)
+        affordable(made * self.m * -(-self.n // most), _ENTRIES)
         affordable(self.n * self.m * sum(map(len, costs.values())), 5 * _ENTRIES)
 
     def gone_through(self, entries: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
@@ -183,11 +184,8 @@ class _Comparison:
             return cost
         size = len(self.mine["law"][0]), int(self.mine["outputs"])
         (layer,), common = whole_layers(layers_of(cost, *size))
-        known: dict[int, Any] = {}  # a few numbers, many times
-        return [
-            [known[c] if c in known else known.setdefault(c, Fraction(c, common)) for c in row]
-            for row in rows_of(layer)
-        ]
+        known = cache(lambda c: Fraction(c, common))  # a few numbers, many times
+        return [[known(c) for c in row] for row in rows_of(layer)]
 
     def pairs(self, label: str, mine: Any, theirs: Any) -> Iterator[str]:
         (mine, radius), (theirs, other) = mine, theirs

@@ -182,7 +182,7 @@ def test_scores_of_an_output_that_nobody_uses_separate_as_well_as_can_be(seed):
     pricing, view = Pricing(whole), whole.views[0]
     outputs = np.arange(12)
     prices = pricing._prices(iterate, outputs)
-    reduced = pricing._improved(prices, outputs, 1e-8)
+    reduced, _ = pricing._improved(prices, outputs, 1e-8)
     for y in range(12):
         s, least = cp.Variable(len(view.matrix)), cp.Variable()
         rows = prices.base[y] + prices.weights[0][y] * (view.matrix.T @ s)

@@ -11,7 +11,8 @@ from hypothesis import given, settings, strategies as st
 from mpmath import mp
 
 import cvxprivacy as cpv
-from cvxprivacy.solvers import interior
+from cvxprivacy.solvers import interior, presolve
+from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.interior_blocks import Blocks, Square, logarithmic_mean
 from cvxprivacy.solvers.interior_layout import Layout
@@ -515,3 +516,26 @@ def test_a_campaign_over_all_criteria():
     assert len(open_) <= 5, open_
     assert asked <= 50
     assert median(steps) <= 25
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_channel_mixed_with_one_that_has_room_loses_about_what_it_lacked(seed):
+    law = np.random.default_rng(seed).dirichlet(np.ones(36)).reshape(3, 12)
+    source, error = cpv.DiscreteSource(law), cpv.hamming(12)
+    free = cpv.RateDistortionEquivocation(source, error, 0.4).solve()
+    cap = 0.9 * float(free.leakage)
+    problem = cpv.RateDistortionEquivocation(source, error, 0.4, max_leakage=cap)
+    program, least = problem.program, problem.solve(accuracy="high").lower
+    task = ChannelTask(program, {"method": "structured", "accuracy": "high"})
+    with np.errstate(all="ignore"):
+        path = list(interior.central_path(ScaledProgram(program)))
+        own = next(i for i in path if i.gap < 1e-5)
+        near = min(path, key=lambda i: i.gap).proposal()[0]
+        lacking = (1 - 1e-9) * near + 1e-9 * np.eye(12)
+        assert program.violation(lacking) > 1e-11
+        task.prover.offer_channel(own.proposal()[0])
+        task.channels = [lacking]
+        assert task.prover.upper > least + 1e-8
+        stricter = ScaledProgram(presolve.tightened(program, 1e-6))
+        next(i for i in interior.central_path(stricter) if task._mixed(i))
+    assert least <= task.prover.upper <= least + 4e-9
