@@ -19,6 +19,7 @@ from cvxprivacy.programs.expression import Expression
 from cvxprivacy.solvers import entry_generation, interior, presolve
 from cvxprivacy.solvers.interior_program import ScaledProgram
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Outcome, Task, attempts
+from cvxprivacy.verifier.balls import UnaffordableError
 
 __all__ = ["ChannelTask"]
 
@@ -42,7 +43,7 @@ class ChannelTask(Task):
         if self.method != "conic":
             _refuse_what_does_not_fit(program)
         self.program, self._given_model = program, model
-        self.prover = Prover(program, self.accuracy)
+        self.prover = _prover(program, self.accuracy)
         self.channel: FloatArray | None = None
         self.best: interior.Iterate | None = None  # of least estimated gap
         self.steps = 0
@@ -68,10 +69,7 @@ class ChannelTask(Task):
             if self.certified:
                 self.report("closed form: no constraint binds")
                 return True
-        if self._reduced(minimise):
-            return True
-        self.prover.offer_dual(presolve.zero_multipliers(self.program))
-        return False
+        return self._reduced(minimise)
 
     def _reduced(self, minimise: Minimise) -> bool:
         """Solve the smaller program that a row without interior leaves; True if that certifies."""
@@ -275,10 +273,28 @@ class ChannelTask(Task):
                 return  # something is feasible; otherwise a sharper answer might tell
 
     def outcome(self) -> Outcome:
-        if self.prover.primal is None and self.prover.status != "infeasible":
-            uniform = np.full((self.program.n, self.program.m), 1.0 / self.program.m)
-            self.prover.offer_channel(uniform)
+        if not self.settled:
+            _offer_without_solver(self.prover)
         return super().outcome()
+
+
+def _prover(program: ChannelProgram, accuracy: str) -> Prover:
+    """Return the prover, or refuse a program that no proof would be read of."""
+    try:
+        return Prover(program, accuracy)
+    except UnaffordableError as error:
+        problem = f"{program.n:,} letters to release as {program.m:,}, in a proof of {error}"
+        remedy = "put letters together, list fewer outputs, or have fewer rows with costs"
+        raise InputError("problem", problem, remedy) from error
+
+
+def _offer_without_solver(prover: Prover) -> None:
+    """Offer a release that tells nothing, for what has no better end yet."""
+    program, silent = prover.program, presolve.zero_multipliers(prover.program)
+    if not prover.lower > silent.lower_bound(program):
+        prover.offer_dual(silent)
+    if prover.primal is None:
+        prover.offer_channel(np.full((program.n, program.m), 1.0 / program.m))
 
 
 def _conic(program: ChannelProgram, *, phase_one: bool = False) -> Any:

@@ -24,6 +24,7 @@ from cvxprivacy.solvers.interior_layout import Layout
 
 __all__ = ["TINY", "Blocks", "Square", "logarithmic_mean"]
 
+_CACHED = 400_000  # numbers that stay at hand between two uses
 TINY = 1e-300  # for what may underflow: masses, and what they are divided by
 
 
@@ -58,6 +59,8 @@ class Blocks:
     ) -> Blocks:
         """Return the inverses of diag(diagonal) + Σ rowsᵀ rows + Σ squares; 0 where not free.
 
+        ``rows`` are overwritten: a new array of that size costs more than what is computed in it.
+
         The negative squares come last: of I − N H₁⁻¹ Nᵀ nothing cancels if the part of the
         diagonal is summed as Σ share (D' − added + rest)/D'.
         """
@@ -84,7 +87,10 @@ class Blocks:
     def dense(
         cls, diagonal: FloatArray, tall: FloatArray, rows: FloatArray, free: np.ndarray
     ) -> Blocks:
-        """Return the inverses of diag(diagonal) + Σ tallᵀ tall, in full, + Σ rowsᵀ rows."""
+        """Return the inverses of diag(diagonal) + Σ tallᵀ tall, in full, + Σ rowsᵀ rows.
+
+        ``rows`` are overwritten.
+        """
         blocks = tall.transpose(0, 2, 1) @ tall
         place = np.arange(diagonal.shape[1])
         blocks[:, place, place] += np.where(free, diagonal, 1.0)
@@ -97,13 +103,17 @@ class Blocks:
 
     @classmethod
     def _plus(cls, diagonal: FloatArray, whole: FloatArray | None, rows: FloatArray) -> Blocks:
-        none = np.zeros((len(diagonal), 0, diagonal.shape[1]))
-        half = rows * diagonal[:, None, :] if whole is None else rows @ whole
-        inner = half @ rows.transpose(0, 2, 1)
-        count = np.arange(rows.shape[1])
-        inner[:, count, count] += 1.0
-        root, scale = _factor(inner)
-        return cls(diagonal, whole, _halved(root, scale, half), root, scale, none, none)
+        m, count = len(diagonal), np.arange(rows.shape[1])
+        none = np.zeros((m, 0, diagonal.shape[1]))
+        root, scale = np.empty((m, len(count), len(count))), np.empty((m, len(count)))
+        for some in _together(rows):
+            own = rows[some]
+            half = own * diagonal[some, None, :] if whole is None else own @ whole[some]
+            inner = half @ own.transpose(0, 2, 1)
+            inner[:, count, count] += 1.0
+            root[some], scale[some] = _factor(inner)
+            rows[some] = _halved(root[some], scale[some], half)
+        return cls(diagonal, whole, rows, root, scale, none, none)
 
     def rows(self, rows: FloatArray) -> FloatArray:
         """Return rows (m, r, n) times the inverses."""
@@ -111,7 +121,9 @@ class Blocks:
             rows = rows + (rows @ self.up.transpose(0, 2, 1)) @ self.lost
         found = rows * self.diagonal[:, None, :] if self.whole is None else rows @ self.whole
         if self.down.shape[1]:
-            found = found - (rows @ self.down.transpose(0, 2, 1)) @ self.down
+            for some in _together(self.down):
+                down = self.down[some]
+                found[some] -= (rows[some] @ down.transpose(0, 2, 1)) @ down
         return found
 
     def times(self, x: FloatArray) -> FloatArray:
@@ -133,6 +145,12 @@ class Blocks:
         return found
 
 
+def _together(rows: FloatArray) -> list[slice]:
+    """Return outputs whose rows (m, r, n) fit a processor's cache, so that each is read once."""
+    step = max(_CACHED // max(rows[:1].size, 1), 1)
+    return [slice(y, y + step) for y in range(0, len(rows), step)]
+
+
 def _factor(inner: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return L and s with s inner s = L Lᵀ, s the scale that makes the diagonal 1."""
     scale = 1.0 / np.sqrt(np.einsum("yii->yi", inner))
@@ -141,14 +159,7 @@ def _factor(inner: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _halved(lower: FloatArray, scale: FloatArray, half: FloatArray) -> FloatArray:
     """Return L⁻¹ s half: its square is halfᵀ inner⁻¹ half, of the factor of ``inner``."""
-    found = half * scale[:, :, None]
-    if lower.shape[1] > 8:
-        return np.linalg.inv(lower) @ found
-    for i in range(lower.shape[1]):  # forward substitution, all outputs at once
-        if i:
-            found[:, i] -= np.einsum("yj,yjn->yn", lower[:, i, :i], found[:, :i])
-        found[:, i] /= lower[:, i, i, None]
-    return found
+    return (np.linalg.inv(lower) * scale[:, None, :]) @ half
 
 
 def logarithmic_mean(a: FloatArray, log_ratio: FloatArray) -> FloatArray:

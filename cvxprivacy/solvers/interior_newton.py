@@ -62,7 +62,7 @@ class Newton:
         squares += [self._without_level(name, level) for name, level in program.levels.items()]
         size = program.layout.shape[1]
         empty = np.zeros((program.m, 0, size))
-        rows = np.concatenate(tall, axis=1) if tall else empty
+        rows = _one(tall) if tall else empty
         local = [np.sqrt(self.theta[k])[:, None] * self.at.slopes[k] for k in self.local]
         local_rows = np.stack(local, axis=1) if local else empty
         if not squares and (size <= _SMALL or 3 * rows.shape[1] > 2 * size):
@@ -70,7 +70,7 @@ class Newton:
             blocks = Blocks.dense(diagonal, rows, local_rows, program.free)
         else:
             self.first_local = rows.shape[1]
-            rows = np.concatenate([rows, local_rows], axis=1) if local else rows
+            rows = _one([rows, local_rows]) if local else rows
             blocks = Blocks.of(diagonal, squares, rows, program.free)
         self.blocks = blocks
         pins = [self.at.slopes[k] for k in self.pinned]
@@ -272,17 +272,36 @@ def _square(view: Observer, label: np.ndarray, mean: FloatArray, weight: FloatAr
 
 
 def _curvature(view: Observer, mean: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return rows (m, r, k) with Σ rowsᵀ rows = ω F ᵀF."""
-    left, right = view.factors or (view.columns, None)
+    """Return rows (m, r, k) with Σ rowsᵀ rows = ω F ᵀF.
+
+    F = (I − √u √uᵀ) diag(ω̃)^−½ M, and a reflection that takes √u to the axis of its largest
+    entry leaves one row less: all that differs by output is a small matrix before M.
+    """
     u = mean / mean.sum(axis=1, keepdims=True)
-    rows = left - u[:, :, None] * left.sum(axis=-2, keepdims=True)
-    floor = mean if right is None else np.maximum(mean, _FAINT * mean.sum(axis=1, keepdims=True))
-    rows *= np.sqrt(weight[:, None] / floor)[:, :, None]
+    if view.factors is not None:
+        left, right = view.factors
+        rows = left - u[:, :, None] * left.sum(axis=0)
+        floor = np.maximum(mean, _FAINT * mean.sum(axis=1, keepdims=True))
+        rows *= np.sqrt(weight[:, None] / floor)[:, :, None]
+        return _fewest(rows) @ right
+    root, most = np.sqrt(u), u.argmax(axis=1)
+    outputs, count = np.arange(len(u)), u.shape[1]
+    axis = root.copy()
+    axis[outputs, most] += 1.0
+    small = np.eye(count) - root[:, :, None] * (axis / axis[outputs, most, None])[:, None, :]
+    small *= np.sqrt(weight[:, None] / mean)[:, None, :]
+    others = np.arange(count) != most[:, None]
+    return _fewest(small[others].reshape(len(u), count - 1, count) @ view.columns)
+
+
+def _one(rows: list[FloatArray]) -> FloatArray:
+    """Return all rows (m, r, k) of each output in one array, without a copy where they are."""
+    return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+
+
+def _fewest(rows: FloatArray) -> FloatArray:
+    """Return rows (m, r, k) of the same square, no more than k."""
     if rows.shape[1] > rows.shape[2]:
-        rows = np.linalg.qr(rows, mode="r")
-    elif right is None:  # their sum weighted by √ω̃ is 0: a reflection leaves one row less
-        axis = np.sqrt(u)
-        axis[:, -1] += 1.0
-        along = np.einsum("yv,yvk->yk", axis, rows) / axis[:, -1:]
-        rows = rows[:, :-1] - axis[:, :-1, None] * along[:, None, :]
-    return rows if right is None else rows @ right
+        triangle: Any = np.linalg.qr(rows, mode="r")
+        rows = triangle
+    return rows

@@ -11,6 +11,7 @@ from cvxprivacy.solvers import channel, entry_generation, interior
 from cvxprivacy.solvers.entry_pricing import Pricing
 from cvxprivacy.solvers.interior_layout import Layout
 from cvxprivacy.solvers.interior_program import ScaledProgram
+from cvxprivacy.verifier import channel_data
 from tests import referee
 
 
@@ -163,6 +164,15 @@ def test_what_does_not_fit_is_refused_with_what_would(criteria, always, monkeypa
     monkeypatch.setattr(interior, "LARGEST", 900)
     most = 9 if not criteria else 6
     said = rf"12 letters to release as 12, which takes 0.0 GiB; about {most} of each fit"
+    with pytest.raises(cpv.InputError, match=said):
+        problem.solve()
+
+
+def test_what_no_proof_would_be_read_of_is_refused(monkeypatch):
+    source, error = line(12)
+    problem = cpv.PrivacyDistortion(source, error, budget=0.02)
+    monkeypatch.setattr(channel_data, "_ENTRIES", 200)
+    said = r"12 letters to release as 12, in a proof of tables of 288 entries, where 200 are"
     with pytest.raises(cpv.InputError, match=said):
         problem.solve()
 
