@@ -22,6 +22,7 @@ __all__ = [
     "Exact",
     "Real",
     "array",
+    "distinct",
     "entries",
     "floats",
     "fractions",
@@ -76,13 +77,15 @@ def plain(value: Fraction) -> float | Fraction:
     numerator, denominator = value.as_integer_ratio()
     if denominator & (denominator - 1):  # no power of two
         return value
+    if numerator & 1 and numerator.bit_length() > 53:  # more digits than a float has
+        return value
     if numerator.bit_length() > 1100 or denominator.bit_length() > 1100:
         return value
     try:
         near = float(value)
     except OverflowError:
         return value
-    return near if near == value else value
+    return near if near.as_integer_ratio() == (numerator, denominator) else value
 
 
 def array(values: Any) -> Exact:
@@ -93,6 +96,8 @@ def array(values: Any) -> Exact:
     TypeError, ValueError, OverflowError
         As :func:`rational`; infinite and undefined floats of an array of floats are kept.
     """
+    if _own(values):
+        return values  # type: ignore[no-any-return]  # as is: what is the same is stored once
     if type(values) is not np.ndarray:
         values = entries(values)
         if values.dtype == object:
@@ -110,7 +115,7 @@ def floats(values: Exact) -> FloatArray:
     """Return the nearest floats."""
     if values.dtype.kind == "f":
         return values
-    near = {id(value): float(value) for value in _distinct(values)}
+    near = {id(value): float(value) for value in distinct(values)}
     found = np.fromiter((near[id(value)] for value in values.flat), float, values.size)
     return _kept(found.reshape(values.shape))
 
@@ -143,12 +148,12 @@ def times(a: Exact, factor: Number) -> Exact:
     by = rational(factor)
     if by == 1:
         return a
-    return _of_distinct(lambda value: rational(value) * by, a)
+    return _ofdistinct(lambda value: rational(value) * by, a)
 
 
 def squares(a: Exact) -> Exact:
     """Return the squares."""
-    return _of_distinct(lambda value: rational(value) ** 2, a)
+    return _ofdistinct(lambda value: rational(value) ** 2, a)
 
 
 def written(value: Number) -> float | str:
@@ -157,7 +162,7 @@ def written(value: Number) -> float | str:
     return found if isinstance(found, float) else str(found)
 
 
-def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
+def _ofdistinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
     """Apply a function of each entry, once for each distinct one."""
     if values.dtype == object:
         return _lowered(_each(function, values))
@@ -199,24 +204,30 @@ def _typed_alike(values: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
 def _each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object_]:
     if values.dtype != object:
         values = values.astype(object)
-    known = {id(value): function(value) for value in _distinct(values)}
+    known = {id(value): function(value) for value in distinct(values)}
     found = np.empty(values.shape, dtype=object)
     found.ravel()[:] = [known[id(value)] for value in values.flat]
     return found
 
 
-def _distinct(values: npt.NDArray[np.object_]) -> list[Any]:
+def distinct(values: npt.NDArray[np.object_]) -> list[Any]:
     """Return the entries, each object once: tables repeat few of them."""
     return list({id(value): value for value in values.flat}.values())
 
 
 def _lowered(values: npt.NDArray[np.object_]) -> Exact:
     """Return Fractions as floats if all of them are floats."""
-    near = {id(value): plain(value) for value in _distinct(values)}
+    near = {id(value): plain(value) for value in distinct(values)}
     if all(isinstance(value, float) for value in near.values()):
         found = [near[id(value)] for value in values.flat]
         return _kept(np.array(found, dtype=float).reshape(values.shape))
     return _kept(values)
+
+
+def _own(values: Any) -> bool:
+    """Tell whether this is an array of rationals as this module makes them."""
+    rationals = type(values) is np.ndarray and values.dtype == object and _constant(values)
+    return rationals and all(type(value) is Fraction for value in values.flat)
 
 
 def _constant(values: Any) -> bool:

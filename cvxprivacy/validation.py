@@ -21,6 +21,7 @@ from cvxprivacy.exact import (
     DIGITS,
     Exact,
     array as exact_array,
+    distinct,
     entries,
     floats,
     plain,
@@ -172,8 +173,9 @@ def table(
         raise InputError(argument, "not finite numbers", remedy) from None
     array(near, argument, remedy, axes=axes, negative=negative, massive=massive)
     if found.dtype == object:
-        for where, value in np.ndenumerate(found):
-            if not short(value):
+        long = {id(value) for value in distinct(found) if not short(value)}
+        for where, value in np.ndenumerate(found) if long else ():
+            if id(value) in long:
                 raise _long(value, argument, where or None)
     return found
 

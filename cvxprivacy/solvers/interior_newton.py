@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.solvers.interior_blocks import TINY, Blocks, Square, logarithmic_mean
@@ -124,15 +124,15 @@ class Newton:
             scaled = system * self.scale[:, None]
             scaled *= self.scale
             np.einsum("ii->i", scaled)[...] += shift
-            try:
-                self.factor = linalg.cho_factor(scaled, lower=True, overwrite_a=True)
-            except linalg.LinAlgError:
-                continue
-            return
+            self.factor, failed = lapack.dpotrf(scaled, lower=1, clean=0, overwrite_a=1)
+            if not failed:
+                return
         raise np.linalg.LinAlgError(f"no direction for {layout.n} letters")
 
     def _solved(self, right: FloatArray) -> FloatArray:
-        found: FloatArray = self.scale * linalg.cho_solve(self.factor, self.scale * right)
+        found: FloatArray = self.scale * lapack.dpotrs(self.factor, self.scale * right, lower=1)[0]
+        if not np.isfinite(found).all():
+            raise np.linalg.LinAlgError("a direction that is not finite")
         return found
 
     # ---- a step --------------------------------------------------------------------------
