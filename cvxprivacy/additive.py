@@ -112,7 +112,9 @@ def floats(cost: Cost) -> FloatArray:
 
 
 def of_letters(cost: Cost, letters: Sequence[int] | IntArray) -> Cost:
-    """Return the rows of some letters, of the last two axes."""
+    """Return the rows of some letters, of the last two axes; the cost itself if they are all."""
+    if np.array_equal(letters, np.arange(cost.shape[-2])):
+        return cost
     if not isinstance(cost, AdditiveCost):
         return cost[..., letters, :]
     known: dict[int, IntArray] = {}  # parts of one attribute share their places

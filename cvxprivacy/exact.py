@@ -8,10 +8,12 @@ an array of ``Fraction``s.  Nothing here rounds: what enters a proof has been th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -22,21 +24,23 @@ __all__ = [
     "Exact",
     "Real",
     "array",
-    "distinct",
+    "each",
     "entries",
     "floats",
     "fractions",
+    "over",
     "plain",
     "plus",
     "rational",
     "short",
-    "squares",
     "times",
+    "unwritable",
     "written",
 ]
 
 DIGITS = 2000  # of a numerator or a denominator, which proofs can hold
 _LONG = 10**DIGITS
+_Found = TypeVar("_Found")
 FloatArray = npt.NDArray[np.float64]
 Exact = npt.NDArray[Any]  # of floats, or of Fractions
 Number = int | float | Fraction | Decimal | np.floating | np.integer
@@ -70,6 +74,33 @@ def rational(value: Any) -> Fraction:
 def short(value: Fraction) -> bool:
     """Tell whether a proof can hold a rational."""
     return max(abs(value.numerator), value.denominator) < _LONG
+
+
+def _remembered(function: Callable[[Exact], _Found]) -> Callable[[Exact], _Found]:
+    """Keep what a function finds of an array that nobody can write to, while there is one."""
+    known: dict[int, tuple[weakref.ref[Exact], _Found]] = {}
+
+    @wraps(function)
+    def found(values: Exact) -> _Found:
+        key = id(values)
+        if key in known and known[key][0]() is values:
+            return known[key][1]
+        result = function(values)
+        if _constant(values):
+            known[key] = weakref.ref(values, lambda _: known.pop(key, None)), result
+        return result
+
+    return found
+
+
+@_remembered
+def unwritable(values: Exact) -> tuple[int, ...] | None:
+    """Return where an array's first rational is that a proof cannot hold, or None."""
+    if values.dtype != object:
+        return None
+    long = {id(value) for value in _distinct(values) if not short(value)}
+    places = (where for where, value in np.ndenumerate(values) if id(value) in long)
+    return next(places, None) if long else None
 
 
 def plain(value: Fraction) -> float | Fraction:
@@ -108,21 +139,22 @@ def array(values: Any) -> Exact:
         return _kept(values.astype(float, copy=not _constant(values)))
     if values.dtype.kind in "biu" and (np.abs(values.astype(float)) < 2.0**53).all():
         return _kept(values.astype(float))
-    return _lowered(_each(rational, values))
+    return _lowered(each(rational, values))
 
 
+@_remembered
 def floats(values: Exact) -> FloatArray:
     """Return the nearest floats."""
     if values.dtype.kind == "f":
         return values
-    near = {id(value): float(value) for value in distinct(values)}
+    near = {id(value): float(value) for value in _distinct(values)}
     found = np.fromiter((near[id(value)] for value in values.flat), float, values.size)
     return _kept(found.reshape(values.shape))
 
 
 def fractions(values: Exact) -> npt.NDArray[np.object_]:
     """Return an array of ``Fraction``s."""
-    return values if values.dtype == object else _each(rational, values)
+    return values if values.dtype == object else each(rational, values)
 
 
 def plus(a: Exact, b: Exact) -> Exact:
@@ -148,12 +180,20 @@ def times(a: Exact, factor: Number) -> Exact:
     by = rational(factor)
     if by == 1:
         return a
-    return _ofdistinct(lambda value: rational(value) * by, a)
+    return _of_distinct(lambda value: rational(value) * by, a)
 
 
-def squares(a: Exact) -> Exact:
-    """Return the squares."""
-    return _ofdistinct(lambda value: rational(value) ** 2, a)
+def over(numerators: npt.NDArray[Any], denominator: int) -> Exact:
+    """Return whole numbers over a common denominator; what is equal is one object."""
+    if numerators.dtype == object:
+        place: dict[int, int] = {}
+        found = [place.setdefault(k, len(place)) for k in numerators.flat]
+        numbers: Iterable[Any] = place
+        places = np.array(found, dtype=np.intp)
+    else:
+        numbers, places = np.unique(numerators, return_inverse=True)
+    values = np.array([Fraction(int(k), denominator) for k in numbers], dtype=object)
+    return _kept(_lowered(values)[places].reshape(numerators.shape))
 
 
 def written(value: Number) -> float | str:
@@ -162,12 +202,12 @@ def written(value: Number) -> float | str:
     return found if isinstance(found, float) else str(found)
 
 
-def _ofdistinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
+def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
     """Apply a function of each entry, once for each distinct one."""
     if values.dtype == object:
-        return _lowered(_each(function, values))
+        return _lowered(each(function, values))
     distinct, places = np.unique(values, return_inverse=True)
-    return _kept(_lowered(_each(function, distinct))[places].reshape(values.shape))
+    return _kept(_lowered(each(function, distinct))[places].reshape(values.shape))
 
 
 def entries(values: Any) -> npt.NDArray[Any]:
@@ -201,23 +241,24 @@ def _typed_alike(values: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
     return near if floating or (np.abs(near) < 2.0**53).all() else values
 
 
-def _each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object_]:
+def each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object_]:
+    """Return what a function makes of the entries, each object once."""
     if values.dtype != object:
         values = values.astype(object)
-    known = {id(value): function(value) for value in distinct(values)}
+    known = {id(value): function(value) for value in _distinct(values)}
     found = np.empty(values.shape, dtype=object)
     found.ravel()[:] = [known[id(value)] for value in values.flat]
     return found
 
 
-def distinct(values: npt.NDArray[np.object_]) -> list[Any]:
+def _distinct(values: npt.NDArray[np.object_]) -> list[Any]:
     """Return the entries, each object once: tables repeat few of them."""
     return list({id(value): value for value in values.flat}.values())
 
 
 def _lowered(values: npt.NDArray[np.object_]) -> Exact:
     """Return Fractions as floats if all of them are floats."""
-    near = {id(value): plain(value) for value in distinct(values)}
+    near = {id(value): plain(value) for value in _distinct(values)}
     if all(isinstance(value, float) for value in near.values()):
         found = [near[id(value)] for value in values.flat]
         return _kept(np.array(found, dtype=float).reshape(values.shape))
@@ -227,7 +268,7 @@ def _lowered(values: npt.NDArray[np.object_]) -> Exact:
 def _own(values: Any) -> bool:
     """Tell whether this is an array of rationals as this module makes them."""
     rationals = type(values) is np.ndarray and values.dtype == object and _constant(values)
-    return rationals and all(type(value) is Fraction for value in values.flat)
+    return rationals and {*map(type, values.flat)} == {Fraction}
 
 
 def _constant(values: Any) -> bool:

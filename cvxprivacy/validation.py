@@ -21,12 +21,12 @@ from cvxprivacy.exact import (
     DIGITS,
     Exact,
     array as exact_array,
-    distinct,
     entries,
     floats,
     plain,
     rational,
     short,
+    unwritable,
 )
 
 __all__ = [
@@ -172,11 +172,9 @@ def table(
         _each_typed(values, argument, remedy)
         raise InputError(argument, "not finite numbers", remedy) from None
     array(near, argument, remedy, axes=axes, negative=negative, massive=massive)
-    if found.dtype == object:
-        long = {id(value) for value in distinct(found) if not short(value)}
-        for where, value in np.ndenumerate(found) if long else ():
-            if id(value) in long:
-                raise _long(value, argument, where or None)
+    where = unwritable(found)
+    if where is not None:
+        raise _long(found[where], argument, where or None)
     return found
 
 

@@ -6,6 +6,7 @@ Every function returns a :class:`Distortion`; any nonnegative matrix makes one t
 from __future__ import annotations
 
 import itertools
+import math
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from cvxprivacy import additive
 from cvxprivacy.additive import AdditiveCost, Cost, Part
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, fractions, plus, squares, times
+from cvxprivacy.exact import Exact, FloatArray, fractions, over, times
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.laws import tabulated
@@ -159,8 +160,10 @@ def _numbers(values: npt.ArrayLike, argument: str) -> Exact:
     return found[:, None] if found.ndim == 1 else found
 
 
-def _pairs(values: npt.ArrayLike, outputs: npt.ArrayLike | None) -> tuple[list[Exact], list[Any]]:
-    """Return x − x̂ along each coordinate, exactly, and the labels of the outputs."""
+def _distances(
+    values: npt.ArrayLike, outputs: npt.ArrayLike | None, power: int
+) -> tuple[Exact, list[Any]]:
+    """Return Σ_k |x_k − x̂_k|^power, exactly, and the labels of the outputs."""
     a = _numbers(values, "values")
     b = a if outputs is None else _numbers(outputs, "outputs")
     if a.shape[1] != b.shape[1]:
@@ -168,8 +171,14 @@ def _pairs(values: npt.ArrayLike, outputs: npt.ArrayLike | None) -> tuple[list[E
     items = np.asarray(values if outputs is None else outputs).tolist()
     names = [label if not isinstance(label, list) else tuple(label) for label in items]
     names = [label[0] if isinstance(label, tuple) and len(label) == 1 else label for label in names]
-    less = times(b, -1)
-    return [plus(u[:, None], v[None]) for u, v in zip(a.T, less.T, strict=True)], names
+    pair = fractions(a), fractions(b)  # over one denominator all is done in whole numbers
+    common = math.lcm(*(v.denominator for side in pair for row in side.tolist() for v in row))
+    x, y = (np.array([[int(v * common) for v in row] for row in s], dtype=object) for s in pair)
+    largest = 2 * max(int(np.abs(side).max()) for side in (x, y))
+    if a.shape[1] * largest**power < 2**62:
+        x, y = x.astype(np.int64), y.astype(np.int64)
+    total = sum(np.abs(u[:, None] - v[None]) ** power for u, v in zip(x.T, y.T, strict=True))
+    return over(np.asarray(total), common**power), names
 
 
 def _stands_for(values: npt.ArrayLike, d: np.ndarray, outputs: list[Any], name: str) -> Distortion:
@@ -191,15 +200,13 @@ def squared_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -
     outputs : array_like, optional
         The same for the released letters; by default the key letters themselves.
     """
-    differences, labels = _pairs(values, outputs)
-    error = reduce(plus, map(squares, differences))
+    error, labels = _distances(values, outputs, 2)
     return _stands_for(values, error, labels, "squared error")
 
 
 def absolute_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -> Distortion:
     """d(x, x̂) = ‖x − x̂‖₁; arguments as in :func:`squared_error`."""
-    differences, labels = _pairs(values, outputs)
-    error = reduce(plus, map(np.abs, differences))
+    error, labels = _distances(values, outputs, 1)
     return _stands_for(values, error, labels, "absolute error")
 
 

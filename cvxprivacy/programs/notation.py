@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.exact import written
+from cvxprivacy.exact import each, written
 
 __all__ = ["listed", "tex"]
 
@@ -15,9 +15,7 @@ def listed(values: Any) -> Any:
     """Return numbers in lists, as JSON can hold them."""
     if not np.ndim(values):
         return written(values)
-    if values.dtype != object:
-        return values.tolist()
-    return [listed(entry) for entry in values]
+    return values.tolist() if values.dtype != object else each(written, values).tolist()
 
 
 def tex(number: float) -> str:

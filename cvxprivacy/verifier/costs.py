@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from cvxprivacy.verifier.rationals import Matrix, UnprovableError, whole
+from cvxprivacy.verifier.rationals import Matrix, UnprovableError, each, whole
 
 __all__ = ["Layer", "Part", "layers_of", "read", "rows_of", "whole_layers"]
 
@@ -61,8 +61,7 @@ def _table(rows: Any, width: int) -> bool:
 
 def read(layers: list[Layer], kind: Callable[[Any], Any]) -> list[Layer]:
     """Return layers with every number, used or not, as ``kind`` reads it."""
-    tables = [part.table for layer in layers for part in layer]
-    numbers = {c: kind(c) for table in tables for row in table for c in row}
+    numbers = each((row for layer in layers for part in layer for row in part.table), kind)
     return [
         [p._replace(table=[[numbers[c] for c in row] for row in p.table]) for p in layer]
         for layer in layers

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["Matrix", "UnaffordableError", "UnprovableError", "number", "ratio", "whole"]
+__all__ = ["Matrix", "UnaffordableError", "UnprovableError", "each", "number", "ratio", "whole"]
 
 _MODULUS = 2**61 - 1  # whole numbers that differ by it have one hash: tables would take for ever
 BITS = 20_000  # of a common denominator: sums of fractions without one take for ever
@@ -49,9 +49,19 @@ def ratio(text: str) -> tuple[int, int]:
     return int(numerator), int(denominator or 1)
 
 
+def each(rows: Iterable[Sequence[Any]], kind: Callable[[Any], Any]) -> dict[Any, Any]:
+    """Return what ``kind`` reads in the numbers of a table, once for all that are equal."""
+    known: dict[Any, Any] = {}
+    for row in rows:
+        for value in row:
+            if value not in known or type(value) is bool:  # which is no number, and equals one
+                known[value] = kind(value)
+    return known
+
+
 def whole(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     """Return numbers of a document as whole numbers over one common denominator."""
-    known = {value: number(value) for row in table for value in row}
+    known = each(table, number)
     common = 1
     for denominator in {value.denominator for value in known.values()}:
         common = math.lcm(common, denominator)
