@@ -54,6 +54,44 @@ def test_sums_and_products_are_exact(pairs: list[tuple[Any, Any]], factor: Any) 
     assert as_fractions(exact.times(a, factor)) == [x * Fraction(factor) for x in left]
 
 
+@given(st.lists(NUMBERS, min_size=1, max_size=5), st.lists(NUMBERS, min_size=1, max_size=5))
+def test_distances_are_exact(values: list[Any], outputs: list[Any]) -> None:
+    for made, power in ((cpv.squared_error, 2), (cpv.absolute_error, 1)):
+        found = made(np.array(values, dtype=object), np.array(outputs, dtype=object)).cost
+        wanted = [[abs(Fraction(a) - Fraction(b)) ** power for b in outputs] for a in values]
+        assert as_fractions(found) == [d for row in wanted for d in row]
+
+
+def test_distances_of_whole_numbers_beyond_64_bits_are_exact() -> None:
+    values = [0, 1, 2**31, 2**31 + 1, 3 * 2**40]
+    found = cpv.squared_error(values).cost
+    assert as_fractions(found) == [Fraction((a - b) ** 2) for a in values for b in values]
+
+
+def test_equal_numbers_are_one_object() -> None:
+    found = cpv.squared_error([Fraction(i, 3) for i in range(5)]).cost
+    assert found.dtype == object
+    assert found[0, 2] is found[4, 2]
+    assert found[1, 0] is not found[2, 0]
+
+
+def test_what_is_known_of_an_array_is_forgotten_with_it_and_where_it_can_change() -> None:
+    values = np.array([Fraction(1, 3), Fraction(2, 3)], dtype=object)
+    assert exact.floats(values).tolist() == [1 / 3, 2 / 3]
+    values[0] = Fraction(10**2001)
+    assert exact.unwritable(values) == (0,)
+    values[0] = Fraction(1, 7)
+    assert exact.floats(values)[0] == 1 / 7
+    assert exact.unwritable(values) is None
+    for _ in range(50):  # other arrays in the same place
+        kept = exact.array(
+            [Fraction(int(k), 7) for k in np.random.default_rng(_).integers(1, 7, 3)]
+        )
+        assert exact.floats(kept).tolist() == [float(v) for v in kept]
+        assert exact.floats(kept) is exact.floats(kept)
+        del kept
+
+
 def test_what_is_no_number_is_none() -> None:
     for bad in (math.nan, math.inf, "1", None, [1], 1j):
         with pytest.raises((TypeError, ValueError, OverflowError)):
