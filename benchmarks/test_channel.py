@@ -27,7 +27,7 @@ def grid_problem(points: int) -> cpv.PrivacyDistortion:
     return cpv.PrivacyDistortion(source, cpv.squared_error(grid), budget=variance / 2, units="nats")
 
 
-def bare(problem: cpv.PrivacyDistortion) -> float:
+def bare(problem: cpv.PrivacyDistortion, **options: object) -> float:
     """State the same cones by hand in CVXPY, as a user without this package would."""
     law, d = problem.source.pmf, problem.alphabet.d.matrix / problem.alphabet.d.matrix.max()
     p_x, p_w = law.sum(axis=0), law.sum(axis=1)
@@ -41,7 +41,9 @@ def bare(problem: cpv.PrivacyDistortion) -> float:
         cp.ExpCone(-t, j, p_w[:, None] @ y),
         cp.sum(cp.multiply(d, q)) <= problem.budget / problem.alphabet.d.matrix.max(),
     ]
-    return cp.Problem(cp.Minimize(cp.sum(t)), constraints).solve(solver="CLARABEL")
+    return cp.Problem(cp.Minimize(cp.sum(t)), constraints).solve(
+        **{"solver": "CLARABEL", **options}
+    )
 
 
 def near_optimum(problem: cpv.PrivacyDistortion) -> tuple[np.ndarray, Dual]:

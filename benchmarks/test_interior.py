@@ -8,6 +8,7 @@ sizes at which the bare solve takes minutes, and those that it cannot do.
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
 
@@ -58,6 +59,17 @@ def test_short_solves(name):
     compared(name, *SHORT[name])
 
 
+def test_scs_once():
+    """A first-order method, at the accuracy that it has by default."""
+    own = seconds(lambda: grid_problem(31).solve())
+    value = grid_problem(31).solve().value
+    problem, found = grid_problem(31), []
+    other = seconds(lambda: found.append(bare(problem, solver="SCS")))
+    print(
+        f"\ngrid 31: {other / own:.1f} times as fast as SCS, which is off by {found[0] - value:.1e}"
+    )
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", LONG)
 def test_solves_of_minutes(name):
@@ -96,7 +108,8 @@ def test_what_conic_solvers_cannot_do(name, make, target):
     solution = problem.solve()
     taken = time.perf_counter() - start
     assert solution.status == "certified"
-    print(f"\n{name}: {taken:.1f} s (target {target}); {solution.log[-1]}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # of all that ran before
+    print(f"\n{name}: {taken:.1f} s (target {target}), {peak:.1f} GiB; {solution.log[-1]}")
     print(f"  n = {problem.program.n}, [{solution.lower:.9f}, {solution.upper:.9f}] nats")
 
 
