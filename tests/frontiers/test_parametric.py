@@ -122,7 +122,8 @@ def test_a_fraction_is_solved_at_itself(problem, name, tmp_path):
     )
     assert curve.solution_at(third).certificate.document() == curve.documents()[0]
     assert curve.inner(third) == curve.points[0].upper
-    assert curve.outer(third) <= curve.points[0].lower + 1e-15
+    lower, upper = curve.points[0].lower, curve.points[0].upper
+    assert lower - 1e-15 <= curve.outer(third) <= upper  # the other points may prove more
     assert curve.solved_range == (third, 0.9)
     assert "from 0.333333 to 0.9" in str(curve)
     between = Fraction(2, 3)  # a mixture there, or a staircase
