@@ -6,6 +6,7 @@ The functions here take such costs and arrays (:mod:`cvxprivacy.exact`) alike.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +18,8 @@ import numpy.typing as npt
 
 from cvxprivacy import exact
 from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.frozen import frozen
+from cvxprivacy.frozen import frozen, own
+from cvxprivacy.verifier.rationals import BITS
 
 __all__ = ["AdditiveCost", "Cost", "Part", "dense", "floats", "of_letters", "plus", "times"]
 
@@ -33,6 +35,7 @@ class Part:
     columns: IntArray
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "table", frozen(self.table))
         for name in ("rows", "columns"):
             object.__setattr__(self, name, frozen(np.asarray(getattr(self, name), np.int64)))
 
@@ -59,8 +62,7 @@ class AdditiveCost:
     def floats(self) -> FloatArray:
         """The nearest floats to the sums."""
         values, numbers = self.numbered()
-        found: FloatArray = exact.floats(values)[numbers]
-        found.flags.writeable = False
+        found: FloatArray = own(exact.floats(values)[numbers])
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -88,8 +90,24 @@ class AdditiveCost:
         """The largest absolute value of an entry."""
         return max(abs(exact.rational(value)) for value in self.numbered()[0].tolist())
 
-    def to_dict(self, listed: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return the data as a proof file stores it; ``listed`` returns the list of an array."""
+    @cached_property
+    def _dense(self) -> Exact | None:
+        """All entries, where there is no common denominator that proofs take."""
+        common = 1
+        for part in self.parts:
+            for value in set(part.table.ravel().tolist()):
+                common = math.lcm(common, value.as_integer_ratio()[1])
+                if common.bit_length() > BITS:
+                    return dense(self)
+        return None
+
+    def to_dict(self, listed: Callable[[Any], Any]) -> Any:
+        """Return the data as a proof file stores it; ``listed`` returns the list of an array.
+
+        By parts, where their numbers have a common denominator to be added over.
+        """
+        if self._dense is not None:
+            return listed(self._dense)
         names = ("table", "rows", "columns")
         return {"parts": [{k: listed(getattr(part, k)) for k in names} for part in self.parts]}
 
@@ -102,8 +120,7 @@ def dense(cost: Cost) -> Exact:
     if not isinstance(cost, AdditiveCost):
         return cost
     values, numbers = cost.numbered()
-    found: Exact = frozen(values[numbers])
-    return found
+    return own(values[numbers])
 
 
 def floats(cost: Cost) -> FloatArray:
@@ -118,7 +135,7 @@ def of_letters(cost: Cost, letters: Sequence[int] | IntArray) -> Cost:
     if not isinstance(cost, AdditiveCost):
         return cost[..., letters, :]
     known: dict[int, IntArray] = {}  # parts of one attribute share their places
-    rows = [known.setdefault(id(p.rows), frozen(p.rows[letters])) for p in cost.parts]
+    rows = [known.setdefault(id(p.rows), own(p.rows[letters])) for p in cost.parts]
     pairs = zip(cost.parts, rows, strict=True)
     return AdditiveCost(tuple(replace(part, rows=own) for part, own in pairs))
 
@@ -129,9 +146,9 @@ def plus(a: Cost, b: Cost) -> Cost:
         return exact.plus(dense(a), dense(b))
     parts = list(a.parts)
     for part in b.parts:
-        for i, own in enumerate(parts):
-            if _same(own, part):
-                parts[i] = replace(own, table=exact.plus(own.table, part.table))
+        for i, other in enumerate(parts):
+            if _same(other, part):
+                parts[i] = replace(other, table=exact.plus(other.table, part.table))
                 break
         else:
             parts.append(part)

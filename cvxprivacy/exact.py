@@ -19,6 +19,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.frozen import is_own, own
+
 __all__ = [
     "DIGITS",
     "Exact",
@@ -77,7 +79,7 @@ def short(value: Fraction) -> bool:
 
 
 def _remembered(function: Callable[[Exact], _Found]) -> Callable[[Exact], _Found]:
-    """Keep what a function finds of an array that nobody can write to, while there is one."""
+    """Keep what a function finds of an array of rationals of our own, while there is one."""
     known: dict[int, tuple[weakref.ref[Exact], _Found]] = {}
 
     @wraps(function)
@@ -86,18 +88,20 @@ def _remembered(function: Callable[[Exact], _Found]) -> Callable[[Exact], _Found
         if key in known and known[key][0]() is values:
             return known[key][1]
         result = function(values)
-        if _constant(values):
+        if is_own(values):
             known[key] = weakref.ref(values, lambda _: known.pop(key, None)), result
         return result
 
     return found
 
 
-@_remembered
 def unwritable(values: Exact) -> tuple[int, ...] | None:
     """Return where an array's first rational is that a proof cannot hold, or None."""
-    if values.dtype != object:
-        return None
+    return _unwritable(values) if values.dtype == object else None
+
+
+@_remembered
+def _unwritable(values: npt.NDArray[np.object_]) -> tuple[int, ...] | None:
     long = {id(value) for value in _distinct(values) if not short(value)}
     places = (where for where, value in np.ndenumerate(values) if id(value) in long)
     return next(places, None) if long else None
@@ -127,29 +131,33 @@ def array(values: Any) -> Exact:
     TypeError, ValueError, OverflowError
         As :func:`rational`; infinite and undefined floats of an array of floats are kept.
     """
-    if _own(values):
-        return values  # type: ignore[no-any-return]  # as is: what is the same is stored once
+    if type(values) is np.ndarray and is_own(values) and _exact(values):
+        return values  # as is: what is the same is stored once
     if type(values) is not np.ndarray:
         values = entries(values)
         if values.dtype == object:
             if any(isinstance(v, np.ndarray) for v in values.flat):  # numbers without axes
                 values = np.array([v[()] for v in values.flat], object).reshape(values.shape)
             values = _typed_alike(values)
+    if values.dtype.kind in "mM":
+        raise TypeError("dates and times are no numbers")
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
-        return _kept(values.astype(float, copy=not _constant(values)))
+        return own(values.astype(float))
     if values.dtype.kind in "biu" and (np.abs(values.astype(float)) < 2.0**53).all():
-        return _kept(values.astype(float))
+        return own(values.astype(float))
     return _lowered(each(rational, values))
 
 
-@_remembered
 def floats(values: Exact) -> FloatArray:
     """Return the nearest floats."""
-    if values.dtype.kind == "f":
-        return values
+    return values if values.dtype.kind == "f" else _floats(values)
+
+
+@_remembered
+def _floats(values: npt.NDArray[np.object_]) -> FloatArray:
     near = {id(value): float(value) for value in _distinct(values)}
     found = np.fromiter((near[id(value)] for value in values.flat), float, values.size)
-    return _kept(found.reshape(values.shape))
+    return own(found.reshape(values.shape))
 
 
 def fractions(values: Exact) -> npt.NDArray[np.object_]:
@@ -160,10 +168,12 @@ def fractions(values: Exact) -> npt.NDArray[np.object_]:
 def plus(a: Exact, b: Exact) -> Exact:
     """Return a + b."""
     if a.dtype.kind == b.dtype.kind == "f":
-        total = a + b
-        other = total - a
-        if (((a - (total - other)) + (b - other)) == 0).all():  # the error of a rounded sum
-            return _kept(total)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = a + b
+            other = total - a
+            error = (a - (total - other)) + (b - other)  # of a rounded sum
+        if (error == 0).all():
+            return own(total)
     one, two = np.broadcast_arrays(fractions(a), fractions(b))
     known: dict[tuple[int, int], Fraction] = {}  # tables repeat few entries, as the same objects
     found = np.empty(one.shape, dtype=object)
@@ -193,7 +203,7 @@ def over(numerators: npt.NDArray[Any], denominator: int) -> Exact:
     else:
         numbers, places = np.unique(numerators, return_inverse=True)
     values = np.array([Fraction(int(k), denominator) for k in numbers], dtype=object)
-    return _kept(_lowered(values)[places].reshape(numerators.shape))
+    return own(_lowered(values)[places].reshape(numerators.shape))
 
 
 def written(value: Number) -> float | str:
@@ -207,7 +217,7 @@ def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
     if values.dtype == object:
         return _lowered(each(function, values))
     distinct, places = np.unique(values, return_inverse=True)
-    return _kept(_lowered(each(function, distinct))[places].reshape(values.shape))
+    return own(_lowered(each(function, distinct))[places].reshape(values.shape))
 
 
 def entries(values: Any) -> npt.NDArray[Any]:
@@ -261,29 +271,12 @@ def _lowered(values: npt.NDArray[np.object_]) -> Exact:
     near = {id(value): plain(value) for value in _distinct(values)}
     if all(isinstance(value, float) for value in near.values()):
         found = [near[id(value)] for value in values.flat]
-        return _kept(np.array(found, dtype=float).reshape(values.shape))
-    return _kept(values)
+        return own(np.array(found, dtype=float).reshape(values.shape))
+    return own(values)
 
 
-def _own(values: Any) -> bool:
-    """Tell whether this is an array of rationals as this module makes them."""
-    rationals = type(values) is np.ndarray and values.dtype == object and _constant(values)
-    return rationals and {*map(type, values.flat)} == {Fraction}
-
-
-def _constant(values: Any) -> bool:
-    """Tell whether nobody can write to an array, nor to what it is a part of."""
-    while isinstance(values, np.ndarray):
-        if values.flags.writeable:
-            return False
-        values = values.base
-    return values is None
-
-
-def _kept(values: Exact) -> Exact:
-    """Return an array of this module's own, which nobody can write to from here on."""
-    owner: Any = values
-    while isinstance(owner, np.ndarray):
-        owner.flags.writeable = False
-        owner = owner.base
-    return values
+def _exact(values: npt.NDArray[Any]) -> bool:
+    """Tell whether an array is of floats, or of rationals, as this module makes them."""
+    return values.dtype == float or (
+        values.dtype == object and {*map(type, values.flat)} == {Fraction}
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
-__all__ = ["Frozen", "FrozenDict", "FrozenList", "frozen"]
+__all__ = ["Frozen", "FrozenDict", "FrozenList", "frozen", "is_own", "own"]
+
+_OWN: dict[int, weakref.ref[np.ndarray]] = {}  # arrays that nobody outside can write to
 
 
 class FrozenDict(dict[Any, Any]):
@@ -119,13 +122,29 @@ def _sealing(made: Callable[..., None]) -> Callable[..., None]:
     return sealed
 
 
+def own(value: np.ndarray) -> np.ndarray:
+    """Return an array that was just made here; nobody can write to it from here on."""
+    part: Any = value
+    while isinstance(part, np.ndarray):
+        part.flags.writeable = False
+        part = part.base
+    key = id(value)
+    _OWN[key] = weakref.ref(value, lambda _: _OWN.pop(key, None))
+    return value
+
+
+def is_own(value: np.ndarray) -> bool:
+    """Tell whether an array is one that :func:`own` returned.
+
+    Of others that cannot be written to, somebody may hold a part that can.
+    """
+    return id(value) in _OWN and _OWN[id(value)]() is value and not value.flags.writeable
+
+
 def frozen(value: Any) -> Any:
     """Return arrays and containers in copies that cannot be written to, the rest as it is."""
     if isinstance(value, np.ndarray):
-        if value.flags.writeable or value.base is not None:
-            value = value.copy()
-            value.flags.writeable = False
-        return value
+        return value if is_own(value) else own(value.copy())
     if isinstance(value, FrozenDict | FrozenList):
         return value
     if isinstance(value, Mapping):

@@ -136,3 +136,23 @@ def test_sums_beyond_every_float_are_refused() -> None:
     huge = cpv.Distortion([[0, 1e308], [1e308, 0]])
     with pytest.raises(cpv.InputError, match="^distortion"):
         cpv.per_attribute({"a": huge, "b": huge})
+
+
+def test_parts_without_a_common_denominator_are_stored_as_one_table() -> None:
+    """What proofs would not add up is no reason to refuse what they take as a table."""
+    primes = [k for k in range(10**7, 10**7 + 20000) if all(k % d for d in range(2, 3200))]
+    size = int(len(primes) ** 0.5)
+    unlike = [
+        [Fraction(i != j, p) for j, p in enumerate(primes[i * size : (i + 1) * size])]
+        for i in range(size)
+    ]
+    letters = [(i,) for i in range(size)]
+    d = cpv.per_attribute({"a": cpv.Distortion(unlike)}, letters)
+    source = cpv.DiscreteSource(
+        np.random.default_rng(0).dirichlet(np.ones(2 * size)).reshape(2, -1), x=letters
+    )
+    problem = cpv.PrivacyDistortion(source, d, budget=1e-9)
+    document = problem.program.to_dict()
+    assert document["objective"]["cost"] is None
+    assert document["rows"]["budget"]["term"]["cost"] is document["terms"]["distortion"]["cost"]
+    assert problem.solve().status == "certified"

@@ -20,12 +20,12 @@ PACKAGE = ROOT / "cvxprivacy"
 # A room imports only from those above it in this list, for type checkers too.
 ROOMS = [
     "errors",
-    "exact",
+    "verifier",
     "frozen",
+    "exact",
     "additive",
     "validation",
     "files",
-    "verifier",
     "tables",
     "model",
     "programs",

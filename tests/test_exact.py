@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
+import weakref
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -366,3 +368,27 @@ def test_a_radius_counts_where_all_costs_are_next_to_zero() -> None:
         rows["l_diversity"].expression.cost is not None
         or not rows["l_diversity"].expression.cost_radius
     )
+
+
+def test_an_array_of_floats_is_kept_by_nobody() -> None:
+    values = exact.array(np.arange(3.0))
+    exact.floats(values)
+    there = weakref.ref(values)
+    del values
+    gc.collect()
+    assert there() is None
+
+
+def test_what_somebody_can_still_write_to_is_copied() -> None:
+    """An array that is read-only may have a part that is not, or be made writable again."""
+    for dtype in (float, object):
+        values = np.array([[0, Fraction(1, 4)], [Fraction(1, 4), 0]], dtype=dtype)
+        part = values[:]
+        values.flags.writeable = False
+        found = exact.array(values)
+        known = exact.floats(found).tolist()
+        part[0, 1] = Fraction(-7) if dtype is object else -7.0
+        assert exact.floats(found).tolist() == known == [[0.0, 0.25], [0.25, 0.0]]
+        with pytest.raises(cpv.InputError, match="negative"):
+            cpv.Distortion(values)
+        assert exact.array(found) is found  # its own are not copied again

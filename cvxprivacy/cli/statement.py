@@ -104,6 +104,8 @@ def _multiplied(source: DiscreteSource) -> str:
 
 def _band(source: DiscreteSource, excess: float) -> str | None:
     """Return bins of the column of numbers that has most levels, wide enough if it alone is cut."""
+    from cvxprivacy.tables.bins import MOST_BINS
+
     if source.schema is None:
         return None
     free = [name for name in source.schema.key if name not in source.schema.bins]
@@ -118,7 +120,7 @@ def _band(source: DiscreteSource, excess: float) -> str | None:
     levels = numbers[name]
     if len(levels) < 2 * excess:
         return None
-    width = 1.2 * excess * (max(levels) - min(levels)) / len(levels)
+    width = max(1.2 * excess / len(levels), 1.1 / MOST_BINS) * (max(levels) - min(levels))
     step = 10.0 ** math.floor(math.log10(width)) if width > 0 else 1.0
     return f"{name}={next(step * k for k in (1, 2, 5, 10) if step * k >= width):g}"
 

@@ -146,7 +146,6 @@ class ReverseWaterFilling(_Filling):
                     raise InputError("variances", "0", remedy, where=i, value=0)
             self.axes = np.eye(len(exact))
             super().__init__([Fraction(0)] * len(exact), exact, total, units)
-        self.axes.flags.writeable = False
         self._along = np.ndim(variances) < 2
 
     def _proposal(self) -> Any:

@@ -20,10 +20,11 @@ from threadpoolctl import threadpool_limits
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.stored import digest
+from cvxprivacy.verifier import verify
 
 __all__ = ["Search", "explore"]
 
-SCHEMA = "cvxprivacy checkpoint 1"
+SCHEMA = f"cvxprivacy checkpoint 2, {verify.SCHEMA}"  # results hold certificates
 
 Task = Any  # what JSON can hold
 Result = dict[str, Any]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from cvxprivacy import additive
 from cvxprivacy.additive import AdditiveCost, Cost, Part
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, fractions, over, times
+from cvxprivacy.exact import Exact, FloatArray, entries, fractions, over, times
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.laws import tabulated
@@ -168,7 +169,7 @@ def _distances(
     b = a if outputs is None else _numbers(outputs, "outputs")
     if a.shape[1] != b.shape[1]:
         raise InputError("outputs", f"{b.shape[1]} coordinates", f"pass {a.shape[1]} as in values")
-    items = np.asarray(values if outputs is None else outputs).tolist()
+    items = entries(values if outputs is None else outputs).tolist()
     names = [label if not isinstance(label, list) else tuple(label) for label in items]
     names = [label[0] if isinstance(label, tuple) and len(label) == 1 else label for label in names]
     pair = fractions(a), fractions(b)  # over one denominator all is done in whole numbers
@@ -178,6 +179,9 @@ def _distances(
     if a.shape[1] * largest**power < 2**62:
         x, y = x.astype(np.int64), y.astype(np.int64)
     total = sum(np.abs(u[:, None] - v[None]) ** power for u, v in zip(x.T, y.T, strict=True))
+    if Fraction(int(np.max(total)), common**power) > sys.float_info.max:
+        problem, remedy = f"distances beyond {sys.float_info.max:.2g}", "give them in another unit"
+        raise InputError("values", problem, remedy)
     return over(np.asarray(total), common**power), names
 
 

@@ -76,7 +76,6 @@ class Channel(Frozen):
     ) -> None:
         self.inputs, self.outputs = labels(inputs, None, "inputs"), list(outputs)
         self.matrix = stochastic(matrix, (len(self.inputs), len(self.outputs)))
-        self.matrix.flags.writeable = False
         one_of(encoder, "encoder", "x", "wx", "xz", "wxz")
         self.schema, self.encoder, self.decoder = schema, encoder, decoder
         self._check_letters()

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cvxprivacy.certificates.sums import rounded_down
 from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.frozen import own
 from cvxprivacy.release.apply import Places
 from cvxprivacy.release.channel import Channel
 
@@ -127,8 +128,7 @@ class HammingChannel(Channel):
         few(len(self.inputs), "a matrix")
         matrix = np.outer(1.0 - self._keep, self._marginal)
         matrix[self._kept, np.arange(len(self._kept))] += self._keep[self._kept]
-        matrix.flags.writeable = False
-        return matrix
+        return own(matrix)
 
     def to_channel(self) -> Channel:
         """Return the same as a dense, square channel of at most 2,000 letters.

@@ -283,8 +283,9 @@ def _prover(program: ChannelProgram, accuracy: str) -> Prover:
     try:
         return Prover(program, accuracy)
     except UnaffordableError as error:
-        problem = f"{program.n:,} letters to release as {program.m:,}, in a proof of {error}"
-        remedy = "put letters together, list fewer outputs, or have fewer rows with costs"
+        sizes = f"{program.n:,} letters to release as {program.m:,}"
+        problem = f"{sizes} are more than a proof holds ({error})"
+        remedy = "put letters or hidden values together, list fewer outputs, or state fewer rows"
         raise InputError("problem", problem, remedy) from error
 
 

@@ -106,15 +106,20 @@ def short(value: float) -> str:
 
 def bins_of(name: Hashable, spec: Any, least: Any, most: Any) -> Bins:
     """Return the bins that a width or edges mean for a column of values in [least, most]."""
+    if isinstance(spec, Bins):
+        return spec
+    edges: tuple[float, ...] | None = None
     try:
-        if isinstance(spec, Bins):
-            return spec
         if isinstance(spec, Iterable) and not isinstance(spec, str):
-            return Bins(tuple(float(e) for e in spec))
-        width = number(spec, "bins", zero=False)
-        span = array([least or 0, most or 0], "bins", "bin finite numbers", negative=True)
-        return Bins.of_width(width, float(span[0]), float(span[1]))
+            edges = tuple(float(e) for e in spec)
+        else:
+            width = number(spec, "bins", zero=False)
+            span = array([least or 0, most or 0], "bins", "bin finite numbers", negative=True)
     except (TypeError, ValueError) as error:
         problem = error.problem if isinstance(error, InputError) else f"{spec!r}"
         remedy = "pass a width, such as 10, or the edges of the intervals"
         raise InputError("bins", problem, remedy, where=name, value=spec) from None
+    try:
+        return Bins.of_width(width, *map(float, span)) if edges is None else Bins(edges)
+    except InputError as error:
+        raise InputError("bins", error.problem, error.remedy, where=name, value=spec) from None

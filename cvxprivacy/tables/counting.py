@@ -91,7 +91,7 @@ def count_records(schema: TableSchema, frame: Any, *, most: int = MOST_LEVELS) -
         many = len(set(axis))
         if many > most:
             problem = f"{', '.join(getattr(schema, argument))} has {many:,} observed cells"
-            remedy = f"{most:,} are allowed: bin numbers, or name fewer columns"
+            remedy = f"at most {most:,} are counted: bin numbers, or name fewer columns"
             raise InputError(argument, problem, remedy)
     levels = {n: _levels(set(v), natural_order(schema, frame, n, v)) for n, v in values.items()}
     cells = list(zip(*axes, strict=True))

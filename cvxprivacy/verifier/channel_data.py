@@ -29,12 +29,12 @@ from cvxprivacy.verifier.balls import (
     total as _sum,
     whole,
 )
-from cvxprivacy.verifier.costs import Part, layers_of, read, whole_layers
+from cvxprivacy.verifier.costs import Layer, Part, layers_of, read, whole_layers
 from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelData"]
 
-_ENTRIES = 60_000_000  # n m, for every cost, auxiliary and table of bounds that are gone through
+_ENTRIES = 60_000_000  # n m, for every cost and auxiliary that is gone through
 _PRODUCTS = 500_000_000  # |V| n m of all views
 _BLOCK = 500_000  # entries of a table at a time …
 _LETTERS = 256  # … of no more letters: products of matrices are not faster for more
@@ -118,7 +118,9 @@ class ChannelData:
             sizes += (1 + last) * letters
             products += (1 + last) * self.n * self.m
         if products > _PRODUCTS:
-            raise UnaffordableError("views of more labels than can be multiplied")
+            raise UnaffordableError(
+                f"views of {products:,} products, where {_PRODUCTS:,} are the most"
+            )
         return sizes
 
     def _parts(self, terms: list[Any]) -> None:
@@ -138,6 +140,8 @@ class ChannelData:
         terms = [program["objective"], *program["terms"].values()]
         terms += [row["term"] for row in program["rows"].values()]
         affordable(entries * _costly(terms), _ENTRIES)
+        parts = (len(t["cost"]["parts"]) for t in terms if isinstance(t["cost"], dict))
+        affordable(entries * sum(parts), 5 * _ENTRIES)
 
     def view(self, name: str, law: Matrix) -> tuple[Matrix, list[Any]]:
         """Return p(v, s)·total and the reference masses of a view, for the law in some numbers."""
@@ -189,9 +193,7 @@ class ChannelData:
     def _weighted(self, cost: Any, radius: Any) -> WeightedCost:
         parts = layers_of(cost, self.n, self.m)
         if isinstance(cost, dict):
-            (layer,), _ = whole_layers(parts)  # there is a common denominator, and rows fit memory
-            bits = max(c.bit_length() for part in layer for row in part.table for c in row)
-            affordable(self.m * (1 + bits // 64))
+            _refuse_long(parts, self.m)
         layers = read(parts, ball)
         law = self.law if len(layers) > 1 else [self.mass]
         if number(radius):
@@ -200,7 +202,7 @@ class ChannelData:
         return WeightedCost(layers, law)
 
     def whole_cost(self, cost: Any) -> tuple[WeightedCost, int]:
-        """Return the weighted cost in whole numbers, which are that often what they stand for."""
+        """Return the weighted cost in whole numbers, and the denominator that they are over."""
         layers, common = whole_layers(layers_of(cost, self.n, self.m))
         law = self.whole if len(layers) > 1 else [[sum(c) for c in zip(*self.whole, strict=True)]]
         return WeightedCost(layers, law), common
@@ -266,6 +268,13 @@ class ChannelData:
         if not (math.isfinite(step) and math.isfinite(ceiling) and least.is_finite()):
             raise UnprovableError("the objective's scale is not finite")
         return step, ceiling, least
+
+
+def _refuse_long(parts: list[Layer], m: int) -> None:
+    """Refuse tables without a common denominator, or whose sums fill memory over it."""
+    (layer,), _ = whole_layers(parts)
+    bits = max(c.bit_length() for part in layer for row in part.table for c in row)
+    affordable(m * (1 + bits // 64))
 
 
 def _costly(terms: list[Any]) -> int:

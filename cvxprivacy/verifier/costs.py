@@ -30,7 +30,7 @@ def layers_of(cost: Any, n: int, m: int) -> list[Layer]:
     """Return the parts of a cost, for each layer of atoms or once for all of them."""
     if isinstance(cost, dict):
         if set(cost) != {"parts"} or not cost["parts"]:
-            raise UnprovableError("a cost by parts that has none")
+            raise UnprovableError("a cost that is neither a table nor parts")
         return [[_part(part, n, m) for part in cost["parts"]]]
     layers = cost if isinstance(cost[0][0], list) else [cost]
     for layer in layers:
@@ -41,10 +41,12 @@ def layers_of(cost: Any, n: int, m: int) -> list[Layer]:
 
 def _part(part: Any, n: int, m: int) -> Part:
     """Return a part of a cost, with every place in its table."""
-    if set(part) != {"table", "rows", "columns"}:
+    if not isinstance(part, dict) or set(part) != {"table", "rows", "columns"}:
         raise UnprovableError("a part of a cost that is no table with rows and columns")
+    if not all(isinstance(part[k], list) and part[k] for k in part):
+        raise UnprovableError("a part of a cost with an empty list, or none")
     found = Part(**part)
-    width = len(found.table[0])
+    width = len(found.table[0]) if isinstance(found.table[0], list) else 0
     if not _table(found.table, width):
         raise UnprovableError("a part of a cost with a ragged table")
     for places, size, count in ((found.rows, len(found.table), n), (found.columns, width, m)):

@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["Matrix", "UnaffordableError", "UnprovableError", "each", "number", "ratio", "whole"]
+__all__ = [
+    "BITS",
+    "Matrix",
+    "UnaffordableError",
+    "UnprovableError",
+    "each",
+    "number",
+    "ratio",
+    "whole",
+]
 
 _MODULUS = 2**61 - 1  # whole numbers that differ by it have one hash: tables would take for ever
 BITS = 20_000  # of a common denominator: sums of fractions without one take for ever

@@ -57,5 +57,5 @@ class WeightedCost:
             )
         weights = arb_mat(len(letters), len(rows))
         for i, place, mass in picked:
-            weights[i, place] += mass
+            weights[i, place] = mass
         return weights * arb_mat(costs)

@@ -16,6 +16,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.frontiers import parametric, refine
 from cvxprivacy.solvers import cvxpy_channel, interior
+from cvxprivacy.verifier import verify
 from tests.frontiers.instances import check_exactly, grid, records
 from tests.test_architecture import ROOT, loaded_after
 
@@ -181,6 +182,16 @@ def test_a_checkpoint_is_private_and_cannot_be_changed(tmp_path):
     path.write_text("\n".join(lines))
     with pytest.raises(cpv.InputError, match=r"line 3 .*changed"):
         cpv.frontier(grid(5), points=[0.3, 0.4], checkpoint=path)
+
+
+def test_a_checkpoint_of_other_certificates_is_refused(tmp_path):
+    path = tmp_path / "points.jsonl"
+    cpv.frontier(grid(5), points=[0.3], checkpoint=path)
+    text = path.read_text()
+    assert verify.SCHEMA in text.split("\n")[0]
+    path.write_text(text.replace(verify.SCHEMA, "cvxprivacy/certificate/2", 1))
+    with pytest.raises(cpv.InputError, match="certificate/2"):
+        cpv.frontier(grid(5), points=[0.3], checkpoint=path)
 
 
 @pytest.mark.parametrize(

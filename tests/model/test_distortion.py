@@ -429,3 +429,20 @@ def test_the_rows_of_a_frame_are_matched_and_not_counted_off():
     d = cpv.Distortion(pl.DataFrame({"from": ["b", "a"], "a": [1.0, 0.0], "b": [0.0, 5.0]}))
     assert (d.inputs, d.outputs) == (["b", "a"], ["a", "b"])
     assert d.fitted(2, source.x).matrix.tolist() == [[0, 5], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        ([1e200, 0], None),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]"), 0),
+    ],
+)
+def test_values_without_a_squared_error_are_refused(values, where):
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.squared_error(values)
+    assert (caught.value.argument, caught.value.where) == ("values", where)
+
+
+def test_letters_that_no_float_tells_apart_have_labels_of_their_own():
+    assert cpv.squared_error([2**53, 2**53 + 1, 0.5]).outputs == [2**53, 2**53 + 1, 0.5]

@@ -161,6 +161,8 @@ def test_a_difference_of_one_place_is_told() -> None:
 
 Change = Callable[[Any], Any]
 WRONG: dict[str, Change] = {
+    "a mapping without parts": lambda c: c.pop("parts"),
+    "a part that is a text": lambda c: c["parts"].append("table rows columns"),
     "no parts": lambda c: c.update(parts=[]),
     "parts of none": lambda c: c.update(parts=None),
     "parts in a mapping": lambda c: c.update(parts={"0": c["parts"][0]}),
