@@ -435,7 +435,7 @@ def test_the_rows_of_a_frame_are_matched_and_not_counted_off():
     ("values", "where"),
     [
         ([1e200, 0], None),
-        (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]"), 0),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]"), (0,)),
     ],
 )
 def test_values_without_a_squared_error_are_refused(values, where):
