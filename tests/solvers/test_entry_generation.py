@@ -172,7 +172,7 @@ def test_what_no_proof_would_be_read_of_is_refused(monkeypatch):
     source, error = line(12)
     problem = cpv.PrivacyDistortion(source, error, budget=0.02)
     monkeypatch.setattr(channel_data, "_ENTRIES", 200)
-    said = r"12 letters to release as 12, in a proof of tables of 288 entries, where 200 are"
+    said = r"12 letters to release as 12 are more than a proof holds \(tables of 288 entries, where"
     with pytest.raises(cpv.InputError, match=said):
         problem.solve()
 
