@@ -1,6 +1,6 @@
 # The public names, once: type checkers read them here, and each is loaded when it is first used.
 
-from . import plotting as plotting, reference as reference
+from . import leakage as leakage, plotting as plotting, reference as reference
 from .certificates.certificate import Certificate as Certificate
 from .criteria import (
     Criterion as Criterion,
@@ -11,8 +11,12 @@ from .criteria import (
     LDiversity as LDiversity,
     LeakageCap as LeakageCap,
     Linear as Linear,
+    LocalInformationPrivacy as LocalInformationPrivacy,
     LocalPrivacy as LocalPrivacy,
     MaximalLeakage as MaximalLeakage,
+    PerfectPrivacy as PerfectPrivacy,
+    PerLetter as PerLetter,
+    PointwiseMaximalLeakage as PointwiseMaximalLeakage,
     PreserveMarginal as PreserveMarginal,
     PreserveMean as PreserveMean,
     TCloseness as TCloseness,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.verifier import verify
-from tests.primals import listed
+from tests.primals import INFORMATION, listed
 from tests.tally import Tally
 
 Document = dict[str, Any]
@@ -53,7 +53,9 @@ def channel(letters: int = 2, outputs: int = 2, **changes: Any) -> Document:
         "units": "nats",
         "law": [[1.0] * letters],
         "outputs": outputs,
-        "views": {"W": {"labels": [list(range(letters))], "reference": None}},
+        "views": {
+            "W": {"labels": [list(range(letters))], "reference": None, "measure": INFORMATION}
+        },
         "objective": term(weights={"W": 1.0}),
         "rows": {},
         "lower": None,
@@ -179,7 +181,7 @@ def numerators_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
 @kind
 def many_views(rng: np.random.Generator, size: int) -> bytes:
     letters = int(10 ** rng.uniform(0.4, 2))
-    view = {"labels": [list(range(letters))], "reference": None}
+    view = {"labels": [list(range(letters))], "reference": None, "measure": INFORMATION}
     count = max(1, size // (40 + 4 * letters))
     return written(channel(letters, views={"W": view, **{f"v{i}": view for i in range(count)}}))
 
@@ -195,7 +197,7 @@ def many_rows_per_output(rng: np.random.Generator, size: int) -> bytes:
 
 @kind
 def many_views_and_rows(rng: np.random.Generator, size: int) -> bytes:
-    view = {"labels": [[0, 1]], "reference": None}
+    view = {"labels": [[0, 1]], "reference": None, "measure": INFORMATION}
     count = max(1, size // 250)
     rows = {f"r{i}": row(term=term(weights={f"v{i}": 1.0})) for i in range(count)}
     found = channel(2, 2, views={"W": view, **{f"v{i}": view for i in range(count)}}, rows=rows)
@@ -251,7 +253,7 @@ def costs_by_parts(rng: np.random.Generator, size: int) -> bytes:
     if rng.random() < 0.2:  # a denominator too many
         part["table"] = [[f"1/{digits(rng, 1900)}" for _ in range(12)]]
     rows = {f"r{i}": row(term=term(cost={"parts": [part] * 2})) for i in range(count)}
-    view = {"labels": [[0, *[1] * (letters - 1)]], "reference": None}
+    view = {"labels": [[0, *[1] * (letters - 1)]], "reference": None, "measure": INFORMATION}
     found = channel(letters, outputs, rows=rows, views={"W": view})
     found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
     return written(found)
@@ -289,7 +291,7 @@ def entry_bounds_of_all_exponents(rng: np.random.Generator, size: int) -> bytes:
 def law_of_all_exponents(rng: np.random.Generator, size: int) -> bytes:
     count = max(2, size // 30)
     law = 10.0 ** rng.uniform(-300, 300, count)
-    view = {"labels": [(np.arange(count) % 2).tolist()], "reference": None}
+    view = {"labels": [(np.arange(count) % 2).tolist()], "reference": None, "measure": INFORMATION}
     cost = [[0.0, 1.0]] * count
     rows = {"r": row(bound="0", term=term(cost=cost))}
     return written(channel(count, 2, law=[law.tolist()], views={"W": view}, rows=rows))

@@ -1,9 +1,11 @@
-"""Channels as documents hold them: of each letter the outputs that it has."""
+"""Channels and measures as documents hold them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+INFORMATION = {"kind": "mutual information"}
 
 
 def listed(numerators: Sequence[Sequence[int]], denominator: int) -> dict[str, Any]:

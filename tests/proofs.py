@@ -22,7 +22,7 @@ import cvxprivacy as cpv
 from cvxprivacy.verifier import verify
 from tests.claims import claimed
 from tests.instances import Chance, Document, Program, documents, solved
-from tests.primals import listed
+from tests.primals import INFORMATION, listed
 from tests.verifier import test_covariance_proof
 
 PATH = Path(__file__).parent / "data" / "proofs.json"
@@ -80,9 +80,9 @@ def channel_program(rng: Chance) -> tuple[Any, Any]:
     hidden = [[i] * n for i in range(w)]
     partial = [[i if i == s % w or s == 0 else -1 for s in range(n)] for i in range(w)]
     views = {
-        "W": {"labels": hidden, "reference": None},
-        "X": {"labels": [list(range(n))] * w, "reference": None},
-        "P": {"labels": partial, "reference": hidden},
+        "W": {"labels": hidden, "reference": None, "measure": INFORMATION},
+        "X": {"labels": [list(range(n))] * w, "reference": None, "measure": INFORMATION},
+        "P": {"labels": partial, "reference": hidden, "measure": INFORMATION},
     }
     cells = rng.integers(3, 30, (n, m))
     cells[:, -1] = 90 - cells[:, :-1].sum(axis=1)

@@ -7,6 +7,7 @@ rationals, dual feasibility, complementarity, stationarity, and the enclosure th
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from typing import Any
@@ -18,6 +19,7 @@ from cvxprivacy.additive import dense
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.solvers.strategy_generation import Relaxed
+from tests.second_checker.measures import Measure
 
 
 def atoms_of(program: ChannelProgram) -> list[tuple[int, int, float]]:
@@ -67,12 +69,24 @@ def columns_of(program: ChannelProgram, term: Expression, channel: np.ndarray) -
     for view, weight in term.weights.items():
         joint, pi = joint_of(program, view, channel), reference_of(program, view)
         for y in range(program.m):
-            q = joint[:, y].sum()
-            phi = sum(
-                j * math.log(j / (p * q)) for j, p in zip(joint[:, y], pi, strict=True) if j > 0
-            )
-            value[y] += float(np.broadcast_to(weight, program.m)[y]) * phi / unit(program)
+            phi = leaked(program, view, joint[:, y], pi)
+            value[y] += float(np.broadcast_to(weight, program.m)[y]) * phi
     return value
+
+
+def leaked(program: ChannelProgram, view: str, joint: np.ndarray, pi: np.ndarray) -> float:
+    """Return Φ of a column: information in floats, other measures as the second checker has it."""
+    if program.views[view].informs:
+        q, pairs = joint.sum(), zip(joint, pi, strict=True)
+        return sum(j * math.log(j / (p * q)) for j, p in pairs if j > 0) / unit(program)
+    low, high = measure_of(program, view, pi).value([Fraction(float(j)) for j in joint])
+    return float(low + high) / 2
+
+
+def measure_of(program: ChannelProgram, view: str, pi: np.ndarray) -> Measure:
+    law = [Fraction(float(p)) for p in pi]
+    data = json.loads(json.dumps(program.views[view].measure.data()))
+    return Measure(data, [p / sum(law) for p in law], program.units)
 
 
 def exact_linear(
@@ -90,8 +104,9 @@ def exact_linear(
 
 def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
     """Return the size by which the gap is judged, from its definition."""
-    weights = [float(np.max(w)) for w in program.objective.weights.values()]
-    nats = [w / unit(program) for w in weights if w > 0]
+    weights = {view: float(np.max(w)) for view, w in program.objective.weights.items()}
+    units = {k: float(measure_of(program, k, reference_of(program, k)).unit) for k in weights}
+    nats = [w * units[view] for view, w in weights.items() if w > 0]
     mass = program.law.sum(axis=0) / program.law.sum()
     steps, most, least = list(nats), max(nats, default=0.0), float(program.objective.constant)
     if program.objective.cost is not None:
@@ -203,22 +218,35 @@ def check(
     stationarity = largest = 0.0
     for view in program.views:
         pi, joint = reference_of(program, view), joint_of(program, view, channel)
-        posterior = solution.posteriors[view]
-        assert np.allclose(posterior.sum(axis=0), 1.0, atol=1e-12)
-        assert (posterior > 0).all()
         omega = np.broadcast_to(program.objective.weights.get(view, 0.0), program.m).astype(float)
         for name, row in program.constraints.items():
             beta = np.asarray(row.expression.weights.get(view, 0.0), float)
             omega = omega + np.asarray(dual.multipliers[name]) * beta
         largest = max(largest, float(np.max(omega)))
         score = np.asarray(dual.scores[view], float)
+        labels = program.views[view].labels
+        if not program.views[view].informs:
+            if not omega.any():
+                continue
+            told = measure_of(program, view, pi)
+            columns = [told.below([Fraction(float(x)) for x in column]) for column in score.T]
+            slopes = np.array(columns, float).T
+            for a, s, mass in atoms_of(program):
+                if labels[a, s] >= 0:
+                    g[s] += omega * mass * slopes[labels[a, s]]
+            for y in range(program.m):
+                lost = leaked(program, view, joint[:, y], pi) - joint[:, y] @ slopes[:, y]
+                stationarity += omega[y] * float(lost)
+            continue
+        posterior = solution.posteriors[view]
+        assert np.allclose(posterior.sum(axis=0), 1.0, atol=1e-12)
+        assert (posterior > 0).all()
         top = score.max(axis=0)
         less = (pi[:, None] * np.expm1(score - top)).sum(axis=0)
         norm = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), 0.0)
         norm = np.where(less > -0.5, norm, np.log((pi[:, None] * np.exp(score - top)).sum(axis=0)))
         log_ratio = score - top - norm
         assert np.allclose(pi[:, None] * np.exp(log_ratio), posterior, atol=1e-12)
-        labels = program.views[view].labels
         for a, s, mass in atoms_of(program):
             if labels[a, s] >= 0:
                 g[s] += omega * mass * log_ratio[labels[a, s]] / unit(program)

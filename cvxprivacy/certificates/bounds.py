@@ -121,10 +121,8 @@ class Prover(BestBounds):
         if self.primal is None or self.dual is None or not self.dual.objective:
             return False
         scores = {}
-        for view in self.program.views:
-            joint = self.program.joint(self.primal.matrix, view)
-            other = np.outer(self.program.reference(view), joint.sum(axis=0))
-            ratio = np.divide(joint, other, out=np.ones_like(joint), where=other > 0)
-            scores[view] = np.log(np.maximum(ratio, 2.0**-60))
+        for name, view in self.program.views.items():
+            joint = self.program.joint(self.primal.matrix, name)
+            scores[name] = view.measure.scores(joint, self.program.reference(name))
         self.offer_dual(replace(self.dual, scores=scores))
         return self.status == "certified"

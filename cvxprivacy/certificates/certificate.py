@@ -177,7 +177,11 @@ def value_units(program: Any) -> str | None:
     A price of information, as in E d + λ I, is in units of d: so is that objective.
     """
     objective = program.objective
-    return program.units if objective.weights and objective.cost is None else None
+    if not objective.weights or objective.cost is not None:
+        return None
+    if any(not getattr(program.views[view], "informs", True) for view in objective.weights):
+        return None
+    return program.units
 
 
 def _end(end: float) -> float | str:

@@ -132,7 +132,7 @@ def criterion(metavar: str, purpose: str) -> Decorator:
 
 def _criteria(
     _: click.Context, __: click.Parameter, texts: Sequence[str]
-) -> list[tuple[str, dict[str, float]]]:
+) -> list[tuple[str, dict[str, Any]]]:
     """Return names and arguments of criteria written NAME or NAME=NUMBER."""
     if not texts:
         return []
@@ -142,7 +142,7 @@ def _criteria(
         name: [
             argument.name
             for argument in inspect.signature(getattr(criteria, name)).parameters.values()
-            if argument.default is argument.empty
+            if argument.default is argument.empty and argument.name != "leakage"
         ]
         for name in criteria.__all__
         if name not in ("Criterion", "ForbiddenMoves", "PreserveMean", "Linear")
@@ -150,6 +150,7 @@ def _criteria(
     rules = []
     for text in texts:
         name, _sign, value = text.partition("=")
+        value, _sign, measure = value.partition(":")
         if name not in known:
             remedy = f"use one of {', '.join(known)}, or `cvxprivacy solve` for others"
             raise InputError("--criterion", f"{name!r} is unknown", remedy, value=name)
@@ -161,8 +162,49 @@ def _criteria(
         except ValueError:
             problem = f"{value!r} of {name}"
             raise InputError("--criterion", problem, remedy, value=value) from None
-        rules.append((name, dict(zip(known[name], numbers, strict=True))))
+        arguments: dict[str, Any] = dict(zip(known[name], numbers, strict=True))
+        rules.append((name, arguments | _measured(getattr(criteria, name), measure, text)))
     return rules
+
+
+def _measured(kind: Any, measure: str, text: str) -> dict[str, Any]:
+    """Return the argument that NUMBER:MEASURE adds: a distance, or a measure of leakage."""
+    parameters = inspect.signature(kind).parameters
+    if measure and "distance" in parameters:
+        return {"distance": measure}
+    if measure and "leakage" in parameters:
+        return {"leakage": leakage_of(measure, "--criterion")}
+    missing = "leakage" in parameters and parameters["leakage"].default is inspect.Parameter.empty
+    if not measure and not missing:
+        return {}
+    remedy = f"write {kind.__name__}=0.1:total-variation" if missing else "leave it out"
+    problem = "without a measure" if missing else f"with {measure!r}"
+    raise InputError("--criterion", f"{text!r} {problem}", remedy, value=text)
+
+
+def leakage_of(text: str, option: str) -> dict[str, Any]:
+    """Return what a problem file says of a measure NAME, or NAME:NUMBER (hockey-stick:1.5)."""
+    from cvxprivacy import leakage
+
+    known: dict[str, tuple[str, list[str]]] = {}
+    for name, measure in leakage.MEASURES.items():
+        if name == "Gain":  # whose matrix is no number
+            continue
+        arguments = inspect.signature(measure).parameters.values()
+        needed = [a.name for a in arguments if a.default is a.empty]
+        known[re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()] = name, needed
+    name, _sign, number = text.partition(":")
+    if name not in known:
+        remedy = f"use one of {', '.join(known)}"
+        raise InputError(option, f"{name!r} is no measure of leakage", remedy, value=name)
+    kind, needed = known[name]
+    remedy = f"write {name}:NUMBER" if needed else f"write {name}"
+    if bool(needed) != bool(number):
+        raise InputError(option, f"{text!r}", remedy, value=text)
+    try:
+        return {"kind": kind, **({needed[0]: float(number)} if needed else {})}
+    except ValueError:
+        raise InputError(option, f"{number!r} of {name}", remedy, value=number) from None
 
 
 # ---- what is typed -----------------------------------------------------------------------

@@ -48,7 +48,8 @@ Keys are the arguments' own names; what a class or a function says of its argume
 
 ``[[criteria]]`` is a ``kind``, any class of ``cvxprivacy.criteria``, with its arguments:
 ``ForbiddenMoves`` with ``mask = [[false, true], …]``, ``PreserveMean`` with ``values``, numbers
-in the order of the letters or a table of letter to number.
+in the order of the letters or a table of letter to number.  ``leakage``, of criteria and of
+formulations that take one, is a ``kind`` of ``cvxprivacy.leakage`` with its own.
 
 ``[solve]`` holds arguments of ``solve``: ``method``, ``solver``, ``accuracy``,
 ``solver_options``, ``time_limit``, ``verbose``, ``certify``.  ``[output]`` holds the paths,
@@ -72,7 +73,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from cvxprivacy import criteria
+from cvxprivacy import criteria, leakage
 from cvxprivacy.cli.toml import Keys, lines_of
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.channel import ChannelProblem
@@ -87,6 +88,7 @@ __all__ = ["ProblemFile", "read"]
 
 FORMULATIONS = (MinimumDistortion, PrivacyDistortion, RateDistortionEquivocation)
 _SECTIONS = {"source": "Mapping", "distortion": "Mapping", "criteria": "Sequence[Mapping]"}
+_SECTIONS |= {"leakage": "Mapping"}
 _OUTPUTS = ("certificate", "channel")
 _SOURCES: dict[str, Callable[..., Any]] = {
     "counts": DiscreteSource.from_counts,
@@ -300,6 +302,8 @@ class _Reader:
             self.letters |= {str(letter): letter for letter in measure.outputs}
         if "criteria" in values:
             values["criteria"] = [self.criterion(i, c) for i, c in enumerate(values["criteria"])]
+        if "leakage" in values:
+            values["leakage"] = self.leakage(("leakage",), values["leakage"])
         problem = self.problem(formulation, values)
         known = {k: p for k, p in signature(problem.solve).parameters.items() if k != "progress"}
         settings = self.arguments(("solve",), settings, known)
@@ -345,7 +349,16 @@ class _Reader:
         """Return the criterion that the i-th table of ``criteria`` states."""
         known = {name: getattr(criteria, name) for name in criteria.__all__ if name != "Criterion"}
         kind = self.chosen(("criteria", i, "kind"), table.get("kind"), known)
-        return self.call(kind, ("criteria", i), {k: v for k, v in table.items() if k != "kind"})
+        rest = {k: v for k, v in table.items() if k != "kind"}
+        if "leakage" in rest and "leakage" in signature(kind).parameters:
+            rest["leakage"] = self.leakage(("criteria", i, "leakage"), rest["leakage"])
+        return self.call(kind, ("criteria", i), rest)
+
+    def leakage(self, keys: Keys, table: Any) -> Any:
+        """Return the measure of leakage that a table states."""
+        self.typed(keys, table, "Mapping")
+        kind = self.chosen((*keys, "kind"), table.get("kind"), leakage.MEASURES)
+        return self.call(kind, keys, {k: v for k, v in table.items() if k != "kind"})
 
     def problem(self, formulation: Any, values: dict[str, Any]) -> ChannelProblem:
         """Return the problem, or say which criterion it cannot be made with."""

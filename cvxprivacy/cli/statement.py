@@ -156,7 +156,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
 def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProblem:
     """Return the problem that :func:`problem_data` holds, of its source."""
     import cvxprivacy
-    from cvxprivacy import criteria
+    from cvxprivacy import criteria, leakage
     from cvxprivacy.model.distortion import hamming, per_attribute
 
     refuse_intractable(source, "--key")
@@ -167,8 +167,11 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
         d = hamming(source.x)
     rules = []
     for rule in data["criteria"]:
-        numbers = {name: value for name, value in rule.items() if name != "kind"}
-        rules.append(getattr(criteria, rule["kind"])(**numbers))
+        arguments = {name: value for name, value in rule.items() if name != "kind"}
+        if "leakage" in arguments:
+            how = dict(arguments["leakage"])
+            arguments["leakage"] = getattr(leakage, how.pop("kind"))(**how)
+        rules.append(getattr(criteria, rule["kind"])(**arguments))
     own = {name: data[name] for name in ("budget", "encoder", "units") if name in data}
     formulation = getattr(cvxprivacy, data["formulation"])
     problem: ChannelProblem = formulation(source, d, criteria=rules, **own)

@@ -21,26 +21,39 @@ are counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy.typing as npt
 
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
+from cvxprivacy.leakage import EarthMover, Leakage, MutualInformation, TotalVariation, checked
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Rule
+from cvxprivacy.validation import one_of
 
 __all__ = [
     "DeltaDisclosure",
     "KAnonymity",
     "LDiversity",
     "LeakageCap",
+    "LocalInformationPrivacy",
     "LocalPrivacy",
     "MaximalLeakage",
+    "PerLetter",
+    "PerfectPrivacy",
+    "PointwiseMaximalLeakage",
     "TCloseness",
 ]
 
 _EXPONENT = 700.0  # e to its power is a float
+_DISTANCES: dict[str, Callable[[], Leakage]] = {
+    "kl": MutualInformation,
+    "tv": TotalVariation,
+    "emd": EarthMover,
+}
 
 
 def _larger(number: float) -> float:
@@ -51,25 +64,106 @@ def _exponent(number: float) -> float:
     return min(max(2 * number, 20.0), _EXPONENT - 1)
 
 
+class PerLetter(Criterion):
+    """A measure of leakage, bounded for every released letter: F(J(·, x̂)) ≤ bound · q(x̂).
+
+    Parameters
+    ----------
+    leakage : Leakage
+        Such as ``cpv.leakage.TotalVariation()``: then TV(p(w | x̂), p(w)) ≤ bound for every x̂.
+    bound : number
+        In the measure's unit, ≥ 0.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> rule = cpv.PerLetter(cpv.leakage.TotalVariation(), 0.2)
+    >>> round(cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).solve().value, 4)
+    0.1667
+    """
+
+    name = "per_letter"
+    bound = Parameter(loosest=_larger)
+
+    def __init__(self, leakage: Leakage, bound: Real) -> None:
+        self.leakage = checked(leakage, "leakage")
+        self.bound = bound
+
+    def at(self, value: Real) -> Criterion:
+        return type(self)(self.leakage, value)
+
+    @property
+    def latex(self) -> str:
+        left = rf"{self.leakage.symbol}(p_{{W \mid \hat x}}, p_W)"
+        return rf"{left} \le {float(self.bound):g} \;\forall \hat x"
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        return _per_letter(release, self.leakage, self.bound, self.leakage.name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.leakage!r}, {float(self.bound):g})"
+
+
+def _per_letter(
+    release: Alphabet, measure: Leakage, bound: Real | Scalar, name: str
+) -> Mapping[str, Rule]:
+    """Return F(J(·, x̂)) ≤ bound · q(x̂), for what each observer sees."""
+    return {
+        o.name: release.leaked(measure, "W", o).named(name).each()
+        <= bound * release.mass(None, o).each()
+        for o in release.observers
+    }
+
+
 class TCloseness(Criterion):
-    """D(p(w | x̂) ‖ p(w)) ≤ t for every released letter x̂, t ≥ 0 in the problem's units."""
+    """The law of W at every released letter x̂ is t-close to its law at large.
+
+    Parameters
+    ----------
+    t : number
+        t ≥ 0.
+    distance : "kl", "tv", "emd" or array_like, shape (|W|, |W|)
+        D(p(w | x̂) ‖ p(w)) in the problem's units (Bezzi; Rebollo-Monedero et al.); total variation;
+        earth mover's distance of ordered values, abs(i − j)/(|W| − 1), or of any ground distances
+        (N. Li, T. Li and S. Venkatasubramanian, ICDE 2007, who name t-closeness).
+    """
 
     name = "t_closeness"
     t = Parameter(loosest=_larger)
 
-    def __init__(self, t: Real) -> None:
+    def __init__(self, t: Real, distance: str | npt.ArrayLike = "kl") -> None:
         self.t = t
+        self.distance = distance
+        if isinstance(distance, str):
+            one_of(distance, "distance", *_DISTANCES)
+            self.leakage = _DISTANCES[distance]()
+        else:
+            self.leakage = EarthMover(distance)
+
+    def at(self, value: Real) -> Criterion:
+        return type(self)(value, self.distance)
+
+    @property
+    def by_divergence(self) -> bool:
+        """Whether it is Kullback and Leibler's divergence that t bounds."""
+        return isinstance(self.distance, str) and self.distance == "kl"
 
     @property
     def latex(self) -> str:
-        return rf"D(p_{{W \mid \hat x}} \,\|\, p_W) \le {float(self.t):g} \;\forall \hat x"
+        left = r"D(p_{W \mid \hat x} \,\|\, p_W)"
+        if not self.by_divergence:
+            left = rf"{self.leakage.symbol}(p_{{W \mid \hat x}}, p_W)"
+        return rf"{left} \le {float(self.t):g} \;\forall \hat x"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        return {  # Φ_W(x̂) ≤ t q(x̂)
-            o.name: release.information("W", o).named("t-closeness").each()
-            <= self.t * release.mass(None, o).each()
-            for o in release.observers
-        }
+        return _per_letter(release, self.leakage, self.t, "t-closeness")
+
+    def __repr__(self) -> str:
+        if not isinstance(self.distance, str):
+            return f"TCloseness({float(self.t):g}, {self.leakage!r})"
+        how = "" if self.distance == "kl" else f", {self.distance!r}"
+        return f"TCloseness({float(self.t):g}{how})"
 
 
 class LDiversity(Criterion):
@@ -153,37 +247,107 @@ class DeltaDisclosure(Criterion):
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if not self.delta:  # x̂ and W are independent, which t = 0 says too
-            return {
-                o.name: release.information("W", o).named("t-closeness").each()
-                <= self.delta * release.mass(None, o).each()
-                for o in release.observers
-            }
-        rules: dict[str, Rule] = {}
-        for w, p in enumerate(release.p_w):
-            for side, sign in (("above", 1), ("below", -1)):
-                bound = (sign * self.delta).exp() * p
-                factors = [sign * ((v == w) - bound) for v in range(len(release.p_w))]
-                for o in release.observers:  # ± (J(w, x̂) − e^±δ p(w) q(x̂)) ≤ 0
-                    key = f"{side}[{w}]{o.name and f'|{o.name}'}"
-                    rules[key] = release.weighed(factors, o).named("delta").each() <= 0
-        return rules
+            return _per_letter(release, MutualInformation(), self.delta, "t-closeness")
+        return _ratios(release, self.delta, ("above", "below"))
+
+
+def _ratios(release: Alphabet, number: Scalar, sides: Sequence[str]) -> Mapping[str, Rule]:
+    """Return p(w | x̂) ≤ e^number p(w), or ≥ e^−number p(w), for every w and x̂."""
+    rules: dict[str, Rule] = {}
+    for w, p in enumerate(release.p_w):
+        for side in sides:
+            sign = 1 if side == "above" else -1
+            bound = (sign * number).exp() * p
+            factors = [sign * ((v == w) - bound) for v in range(len(release.p_w))]
+            for o in release.observers:  # ± (J(w, x̂) − e^±δ p(w) q(x̂)) ≤ 0
+                key = f"{side}[{w}]{o.name and f'|{o.name}'}"
+                rules[key] = release.weighed(factors, o).named("delta").each() <= 0
+    return rules
+
+
+class LocalInformationPrivacy(DeltaDisclosure):
+    """e^−ε ≤ p(w | x̂)/p(w) ≤ e^ε: δ-disclosure privacy under another name, ε a natural logarithm.
+
+    Calmon and Fawaz, *Privacy against statistical inference*, Allerton 2012 (information privacy).
+    """
+
+    name = "local_information_privacy"
+
+    def __init__(self, epsilon: Real) -> None:
+        super().__init__(epsilon)
+
+
+class PointwiseMaximalLeakage(Criterion):
+    """max_w p(w | x̂)/p(w) ≤ e^ε for every released x̂, ε ≥ 0 a natural logarithm.
+
+    Saeidian, Cervia, Oechtering and Skoglund, *Pointwise Maximal Leakage*, IEEE Transactions on
+    Information Theory 69, 2023: no function of W is e^ε times more easily guessed from any x̂.
+    """
+
+    name = "pointwise_maximal_leakage"
+    epsilon = Parameter(below=_EXPONENT, loosest=_exponent)
+
+    def __init__(self, epsilon: Real) -> None:
+        self.epsilon = epsilon
+
+    @property
+    def latex(self) -> str:
+        limit = rf"e^{{{float(self.epsilon):g}}}"
+        return rf"p(w \mid \hat x) \le {limit}\, p(w) \;\forall w, \hat x"
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        if not self.epsilon:  # no posterior above the prior is the prior
+            return _per_letter(release, MutualInformation(), self.epsilon, "t-closeness")
+        return _ratios(release, self.epsilon, ("above",))
+
+
+class PerfectPrivacy(Criterion):
+    """W and X̂ are independent: nothing at all is leaked, in any measure."""
+
+    name = "perfect_privacy"
+
+    @property
+    def latex(self) -> str:
+        return r"I(W; \hat X) = 0"
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        return _per_letter(release, MutualInformation(), 0, "t-closeness")
 
 
 class LeakageCap(Criterion):
-    """I(W; X̂) ≤ b, the average leakage (Rebollo-Monedero et al. 2010, eq. 2), b ≥ 0."""
+    """I(W; X̂) ≤ b, the average leakage (Rebollo-Monedero et al. 2010, eq. 2), b ≥ 0.
+
+    Parameters
+    ----------
+    b : number
+        In the problem's units, or in the unit of the measure.
+    leakage : Leakage, optional
+        Another measure: Σ_x̂ F(J(·, x̂)) ≤ b.
+    """
 
     name = "leakage_cap"
     b = Parameter(loosest=_larger)
 
-    def __init__(self, b: Real) -> None:
+    def __init__(self, b: Real, leakage: Leakage | None = None) -> None:
         self.b = b
+        self.leakage = None if leakage is None else checked(leakage, "leakage")
+
+    def at(self, value: Real) -> Criterion:
+        return type(self)(value, self.leakage)
 
     @property
     def latex(self) -> str:
-        return rf"I(W; \hat X) \le {float(self.b):g}"
+        symbol = "I" if self.leakage is None else self.leakage.symbol
+        return rf"{symbol}(W; \hat X) \le {float(self.b):g}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        return {"": release.risk <= self.b}
+        if self.leakage is None:
+            return {"": release.risk <= self.b}
+        return {"": release.leaked(self.leakage) <= self.b}
+
+    def __repr__(self) -> str:
+        of = "" if self.leakage is None else f", {self.leakage!r}"
+        return f"LeakageCap({float(self.b):g}{of})"
 
 
 class LocalPrivacy(Criterion):

@@ -15,6 +15,7 @@ of the budget, the Lagrangian form C = D + λR of §6.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy.typing as npt
 
@@ -23,9 +24,10 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.leakage import Leakage, MutualInformation, checked
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.programs.expression import Minimize
+from cvxprivacy.programs.expression import Expression, Minimize
 from cvxprivacy.programs.parameter import Parameter
 
 __all__ = ["PrivacyDistortion"]
@@ -48,6 +50,8 @@ class PrivacyDistortion(ChannelProblem):
     encoder : {"x", "wx"}
         What the randomisation sees: X alone, or W and X: p(x̂ | w, x).
     criteria : sequence of Criterion
+    leakage : Leakage, optional
+        Another measure of risk, in its own unit, such as ``cpv.leakage.ChiSquared()``.
     units : {"bits", "nats"}
 
     Raises
@@ -76,8 +80,10 @@ class PrivacyDistortion(ChannelProblem):
         price: Real | None = None,
         encoder: str = "x",
         criteria: Sequence[Criterion] = (),
+        leakage: Leakage | None = None,
         units: str = "bits",
     ) -> None:
+        self.leakage = MutualInformation() if leakage is None else checked(leakage, "leakage")
         if budget is not None and price is not None:
             raise InputError("budget", "budget and price", "pass exactly one of budget= and price=")
         if budget is None and price is None and not criteria:
@@ -92,6 +98,12 @@ class PrivacyDistortion(ChannelProblem):
             budget=budget,
             price=price,
         )
+
+    @cached_property
+    def risk(self) -> Expression:
+        """I(W; X̂) in the problem's units, or what is leaked in another measure."""
+        leaked = self.alphabet.leaked(self.leakage)
+        return leaked.named("risk", leaked.latex)
 
     def formulation(self) -> Formulation:
         if self.price is not None:

@@ -30,7 +30,7 @@ __all__ = [
     "to_json",
 ]
 
-SCHEMA = "cvxprivacy frontier 2"
+SCHEMA = "cvxprivacy frontier 3"
 
 
 def read(path: str | os.PathLike[str]) -> Any:

@@ -14,8 +14,17 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria import Criterion, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
+from cvxprivacy.criteria import (
+    Criterion,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    PerLetter,
+    PointwiseMaximalLeakage,
+    TCloseness,
+)
 from cvxprivacy.errors import InputError
+from cvxprivacy.leakage import Leakage, MaximalLeakageOf
 from cvxprivacy.model.one_symbol import SLACK, i1, laws
 from cvxprivacy.validation import array, whole
 
@@ -24,6 +33,7 @@ __all__ = [
     "distinct_diversity",
     "earth_mover",
     "entropy_diversity",
+    "leaked",
     "likeness",
     "recursive_diversity",
     "size",
@@ -147,6 +157,23 @@ def likeness(
     return np.maximum(gain.max(axis=0), 0.0)  # NaN stays
 
 
+def leaked(
+    leakage: Leakage,
+    counts: npt.ArrayLike,
+    *,
+    reference: npt.ArrayLike | None = None,
+    units: str = "bits",
+) -> Letters:
+    """F(p(w|x̃)) of a measure of leakage, against p(w); ``units`` are those of information."""
+    if leakage.kind == "mutual information":
+        return i1(counts, reference=reference, units=units)
+    p, prior = laws(_counts(counts), reference)
+    there = prior[:, 0] > 0
+    fitted = leakage.fitted(range(len(p)), np.flatnonzero(there).tolist())
+    values = fitted.value(np.nan_to_num(p[there]), prior[there, 0])
+    return np.where(np.isnan(p[there]).any(axis=0), math.nan, values)
+
+
 # ---- against criteria --------------------------------------------------------------------
 
 
@@ -163,14 +190,17 @@ def standing(
 
     Parameters
     ----------
-    criterion : TCloseness, LDiversity, KAnonymity or DeltaDisclosure
+    criterion : TCloseness, PerLetter, LDiversity, KAnonymity, DeltaDisclosure or
+        PointwiseMaximalLeakage
     counts : array_like, shape (|W|, |X̃|)
         For k-anonymity, of records: the letters must be made of whole classes.
     units : {"bits", "nats"}
         Of a t-closeness.
     """
-    if isinstance(criterion, TCloseness):
-        values, sign = i1(counts, reference=reference, units=units), 1
+    if isinstance(criterion, TCloseness | PerLetter):
+        values, sign = leaked(criterion.leakage, counts, reference=reference, units=units), 1
+    elif isinstance(criterion, PointwiseMaximalLeakage):
+        values, sign = np.log(leaked(MaximalLeakageOf(), counts, reference=reference)), 1
     elif isinstance(criterion, DeltaDisclosure):
         values, sign = disclosure(counts, reference=reference), 1
     elif isinstance(criterion, LDiversity):
@@ -178,7 +208,7 @@ def standing(
     elif isinstance(criterion, KAnonymity):
         values, sign = size(counts), -1
     else:
-        known = "TCloseness, LDiversity, KAnonymity and DeltaDisclosure"
+        known = "TCloseness, PerLetter, LDiversity, KAnonymity and DeltaDisclosure"
         raise InputError("criteria", f"{criterion!r} is not one per letter", f"use {known}")
     bound = float(criterion.value)
     return values, ~(sign * values > sign * bound + SLACK * max(1.0, bound))

@@ -6,6 +6,7 @@ Each is an exact :class:`~cvxprivacy.programs.expression.Expression` in the lett
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 from cvxprivacy.additive import Cost, plus
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import array as exact_array
-from cvxprivacy.programs.channel import View
+from cvxprivacy.leakage import Leakage
+from cvxprivacy.programs.channel import INFORMATION, View
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.letters import Letters, Observer
 from cvxprivacy.programs.parameter import Scalar, Symbol
@@ -44,9 +46,23 @@ class Alphabet(Letters):
         Of all observers together, or of one: its part of the sum.  Leakage is against p(w)
         whatever z, so that the sum is I(W; X̂, Z); rate against p(s | z).
         """
-        observers = self.observers if observer is None else [observer]
-        views = {each.view(kind): self._view(kind, each) for each in observers}
-        return self._quantity(weights=dict.fromkeys(views, 1), views=views)
+        return self.leaked(INFORMATION, kind, observer)
+
+    def leaked(
+        self, measure: Leakage, kind: str = "W", observer: Observer | None = None
+    ) -> Expression:
+        """Return what is leaked about W, or about the encoder's letter, in some measure.
+
+        Of all observers together, or of one, as :meth:`information`.
+        """
+        fitted = measure.fitted(self.source.w, self.w_support.tolist()) if kind == "W" else measure
+        told = "" if fitted.kind == INFORMATION.kind else f": {fitted.label}"
+        views = {
+            f"{each.view(kind)}{told}": replace(self._view(kind, each), measure=fitted)
+            for each in (self.observers if observer is None else [observer])
+        }
+        latex = rf"{measure.symbol}({'W' if kind == 'W' else 'S'}; {self.held})"
+        return self._quantity(measure.name, dict.fromkeys(views, 1), views=views, latex=latex)
 
     @cached_property
     def w_view(self) -> View:

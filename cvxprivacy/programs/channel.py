@@ -2,7 +2,8 @@ r"""The channel program: the one convex program behind every discrete formulatio
 
 Letters s = 1 … n with mass p(s), outputs y = 1 … m, channel K(s, y) = p(y | s), joint mass
 Q(s, y) = p(s) K(s, y).  A *view* k sees every letter through a label v, J_k(v, y) =
-Σ_s p(v, s) K(s, y), and its information at output y is
+Σ_s p(v, s) K(s, y), and what it leaks at output y is in a measure of its own
+(:mod:`cvxprivacy.leakage`), Φ_k(y) = F(J_k(·, y)); as information it is
 
 .. math:: Φ_k(y) = \sum_v J_k(v, y) \log \frac{J_k(v, y)}{π_k(v) q_k(y)},
           \qquad q_k = \sum_v J_k(v, ·),
@@ -42,13 +43,16 @@ from scipy import sparse
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats
 from cvxprivacy.frozen import frozen
+from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.notation import listed
 from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.validation import table
 
-__all__ = ["ChannelProgram", "View"]
+__all__ = ["INFORMATION", "ChannelProgram", "View"]
+
+INFORMATION = MutualInformation()
 
 IntArray = npt.NDArray[np.int64]
 
@@ -58,10 +62,12 @@ class View:
     """What an observer of atoms sees: ``labels[l, s]`` in 0 … |V|−1, or −1 for unseen atoms.
 
     ``reference`` labels the atoms whose masses, normalised, are π; None means ``labels``.
+    ``measure`` is what its leakage is in.
     """
 
     labels: IntArray
     reference: IntArray | None = None
+    measure: Leakage = INFORMATION
 
     def __post_init__(self) -> None:
         for name in ("labels", "reference"):
@@ -74,7 +80,13 @@ class View:
 
     def to_dict(self) -> dict[str, Any]:
         reference = None if self.reference is None else self.reference.tolist()
-        return {"labels": self.labels.tolist(), "reference": reference}
+        own = {"labels": self.labels.tolist(), "reference": reference}
+        return {**own, "measure": self.measure.data()}
+
+    @property
+    def informs(self) -> bool:
+        """Whether its leakage is mutual information."""
+        return self.measure.kind == INFORMATION.kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +201,26 @@ class ChannelProgram:
 
         Views of one observer each count once, not one by one.
         """
-        weights = [np.max(w, initial=0.0) for w in self.objective.columns(self.m).values()]
         cost = self.objective.costs
         span = 0.0 if cost is None else float(cost.max() - cost.min())
-        return float(max(weights, default=0.0) * nat(self.units) + span) or 1.0
+        return float(max(self.sizes(self.objective), default=0.0) + span) or 1.0
+
+    def sizes(self, term: Expression) -> list[float]:
+        """Return what the leakage of each view may be in a term, as a nat of information is 1."""
+        weights = term.columns(self.m).items()
+        return [float(np.max(w, initial=0.0)) * self.views[view].measure.span * self.unit(view)
+                for view, w in weights]  # fmt: skip
+
+    @cached_property
+    def measured(self) -> list[Leakage]:
+        """Measures in the objective and in constraints that are not mutual information."""
+        terms = [self.objective, *(row.expression for row in self.constraints.values())]
+        views = dict.fromkeys(view for term in terms for view in term.weights)
+        return [self.views[view].measure for view in views if not self.views[view].informs]
+
+    def unit(self, view: str) -> float:
+        """Return what the measure of a view is in: a nat for information, else 1."""
+        return self.views[view].measure.unit(self.units)
 
     # ---- functions of a channel ----------------------------------------------------------
 
@@ -202,12 +230,8 @@ class ChannelProgram:
 
     def information(self, channel: FloatArray, view: str) -> FloatArray:
         """Return Φ_k(y), shape (m,), in the program's units."""
-        j = self.joint(channel, view)
-        other = np.outer(self.reference(view), j.sum(axis=0))
-        on = j > 0
-        phi = np.zeros_like(j)
-        phi[on] = j[on] * np.log(j[on] / other[on])
-        return phi.sum(axis=0) * nat(self.units)
+        joint, reference = self.joint(channel, view), self.reference(view)
+        return self.views[view].measure.value(joint, reference) * self.unit(view)
 
     def columns(self, term: Expression, channel: FloatArray) -> FloatArray:
         """Return the contribution of each output to ``term`` (without its constant)."""

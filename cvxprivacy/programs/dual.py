@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.frozen import frozen
-from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 
 __all__ = ["Dual"]
@@ -24,7 +23,8 @@ class Dual:
     Attributes
     ----------
     scores : mapping of str to (|V|, m) array
-        log(r_k(v | y) / π_k(v)) up to a constant for each y, r_k the posterior of view k.
+        What tells the scores of view k for each y: log(r_k(v | y) / π_k(v)) up to a constant, r_k
+        the posterior, where its leakage is information.
     multipliers : mapping of str to float or (m,) array
         λ_j of each row.
     auxiliaries : mapping of str to sequence of (n, m) arrays
@@ -44,7 +44,10 @@ class Dual:
 
     def cleaned(self, program: ChannelProgram) -> Dual:
         """Return multipliers a proof can use: finite, of the right shape and sign."""
-        scores = {k: _as(self.scores.get(k), (v.size, program.m)) for k, v in program.views.items()}
+        scores = {
+            k: _as(self.scores.get(k), (v.measure.rows(v.size), program.m))
+            for k, v in program.views.items()
+        }
         multipliers: dict[str, npt.ArrayLike] = {}
         for name, row in program.constraints.items():
             lam = _as(self.multipliers.get(name), (program.m,) if row.per_output else ())
@@ -80,28 +83,27 @@ class Dual:
                 omega[view] = omega[view] + np.asarray(self.multipliers[name]) * weight
         return omega
 
-    def log_posterior(self, program: ChannelProgram, view: str) -> FloatArray:
-        """Return log(r(v|y)/π(v)) in nats, shape (|V|, m)."""
-        psi = np.asarray(self.scores[view], dtype=float)
-        psi = psi - psi.max(axis=0)
-        less = program.reference(view) @ np.expm1(psi)  # Σ π e^ψ − 1, exact for the least of scores
-        return psi - np.where(
-            less > -0.5, np.log1p(less), np.log(program.reference(view) @ np.exp(psi))
-        )
+    def slopes(self, program: ChannelProgram, view: str) -> FloatArray:
+        """Return the scores of a view in the set that its measure allows, shape (|V|, m).
+
+        log(r(v|y)/π(v)) in nats for information.
+        """
+        scores = np.asarray(self.scores[view], dtype=float)
+        return program.views[view].measure.inside(scores, program.reference(view))
 
     def minorant(self, program: ChannelProgram) -> tuple[FloatArray, float]:
         """Return (G, c): objective ≥ ⟨G, K⟩ + c at every feasible channel K, in floats.
 
-        G(s, y) = Σ_k ω_k(y) Σ_v p(v, s) log(r(v|y)/π(v)) + p(s)(C_0 + Σ_j λ_j C_j)(s, y),
-        for any posteriors r and any λ ≥ 0 (either sign on equalities).
+        G(s, y) = Σ_k ω_k(y) Σ_v p(v, s) s_k(v, y) + p(s)(C_0 + Σ_j λ_j C_j)(s, y), for any scores
+        that the measures allow and any λ ≥ 0 (either sign on equalities).
         """
         g = self.objective * program.mass[:, None] * program.cost(program.objective)
         c = self.objective * float(program.objective.constant)
         for view, omega in self.weights(program).items():
             if not omega.any():
                 continue
-            psi = self.log_posterior(program, view)
-            g = g + np.asarray(program.view_matrix(view).T @ (omega * psi)) * nat(program.units)
+            slopes = omega * self.slopes(program, view) * program.unit(view)
+            g = g + np.asarray(program.view_matrix(view).T @ slopes)
         for name, row in program.constraints.items():
             lam = np.asarray(self.multipliers[name], dtype=float)
             g = g + program.mass[:, None] * (lam * program.cost(row.expression))
@@ -128,8 +130,8 @@ class Dual:
         stationarity = 0.0
         for view, omega in self.weights(program).items():
             if omega.any():
-                psi = self.log_posterior(program, view)
-                minorant = (program.joint(channel, view) * psi).sum(axis=0) * nat(program.units)
+                slopes = self.slopes(program, view) * program.unit(view)
+                minorant = (program.joint(channel, view) * slopes).sum(axis=0)
                 phi = program.information(channel, view)
                 stationarity += float((omega * (phi - minorant)).sum())
         g, constant = self.minorant(program)

@@ -17,6 +17,8 @@ _PLAIN = {
     r"\hat x": "x̂",
     r"\|": "‖",
     "_C^2": "²_C",
+    r"\chi": "χ",
+    r"\infty": "∞",
     "^2": "²",
     r"\mid": "|",
     r"\le": "≤",
@@ -45,6 +47,7 @@ def aligned(over: str, objective: str, lines: Iterable[str]) -> str:
 def plain(latex: str) -> str:
     """Return the letters of a statement in LaTeX as text."""
     text = re.sub(r"\\text\{([^}]*)\}", r"\1", latex)
+    text = re.sub(r"\\mathrm\{(TV|EMD)\}", r"\1", text)
     for command, letter in _PLAIN.items():
         text = text.replace(command, letter)
     return re.sub(r"_\{([^}]*)\}", r"[\1]", text)

@@ -82,8 +82,9 @@ def _multipliers(
         multiplier = np.asarray(dual.multipliers[name], float)
         duals[name] = multiplier.copy() if multiplier.ndim else float(multiplier)
     posteriors = {
-        view: program.reference(view)[:, None] * np.exp(dual.log_posterior(program, view))
-        for view in program.views
+        name: program.reference(name)[:, None] * np.exp(dual.slopes(program, name))
+        for name, view in program.views.items()
+        if view.informs
     }
     return duals, posteriors
 

@@ -20,7 +20,6 @@ from cvxprivacy.additive import dense
 from cvxprivacy.certificates.equalities import has_equalities, project
 from cvxprivacy.certificates.exact_channel import round_channel
 from cvxprivacy.exact import Exact, fractions, rational
-from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -67,10 +66,9 @@ def constant_channel(
 
 def prior_information(program: ChannelProgram, view: str) -> float:
     """Return what a view's observer knows before any release, such as I(W; Z)."""
-    prior, reference = program.prior(view), program.reference(view)
-    on = prior > 0
-    divergence = float((prior[on] * np.log(prior[on] / reference[on])).sum())
-    return float(program.view_matrix(view).sum()) * divergence * nat(program.units)
+    joint = np.asarray(program.view_matrix(view).sum(axis=1), float)[:, None]
+    value = program.views[view].measure.value(joint, program.reference(view))
+    return float(value[0]) * program.unit(view)
 
 
 # ---- the program over constant channels ------------------------------------------------------
@@ -88,7 +86,8 @@ def _merged(program: ChannelProgram) -> ChannelProgram:
             masses = atoms if len(layers) == len(atoms) else atoms.sum(axis=0)[None]
             cost = cost + sum(p @ layer for p, layer in zip(masses, layers, strict=True))
         for view, weight in term.columns(program.m).items():
-            if program.views[view].reference is not None:  # else the prior itself
+            own = program.views[view]
+            if own.reference is not None or not own.measure.divergence:  # else the prior itself
                 known = prior_information(program, view) * (1 + 1e-12) + 1e-15
                 cost = cost + fractions(weight * known)
         return replace(term, weights={}, cost=cost[None], cost_radius=0, constant_radius=0)

@@ -1,11 +1,12 @@
 """The conic statement of a channel program, in CVXPY.
 
-Each view is one named, vectorised exponential cone in joint mass,
+Each view of information is one named, vectorised exponential cone in joint mass,
 
     ExpCone(−T, J, π q):   T(v, y) ≥ J(v, y) log(J(v, y) / (π(v) q(y))),
 
 because the cone's own dual (u, v, w) is the posterior that the certificate needs:
-log(r/π) = −v/|u| − 1.  Bounds of rows are ``cp.Parameter``s: moving them needs no new problem.
+log(r/π) = −v/|u| − 1.  Other measures of leakage F(J) are stated in x = A J, whose multipliers
+are ω times their scores.  Bounds of rows are ``cp.Parameter``s: moving them needs no new problem.
 Costs are shifted to a minimum of 0 and scaled to [0, 1], and the objective to its own unit,
 before a solver sees them; the duals are mapped back.
 """
@@ -21,7 +22,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.model.information import nat
+from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -69,6 +70,7 @@ class ConicModel(ConicStatement):
         self._own: dict[tuple[str, str], cp.Constraint] = {}
         self._labels: dict[str, npt.NDArray[np.intp]] = {}
         self._spans: dict[str, tuple[float, float]] = {}
+        self._phi: dict[str, Any] = {}
         self._build()
         self.problem = cp.Problem(cp.Minimize(self._objective), self._all)
 
@@ -105,6 +107,10 @@ class ConicModel(ConicStatement):
         program, m = self.program, self.program.m
         matrix = program.view_matrix(view)[:, self.letters]
         labels = self._labels[view] = np.flatnonzero(matrix.sum(axis=1) > 0)
+        measure = program.views[view].measure
+        if not program.views[view].informs:
+            self._measure(view, measure, matrix)
+            return
         pi = program.reference(view)[labels][:, None]
         t = self.variables[f"T[{view}]"] = cp.Variable((len(labels), m), name=f"T[{view}]")
         j = self.variables[f"J[{view}]"] = cp.Variable((len(labels), m), name=f"J[{view}]")
@@ -113,14 +119,28 @@ class ConicModel(ConicStatement):
         self._add(f"joint[{view}]", j == conditional @ self.variables["Q"])
         self._add(f"total[{view}]", q == cp.sum(j, axis=0, keepdims=True))
         self._own["view", view] = self._add(f"view[{view}]", cp.ExpCone(-t, j, pi @ q))
+        self._phi[view] = cp.sum(t, axis=0) * program.unit(view)
+
+    def _measure(self, view: str, measure: Leakage, matrix: Any) -> None:
+        """Add another measure of x = A J: the multipliers of that tell the scores."""
+        pi, q = self.program.reference(view), self.variables["Q"]
+        conditional = np.asarray(matrix.toarray() / self._mass[None, :])
+        lifted = measure.lift(pi) @ conditional
+        x = self.variables[f"J[{view}]"] = cp.Variable(
+            (len(lifted), self.program.m), name=f"J[{view}]"
+        )
+        self._own["view", view] = self._add(f"joint[{view}]", lifted @ q == x)
+        mass = conditional.sum(axis=0, keepdims=True) @ q
+        self._phi[view], parts = measure.cone(x, mass, pi)
+        for part, constraint in parts.items():
+            self._add(f"{part}[{view}]", constraint)
 
     def _columns(self, term: Expression, span: float, *, shift: bool) -> cp.Expression:
         """Return term(y)/span, costs shifted to a minimum of 0 where that is a constant."""
         program, q = self.program, self.variables["Q"]
         parts: list[Any] = []
         for view, weight in term.columns(program.m).items():
-            phi = cp.sum(self.variables[f"T[{view}]"], axis=0)
-            parts.append(cp.multiply(weight * nat(program.units) / span, phi))
+            parts.append(cp.multiply(weight / span, self._phi[view]))
         if term.cost is not None:
             cost = program.cost(term)
             cost = ((cost - cost.min() if shift else cost) / span)[self.letters]
@@ -132,7 +152,7 @@ class ConicModel(ConicStatement):
         cost, shift = program.cost(row.expression), not row.per_output
         low = float(cost.min()) if shift else 0.0
         span = float(np.ptp(cost) if shift else np.abs(cost).max())
-        span = (span + total_weight(program, row.expression) * nat(program.units)) or 1.0
+        span = (span + total_weight(program, row.expression)) or 1.0
         self._spans[name] = (low + float(row.expression.constant), span)
         left = self._columns(row.expression, span, shift=shift)
         left = left if row.per_output else cp.sum(left)
@@ -194,7 +214,6 @@ class ConicModel(ConicStatement):
     def dual(self) -> Dual | None:
         """Return the multipliers in the program's own scale, or None if there are none."""
         program = self.program
-        scores = {view: self._scores(view) for view in program.views}
         multipliers: dict[str, Any] = {}
         for name in program.constraints:
             value = self._own["row", name].dual_value
@@ -208,7 +227,24 @@ class ConicModel(ConicStatement):
             if any(value is None for value in values):
                 return None
             auxiliaries[name] = [np.asarray(value, float) * self.scale for value in values]
-        return Dual(scores, multipliers, auxiliaries, 0 if self.phase_one else 1)
+        objective = 0 if self.phase_one else 1
+        weights = Dual({}, multipliers, auxiliaries, objective).cleaned(program).weights(program)
+        scores = {
+            name: self._scores(name) if view.informs else self._told(name, weights[name])
+            for name, view in program.views.items()
+        }
+        return Dual(scores, multipliers, auxiliaries, objective)
+
+    def _told(self, view: str, weight: FloatArray) -> FloatArray:
+        """Return what the multipliers of x = A J say of the scores: they are ω times those."""
+        program, joint = self.program, self._own.get(("view", view))
+        rows = program.views[view].measure.rows(program.views[view].size)
+        if joint is None or joint.dual_value is None:
+            return np.zeros((rows, program.m))
+        priced = np.asarray(joint.dual_value, float) * self.scale
+        with np.errstate(all="ignore"):
+            scores = priced / (weight * program.unit(view))
+        return np.where(np.isfinite(scores), scores, 0.0)
 
     def _scores(self, view: str) -> FloatArray:
         """Return log(r/π) from the dual of ExpCone(−T, J, πq), guarded against log 0."""

@@ -9,7 +9,6 @@ import cvxpy as cp
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -32,6 +31,7 @@ class _Statement:
         self.program, self.rules, self.parameters = program, rules, Parameters()
         self.q = cp.Variable((program.n, program.m), name="Q", nonneg=True)
         self._information: dict[str, Any] = {}
+        self._cones: dict[str, Any] = {}  # of measures that take constraints of their own
 
     def problem(self) -> PaperProblem:
         program, mass = self.program, self.program.mass
@@ -53,17 +53,22 @@ class _Statement:
         objective = program.objective
         total = cp.sum(self._columns(objective, objective.derivatives))
         offset = self.parameters.constant(objective)
+        for name, constraint in self._cones.items():
+            problem.add_cone(name, constraint)
         return problem.minimizing(total + offset, program.scale, float(objective.constant))
 
     def _phi(self, view: str) -> Any:
-        """Return Φ_k(y) = Σ_v J log(J/(π q)) for every y, in the program's units."""
+        """Return Φ_k(y) for every y, in the program's units."""
         if view not in self._information:
             program, reference = self.program, self.program.reference(view)
             conditional = program.view_matrix(view) / program.mass[None, :]
-            joint = conditional @ self.q
+            joint, measure = conditional @ self.q, program.views[view].measure
+            x = joint if program.views[view].informs else measure.lift(reference) @ joint
             marginal = cp.sum(joint, axis=0, keepdims=True)
-            terms = cp.rel_entr(joint, reference[:, None] @ marginal)
-            self._information[view] = cp.sum(terms, axis=0) * nat(program.units)
+            phi, parts = measure.cone(x, marginal, reference)
+            for part, constraint in parts.items():
+                self._cones[f"{part}[{view}]"] = constraint
+            self._information[view] = phi * program.unit(view)
         return self._information[view]
 
     def _columns(self, expression: Expression, derivatives: Mapping[Symbol, Expression]) -> Any:
@@ -94,9 +99,7 @@ class _Statement:
     def _span(self, rule: Constraint) -> float:
         bound = np.abs(rule.bounds(self.program.m)).max()
         cost = bound if bound and rule.linear else np.abs(self.program.cost(rule.expression)).max()
-        weights = rule.expression.columns(self.program.m).values()
-        most = sum(float(w.max()) for w in weights) * nat(self.program.units)
-        return float(cost + most) or 1.0
+        return float(cost + sum(self.program.sizes(rule.expression))) or 1.0
 
     def _auxiliary(self, name: str, rule: Auxiliary) -> dict[str, Any]:
         (symbol,) = rule.derivatives or (None,)

@@ -74,6 +74,7 @@ class PaperProblem(cp.Problem):  # type: ignore[misc]  # CVXPY has no types
     def __init__(self, parameters: Parameters) -> None:
         self.typed = parameters.typed
         self._rows: list[_Row] = []
+        self._cones: list[cp.Constraint] = []
         self._scaled: cp.Problem | None = None
 
     def add(
@@ -100,6 +101,11 @@ class PaperProblem(cp.Problem):  # type: ignore[misc]  # CVXPY has no types
         seen = _divided(constraint, span) if scaled is None else scaled
         self._rows.append(_Row(constraint, seen, back or (lambda dual: dual / span)))
 
+    def add_cone(self, name: str, constraint: cp.Constraint) -> None:
+        """Add a constraint that states what an expression means, and is the same for the solver."""
+        constraint.set_label(name)
+        self._cones.append(constraint)
+
     def minimizing(
         self,
         expression: Any,
@@ -118,10 +124,12 @@ class PaperProblem(cp.Problem):  # type: ignore[misc]  # CVXPY has no types
         after : callable
             Sets the paper's variables after a solve.
         """
-        super().__init__(cp.Minimize(expression), [row.shown for row in self._rows])
+        shown = [row.shown for row in self._rows]
+        super().__init__(cp.Minimize(expression), [*shown, *self._cones])
         self._scale, self._after = scale, after
         objective = (expression - offset) / scale if scaled is None else scaled
-        self._scaled = cp.Problem(cp.Minimize(objective), [row.scaled for row in self._rows])
+        rows = [row.scaled for row in self._rows]
+        self._scaled = cp.Problem(cp.Minimize(objective), [*rows, *self._cones])
         return self
 
     def solve(self, *arguments: Any, **options: Any) -> Any:

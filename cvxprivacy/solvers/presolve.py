@@ -16,7 +16,6 @@ from fractions import Fraction
 import numpy as np
 
 from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -37,8 +36,8 @@ _EDGE = 1e-11  # a bound within this share of the row's span of its minimum is a
 
 
 def total_weight(program: ChannelProgram, term: Expression) -> float:
-    """Return the largest weight of each view of a term, summed over the views."""
-    return float(sum(np.max(w, initial=0.0) for w in term.columns(program.m).values()))
+    """Return what a nat, or a unit, of the leakage of each view weighs in a term, at most."""
+    return float(sum(program.sizes(term)))
 
 
 # ---- contradictions and constant channels ----------------------------------------------------
@@ -47,16 +46,18 @@ def total_weight(program: ChannelProgram, term: Expression) -> float:
 def zero_multipliers(
     program: ChannelProgram, multipliers: Mapping[str, float] | None = None, objective: int = 1
 ) -> Dual:
-    """Return r = p_k, the posteriors of a release that tells nothing, and no multipliers but these.
+    """Return the scores of a release that tells nothing, and no multipliers but these.
 
-    Without any, this is the bound that needs no solver, exact where R = 0.
+    Without any, this is the bound that needs no solver, exact where no more need be leaked.
     """
     scores = {}
-    for view, labelled in program.views.items():
-        if labelled.reference is not None:  # elsewhere r = π
-            ratio = program.prior(view) / program.reference(view)
-            column = np.log(np.maximum(ratio, 1e-300))
-            scores[view] = np.tile(column[:, None], (1, program.m))
+    for name, view in program.views.items():
+        if view.reference is not None or not view.measure.divergence:  # elsewhere they are 0
+            prior, reference = program.prior(name), program.reference(name)
+            column = view.measure.scores(prior[:, None], reference)
+            if view.informs:
+                column = np.log(np.maximum(prior / reference, 1e-300))[:, None]
+            scores[name] = np.tile(column, (1, program.m))
     own = {name: np.asarray(value, float) for name, value in (multipliers or {}).items()}
     return Dual(scores, own, {}, objective).cleaned(program)
 
@@ -174,7 +175,8 @@ def facial_reduction(program: ChannelProgram) -> FacialReduction | None:
     if fixed is not None and fixed.law is not None:
         return _to_constant(program, fixed.name, fixed.law, fixed.dual)
     for name, row in program.constraints.items():
-        if row.silences:
+        views = [program.views[view] for view in row.expression.weights]
+        if row.silences and all(view.measure.separates for view in views):
             return _to_independence(program, name)
         if row.linear and row.sense == "<=" and not row.per_output:
             value, span, cost = _least_cost(program, name)
@@ -222,8 +224,8 @@ def _to_least_moves(
 def _to_independence(program: ChannelProgram, name: str) -> FacialReduction:
     """Demand J = π q instead of no information.
 
-    Multipliers μ of J = π q enter the posterior of the view: with weight ω large,
-    ω log(r/π) → α log(r₀/π) + μ for r ∝ π exp((α log(r₀/π) + μ)/ω).
+    Multipliers μ of J = π q enter the scores of the view: with weight ω large, those of measures
+    that separate allow (α s₀ + μ)/ω but for what vanishes.
     """
     row = program.constraints[name]
     rows = {**_without(program, name), **_independence(program, name)}
@@ -239,8 +241,9 @@ def _to_independence(program: ChannelProgram, name: str) -> FacialReduction:
             for v in range(len(mu) - 1):
                 each = np.asarray(dual.multipliers[_equality(name, view, v)], float)
                 mu[v] = each - each.mean()  # the same at every output adds nothing but Σ J − π q
-            kept = before[view] * dual.log_posterior(inner, view)
-            scores[view] = (kept + mu / nat(program.units)) / after[view]
+            kept = before[view] * dual.slopes(inner, view)
+            slopes = (kept + mu / program.unit(view)) / after[view]
+            scores[view] = program.views[view].measure.told(slopes)
         return replace(whole, scores=scores)
 
     return FacialReduction(program, name, inner, lift, program.scale)

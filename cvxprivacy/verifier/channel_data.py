@@ -30,6 +30,7 @@ from cvxprivacy.verifier.balls import (
     whole,
 )
 from cvxprivacy.verifier.costs import Layer, Part, layers_of, read, whole_layers
+from cvxprivacy.verifier.measures import Measure, measure_of, measured
 from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelData"]
@@ -50,7 +51,7 @@ class ChannelData:
         if program.get("kind") != "channel":
             raise UnprovableError(f"no program of kind {program.get('kind')!r} is known")
         self.program = program
-        self.units: arb = {"nats": arb(1), "bits": arb(2).log()}[program["units"]]
+        nat: arb = {"nats": arb(1), "bits": 1 / arb(2).log()}[program["units"]]
         self.atoms: Matrix = program["law"]
         self.n, self.m = len(self.atoms[0]), program["outputs"]
         if type(self.m) is not int or not self.m > 0:
@@ -73,11 +74,17 @@ class ChannelData:
         self.total = _sum(self.mass)
         if not all(p > 0 for p in self.mass):
             raise UnprovableError("a letter without mass")
-        self.views: dict[str, tuple[list[arb_mat], list[arb]]] = {}
-        for name in program["views"]:
+        self.views: dict[str, list[arb_mat]] = {}
+        self.measures: dict[str, Measure] = {}
+        for name, view in program["views"].items():
+            if set(view) != {"labels", "reference", "measure"}:
+                raise UnprovableError(f"view {name} has not labels, reference and measure alone")
             seen, masses = self.view(name, self.law)
-            blocks = [arb_mat([row[b.start : b.stop] for row in seen]) for b in self.blocks]
-            self.views[name] = blocks, [mass / _sum(masses) for mass in masses]
+            self.views[name] = [
+                arb_mat([row[b.start : b.stop] for row in seen]) for b in self.blocks
+            ]
+            reference = [mass / _sum(masses) for mass in masses]
+            self.measures[name] = measure_of(view["measure"], reference, nat)
         self._costs: dict[tuple[int, Any], WeightedCost] = {}
         self._kept: dict[tuple[int, Any, int], arb_mat] = {}
         for term in program["terms"].values():
@@ -115,8 +122,8 @@ class ChannelData:
             last = max(label for table in tables for row in table for label in row)
             if type(last) is not int or not 0 <= last < most:
                 raise UnprovableError("a view has more labels than there are atoms")
-            sizes += (1 + last) * letters
-            products += (1 + last) * self.n * self.m
+            sizes += (1 + last) * letters + measured(view["measure"])
+            products += (1 + last) * self.n * self.m + measured(view["measure"]) * self.m
         if products > _PRODUCTS:
             raise UnaffordableError(
                 f"views of {products:,} products, where {_PRODUCTS:,} are the most"
@@ -231,7 +238,7 @@ class ChannelData:
 
         What the enclosure allows beyond the objective's least cost: upper − Σ_s p(s) min_y C_0.
         At least the smallest step that there is, the least positive C_0(s, y) − min_y C_0(s, y)
-        or a nat of the view of least weight; at most a nat of the weightiest and the greatest
+        or the unit of the measure of least weight; at most that of the weightiest and the greatest
         such difference.  So no forbidding cost makes a wide enclosure look narrow.
         """
         step, ceiling, least = self._steps
@@ -246,8 +253,8 @@ class ChannelData:
         """
         flint.ctx.prec = PRECISION
         term = self.program["objective"]
-        weights = [float(w) for w in self._read(term)]
-        nats = [w / float(self.units) for w in weights if w > 0]
+        pairs = ((self.measures[view], self.weights(term, view)) for view in term["weights"])
+        nats = [float(w * measure.unit) for measure, weights in pairs for w in weights if w > 0]
         ceiling, steps, least = max(nats, default=0.0), [], ball(term["constant"][0])
         term = {**term, "cost_radius": 0}
         most = [[1] * self.m] * self.n if self.boxes["upper"] is None else self.boxes["upper"][0]

@@ -2,9 +2,10 @@
 
 * upper end: the channel meets the simple set in integers, every row in balls (linear rows in
   rationals where a ball cannot tell), and its objective bounds the minimum from above;
-* lower end: Σ_s min_K {Σ_k ω_k Σ_v p(v,s) log(r/π) + p(s)(C_0 + Σ_j λ_j C_j)} − Σ_j λ_j b_j for
-  any posteriors r and λ ≥ 0, as Φ_k ≥ Σ_v J_v log(r_v/π_v).  With the objective's weight 0 a
-  positive value is a contradiction of the constraints.
+* lower end: Σ_s min_K {Σ_k ω_k Σ_v p(v,s) s_k(v) + p(s)(C_0 + Σ_j λ_j C_j)} − Σ_j λ_j b_j for any
+  λ ≥ 0 and any scores s_k of the set that Φ_k = sup ⟨s, J_k⟩ is over, such as log(r/π) for any
+  posterior r where Φ_k is information.  With the objective's weight 0 a positive value is a
+  contradiction of the constraints.
 
 Every number of the program is exact, or a ball whose two ends are both taken at their worst; the
 multipliers are floats, and may be anything.  Needs the standard library and python-flint only.
@@ -33,11 +34,10 @@ from cvxprivacy.verifier.balls import (
     total as _sum,
 )
 from cvxprivacy.verifier.channel_data import ChannelData
+from cvxprivacy.verifier.measures import Measure
 from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelProof", "Evaluation"]
-
-_CLIP = 1e4  # scores beyond e^±10000 prove nothing more
 
 
 class ChannelProof(ChannelData):
@@ -78,15 +78,16 @@ class ChannelProof(ChannelData):
             for x, b in zip(lam, self.bounds(row), strict=False):
                 bound += 0 if x.is_zero() else x * (constant - arb(b))
         slopes = []  # of the information, by what a view sees
-        for view, (blocks, reference) in self.views.items():
+        for view, blocks in self.views.items():
             omega = [arb(0)] * m
             for term, lam in parts:
                 if view in term["weights"]:
                     beta = self.weights(term, view)
                     omega = [o + x * b for o, x, b in zip(omega, lam, beta, strict=True)]
             if not all(o.is_zero() for o in omega):
-                scores = _table(dual["scores"].get(view), len(reference), m, _CLIP)
-                slopes.append((blocks, _log_posterior(scores, reference, omega) / self.units))
+                measure = self.measures[view]
+                scores = _table(dual["scores"].get(view), measure.rows, m)
+                slopes.append((blocks, _slopes(scores, measure, omega)))
         priced = [
             (term, lam)
             for term, lam in parts
@@ -250,11 +251,11 @@ class Evaluation:
     def phi(self, view: str) -> list[arb]:
         """Return Φ_k(y) for every output, in the program's units."""
         if view not in self._phi:
-            blocks, reference = self.proof.views[view]
-            scale = self.proof.total * self.proof.units * self._den
-            columns = zip(*self._joint(blocks, arb_mat, arb(0)), strict=True)
-            phi = [_divergence(column, reference) / scale for column in columns]
-            if all(abs(value) < 2.0**-80 for value in phi) and self._independent(view):
+            measure, scale = self.proof.measures[view], self.proof.total * self._den
+            joint = self._joint(self.proof.views[view], arb_mat, arb(0))
+            phi = [measure.value(column) / scale for column in zip(*joint, strict=True)]
+            near = measure.divergence and all(abs(value) < 2.0**-40 for value in phi)
+            if near and self._independent(view):
                 phi = [arb(0)] * self.proof.m
             self._phi[view] = phi
         return self._phi[view]
@@ -336,44 +337,22 @@ class Evaluation:
         return [arb(high - bound * low) / self._den for high, low in ends]
 
 
-def _divergence(joint: Sequence[arb], reference: Sequence[arb]) -> arb:
-    """Enclose Σ_v J_v log(J_v / (π_v q)), q = Σ_v J_v, for J ≥ 0 known to lie in the balls."""
-    q = _sum(joint)
-    if q.is_zero():
-        return q
-    if q > 0 and all(j.is_zero() or j > 0 for j in joint):
-        pairs = zip(joint, reference, strict=True)
-        return _sum(j * (j / (p * q)).log() for j, p in pairs if not j.is_zero())
-    value, top = arb(0), q.upper()  # some ball touches 0: Σ J log(J/q) − Σ J log π, by parts
-    for j, p in zip(joint, reference, strict=True):
-        high = j.upper()
-        value -= (j if j > 0 else arb(0).union(high)) * p.log()
-        if j > 0 and q > 0:
-            value += j * (j / q).log()
-        elif high > 0:  # 0 ≥ J log(J/q) ≥ J log(J/top), least at J = top/e or at the high end
-            value += arb(0).union(high * (high / top).log() if high * 3 < top else -top)
-    return value
-
-
-def _log_posterior(scores: Matrix, reference: list[arb], omega: list[arb]) -> arb_mat:
-    """Return ω(y)·log(r(v|y)/π(v)), r ∝ π e^score normalised in balls."""
-    columns = []
-    for w, column in zip(omega, zip(*scores, strict=True), strict=True):
-        if w.is_zero() or min(column) == max(column):  # no weight, or r = π
-            columns.append([arb(0)] * len(column))
-            continue
-        balls = [arb(x) for x in column]
-        log_norm = _sum(p * b.exp() for p, b in zip(reference, balls, strict=True)).log()
-        columns.append([w * (b - log_norm) for b in balls])
+def _slopes(scores: Matrix, measure: Measure, omega: list[arb]) -> arb_mat:
+    """Return what untrusted scores come to in the measure's set, times their weights ω(y)."""
+    none = [arb(0)] * len(measure.reference)
+    columns = [
+        none if w.is_zero() else [w * s for s in measure.inside(column)]
+        for w, column in zip(omega, zip(*scores, strict=True), strict=True)
+    ]
     return arb_mat(columns).transpose()
 
 
-def _table(values: Any, rows: int, columns: int, limit: float = math.inf) -> Matrix:
-    """Return a matrix of finite floats within ±limit, zeros if it has another shape."""
+def _table(values: Any, rows: int, columns: int) -> Matrix:
+    """Return a matrix of finite floats, zeros if it has another shape."""
     fits = isinstance(values, list) and len(values) == rows
     if not fits or any(not isinstance(row, list) or len(row) != columns for row in values):
         return [[0.0] * columns] * rows
-    return [[max(-limit, min(limit, _finite(x))) for x in row] for row in values]
+    return [[_finite(x) for x in row] for row in values]
 
 
 def _finite(x: Any) -> float:

@@ -16,6 +16,7 @@ from cvxprivacy.verifier.wording import (
     extremes,
     information_terms,
     many,
+    measured,
     minimised,
     positive,
     quoted,
@@ -60,15 +61,19 @@ class _Words:
         for name, view in program["views"].items():
             labels = [*view["labels"], *(view["reference"] or ())]
             self.sizes[name] = 1 + max(label for row in labels for label in row)
+        self.measures = {k: measured(view["measure"]) for k, view in program["views"].items()}
 
     def term(self, term: Mapping[str, Any]) -> str:
-        parts = information_terms(term["weights"], self.sizes, "value")
+        parts = self.weighed(term)
         costs = self.costs(term)
         if costs:
             free = self.free(term["cost"]) if len(costs) > 1 else ""
             off = radius_of(term["cost_radius"])
             parts.append(f"expected cost of {ranged(costs, 6)}{off}{free}")
         return " + ".join([*parts, *constant(term["constant"])])
+
+    def weighed(self, term: Mapping[str, Any]) -> list[str]:
+        return information_terms(term["weights"], self.sizes, "value", self.measures)
 
     def matters(self, term: Mapping[str, Any]) -> bool:
         """Tell whether a term can depend on what is released."""
@@ -143,9 +148,10 @@ class _Words:
         """Return left side, right side around the bound, and bounds."""
         term, bounds = row["term"], row["bound"]
         bounds = bounds if isinstance(bounds, list) else [bounds]
-        weighed, costs = information_terms(term["weights"], self.sizes, "value"), self.costs(term)
+        weighed, costs = self.weighed(term), self.costs(term)
         off, sense = radius_of(row["radius"]), {"<=": "<=", "==": "="}[row["sense"]]
-        unit = f" {self.units}" if weighed and len(costs) < 2 else ""
+        kinds = {self.program["views"][view]["measure"]["kind"] for view in term["weights"]}
+        unit = f" {self.units}" if kinds == {"mutual information"} and len(costs) < 2 else ""
         if not row["per_output"]:
             unit = "" if costs else unit
             return self.term(term) or "nothing", f"{sense} {{}}{off}{unit}", bounds

@@ -112,6 +112,12 @@ class _Comparison:
         yield from self.entries(f"{label}: labels", mine["labels"], theirs["labels"])
         pair = [view["reference"] or view["labels"] for view in (mine, theirs)]
         yield from self.entries(f"{label}: reference", *pair)
+        own, other = mine["measure"], theirs["measure"]
+        if own["kind"] != other["kind"]:
+            yield _instead(f"{label}: measure", quoted(own["kind"]), quoted(other["kind"]))
+            return
+        for key in {*own} - {"kind"}:
+            yield from self.entries(f"{label}: {key}", own[key], other[key])
 
     def term(self, label: str, mine: Program, theirs: Program) -> Iterator[str]:
         yield from self.fields(label, mine, theirs)

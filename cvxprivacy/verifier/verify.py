@@ -24,7 +24,7 @@ from cvxprivacy.verifier.covariance_proof import CovarianceProof
 from cvxprivacy.verifier.hamming_proof import HammingProof
 from cvxprivacy.verifier.statement import reported
 
-SCHEMA = "cvxprivacy/certificate/3"
+SCHEMA = "cvxprivacy/certificate/4"
 TOLERANCE = {"default": 1e-6, "high": 1e-9}
 
 _LONG = 400  # characters of a message: what is wrong may be a text of megabytes

@@ -22,6 +22,7 @@ __all__ = [
     "extremes",
     "information_terms",
     "many",
+    "measured",
     "minimised",
     "names_of",
     "positive",
@@ -122,11 +123,15 @@ def units_of(document: Mapping[str, Any]) -> str:
     program = document["program"]
     if "objective" not in program:
         return str(program["units"])
-    informed = any(map(positive, dict(program["objective"]["weights"]).values()))
+    weights = dict(program["objective"]["weights"])
+    views = [program["views"][view] for view, w in weights.items() if positive(w)]
+    kinds = {view["measure"]["kind"] for view in views if "measure" in view}
     costly = program["objective"]["cost"] is not None
-    if informed and costly:
+    if views and (costly or len(kinds) > 1):
         return "units of the objective"
-    if informed:
+    if kinds - {"mutual information"}:
+        return "units of the measure"
+    if views:
         return str(program["units"])
     return "units of distortion" if costly else "of an empty objective"
 
@@ -145,19 +150,49 @@ def minimised(text: str, matters: bool, unit: str, infeasible: bool) -> str:
     return f"minimised: NOTHING: {empty}{proved}"
 
 
-def information_terms(weights: Mapping[str, Any], sizes: Mapping[str, int], what: str) -> list[str]:
-    """Return the informations of a term, those of one weight together."""
+def measured(data: Mapping[str, Any]) -> str:
+    """Say in what measure of leakage a view is."""
+    kind = data["kind"]
+    if kind == "mutual information":
+        return "information about"
+    if kind == "hockey-stick":
+        gamma = exact(data["gamma"])
+        name = f"hockey-stick divergence (γ = {written(gamma)})"
+        return "total variation of" if gamma == 1 else f"{name} of"
+    if kind == "transport":
+        distances = ranged(c for row in data["ground"] for c in row)
+        return f"earth mover's distance (ground distances {distances}) of"
+    if kind == "gain":
+        gains, count = ranged(c for row in data["matrix"] for c in row), len(data["matrix"])
+        return f"gain ({gains}) from the best of {count:,} guess{'' if count == 1 else 'es'} about"
+    if kind == "Sibson":
+        return f"Sibson's measure of order {written(data['order'])} of"
+    if kind == "maximal leakage":
+        return "sum of the greatest p(· | v) of"
+    return f"{kind} divergence of"
+
+
+def information_terms(
+    weights: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    what: str,
+    measures: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Return the informations of a term, those of one weight and measure together."""
     found = []
-    pairs = sorted(dict(weights).items(), key=lambda pair: _weight(pair[1]))
-    for weight, group in groupby(pairs, key=lambda pair: _weight(pair[1])):
+
+    def alike(pair: tuple[str, Any]) -> tuple[str, str]:
+        return _weight(pair[1]), (measures or {}).get(pair[0], "information about")
+
+    for (weight, of), group in groupby(sorted(dict(weights).items(), key=alike), key=alike):
         names = [name for name, _ in group]
         size = sorted({sizes[name] for name in names})
         count = many(size[0], what) if len(size) == 1 else f"{size[0]:,} to {size[-1]:,} {what}s"
         if len(names) == 1:
-            found.append(f"{weight} × information about {quoted(names[0])} ({count})")
+            found.append(f"{weight} × {of} {quoted(names[0])} ({count})")
         else:
             each = f"each of {names_of(names)}"
-            found.append(f"{weight} × information about {each} ({len(names):,} views of {count})")
+            found.append(f"{weight} × {of} {each} ({len(names):,} views of {count})")
     return found
 
 

@@ -105,6 +105,10 @@ CRITERIA = {
     "KAnonymity": {"k": 60},
     "DeltaDisclosure": {"delta": 0.5},
     "LeakageCap": {"b": 0.05},
+    "PerLetter": {"leakage": cpv.leakage.TotalVariation(), "bound": 0.1},
+    "PerfectPrivacy": {},
+    "PointwiseMaximalLeakage": {"epsilon": 0.5},
+    "LocalInformationPrivacy": {"epsilon": 0.5},
     "LocalPrivacy": {"epsilon": 1},
     "MaximalLeakage": {"b": 0.5},
     "KeepProbability": {"p": [0.5, 0.4, 0.3, 0.2]},
@@ -119,6 +123,8 @@ def rule(kind: str) -> str:
     """Return a criterion as a file has it; letters that are keys are strings there."""
     values = {k: {str(x): y for x, y in v.items()} if isinstance(v, dict) else v
               for k, v in CRITERIA[kind].items()}  # fmt: skip
+    if "leakage" in values:
+        values["leakage"] = {"kind": type(values["leakage"]).__name__}
     return written({"criteria": [{"kind": kind, **values}]})
 
 
@@ -138,6 +144,31 @@ def test_a_file_and_python_state_the_same_program(formulation, kind, read):
     found = read(head + SOURCE + YEARS + rule(kind))
     same_program(found.problem, python([getattr(cpv, kind)(**CRITERIA[kind])]))
     assert (found.solve, found.output) == ({}, {})
+
+
+def test_a_measure_of_leakage_is_written_down(read):
+    text = BUDGET + 'leakage = { kind = "HockeyStick", gamma = 1.5 }\n' + SOURCE + YEARS
+    measure = cpv.leakage.HockeyStick(1.5)
+    found = read(text).problem
+    expected = cpv.PrivacyDistortion(source(), years(), budget=found.budget, leakage=measure)
+    same_program(found, expected)
+    gains = 'leakage = { kind = "Gain", matrix = [[1, 0, 0], [0, 1, 1]] }\n'
+    same_program(
+        read(BUDGET + gains + SOURCE + YEARS).problem,
+        cpv.PrivacyDistortion(
+            source(), years(), budget=found.budget,
+            leakage=cpv.leakage.Gain([[1, 0, 0], [0, 1, 1]]),
+        ),
+    )  # fmt: skip
+    for wrong, said in (
+        ('leakage = "ChiSquared"', "leakage: 'ChiSquared' is a string"),
+        ('leakage = { kind = "Chi" }', r"leakage\.kind: 'Chi' is unknown"),
+        ('leakage = { kind = "Sibson" }', r"leakage\.order: missing"),
+        ('leakage = { kind = "Sibson", order = 1 }', r"leakage\.order: 1 is out of range"),
+        ('leakage = { kind = "ChiSquared", more = 1 }', r"leakage\.more: unknown key"),
+    ):
+        with pytest.raises(cpv.InputError, match=said):
+            read(BUDGET + wrong + "\n" + SOURCE + YEARS)
 
 
 def test_all_criteria_of_one_file_keep_their_order(read):

@@ -182,6 +182,10 @@ OPTIONS = [  # option, value, what the message says
     *(("--criterion", v, v.split("=")[0]) for v in ("Foo", "Foo=1", "tcloseness=1", "TCloseness",
       "TCloseness=", "TCloseness=x", "PreserveMarginal=1", "ForbiddenMoves=1")),
     *(("--criterion", f"TCloseness={v}", v) for v in ("-1", "nan")),
+    *(("--criterion", v, w) for v, w in (("TCloseness=1:far", "far"), ("PerLetter=1", "measure"),
+      ("PerLetter=1:nope", "nope"), ("PerLetter=1:sibson", "sibson:NUMBER"),
+      ("PerLetter=1:sibson:x", "'x'"), ("PerLetter=1:chi-squared:2", "write chi-squared"),
+      ("KAnonymity=3:emd", "emd"), ("PerLetter=1:sibson:1", "> 1"))),
     ("--criterion", "KAnonymity=0.5", "0.5"), ("--criterion", "KAnonymity=1000", "300"),
     ("--criterion", "KeepProbability=2", "2"), ("--criterion", "LDiversity=3", "2"),
     *(("--budget", v, v) for v in ("-1", "nan", "inf", "x")),
@@ -302,10 +306,21 @@ def test_account_numbers_longer_than_a_machine_word(options, here):
 RULES = [("LeakageCap", 0.01), ("TCloseness", 0.05), ("LDiversity", 1.9), ("DeltaDisclosure", 0.3),
          ("LocalPrivacy", 0.5), ("MaximalLeakage", 0.2), ("KeepProbability", 0.1),
          ("PreserveMarginal",), ("KAnonymity", 100)]  # fmt: skip
+MEASURED = [
+    ("TCloseness=0.2:emd", cpv.TCloseness(0.2, "emd")),
+    ("TCloseness=0.2:tv", cpv.TCloseness(0.2, "tv")),
+    (
+        "LeakageCap=0.7:guessing-probability",
+        cpv.LeakageCap(0.7, leakage=cpv.leakage.GuessingProbability()),
+    ),
+    ("PerLetter=0.1:hockey-stick:1.5", cpv.PerLetter(cpv.leakage.HockeyStick(1.5), 0.1)),
+    ("PerfectPrivacy", cpv.PerfectPrivacy()),
+]
 
 TYPED = [  # what is typed, and the arguments that it stands for
     *((["--criterion", "=".join(map(str, rule))], {"criteria": [getattr(cpv, rule[0])(*rule[1:])]})
       for rule in RULES),
+    *((["--criterion", typed], {"criteria": [rule]}) for typed, rule in MEASURED),
     (["--encoder", "wx", "--units", "nats"], {"encoder": "wx", "units": "nats"}),
     (["--weights", "weight"], {"weights": "weight"}),
 ]  # fmt: skip

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from mpmath import iv
-
+from tests.second_checker.measures import Measure
 from tests.second_checker.numbers import (
-    BITS,
     ONE,
     ZERO,
     Matrix,
     Pair,
-    ball,
-    enclosed,
     exact,
     guessed,
     guessed_table,
-    log,
     need,
     plus,
     spread,
@@ -30,12 +24,11 @@ from tests.second_checker.numbers import (
     unit_of,
 )
 
-CLIP = 10_000  # scores beyond e^±10000 prove nothing more
-
 
 class Channel:
     def __init__(self, program: Any) -> None:
-        self.bits, self.units = program["units"], unit_of(program["units"])
+        self.bits = program["units"]
+        unit_of(self.bits)
         law = [[exact(x) for x in row] for row in program["law"]]
         self.n, self.m = len(law[0]), program["outputs"]
         need(type(self.m) is int and self.m > 0, "a number of outputs")
@@ -73,7 +66,8 @@ class Channel:
         clip, end = (max, ZERO) if default == ZERO else (min, ONE)
         return [[clip(x, end) for x in row] for row in found]
 
-    def view(self, view: Any) -> tuple[Matrix, list[Fraction]]:
+    def view(self, view: Any) -> tuple[Matrix, Measure]:
+        need({*view} == {"labels", "reference", "measure"}, "another key of a view")
         labels = view["labels"]
         reference = labels if view["reference"] is None else view["reference"]
         for place in (labels, reference):
@@ -89,7 +83,7 @@ class Channel:
             if reference[i][s] >= 0:
                 pi[reference[i][s]] += self.law[i][s]
         need(all(pi), "a label of reference mass 0")
-        return seen, [x / sum(pi) for x in pi]
+        return seen, Measure(view["measure"], [x / sum(pi) for x in pi], self.bits)
 
     def term(self, term: Any, convex: bool = False) -> tuple[Any, Matrix, Pair, Fraction, Any]:
         """Return weights, cost times mass, constant, radius, and the cost by itself."""
@@ -182,14 +176,12 @@ class Channel:
         return plus(term[2], *self.columns(term, channel))
 
     def phi(self, view: str, channel: Matrix, y: int) -> Pair:
-        seen, pi = self.views[view]
+        seen, measure = self.views[view]
         held = [k[y] for k in channel]
         joint = [
             sum((a * k for a, k in zip(row, held, strict=True) if a and k), ZERO) for row in seen
         ]
-        q = sum(joint)
-        pairs = zip(joint, pi, strict=True)
-        return plus(*(times(j, log(j / (x * q), self.bits)) for j, x in pairs if j))
+        return measure.value(joint)
 
     def lower(self, dual: Any) -> Any:
         """Return a number that no feasible channel's Lagrangian is below; ∞ if there is none."""
@@ -216,14 +208,13 @@ class Channel:
             for s, y in product(range(self.n), range(self.m)):
                 if lam[y] and (term[1][s][y] or term[3]):
                     g[s][y] += lam[y] * term[1][s][y] - abs(lam[y]) * term[3] * self.p[s]
-        for view, (seen, pi) in self.views.items():
-            scores = guessed_table(scored.get(view), len(pi), self.m)
+        for view, (seen, measure) in self.views.items():
+            scores = guessed_table(scored.get(view), measure.rows, self.m)
             zero = [ZERO] * self.m
             for y in range(self.m):
                 omega = sum(lam[y] * term[0].get(view, zero)[y] for term, lam in parts)
                 if omega:
-                    column = [min(max(row[y], -CLIP), CLIP) for row in scores]
-                    for v, least in enumerate(self.log_law(column, pi)):
+                    for v, least in enumerate(measure.below([row[y] for row in scores])):
                         least *= omega
                         for s, mass in enumerate(seen[v]):
                             if mass:
@@ -254,15 +245,6 @@ class Channel:
                 constant, left = constant + x * (a + more), left - more
         return constant
 
-    def log_law(self, scores: Sequence[Fraction], pi: Sequence[Fraction]) -> list[Fraction]:
-        """Return rationals below log(r/π), r ∝ π e^score."""
-        if min(scores) == max(scores):
-            return [ZERO] * len(scores)
-        iv.prec = BITS
-        norm = sum((ball(x) * iv.exp(ball(z)) for x, z in zip(pi, scores, strict=True)), iv.mpf(0))
-        norm = iv.log(norm)
-        return [enclosed(lambda z=z: (ball(z) - norm) / self.units)[0] for z in scores]
-
     def unit(self, upper: Any) -> Fraction:
         """Return what the gap of a certified document is small against.
 
@@ -270,8 +252,7 @@ class Channel:
         the greatest.
         """
         weights, _, constant, _, cost = self.objective
-        nat = 1 / enclosed(lambda: self.units)[0]
-        nats = [x * nat for w in weights.values() for x in w if x > 0]
+        nats = [x * self.views[k][1].unit for k, w in weights.items() for x in w if x > 0]
         steps, least = [], sum(constant) / 2
         for p, row, high in zip(self.p, cost or [], self.high, strict=False):
             open_ = [c for c, h in zip(row, high, strict=True) if h > 0]

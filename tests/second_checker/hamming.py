@@ -7,7 +7,18 @@ from fractions import Fraction
 from typing import Any
 
 from tests.second_checker.channel import Channel
-from tests.second_checker.numbers import ONE, ZERO, Matrix, enclosed, exact, log, need, plus, times
+from tests.second_checker.numbers import (
+    ONE,
+    ZERO,
+    Matrix,
+    enclosed,
+    exact,
+    log,
+    need,
+    plus,
+    times,
+    unit_of,
+)
 
 
 class Hamming(Channel):
@@ -26,7 +37,13 @@ class Hamming(Channel):
                 "units": program["units"],
                 "law": [law],
                 "outputs": n,
-                "views": {"X": {"labels": [list(range(n))], "reference": None}},
+                "views": {
+                    "X": {
+                        "labels": [list(range(n))],
+                        "reference": None,
+                        "measure": {"kind": "mutual information"},
+                    }
+                },
                 "objective": {**blank, "weights": {"X": 1}},
                 "rows": {"budget": {**row, "bound": str(self.budget), "per_output": False}},
                 "auxiliaries": {},
@@ -93,7 +110,7 @@ class Hamming(Channel):
 
         scores = [[score(x, y) for y in range(self.n)] for x in range(self.n)]
         price = log_of((1 - error) / level) if level else 2e4
-        price /= float(enclosed(lambda: self.units)[0])
+        price /= float(enclosed(lambda: unit_of(self.bits))[0])
         return max(ZERO, super().lower({"scores": {"X": scores}, "multipliers": {"budget": price},
                                         "auxiliaries": {}}))  # fmt: skip
 

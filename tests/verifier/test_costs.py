@@ -23,7 +23,7 @@ from cvxprivacy.verifier.statement import stated
 from tests import second_checker
 from tests.claims import claimed
 from tests.instances import solved
-from tests.primals import listed
+from tests.primals import INFORMATION, listed
 from tests.proofs import BLANK, document, multipliers
 
 N, M = 4, 5
@@ -65,7 +65,7 @@ def program_of(rng: np.random.Generator, *costs: Any, **more: Any) -> Program:
         "units": "bits",
         "law": law,
         "outputs": M,
-        "views": {"W": {"labels": [[0] * N, [1] * N], "reference": None}},
+        "views": {"W": {"labels": [[0] * N, [1] * N], "reference": None, "measure": INFORMATION}},
         "objective": {**term, "weights": {"W": "1/2"}, "cost": objective},
         "rows": {
             "budget": {"term": {**term, "cost": budget, "cost_radius": "1/9"}, "bound": 9, **plain},

@@ -8,6 +8,7 @@ import pytest
 
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import UnaffordableError, UnprovableError
+from tests.primals import INFORMATION
 from tests.second_checker import check
 
 DUAL = {"objective": 1, "scores": {}, "multipliers": {}, "auxiliaries": {}}
@@ -50,7 +51,7 @@ def test_offsets_that_cancel_between_letters_absorb_nothing(parts):
     cost = [[big, big], [4e6, 4e6], [-big, -big], [-4e6, -4e6], [0, 1e12]]
     if parts:
         cost = {"parts": [{"table": cost, "rows": [0, 1, 2, 3, 4], "columns": [0, 1]}]}
-    views = {"V": {"labels": [[0, 1, 2, 3, 4]], "reference": None}}
+    views = {"V": {"labels": [[0, 1, 2, 3, 4]], "reference": None, "measure": INFORMATION}}
     data = program([[1, 1, 1, 1, 1]], 2, term(cost, {"V": 1}), views=views)
     found = document(data, [0, 1, 0, 1, 0])
     assert found["claim"]["upper"] - found["claim"]["lower"] > 0.6

@@ -26,16 +26,16 @@ from flint import arb, fmpq, fmpq_mat
 from cvxprivacy.verifier import (
     balls,
     channel_data,
-    channel_proof,
     covariance_proof,
     hamming_proof,
     matrices,
+    measures,
     rationals,
     verify,
 )
 from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
 from tests import second_checker
-from tests.primals import listed
+from tests.primals import INFORMATION, listed
 from tests.verifier.documents import Document, changed, signed
 
 INF = math.inf
@@ -408,7 +408,7 @@ def test_what_is_no_proof_over_letters_is_refused(path: Path_, value: Any, words
 @pytest.mark.parametrize("name", ["by hand", "gaussian by hand", "letters"])
 def test_a_document_is_all_of_itself(name: str) -> None:
     document = base(name)
-    refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is not .*3' but .*1'$")
+    refused({**document, "schema": "cvxprivacy/certificate/1"}, "^schema is not .*4' but .*1'$")
     seal = ["sha256 does not match: the file was changed after it was written"]
     assert verify.disagreements({**document, "sha256": "0" * 64}) == seal
     refused({**document, "software": "other"}, "sha256 does not match")
@@ -686,8 +686,9 @@ def test_entries_and_auxiliaries_are_met_exactly_or_not_at_all() -> None:
 
 
 def test_no_information_is_none_and_little_is_some() -> None:
-    w = {"labels": [[0, 0], [1, 1]], "reference": None}
+    w = {"labels": [[0, 0], [1, 1]], "reference": None, "measure": INFORMATION}
     part = {"labels": [[0, 0], [1, -1]], "reference": [[0, 0], [1, 1]]}
+    part["measure"] = INFORMATION
     more: Any = {"law": [[0.1, 0.3], [0.7, 0.2]], "views": {"W": w, "P": part}}
     rows = [bounded({"weights": {v: 1}}, 0, per_output=True) for v in "WP"]
     blind = listed([[1, 2], [1, 2]], 3)
@@ -710,7 +711,7 @@ def test_divergences_of_balls_that_touch_zero() -> None:
         pairs = zip(joint, reference, strict=True)
         return sum(j * math.log(j / (p * q)) for j, p in pairs if j)
 
-    divergence = channel_proof._divergence
+    divergence = measures._divergence
     with flint.ctx.workprec(balls.PRECISION):
         for highs, lows, reference, most in (
             ((0.25, 0.5, 0.0), (0.0, 0.5, 0.0), (0.5, 0.25, 0.25), 1.2),
@@ -795,7 +796,7 @@ def test_multipliers_that_are_none_count_as_zero() -> None:
 
 def test_the_unit_of_a_channel_program() -> None:
     cost = [[0, 1, 5], [2, 4, 10]]
-    views: Any = {v: {"labels": [[0, 0]], "reference": None} for v in "WX"}
+    views: Any = {v: {"labels": [[0, 0]], "reference": None, "measure": INFORMATION} for v in "WX"}
 
     def unit(at: float, term: Any, **more: Any) -> float:
         program = channel(objective={**BLANK, **term}, outputs=3, views=views, **more)
@@ -826,7 +827,9 @@ def test_the_unit_of_a_channel_program() -> None:
         assert unit(0.0, {"cost": [[1, 1 + step, 3], [1, 1, 3]]}) == pytest.approx(known)
         assert unit(-9.0, {"cost": [[-1, step - 1, 1], [-1, -1, 1]]}) == pytest.approx(known)
     layers = {"law": [[0.25, 0.25], [0.0, 0.25]]}
-    views = {v: {"labels": [[0, 0], [0, 0]], "reference": None} for v in "WX"}
+    views = {
+        v: {"labels": [[0, 0], [0, 0]], "reference": None, "measure": INFORMATION} for v in "WX"
+    }
     layered = {"cost": [[[0, 2, 8]] * 2, [[0, 4, 0]] * 2]}  # in the mean 0, 2, 8 and 0, 3, 4
     assert unit(0.0, layered, **layers) == pytest.approx(2.0)
     assert unit(INF, layered, **layers) == pytest.approx(8.0)
@@ -863,7 +866,7 @@ def test_the_entries_that_a_channel_program_asks_for(monkeypatch: pytest.MonkeyP
     atoms = len(program["law"]) * n
     for label, words in ((atoms - 1, "reference mass 0"), (atoms, "more labels than there are")):
         labels = [[label] * n, *[[0] * n] * (len(program["law"]) - 1)]
-        view = {"labels": labels, "reference": None}
+        view = {"labels": labels, "reference": None, "measure": INFORMATION}
         with pytest.raises(UnprovableError, match=words):
             verify.proof_of({**program, "views": {**program["views"], "W": view}})
     assert (channel_data._PRODUCTS, channel_data._ENTRIES) == (500_000_000, 60_000_000)

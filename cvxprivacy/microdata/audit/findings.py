@@ -181,8 +181,9 @@ def masses_of(source: DiscreteSource) -> dict[Any, float]:
 
 
 def strictest(criteria: Sequence[Criterion], kind: type[Criterion]) -> float | None:
-    """Return the strictest number typed into criteria of a kind."""
-    values = [float(c.value) for c in criteria if isinstance(c, kind)]
+    """Return the strictest number typed into criteria of a kind, t-closeness by divergence."""
+    alike = [c for c in criteria if isinstance(c, kind)]
+    values = [float(c.value) for c in alike if getattr(c, "by_divergence", True)]
     return (max if kind is LDiversity else min)(values, default=None)
 
 

@@ -1,0 +1,152 @@
+r"""What a measure of leakage is, and how a new one is written.
+
+Let :math:`J_{\hat x}(w) = \Pr(W = w, \hat X = \hat x)`, q its sum and π the law of W.  A measure is
+a function F(J), convex and homogeneous of degree 1, so that
+
+.. math:: F(J) = \sup \{⟨s, J⟩ : s ∈ 𝒮\}
+
+for a convex set of *scores*; what a release leaks is :math:`\sum_{\hat x} F(J_{\hat x})`.  Every
+s ∈ 𝒮 is a minorant, which is all that a proof needs; so each measure can be minimised, bounded, and
+bounded for every released letter (``F(J) ≤ t q``), with a certified optimum.
+
+A measure of one's own is a subclass of one whose parameters it computes:
+
+>>> import cvxprivacy as cpv
+>>> class NearGuess(cpv.leakage.Gain):
+...     "The probability of guessing an ordered W to within one of its values."
+...
+...     def __init__(self, count):
+...         values = range(count)
+...         super().__init__([[abs(guess - w) <= 1 for w in values] for guess in values])
+>>> source = cpv.DiscreteSource([[0.3, 0.0], [0.1, 0.2], [0.0, 0.4]])
+>>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1, leakage=NearGuess(3))
+>>> round(problem.solve().value, 4)
+1.0
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.frozen import Frozen
+
+__all__ = ["Leakage", "checked"]
+
+
+class Leakage(Frozen):
+    """A measure F(J) of leakage; subclasses state it for proofs, for CVXPY and in floats.
+
+    Arrays have a column for each released letter: ``joint`` is J, shape (|W|, m), ``reference`` is
+    π, shape (|W|,).
+
+    Attributes
+    ----------
+    kind : str
+        What proofs call it.
+    meaning : str
+        What a value means, in words.
+    divergence : bool
+        Whether F is 0 where J = π q, and nowhere below.
+    """
+
+    kind: ClassVar[str]
+    meaning: ClassVar[str]
+    divergence: ClassVar[bool] = True
+
+    @property
+    def separates(self) -> bool:
+        """Whether F is 0 only where J = π q."""
+        return self.divergence
+
+    @property
+    def name(self) -> str:
+        """What tells it from other measures, in print and among the views of a program."""
+        return self.kind
+
+    @property
+    def label(self) -> str:
+        """A name that no other measure has, among the views of a program."""
+        data = [value for key, value in self.data().items() if key != "kind"]
+        if not data:
+            return self.name
+        if any(isinstance(value, list) for value in data):
+            return f"{self.name} #{hashlib.sha256(repr(data).encode()).hexdigest()[:6]}"
+        return f"{self.kind} {', '.join(map(str, data))}"
+
+    @property
+    def symbol(self) -> str:
+        r"""Its letter in LaTeX, such as \chi^2 of \chi^2(W; \hat X)."""
+        return rf"\text{{{self.name}}}"
+
+    def data(self) -> dict[str, Any]:
+        """Return what a proof file stores of it."""
+        return {"kind": self.kind}
+
+    def fitted(self, values: Sequence[Hashable], support: Sequence[int]) -> Self:
+        """Return the measure for the values of W that have mass.
+
+        Raises
+        ------
+        InputError
+            If it is for another number of values.
+        """
+        return self
+
+    def rows(self, values: int) -> int:
+        """Return how many numbers tell a score, for so many values of W."""
+        return values
+
+    def unit(self, units: str) -> float:
+        """Return what a program's value of F is in: a nat for information, else 1."""
+        return 1.0
+
+    @property
+    def span(self) -> float:
+        """What values of F may differ by, as a nat does for information."""
+        return 1.0
+
+    # ---- in floats -----------------------------------------------------------------------
+
+    def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        """Return F of every column."""
+        raise NotImplementedError
+
+    def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        """Return numbers, (rows, m), that tell the scores at which the supremum is attained."""
+        raise NotImplementedError
+
+    def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
+        """Return members of 𝒮, (|W|, m), that any finite numbers (rows, m) tell."""
+        raise NotImplementedError
+
+    # ---- in CVXPY ------------------------------------------------------------------------
+
+    def told(self, slopes: FloatArray) -> FloatArray:
+        """Return what tells scores that are in 𝒮 up to a constant, of a measure that separates."""
+        return slopes
+
+    def lift(self, reference: FloatArray) -> FloatArray:
+        """Return A, (rows, |W|): the multipliers of x = A J tell the scores."""
+        return np.eye(len(reference))
+
+    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
+        """Return F as a CVXPY expression (m,) of x = A J and q, shape (1, m), and constraints."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def checked(leakage: Any, argument: str) -> Leakage:
+    """Return a measure; what is none is refused."""
+    if isinstance(leakage, Leakage):
+        return leakage
+    called = isinstance(leakage, type) and issubclass(leakage, Leakage)
+    remedy = "call it: ChiSquared()" if called else "pass a measure such as leakage.ChiSquared()"
+    raise InputError(argument, f"{leakage!r} is no measure of leakage", remedy, value=leakage)

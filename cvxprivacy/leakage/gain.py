@@ -1,0 +1,128 @@
+"""What the best guess gains: g-leakage, and the probability of guessing W."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, written
+from cvxprivacy.leakage.base import Leakage
+from cvxprivacy.validation import table
+
+__all__ = ["Gain", "GuessingProbability"]
+
+
+class Gain(Leakage):
+    """Σ_x̂ max_g Σ_w G(g, w) p(w, x̂): the mean gain of the best guess g after seeing x̂.
+
+    F(J) = max_g ⟨G(g, ·), J⟩, the posterior g-vulnerability of Alvim, Chatzikokolakis, Palamidessi
+    and Smith, *Measuring Information Leakage Using Generalized Gain Functions*, CSF 2012.  Without
+    a release it is max_g Σ G(g, w) p(w).
+
+    Parameters
+    ----------
+    matrix : array_like, shape (guesses, |W|)
+        G(g, w), what guess g gains where w is true; any finite numbers.
+    """
+
+    kind = "gain"
+    meaning = "the mean gain of the best guess that sees x̂"
+    divergence = False
+
+    def __init__(self, matrix: npt.ArrayLike) -> None:
+        remedy = "pass shape (guesses, |W|) of finite numbers"
+        self.matrix: Exact | None = table(matrix, "matrix", remedy, axes=(2,), negative=True)
+
+    def fitted(self, values: Sequence[Hashable], support: Sequence[int]) -> Self:
+        if self._table.shape[1] != len(values):
+            problem = f"gains for {self._table.shape[1]} values, where W has {len(values)}"
+            raise InputError("matrix", problem, f"pass shape (guesses, {len(values)})")
+        return self._with(matrix=self._table[:, np.asarray(support)])
+
+    @property
+    def name(self) -> str:
+        return f"gain of {len(self._table)} guesses"
+
+    @property
+    def symbol(self) -> str:
+        return "V_G"
+
+    def data(self) -> dict[str, Any]:
+        rows = self._table.tolist()
+        return {"kind": self.kind, "matrix": [[written(c) for c in row] for row in rows]}
+
+    def rows(self, values: int) -> int:
+        return len(self._table)
+
+    @property
+    def _table(self) -> Exact:
+        if self.matrix is None:
+            raise TypeError("gains for no W in particular: use .fitted(values, support)")
+        return self.matrix
+
+    @property
+    def span(self) -> float:
+        gains = exact_floats(self._table)
+        return float(gains.max() - gains.min()) or 1.0
+
+    def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        found: FloatArray = (self.lift(reference) @ joint).max(axis=0)
+        return found
+
+    def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        """Return the weights of guesses."""
+        best = (self.lift(reference) @ joint).argmax(axis=0)
+        return np.eye(self.rows(len(reference)))[:, best]
+
+    def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
+        weights = np.maximum(scores, 0.0)
+        weights = np.where(weights.any(axis=0), weights, 1.0)
+        found: FloatArray = self.lift(reference).T @ (weights / weights.sum(axis=0))
+        return found
+
+    def lift(self, reference: FloatArray) -> FloatArray:
+        """Return G."""
+        return exact_floats(self._table)
+
+    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
+        import cvxpy as cp
+
+        return cp.max(x, axis=0), {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._table.shape[0]} guesses)"
+
+
+class GuessingProbability(Gain):
+    """Σ_x̂ max_w p(w, x̂): the probability that the best guess of W that sees x̂ is right.
+
+    Posterior Bayes vulnerability (Smith, *On the Foundations of Quantitative Information Flow*,
+    FoSSaCS 2009): the gain of 1 for the right value; max_w p(w) without a release.
+    """
+
+    meaning = "the probability of guessing W right from x̂"
+
+    def __init__(self) -> None:
+        self.matrix = None
+
+    def fitted(self, values: Sequence[Hashable], support: Sequence[int]) -> Self:
+        return self._with(matrix=np.eye(len(support)))
+
+    @property
+    def name(self) -> str:
+        return "guessing probability"
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    @property
+    def symbol(self) -> str:
+        return "V"
+
+    def __repr__(self) -> str:
+        return "GuessingProbability()"

@@ -1,0 +1,159 @@
+r"""Sibson's information of order α > 1, and maximal leakage, its limit.
+
+.. math:: F(J) = \Big( \sum_w π(w)^{1-α} J(w)^α \Big)^{1/α}, \qquad
+          I_α = \frac{α}{α-1} \log \sum_{\hat x} F(J_{\hat x})
+
+Sibson, *Information radius*, Zeitschrift für Wahrscheinlichkeitstheorie und verwandte Gebiete 14,
+1969; Issa, Wagner and Kamath, *An Operational Approach to Information Leakage*, IEEE Transactions
+on Information Theory 66, 2020, for α = ∞.  What is minimised and bounded is the sum of F, of which
+the information is an increasing function: ``information`` and ``sum_of`` go between the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray, Real, written
+from cvxprivacy.leakage.base import Leakage
+from cvxprivacy.model.information import nat
+from cvxprivacy.validation import typed
+
+__all__ = ["MaximalLeakageOf", "Sibson"]
+
+
+class _Norm(Leakage):
+    """F = ‖J/π‖ in the space of π, of order α."""
+
+    divergence = False
+    _order: float
+
+    def information(self, total: float, units: str = "bits") -> float:
+        """Return the information of which Σ F is ``total``."""
+        share = 1.0 if math.isinf(self._order) else self._order / (self._order - 1.0)
+        return share * math.log(total) * nat(units)
+
+    def sum_of(self, information: float, units: str = "bits") -> float:
+        """Return Σ F of an information."""
+        share = 1.0 if math.isinf(self._order) else self._order / (self._order - 1.0)
+        return math.exp(information / (share * nat(units)))
+
+    def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        return _norm(joint / reference[:, None], reference, self._order)
+
+
+class Sibson(_Norm):
+    """Σ_x̂ (Σ_w p(w)^{1−α} p(w, x̂)^α)^{1/α}, 1 without a release; see the module's docstring.
+
+    Parameters
+    ----------
+    order : number
+        α > 1.
+    """
+
+    kind = "Sibson"
+    meaning = "the exponential of (α − 1)/α times Sibson's information of order α, in nats"
+
+    def __init__(self, order: Real) -> None:
+        remedy = "pass a number > 1; its limits are MutualInformation and MaximalLeakageOf"
+        self.order = typed(order, "order", remedy=remedy)
+        if not self.order > 1:
+            raise InputError("order", f"{order!r} is out of range", remedy, value=order)
+        self._order = float(self.order)
+
+    @property
+    def name(self) -> str:
+        return f"Sibson {self._order:g}"
+
+    @property
+    def symbol(self) -> str:
+        return rf"F_{{{self._order:g}}}"
+
+    def data(self) -> dict[str, Any]:
+        return {"kind": self.kind, "order": written(Fraction(self.order))}
+
+    def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        ratio = joint / reference[:, None]
+        return (ratio / np.maximum(ratio.max(axis=0), 1e-300)) ** (self._order - 1.0)
+
+    def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
+        kept = _some(scores)
+        return kept / _norm(kept, reference, self._order / (self._order - 1.0))
+
+    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
+        import cvxpy as cp
+
+        # T ≥ ‖z‖_α of z = π^{1/α − 1} x: z ≤ r^{1/α} T^{1 − 1/α}, Σ r = T
+        z = cp.multiply(reference[:, None] ** (1.0 / self._order - 1.0), x)
+        r, t = cp.Variable(x.shape, nonneg=True), cp.Variable((1, x.shape[1]), nonneg=True)
+        whole = np.ones((len(reference), 1)) @ t
+        flat = [cp.vec(part, order="F") for part in (r, whole, z)]
+        power = cp.PowCone3D(*flat, np.full(flat[0].size, 1.0 / self._order))
+        return t[0], {"power": power, "sum": cp.sum(r, axis=0, keepdims=True) == t}
+
+    def __repr__(self) -> str:
+        return f"Sibson({self._order:g})"
+
+
+class MaximalLeakageOf(_Norm):
+    """Σ_x̂ max_w p(x̂ | w), the exponential of the maximal leakage of W.
+
+    The most by which seeing x̂ multiplies the chance of guessing any function of W.  The criterion
+    ``MaximalLeakage`` bounds that of all that is encoded.
+
+    Parameters
+    ----------
+    of : {"W"}
+        What is protected.
+    """
+
+    kind = "maximal leakage"
+    meaning = "the most by which seeing x̂ multiplies the chance of guessing a function of W"
+    _order = math.inf
+
+    def __init__(self, of: str = "W") -> None:
+        if of != "W":
+            remedy = 'pass "W", or use the criterion MaximalLeakage for what is encoded'
+            raise InputError("of", f"{of!r} is unknown", remedy, value=of)
+        self.of = of
+
+    @property
+    def symbol(self) -> str:
+        return r"F_{\infty}"
+
+    def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        return np.eye(len(reference))[:, (joint / reference[:, None]).argmax(axis=0)]
+
+    def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
+        kept = _some(scores)
+        found: FloatArray = kept / (reference @ kept)
+        return found
+
+    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
+        import cvxpy as cp
+
+        return cp.max(cp.multiply(1.0 / reference[:, None], x), axis=0), {}
+
+    def __repr__(self) -> str:
+        return 'MaximalLeakageOf("W")'
+
+
+def _some(scores: FloatArray) -> FloatArray:
+    """Return numbers ≥ 0, ones where all of a column are 0."""
+    kept = np.maximum(scores, 0.0)
+    return np.where(kept.any(axis=0), kept, 1.0)
+
+
+def _norm(values: FloatArray, reference: FloatArray, order: float) -> FloatArray:
+    """Return (Σ π x^α)^{1/α} of every column, max x for α = ∞."""
+    most = values.max(axis=0)
+    if math.isinf(order):
+        return most
+    part = values / np.where(most > 0, most, 1.0)
+    found: FloatArray = most * (reference @ part**order) ** (1.0 / order)
+    return found

@@ -1,0 +1,315 @@
+"""Measures of leakage, F(J) = sup {⟨s, J⟩ : s ∈ 𝒮} of the joint masses J ≥ 0 at an output.
+
+Each encloses F in a ball, and brings untrusted numbers into 𝒮: whatever they are, ⟨s, J⟩ is then a
+minorant of F.  With q = Σ J and π the reference law.  Needs the standard library and python-flint
+only.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from flint import arb
+
+from cvxprivacy.verifier.balls import UnprovableError, ball, exactly, smallest, total
+from cvxprivacy.verifier.transport import least_cost, worth
+
+__all__ = ["Measure", "measure_of", "measured"]
+
+_CLIP = 1e4  # scores beyond e^±10000 prove nothing more
+_NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
+Column = Sequence[float]
+
+
+class Measure:
+    """A measure of one view.
+
+    Parameters
+    ----------
+    data : mapping
+        What a document says of it.
+    reference : list of arb
+        π.
+    nat : arb
+        A nat in the program's units of information.
+
+    Attributes
+    ----------
+    rows : int
+        Numbers that an untrusted score has at an output.
+    unit : arb
+        The size of F by which a gap is judged.
+    divergence : bool
+        Whether F is 0 where J = π q, and nowhere below.
+    """
+
+    parameters: tuple[str, ...] = ()
+    divergence = True
+
+    def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
+        if set(data) != {"kind", *self.parameters}:
+            raise UnprovableError(f"a measure of other data than {('kind', *self.parameters)}")
+        self.reference, self.nat = reference, nat
+        self.rows, self.unit = len(reference), arb(1)
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        """Enclose F(J)."""
+        raise NotImplementedError
+
+    def inside(self, column: Column) -> list[arb]:
+        """Return a member of 𝒮."""
+        raise NotImplementedError
+
+    def _less_mean(self, column: Sequence[arb], conjugate: Sequence[arb]) -> list[arb]:
+        """Return s − Σ π f*(s), as f(t) ≥ s t − f*(s)."""
+        mean = total(p * c for p, c in zip(self.reference, conjugate, strict=True))
+        return [s - mean for s in column]
+
+
+class MutualInformation(Measure):
+    """F = Σ J log(J/πq), a release's part of I(V; X̂), in the program's units."""
+
+    def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
+        super().__init__(data, reference, nat)
+        self.unit = nat
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        return _divergence(joint, self.reference) * self.nat
+
+    def inside(self, column: Column) -> list[arb]:
+        """Return log(r/π), r ∝ π e^s."""
+        column = [max(-_CLIP, min(_CLIP, x)) for x in column]
+        if min(column) == max(column):  # r = π
+            return [arb(0)] * len(column)
+        balls = [arb(x) for x in column]
+        mean = total(p * x.exp() for p, x in zip(self.reference, balls, strict=True)).log()
+        return [(x - mean) * self.nat for x in balls]
+
+
+class ChiSquared(Measure):
+    """F = Σ J²/(πq) − q: f(t) = (t − 1)²."""
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        q = total(joint)
+        pairs = list(zip(joint, self.reference, strict=True))
+        if q > 0:
+            off = [(j - p * q, p * q) for j, p in pairs]
+            return total(x * x / y for x, y in off)  # no power of a ball around 0
+        if q.is_zero():
+            return q
+        return arb(0).union(total(j.upper() / p for j, p in pairs).upper())  # as J ≤ q
+
+    def inside(self, column: Column) -> list[arb]:
+        scores = [arb(x) for x in column]
+        return self._less_mean(scores, [s + s * s / 4 if s >= -2 else arb(-1) for s in scores])
+
+
+class SquaredHellinger(Measure):
+    """F = 2q − 2 Σ √(Jπq): f(t) = (1 − √t)²."""
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        q = total(joint)
+        roots = (_root(j * p * q) for j, p in zip(joint, self.reference, strict=True))
+        return (2 * q - 2 * total(roots)).max(arb(0))
+
+    def inside(self, column: Column) -> list[arb]:
+        scores = [arb(min(x, 1.0 - _NEAR)) for x in column]
+        return self._less_mean(scores, [s / (1 - s) for s in scores])
+
+
+class HockeyStick(Measure):
+    """F = Σ (J − γπq)₊, γ ≥ 1; with γ = 1 it is the total variation ½ Σ |J − πq|."""
+
+    parameters = ("gamma",)
+
+    def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
+        super().__init__(data, reference, nat)
+        self._gamma = ball(data["gamma"])
+        if exactly(data["gamma"]) < 1:
+            raise UnprovableError("a hockey-stick measure with γ < 1")
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        q = total(joint) * self._gamma
+        return total((j - p * q).max(arb(0)) for j, p in zip(joint, self.reference, strict=True))
+
+    def inside(self, column: Column) -> list[arb]:
+        scores = [arb(max(0.0, min(x, 1.0))) for x in column]
+        return self._less_mean(scores, [self._gamma * s for s in scores])
+
+
+class Transport(Measure):
+    """F = the least cost of moving J to πq, earth mover's distance times q."""
+
+    parameters = ("ground",)
+
+    def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
+        super().__init__(data, reference, nat)
+        self._ground = _matrix(data["ground"], self.rows, self.rows)
+        if any(not c >= 0 for row in self._ground for c in row):
+            raise UnprovableError("a ground distance that is negative")
+        if any(not row[i].is_zero() for i, row in enumerate(self._ground)):
+            raise UnprovableError("a ground distance from a value to itself")
+        self.unit = _unless_zero(_largest([c for row in self._ground for c in row]))
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        q = total(joint)
+        return least_cost(joint, [p * q for p in self.reference], self._ground).max(arb(0))
+
+    def inside(self, column: Column) -> list[arb]:
+        """Return f + Σ π g with g the most that f(v) + g(v') ≤ ρ(v, v') allows."""
+        return self._less_mean([arb(x) for x in column], [-g for g in worth(column, self._ground)])
+
+
+class Gain(Measure):
+    """F = max_g Σ_v G(g, v) J(v), what the best guess gains."""
+
+    parameters = ("matrix",)
+    divergence = False
+
+    def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
+        super().__init__(data, reference, nat)
+        self._gains = _matrix(data["matrix"], len(data["matrix"]), self.rows)
+        self.rows = len(self._gains)
+        if not self.rows:
+            raise UnprovableError("a gain of no guess")
+        entries = [c for row in self._gains for c in row]
+        self.unit = _unless_zero(_largest(entries) - smallest(entries))
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        return _largest([total(map(operator.mul, row, joint)) for row in self._gains])
+
+    def inside(self, column: Column) -> list[arb]:
+        """Return a mixture of the rows of G, of weights that are made ≥ 0 and of sum 1."""
+        weights = _some([max(x, 0.0) for x in column])
+        columns, whole = zip(*self._gains, strict=True), total(weights)
+        return [total(map(operator.mul, weights, gains)) / whole for gains in columns]
+
+
+class Sibson(Measure):
+    """F = (Σ π^{1−α} J^α)^{1/α}, α > 1: Sibson's information is α/(α − 1) log Σ_y F."""
+
+    parameters = ("order",)
+    divergence = False
+
+    def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
+        super().__init__(data, reference, nat)
+        self._order = ball(data["order"])
+        if not self._order > 1:
+            raise UnprovableError("Sibson's measure of an order ≤ 1")
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        return self._norm([j / p for j, p in zip(joint, self.reference, strict=True)], self._order)
+
+    def inside(self, column: Column) -> list[arb]:
+        """Return scores ≥ 0 of dual norm 1."""
+        scores = _some([max(x, 0.0) for x in column])
+        norm = self._norm(scores, self._order / (self._order - 1))
+        return [s / norm for s in scores]
+
+    def _norm(self, values: Sequence[arb], order: arb) -> arb:
+        """Enclose (Σ π x^α)^{1/α}, x ≥ 0."""
+        most = _largest(values)
+        if not most > 0:
+            return arb(0).union(most.upper().max(arb(0)))
+        powers = (_power(x / most, order) for x in values)
+        return most * total(map(operator.mul, self.reference, powers)) ** (1 / order)
+
+
+class MaximalLeakage(Measure):
+    """F = max_v J/π: maximal leakage is log Σ_y F, Sibson's information of order ∞."""
+
+    divergence = False
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        return _largest([j / p for j, p in zip(joint, self.reference, strict=True)])
+
+    def inside(self, column: Column) -> list[arb]:
+        """Return scores ≥ 0 with Σ π s = 1."""
+        scores = _some([max(x, 0.0) for x in column])
+        norm = total(map(operator.mul, self.reference, scores))
+        return [s / norm for s in scores]
+
+
+_MEASURES: dict[str, Callable[[Mapping[str, Any], list[arb], arb], Measure]] = {
+    "mutual information": MutualInformation,
+    "chi-squared": ChiSquared,
+    "squared Hellinger": SquaredHellinger,
+    "hockey-stick": HockeyStick,
+    "transport": Transport,
+    "gain": Gain,
+    "Sibson": Sibson,
+    "maximal leakage": MaximalLeakage,
+}
+
+
+def measured(data: Any) -> int:
+    """Return how many products it takes to evaluate the measure of a view at an output."""
+    tables = (data.get(name) for name in ("matrix", "ground")) if isinstance(data, dict) else ()
+    sizes = (sum(map(len, table)) for table in tables if isinstance(table, list))
+    return sum(sizes)
+
+
+def measure_of(data: Any, reference: list[arb], nat: arb) -> Measure:
+    """Return the measure that a document names."""
+    if not isinstance(data, dict) or data.get("kind") not in _MEASURES:
+        raise UnprovableError("a view without a measure that is known")
+    return _MEASURES[data["kind"]](data, reference, nat)
+
+
+# ---- balls -------------------------------------------------------------------------------
+
+
+def _matrix(rows: Any, count: int, width: int) -> list[list[arb]]:
+    if not isinstance(rows, list) or len(rows) != count:
+        raise UnprovableError(f"a measure whose matrix has not {count} rows")
+    if any(not isinstance(row, list) or len(row) != width for row in rows):
+        raise UnprovableError(f"a measure whose matrix has not {width} columns")
+    return [[ball(x) for x in row] for row in rows]
+
+
+def _some(numbers: Sequence[float]) -> list[arb]:
+    """Return numbers ≥ 0, ones where all of them are 0."""
+    return [arb(x) for x in (numbers if any(numbers) else [1.0] * len(numbers))]
+
+
+def _largest(values: Sequence[arb]) -> arb:
+    return -smallest([-x for x in values])
+
+
+def _unless_zero(size: arb) -> arb:
+    return size if size > 0 else arb(1)
+
+
+def _root(x: arb) -> arb:
+    """Enclose the root of a number ≥ 0."""
+    if x > 0 or x.is_zero():
+        return x.sqrt()
+    return arb(0).union(x.upper().max(arb(0)).sqrt())
+
+
+def _power(x: arb, order: arb) -> arb:
+    """Enclose the power of a number ≥ 0, of an order > 0."""
+    if x > 0:
+        return x**order
+    return arb(0).union(x.upper() ** order) if x.upper() > 0 else arb(0)
+
+
+def _divergence(joint: Sequence[arb], reference: Sequence[arb]) -> arb:
+    """Enclose Σ_v J_v log(J_v / (π_v q)), q = Σ_v J_v, for J ≥ 0 known to lie in the balls."""
+    q = total(joint)
+    if q.is_zero():
+        return q
+    if q > 0 and all(j.is_zero() or j > 0 for j in joint):
+        pairs = zip(joint, reference, strict=True)
+        return total(j * (j / (p * q)).log() for j, p in pairs if not j.is_zero())
+    value, top = arb(0), q.upper()  # some ball touches 0: Σ J log(J/q) − Σ J log π, by parts
+    for j, p in zip(joint, reference, strict=True):
+        high = j.upper()
+        value -= (j if j > 0 else arb(0).union(high)) * p.log()
+        if j > 0 and q > 0:
+            value += j * (j / q).log()
+        elif high > 0:  # 0 ≥ J log(J/q) ≥ J log(J/top), least at J = top/e or at the high end
+            value += arb(0).union(high * (high / top).log() if high * 3 < top else -top)
+    return value

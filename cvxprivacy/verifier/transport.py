@@ -1,0 +1,117 @@
+"""Moving mass at least cost: a plan in floats, and what it proves of the least cost.
+
+Needs the standard library and python-flint only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from flint import arb
+
+from cvxprivacy.verifier.balls import smallest, total
+
+__all__ = ["least_cost", "plan", "worth"]
+
+Costs = Sequence[Sequence[float]]
+
+
+def least_cost(supply: Sequence[arb], demand: Sequence[arb], cost: Sequence[Sequence[arb]]) -> arb:
+    """Enclose the least cost of moving masses ≥ 0 to others of the same sum.
+
+    Above by a plan: what it moves too much is taken off, and what is left pays the greatest cost.
+    Below by the prices that come with it.
+    """
+    floats = [[float(c) for c in row] for row in cost]
+    flow, prices = plan([float(x) for x in supply], [float(x) for x in demand], floats)
+    rows = ([arb(x) for x in row] for row in flow)
+    moved = [_at_most(row, most) for row, most in zip(rows, supply, strict=True)]
+    columns = (_at_most(c, d) for c, d in zip(zip(*moved, strict=True), demand, strict=True))
+    paid, rest, largest = arb(0), total(supply), arb(0)
+    for to, column in enumerate(columns):
+        for x, row in zip(column, cost, strict=True):
+            paid, rest, largest = paid + x * row[to], rest - x, largest.max(row[to])
+    above = paid + rest.max(arb(0)) * largest
+    below = total(s * x for s, x in zip(map(arb, prices), supply, strict=True))
+    below += total(g * x for g, x in zip(worth(prices, cost), demand, strict=True))
+    return below.union(above)
+
+
+def worth(prices: Sequence[float], cost: Sequence[Sequence[arb]]) -> list[arb]:
+    """Return the most that each demand may be worth, given what each supply is: no edge gains."""
+    columns = zip(*cost, strict=True)
+    return [smallest([c - f for c, f in zip(column, prices, strict=True)]) for column in columns]
+
+
+def _at_most(values: Sequence[arb], most: arb) -> list[arb]:
+    """Return numbers ≥ 0 that are made less, where their sum may exceed the most."""
+    whole = total(values)
+    if whole <= most:
+        return list(values)
+    share = (most.lower().max(arb(0)) / whole).min(arb(1))
+    return [x * share for x in values]
+
+
+# ---- a plan ------------------------------------------------------------------------------
+
+
+def plan(
+    supply: Sequence[float], demand: Sequence[float], cost: Costs
+) -> tuple[list[list[float]], list[float]]:
+    """Return how much to move from where to where, and what a unit of each supply is worth.
+
+    By shortest augmenting paths; of least cost but for rounding, on which no proof relies.
+    """
+    left, wanted, n = list(supply), list(demand), len(supply)
+    flow = [[0.0] * n for _ in range(n)]
+    out, into = [0.0] * n, [min(column) for column in zip(*cost, strict=True)]
+    for _ in range(40 * n):  # rounding may not make it go on for ever
+        along = [
+            [max(c + u - v, 0.0) for c, v in zip(row, into, strict=True)]
+            for row, u in zip(cost, out, strict=True)
+        ]
+        found = _nearest(left, wanted, flow, along)
+        if found is None:
+            break
+        path, rows, columns = found
+        start, end = path[0][0], path[-1][1]
+        moved = min(left[start], wanted[end], *(flow[i][j] for i, j in path[1::2]))
+        for step, (i, j) in enumerate(path):
+            flow[i][j] += -moved if step % 2 else moved
+        left[start], wanted[end] = left[start] - moved, wanted[end] - moved
+        out = [u + min(d, columns[end]) for u, d in zip(out, rows, strict=True)]
+        into = [v + min(d, columns[end]) for v, d in zip(into, columns, strict=True)]
+    return flow, [-u for u in out]
+
+
+def _nearest(
+    left: Sequence[float], wanted: Sequence[float], flow: Costs, along: Costs
+) -> tuple[list[tuple[int, int]], list[float], list[float]] | None:
+    """Return a path to the nearest demand that is left, and all distances; None if there is none.
+
+    Dijkstra's algorithm from every supply that is left; every second edge is taken back.
+    """
+    n = len(left)
+    far = [0.0 if x > 0 else math.inf for x in left] + [math.inf] * n  # supplies, then demands
+    before, open_ = [-1] * (2 * n), set(range(2 * n))
+    while open_:
+        node = min(open_, key=far.__getitem__)
+        if far[node] == math.inf:
+            return None
+        open_.remove(node)
+        if node < n:
+            edges = [(n + j, along[node][j]) for j in range(n)]
+        elif wanted[node - n] > 0:
+            path = []
+            while before[node] >= 0:
+                i, j = min(node, before[node]), max(node, before[node]) - n
+                path.append((i, j))
+                node = before[node]
+            return path[::-1], far[:n], far[n:]
+        else:
+            edges = [(i, 0.0) for i in range(n) if flow[i][node - n] > 0]
+        for other, length in edges:
+            if other in open_ and far[node] + length < far[other]:
+                far[other], before[other] = far[node] + length, node
+    return None

@@ -1,0 +1,411 @@
+"""Measures of leakage: definitions, support functions, closed forms, and certified optima."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from flint import arb, ctx
+from hypothesis import given, settings, strategies as st
+
+import cvxprivacy as cpv
+from cvxprivacy.microdata import measures
+from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ceil, floor
+from cvxprivacy.verifier.measures import measure_of
+from tests import referee
+from tests.claims import claimed
+from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy
+from tests.second_checker import check
+from tests.second_checker.measures import Measure
+from tests.second_checker.numbers import exact
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def fitted(name: str, size: int = 3) -> cpv.leakage.Leakage:
+    return MEASURES[name][0].fitted(list(range(size)), list(range(size)))
+
+
+def law_of(rng: np.random.Generator, shape: tuple[int, int] = (3, 4)) -> np.ndarray:
+    law = rng.dirichlet(np.full(math.prod(shape), rng.choice([0.2, 1.0, 5.0]))).reshape(shape)
+    law[rng.random(shape) < 0.15] = 0.0
+    law[:, 0] += 1e-3  # every value has mass
+    return law / law.sum()
+
+
+def proved(name: str, prior: np.ndarray) -> Any:
+    ctx.prec = PRECISION
+    data = fitted(name).data()
+    masses = [arb(float(p)) for p in prior]
+    return measure_of(data, [p / sum(masses, arb(0)) for p in masses], arb(1))
+
+
+# ---- values ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@given(seed=SEEDS)
+@settings(max_examples=25)
+def test_values_are_those_of_the_definition(name: str, seed: int) -> None:
+    law = law_of(np.random.default_rng(seed))
+    prior, known = law.sum(axis=1), MEASURES[name][1](law)
+    measure = fitted(name)
+    assert measure.value(law, prior).sum() == pytest.approx(known, rel=1e-7, abs=2e-7)
+    columns = [[arb(float(x)) for x in column] for column in law.T]
+    found = sum((proved(name, prior).value(column) for column in columns), arb(0))
+    assert floor(found) - 2e-7 <= known <= ceil(found) + 2e-7  # linear programs in floats
+    assert ceil(found) - floor(found) < 1e-13
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@given(seed=SEEDS)
+@settings(max_examples=25)
+def test_the_best_scores_attain_the_value_and_any_stay_below(name: str, seed: int) -> None:
+    """F = sup ⟨s, J⟩: in floats, in balls, and in the second checker's rationals."""
+    rng = np.random.default_rng(seed)
+    law = law_of(rng)
+    prior, measure, proof = law.sum(axis=1), fitted(name), proved(name, law.sum(axis=1))
+    value = measure.value(law, prior)
+    best = measure.scores(law, prior)
+    garbage = rng.standard_normal(best.shape) * 10.0 ** rng.integers(-8, 4, best.shape)
+    pi = [exact(float(p)) for p in prior]
+    other = Measure(measure.data(), [p / sum(pi) for p in pi], "nats")
+    for scores, tight in ((best, True), (garbage, False), (0 * best, False), (-best, False)):
+        inside = measure.inside(scores, prior)
+        reached = (inside * law).sum(axis=0)
+        assert (reached <= value + 1e-9 * (1 + np.abs(inside).max())).all()
+        if tight:
+            assert reached == pytest.approx(value, rel=1e-6, abs=1e-9)
+        for column, own, joint in zip(scores.T, inside.T, law.T, strict=True):
+            balls = proof.inside(column.tolist())
+            bound = sum((s * arb(float(j)) for s, j in zip(balls, joint, strict=True)), arb(0))
+            most = proof.value([arb(float(j)) for j in joint])
+            assert bound.lower() <= most.upper()  # never above F, whatever the scores
+            assert [float(s) for s in balls] == pytest.approx(own, rel=1e-6, abs=1e-9)
+            exactly = other.below([exact(float(x)) for x in column])
+            assert [float(s) for s in exactly] == pytest.approx(own, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_garbage_scores_prove_nothing_false(name: str) -> None:
+    """Of 10,000 columns of any size, signs, infinities and all, none is above F."""
+    rng = np.random.default_rng(7)
+    for _ in range(100):
+        law = law_of(rng)
+        prior, proof = law.sum(axis=1), proved(name, law.sum(axis=1))
+        joint = [arb(float(x)) for x in law[:, rng.integers(4)]]
+        most = proof.value(joint).upper()
+        for _ in range(100):
+            column = rng.standard_normal(proof.rows) * 10.0 ** rng.integers(-300, 300)
+            column[rng.random(proof.rows) < 0.3] = rng.choice([0.0, 1.0, -2.0, 1.0 - 2**-53])
+            bound = sum((s * j for s, j in zip(proof.inside(column.tolist()), joint, strict=True)),
+                        arb(0))  # fmt: skip
+            assert not bound > most, (column, prior)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_values_of_balls_that_touch_zero_hold_all_of_them(name: str) -> None:
+    prior = np.array([0.5, 0.25, 0.25])
+    proof = proved(name, prior)
+    for lows, highs in (((0.0, 0.1, 0.2), (1e-3, 0.1, 0.2)), ((0.0,) * 3, (1e-9,) * 3)):
+        found = proof.value([arb(a).union(arb(b)) for a, b in zip(lows, highs, strict=True)])
+        for share in (0.0, 0.3, 1.0):
+            joint = [a + share * (b - a) for a, b in zip(lows, highs, strict=True)]
+            point = proof.value([arb(x) for x in joint])
+            assert floor(found) <= floor(point) + 1e-12
+            assert ceil(point) <= ceil(found) + 1e-12
+
+
+# ---- certified optima ------------------------------------------------------------------------
+
+
+def stated(name: str, source: Any, d: np.ndarray, budget: float) -> float:
+    """Return the optimum of a statement from the definitions alone."""
+    law, p = source.pmf, source.p_x
+    q = cp.Variable(d.shape, nonneg=True)
+    leaked = in_cvxpy(name, (law / p) @ q, law.sum(axis=1))
+    leaked, more = leaked if isinstance(leaked, tuple) else (leaked, [])
+    rows = [cp.sum(q, axis=1) == p, cp.sum(cp.multiply(d, q)) <= budget, *more]
+    return cp.Problem(cp.Minimize(leaked), rows).solve(solver="CLARABEL")
+
+
+def instance(rng: np.random.Generator, letters: int = 4) -> tuple[Any, np.ndarray, float]:
+    law = law_of(rng, (3, letters)) + 1e-3
+    source, d = cpv.DiscreteSource(law / law.sum()), rng.random((letters, letters))
+    np.fill_diagonal(d, 0.0)
+    return source, d, float(rng.uniform(0.2, 0.8) * (source.p_x @ d).min())
+
+
+def optimum(name: str, seed: int) -> None:
+    """Compare objective and cap with the other statement, and both checkers with each other."""
+    source, d, budget = instance(np.random.default_rng(seed))
+    measure, options = MEASURES[name][0], {"units": "nats"}
+    problem = cpv.PrivacyDistortion(source, d, budget=budget, leakage=measure, **options)
+    solution = problem.solve()
+    referee.check(solution)
+    other = stated(name, source, d, budget)
+    assert solution.lower - 1e-6 <= other <= solution.upper + 1e-6
+    channel = solution.channel.matrix
+    known = MEASURES[name][1](source.pmf @ channel)
+    assert solution.upper == pytest.approx(known, rel=1e-7, abs=2e-7)
+    assert verify.disagreements(solution.certificate.document()) == []
+    lower, upper, status = check(solution.certificate.document())
+    assert status == "certified"
+    assert float(lower) == pytest.approx(solution.lower, rel=1e-10, abs=1e-12)
+    assert float(upper) == pytest.approx(solution.upper, rel=1e-10, abs=1e-12)
+    cap = cpv.LeakageCap(solution.upper + 1e-4, leakage=measure)
+    capped = cpv.MinimumDistortion(source, d, [cap], **options).solve()
+    referee.check(capped)
+    assert capped.lower <= budget + 1e-9  # it needs no more than that release has
+    step = 1e-3 * budget
+    more = problem.at(budget=budget + step).solve()
+    assert more.upper >= solution.lower + solution.prices["budget"] * step - 2e-6
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("seed", range(2))
+def test_optima_are_those_of_the_definition(name: str, seed: int) -> None:
+    optimum(name, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MEASURES)
+def test_optima_at_length(name: str) -> None:
+    for seed in range(100, 142):
+        optimum(name, seed)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_released_letter_is_bounded(name: str) -> None:
+    source, d, _ = instance(np.random.default_rng(11))
+    measure, prior = fitted(name), source.pmf.sum(axis=1)
+    none = measure.value(prior[:, None], prior)[0]
+    at_most = none + 0.3 * max(measure.value(source.pmf, prior) / source.p_x - none)
+    rule = cpv.PerLetter(MEASURES[name][0], at_most)
+    solution = cpv.MinimumDistortion(source, d, [rule], units="nats").solve()
+    referee.check(solution)
+    joint = source.pmf @ solution.channel.matrix
+    used = joint.sum(axis=0) > 0
+    per = measure.value(joint[:, used], prior) / joint.sum(axis=0)[used]
+    assert per.max() == pytest.approx(at_most, abs=1e-5)
+    assert per.max() <= at_most + 1e-12
+    assert solution.prices["per_letter"] < 0
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_the_paper_program_is_solved_by_cvxpy(name: str) -> None:
+    source, d, budget = instance(np.random.default_rng(5))
+    problem = cpv.PrivacyDistortion(source, d, budget=budget, leakage=MEASURES[name][0])
+    assert problem.problem.solve() == pytest.approx(problem.solve().value, abs=2e-6)
+    assert problem.problem.is_dcp(dpp=True)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_post_processing_leaks_no_more(name: str) -> None:
+    rng = np.random.default_rng(3)
+    law = law_of(rng)
+    prior = law.sum(axis=1)
+    then = rng.dirichlet(np.ones(3), size=4)
+    measure = fitted(name)
+    assert measure.value(law @ then, prior).sum() <= measure.value(law, prior).sum() + 1e-12
+
+
+# ---- closed forms ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.1, 0.3])
+def test_a_fair_bit_through_a_symmetric_channel(flip: float) -> None:
+    """W = X a fair bit, error at most D: the crossover D is best for every measure."""
+    source = cpv.DiscreteSource(np.eye(2) / 2)
+    known = {
+        "chi-squared": (1 - 2 * flip) ** 2,
+        "Hellinger": 2 - math.sqrt(2 * flip) - math.sqrt(2 * (1 - flip)),
+        "variation": 0.5 - flip,
+        "ordered": 0.5 - flip,
+        "guess": 1 - flip,
+        "Sibson 2": math.sqrt(2 * (flip**2 + (1 - flip) ** 2)),
+        "maximal": 2 * (1 - flip),
+    }
+    for name, value in known.items():
+        options = {"budget": flip, "leakage": MEASURES[name][0]}
+        solution = cpv.PrivacyDistortion(source, cpv.hamming(2), **options).solve()
+        assert solution.lower - 1e-9 <= value <= solution.upper + 1e-9, name
+
+
+def test_sibson_information_between_shannon_and_maximal_leakage() -> None:
+    rng = np.random.default_rng(0)
+    law = law_of(rng)
+    prior = law.sum(axis=1)
+
+    def information(measure: Any) -> float:
+        return measure.information(measure.value(law, prior).sum(), "nats")
+
+    shannon = cpv.leakage.MutualInformation().value(law, prior).sum()
+    assert information(cpv.leakage.Sibson(1 + 1e-6)) == pytest.approx(shannon, abs=1e-5)
+    largest = information(cpv.leakage.MaximalLeakageOf("W"))
+    assert information(cpv.leakage.Sibson(2000)) == pytest.approx(largest, abs=1e-2)
+    middle = cpv.leakage.Sibson(2)
+    assert shannon < information(middle) < largest
+    assert middle.sum_of(middle.information(1.2, "bits"), "bits") == pytest.approx(1.2)
+
+
+def test_measures_that_are_one() -> None:
+    rng = np.random.default_rng(1)
+    law = law_of(rng)
+    prior = law.sum(axis=1)
+
+    def value(measure: Any) -> float:
+        return measure.fitted(range(3), range(3)).value(law, prior).sum()
+
+    same = [
+        (cpv.leakage.HockeyStick(1), cpv.leakage.TotalVariation()),
+        (cpv.leakage.EarthMover("equal"), cpv.leakage.TotalVariation()),
+        (cpv.leakage.Gain(np.eye(3)), cpv.leakage.GuessingProbability()),
+    ]
+    for one, other in same:
+        assert value(one) == pytest.approx(value(other), rel=1e-12)
+
+
+def test_perfect_privacy_by_all_names() -> None:
+    source, d, _ = instance(np.random.default_rng(2))
+    rules = [
+        cpv.PerfectPrivacy(),
+        cpv.PointwiseMaximalLeakage(0),
+        cpv.LocalInformationPrivacy(0),
+        cpv.TCloseness(0),
+        cpv.TCloseness(0, "tv"),
+        cpv.TCloseness(0, "emd"),
+        cpv.PerLetter(cpv.leakage.ChiSquared(), 0),
+        cpv.PerLetter(cpv.leakage.SquaredHellinger(), 0),
+        cpv.LeakageCap(0, leakage=cpv.leakage.TotalVariation()),
+    ]
+    found = [cpv.MinimumDistortion(source, d, [rule]).solve() for rule in rules]
+    for solution in found:
+        referee.check(solution)
+        assert solution.upper == pytest.approx(found[0].upper, abs=1e-6)
+        assert solution.risk.upper < 1e-12
+
+
+def test_literature_names_are_their_constraints() -> None:
+    source, d, _ = instance(np.random.default_rng(4))
+    least = cpv.MinimumDistortion
+    one = least(source, d, [cpv.LocalInformationPrivacy(0.3)]).solve()
+    assert one.value == pytest.approx(least(source, d, [cpv.DeltaDisclosure(0.3)]).solve().value)
+    pointwise = least(source, d, [cpv.PointwiseMaximalLeakage(0.3)]).solve()
+    rule = cpv.PerLetter(cpv.leakage.MaximalLeakageOf("W"), math.exp(0.3))
+    assert pointwise.value == pytest.approx(least(source, d, [rule]).solve().value, abs=1e-6)
+    assert pointwise.value <= one.value + 1e-7
+
+
+# ---- what is refused -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "argument"),
+    [
+        (lambda: cpv.leakage.HockeyStick(0.9), "gamma"),
+        (lambda: cpv.leakage.HockeyStick("a"), "gamma"),
+        (lambda: cpv.leakage.Sibson(1), "order"),
+        (lambda: cpv.leakage.MaximalLeakageOf("X"), "of"),
+        (lambda: cpv.leakage.EarthMover("near"), "ground"),
+        (lambda: cpv.leakage.EarthMover([[0, 1], [1, 2]]), "ground"),
+        (lambda: cpv.leakage.EarthMover([[0, -1], [1, 0]]), "ground"),
+        (lambda: cpv.leakage.Gain([1, 2]), "matrix"),
+        (lambda: cpv.PerLetter(cpv.leakage.ChiSquared, 0.1), "leakage"),
+        (lambda: cpv.TCloseness(0.1, "far"), "distance"),
+        (lambda: problem_of(cpv.leakage.Gain(MATRIX[:2])), None),
+        (lambda: problem_of(cpv.leakage.Gain([[1, 2]])), "matrix"),
+        (lambda: problem_of(cpv.leakage.EarthMover([[0, 1], [1, 0]])), "ground"),
+        (lambda: problem_of("chi-squared"), "leakage"),
+        (lambda: problem_of(cpv.leakage.ChiSquared()).solve(method="structured"), "method"),
+    ],
+)
+def test_what_is_no_measure_is_refused(make: Any, argument: str | None) -> None:
+    if argument is None:
+        assert make().solve().status == "certified"
+        return
+    with pytest.raises(cpv.InputError) as caught:
+        make()
+    assert caught.value.argument == argument
+
+
+def problem_of(leakage: Any) -> cpv.PrivacyDistortion:
+    source, d, budget = instance(np.random.default_rng(6))
+    return cpv.PrivacyDistortion(source, d, budget=budget, leakage=leakage)
+
+
+FORGED: dict[str, Any] = {
+    "another kind": lambda m: m.update(kind="chi-squared"),
+    "no kind": lambda m: m.pop("kind"),
+    "a kind of no measure": lambda m: m.update(kind="trust me"),
+    "more": lambda m: m.update(more=1),
+    "a number less": lambda m: m.pop(next(k for k in m if k != "kind")),
+    "a text": lambda m: m.update({next(k for k in m if k != "kind"): "1/0"}),
+    "nothing": lambda m: m.update({next(k for k in m if k != "kind"): None}),
+    "too small": lambda m: m.update({next(k for k in m if k != "kind"): 0.5}),
+    "a row less": lambda m: m.update({next(k for k in m if k != "kind"): [[0, 1, 1]]}),
+    "ragged": lambda m: m.update({next(k for k in m if k != "kind"): [[0], [0, 1], [0, 0, 0]]}),
+    "negative": lambda m: m.update({next(k for k in m if k != "kind"): [[0, -1, 0]] * 3}),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+@pytest.mark.parametrize("name", ["hockey", "ground", "Sibson 2"])
+def test_a_forged_measure_proves_nothing(name: str, forgery: str) -> None:
+    document = problem_of(MEASURES[name][0]).solve().certificate.document()
+    (view,) = (v for v in document["program"]["views"].values()
+               if v["measure"]["kind"] != "mutual information")  # fmt: skip
+    FORGED[forgery](view["measure"])
+    assert verify.disagreements(document)
+    try:
+        again = claimed({k: v for k, v in document.items() if k not in ("claim", "sha256")})
+    except (UnprovableError, KeyError, TypeError, ValueError, IndexError):
+        return
+    lower, upper, _ = check(again)  # of the other measure, which both checkers read alike
+    assert lower <= again["claim"]["upper"]
+    assert upper >= again["claim"]["lower"]
+
+
+def test_measures_are_values() -> None:
+    for measure, _ in MEASURES.values():
+        assert repr(pickle.loads(pickle.dumps(measure))) == repr(copy.deepcopy(measure))
+        with pytest.raises(AttributeError, match="cannot change"):
+            measure.kind = "other"
+    ground = np.array(GROUND, float)
+    mover = cpv.leakage.EarthMover(ground)
+    ground[0, 1] = 9.0
+    assert mover.ground[0, 1] == 1.0
+
+
+# ---- on tables -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_tables_are_judged_by_every_measure(name: str) -> None:
+    counts = np.array([[30, 2, 9, 0], [5, 20, 9, 0], [1, 3, 9, 0]])
+    measure, prior = fitted(name), counts.sum(axis=1) / counts.sum()
+    per = measure.value(counts[:, :3] / counts[:, :3].sum(axis=0), prior)
+    at_most = float(np.sort(per)[1])
+    rule = cpv.PerLetter(MEASURES[name][0], at_most)
+    values, holds = measures.standing(rule, counts, units="nats")
+    assert values[:3] == pytest.approx(per, rel=1e-9, abs=1e-12)
+    assert np.isnan(values[3])
+    assert holds.tolist() == [*(v <= at_most for v in values[:3]), True]
+
+
+def test_t_closeness_of_tables_is_in_the_distance_asked_for() -> None:
+    counts = np.array([[30, 2, 9], [5, 20, 9], [1, 3, 9]])
+    moved = measures.standing(cpv.TCloseness(0.1, "emd"), counts)[0]
+    assert moved == pytest.approx(measures.earth_mover(counts, ordered=True), rel=1e-12)
+    apart = measures.standing(cpv.TCloseness(0.1, "tv"), counts)[0]
+    assert apart == pytest.approx(measures.earth_mover(counts), rel=1e-12)
+    gains = measures.standing(cpv.PointwiseMaximalLeakage(0.1), counts)[0]
+    p = counts / counts.sum(axis=0)
+    prior = counts.sum(axis=1) / counts.sum()
+    assert np.exp(gains) == pytest.approx((p / prior[:, None]).max(axis=0), rel=1e-12)
