@@ -111,3 +111,55 @@ def test_script_worst_case_or_average(run, tables):
         low, high = (getattr(pair, side).value for pair in near)
         price = getattr(result.chosen, side).prices[name]
         assert (high - low) / (2 * step) == pytest.approx(price, rel=0.01)
+
+
+def test_script_guessing_adult(run, tables):
+    words = ("certified", "guessing probability", "best for information", "of the range more")
+    module, result, _ = run("problems/guessing_adult", words=words)
+    source = result.source
+    assert source.records == (32_561 if tables.real else 200)
+    pmf = source.pmf
+    for share, point in result.points.items():
+        for name, solution in point.optima.items():
+            referee.check(solution)
+            assert point.values[name] >= solution.lower - 1e-9
+            assert solution.upper >= result.none[name] - 1e-6
+        best = point.optima["mutual information [nats]"]
+        assert point.values["mutual information [nats]"] == pytest.approx(best.upper, abs=1e-9)
+        joint = pmf @ best.channel.matrix
+        assert point.values["guessing probability"] == pytest.approx(joint.max(axis=0).sum())
+        sibson = np.sqrt((joint**2 / source.p_w[:, None]).sum(axis=0)).sum()
+        assert point.values["Sibson, order 2"] == pytest.approx(sibson)
+        if share == module.CHOSEN:  # the same program in CVXPY's own words
+            d = np.asarray(best.certificate.program.constraints["budget"].expression.costs)
+            k = cp.Variable(d.shape, nonneg=True)
+            spent = cp.sum(cp.multiply(source.p_x[:, None] * d, k))
+            rules = [cp.sum(k, axis=1) == 1, spent <= point.budget]
+            guessed = cp.sum(cp.max(pmf @ k, axis=0))
+            other = solved(cp.Minimize(guessed), rules)
+            assert other == pytest.approx(point.optima["guessing probability"].upper, abs=2e-6)
+    for name in module.MEASURES:
+        values = [point.optima[name].upper for point in result.points.values()]
+        assert values == sorted(values, reverse=True)
+        assert values[0] == pytest.approx(result.full[name], abs=1e-9)  # D = 0: X itself
+
+
+def test_script_perfect_privacy(run, tables):
+    words = ("certified", "PerfectPrivacy", "a constant", "keeps")
+    _, result, _ = run("problems/perfect_privacy", words=words)
+    source, solution = result.source, result.solution
+    referee.check(solution)
+    joint = source.pmf @ solution.channel.matrix
+    assert np.allclose(joint, np.outer(source.p_w, joint.sum(axis=0)), atol=1e-15)
+    assert solution.risk.upper == 0.0  # exactly, as proved
+    assert solution.upper <= result.constant
+    # the least distortion is a linear program in the release
+    d = solution.certificate.program.objective.costs
+    k = cp.Variable(d.shape, nonneg=True)
+    rules = [cp.sum(k, axis=1) == 1]
+    rules += [source.pmf @ k == source.p_w[:, None] @ cp.reshape(source.p_x @ k, (1, -1), "C")]
+    spent = cp.sum(cp.multiply(source.p_x[:, None] * d, k))
+    assert solved(cp.Minimize(spent), rules) == pytest.approx(solution.upper, abs=2e-6)
+    values = [point.value for point in result.relaxed.values()]
+    assert values == sorted(values, reverse=True)
+    assert values[0] <= solution.upper + 1e-9

@@ -67,6 +67,8 @@ def test_every_name_in_the_tables_exists():
         assert hasattr(errors, name) or name in ("ValueError", "RuntimeError")
     for name in re.findall(r"^\| `([A-Z]\w+)\(", README, re.MULTILINE):
         assert hasattr(cpv, name)
+    measures = re.findall(r"`leakage\.(\w+)\(", README)
+    assert {*measures} == {*cpv.leakage.MEASURES}
 
 
 def test_a_criterion_and_a_formulation_of_ones_own_work():
