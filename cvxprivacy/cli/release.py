@@ -37,7 +37,15 @@ __all__ = ["apply", "release"]
     "is found.",
 )
 @shared.criterion(
-    "NAME[=NUMBER]", "Such as TCloseness=0.1, KAnonymity=5, KeepProbability=0.6, PreserveMarginal."
+    "NAME[=NUMBER[:MEASURE]]",
+    "Such as TCloseness=0.1, TCloseness=0.15:emd, KAnonymity=5, KeepProbability=0.6, "
+    "PreserveMarginal, LeakageCap=0.6:guessing-probability.",
+)
+@click.option(
+    "--leakage",
+    metavar="NAME[:NUMBER]",
+    help="What is minimised under --budget in place of information: chi-squared, total-variation, "
+    "hockey-stick:1.5, earth-mover, guessing-probability, sibson:2, …",
 )
 @click.option("--weights", metavar="COLUMN", help="Survey weights.")
 @shared.missing("left out of the released table too")
@@ -115,7 +123,9 @@ def release(
             Output("problem-out", targets["problem-out"], lambda file: file.write(stated)),
         ]
     )
-    document = report(table, source, solution, leaks, results.get("out", {}), targets)
+    drawn = results.get("out", {})
+    leakage = getattr(problem, "leakage", None)
+    document = report(table, source, solution, leaks, drawn, targets, leakage)
     say(document, report_text(document, source, solution))
     sys.exit(CODES[solution.status])
 

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cvxprivacy.cli.outputs import described
 from cvxprivacy.model.information import FEW_CELLS, bias_in_words
 
 if TYPE_CHECKING:
+    from cvxprivacy.leakage import Leakage
     from cvxprivacy.microdata.untouched import Leak
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
@@ -37,6 +40,7 @@ def report(
     leaks: Sequence[Leak],
     drawn: Mapping[str, Any],
     targets: Mapping[str, str | None],
+    leakage: Leakage | None = None,
 ) -> dict[str, Any]:
     """Return the facts of a release: ``drawn`` is empty if no table was written."""
     units = solution.units
@@ -47,6 +51,7 @@ def report(
         **proved(solution),
         "risk_before": source.information(units=units),
         "risk_before_bias": source.bias(units=units),
+        **_in_another_measure(source, solution, leakage),
         "released": {name: count for name, count in drawn.items() if name != "notes"},
         "untouched": [{**asdict(leak), "binned": leak.binned} for leak in leaks],
         "files": {name: path for name, path in targets.items() if path},
@@ -58,9 +63,28 @@ def report(
     }
 
 
+def _in_another_measure(
+    source: DiscreteSource, solution: Solution, leakage: Leakage | None
+) -> dict[str, Any]:
+    """Return what the key tells, nothing at all, and the release, if not in information."""
+    if leakage is None or "information" not in solution.terms:
+        return {}
+    there = np.flatnonzero(source.p_w > 0)
+    law, prior = source.pmf[there], source.p_w[there]
+    fitted = leakage.fitted(source.w, there.tolist())
+    before, none = (float(fitted.value(j, prior).sum()) for j in (law, prior[:, None]))
+    after = float(solution.terms["risk"])
+    return {"leakage": {"measure": leakage.name, "before": before, "after": after, "none": none}}
+
+
+def _information(solution: Solution) -> float:
+    """Return I(W; X̂), which is the risk where that is in no other measure."""
+    return float(solution.terms.get("information", solution.terms["risk"]))
+
+
 def _warnings(source: DiscreteSource, solution: Solution, leaks: Sequence[Leak]) -> list[str]:
     """Return what makes the release idle, or its protection vain."""
-    notes, (w, x), after = [], source.names[:2], float(solution.terms["risk"])
+    notes, (w, x), after = [], source.names[:2], _information(solution)
     if source.information(units=solution.units) == 0:
         notes.append(f"{w} is independent of {x}: nothing needs to be changed")
     naming = [leak.column for leak in leaks if leak.values * 2 > (source.records or 0)]
@@ -85,7 +109,7 @@ def _warnings(source: DiscreteSource, solution: Solution, leaks: Sequence[Leak])
 def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: Solution) -> str:
     """Return the facts of a release in plain words."""
     units, before, (w, x) = document["units"], document["risk_before"], source.names[:2]
-    after = float(solution.terms["risk"])
+    after = _information(solution)
     share = f" = {after / before:.0%} of it" if before > 0 else ""
     lines = [
         f"{document['table']}: {source.records:,} records, {w} in {len(source.w)} "
@@ -94,6 +118,12 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         f"  risk before      {before:.6g} {units}, {bias_in_words(document['risk_before_bias'])}",
         f"  risk after       {after:.6g} {units}{share}",
     ]
+    if "leakage" in document:
+        told = document["leakage"]
+        lines.append(
+            f"  {told['measure']}: {told['before']:.6g} before, {told['after']:.6g} after, "
+            f"{told['none']:.6g} without any release"
+        )
     if document["untouched"]:
         lines.append(f"what the other columns reveal about {w}, each by itself:")
         lines += [f"  {_leak_text(leak, units)}" for leak in document["untouched"]]

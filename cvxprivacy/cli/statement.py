@@ -9,7 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli.options import bins_of, measures_of, split_columns, unknown_column
+from cvxprivacy.cli.options import (
+    bins_of,
+    leakage_of,
+    measures_of,
+    split_columns,
+    unknown_column,
+)
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
@@ -132,6 +138,9 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     """
     if options["budget"] is None and not options["criterion"]:
         raise InputError("--budget", "neither a budget nor a criterion", "pass one of them")
+    if options["leakage"] and options["budget"] is None:
+        problem, remedy = "nothing is minimised of it", "pass --budget, or --criterion LeakageCap=…"
+        raise InputError("--leakage", problem, remedy, value=options["leakage"])
     columns = {role: split_columns(options[role], header) for role in ("sensitive", "key")}
     kinds, weights = measures_of(options["distortion"], columns["key"])
     budget = {} if options["budget"] is None else {"budget": options["budget"]}
@@ -144,6 +153,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     return {
         "formulation": "PrivacyDistortion" if budget else "MinimumDistortion",
         **budget,
+        **({"leakage": leakage_of(options["leakage"], "--leakage")} if options["leakage"] else {}),
         "encoder": options["encoder"],
         "units": options["units"],
         "source": {name: value for name, value in counting.items() if value is not None},
@@ -156,7 +166,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
 def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProblem:
     """Return the problem that :func:`problem_data` holds, of its source."""
     import cvxprivacy
-    from cvxprivacy import criteria, leakage
+    from cvxprivacy import criteria
     from cvxprivacy.model.distortion import hamming, per_attribute
 
     refuse_intractable(source, "--key")
@@ -169,14 +179,23 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     for rule in data["criteria"]:
         arguments = {name: value for name, value in rule.items() if name != "kind"}
         if "leakage" in arguments:
-            how = dict(arguments["leakage"])
-            arguments["leakage"] = getattr(leakage, how.pop("kind"))(**how)
+            arguments["leakage"] = _measure(arguments["leakage"])
         rules.append(getattr(criteria, rule["kind"])(**arguments))
     own = {name: data[name] for name in ("budget", "encoder", "units") if name in data}
+    if "leakage" in data:
+        own["leakage"] = _measure(data["leakage"])
     formulation = getattr(cvxprivacy, data["formulation"])
     problem: ChannelProblem = formulation(source, d, criteria=rules, **own)
     refuse_intractable(problem, "--encoder")
     return problem
+
+
+def _measure(data: Mapping[str, Any]) -> Any:
+    """Return the measure of leakage that a problem file states in this way."""
+    from cvxprivacy.leakage import MEASURES
+
+    arguments = {name: value for name, value in data.items() if name != "kind"}
+    return MEASURES[data["kind"]](**arguments)
 
 
 def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mapping[str, Any]) -> str:

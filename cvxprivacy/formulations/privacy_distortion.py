@@ -14,8 +14,9 @@ of the budget, the Lagrangian form C = D + λR of §6.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy.typing as npt
 
@@ -89,21 +90,19 @@ class PrivacyDistortion(ChannelProblem):
         if budget is None and price is None and not criteria:
             remedy = "pass exactly one of budget= and price=, or criteria= that bound the release"
             raise InputError("budget", "neither budget nor price", remedy)
-        super().__init__(
-            source,
-            distortion,
-            encoder=encoder,
-            criteria=criteria,
-            units=units,
-            budget=budget,
-            price=price,
-        )
+        options: dict[str, Any] = {"encoder": encoder, "criteria": criteria, "units": units}
+        super().__init__(source, distortion, budget=budget, price=price, **options)
 
     @cached_property
     def risk(self) -> Expression:
         """I(W; X̂) in the problem's units, or what is leaked in another measure."""
         leaked = self.alphabet.leaked(self.leakage)
         return leaked.named("risk", leaked.latex)
+
+    def quantities(self) -> Mapping[str, Expression]:
+        other = self.leakage.kind != "mutual information"
+        information = {"information": self.alphabet.information()} if other else {}
+        return {"risk": self.risk, **information, "distortion": self.distortion}
 
     def formulation(self) -> Formulation:
         if self.price is not None:

@@ -182,6 +182,8 @@ OPTIONS = [  # option, value, what the message says
     *(("--criterion", v, v.split("=")[0]) for v in ("Foo", "Foo=1", "tcloseness=1", "TCloseness",
       "TCloseness=", "TCloseness=x", "PreserveMarginal=1", "ForbiddenMoves=1")),
     *(("--criterion", f"TCloseness={v}", v) for v in ("-1", "nan")),
+    ("--leakage", "nope", "nope"), ("--leakage", "sibson", "sibson:NUMBER"),
+    ("--leakage", "gain", "guessing-probability"),
     *(("--criterion", v, w) for v, w in (("TCloseness=1:far", "far"), ("PerLetter=1", "measure"),
       ("PerLetter=1:nope", "nope"), ("PerLetter=1:sibson", "sibson:NUMBER"),
       ("PerLetter=1:sibson:x", "'x'"), ("PerLetter=1:chi-squared:2", "write chi-squared"),
@@ -323,6 +325,8 @@ TYPED = [  # what is typed, and the arguments that it stands for
     *((["--criterion", typed], {"criteria": [rule]}) for typed, rule in MEASURED),
     (["--encoder", "wx", "--units", "nats"], {"encoder": "wx", "units": "nats"}),
     (["--weights", "weight"], {"weights": "weight"}),
+    (["--leakage", "chi-squared"], {"leakage": cpv.leakage.ChiSquared()}),
+    (["--leakage", "hockey-stick:1.5"], {"leakage": cpv.leakage.HockeyStick(1.5)}),
 ]  # fmt: skip
 
 
@@ -333,6 +337,10 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     frame["weight"] = (frame["id"] % 5 + 1) / 4
     frame.to_csv("w.csv", index=False)
     options, key = dict(options), {"key": ["age", "sex"], "bins": {"age": 10}}
+    if budget is None and "leakage" in options:
+        rule = ("--criterion", "LDiversity=1.8")
+        refused("release", "w.csv", *BOTH[:-2], *typed, *rule, *OUTPUTS, pieces=["--budget"])
+        return
     key["weights"] = options.pop("weights", None)
     source = cpv.DiscreteSource.from_table(frame, sensitive="ill", **key)
     if budget is None:
@@ -345,6 +353,11 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     assert said["risk_before"] == source.information(units=said["units"])
     assert said["status"] == solution.status == "certified"
     assert [said["lower"], said["upper"]] == [solution.lower, solution.upper]
+    if "leakage" in options:
+        told = said["leakage"]
+        assert told["after"] == float(solution.risk)
+        assert told["none"] - 1e-9 <= told["after"] <= told["before"]
+        assert said["terms"]["information"] == list(solution.certificate.terms["information"])
     assert loaded("c.json")["matrix"] == solution.channel.matrix.tolist()
     say("verify", "p.json", "--table", "w.csv", "--problem", "r.toml")
     say("apply", "c.json", "w.csv", "--seed", 1, "--out", "n.csv")
