@@ -105,10 +105,16 @@ def exact_linear(
 def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
     """Return the size by which the gap is judged, from its definition."""
     weights = {view: float(np.max(w)) for view, w in program.objective.weights.items()}
-    units = {k: float(measure_of(program, k, reference_of(program, k)).unit) for k in weights}
-    nats = [w * units[view] for view, w in weights.items() if w > 0]
+    told = {k: measure_of(program, k, reference_of(program, k)) for k in weights}
+    nats = [w * float(told[view].step) for view, w in weights.items() if w > 0]
+    highest = [w * float(told[view].unit) for view, w in weights.items() if w > 0]
     mass = program.law.sum(axis=0) / program.law.sum()
-    steps, most, least = list(nats), max(nats, default=0.0), float(program.objective.constant)
+    steps, most, least = list(nats), max(highest, default=0.0), float(program.objective.constant)
+    for view, measure in told.items():
+        if not measure.divergence:
+            joint = joint_of(program, view, np.eye(program.n)).sum(axis=1)
+            none = leaked(program, view, joint, reference_of(program, view))
+            least += float(np.min(program.objective.weights[view])) * none
     if program.objective.cost is not None:
         cost = cost_of(program, program.objective) / mass[:, None]
         if program.upper is not None:

@@ -76,7 +76,7 @@ class Leakage(Frozen):
         if not data:
             return self.name
         if any(isinstance(value, list) for value in data):
-            return f"{self.name} #{hashlib.sha256(repr(data).encode()).hexdigest()[:6]}"
+            return f"{self.name} #{hashlib.sha256(repr(data).encode()).hexdigest()[:16]}"
         return f"{self.kind} {', '.join(map(str, data))}"
 
     @property

@@ -67,7 +67,8 @@ class Gain(Leakage):
     @property
     def span(self) -> float:
         gains = exact_floats(self._table)
-        return float(gains.max() - gains.min()) or 1.0
+        lost = gains.max(axis=0) - gains
+        return float(np.median(lost[lost > 0])) if (lost > 0).any() else 1.0
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         found: FloatArray = (self.lift(reference) @ joint).max(axis=0)

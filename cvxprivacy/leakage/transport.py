@@ -97,7 +97,8 @@ class EarthMover(Leakage):
 
     @property
     def span(self) -> float:
-        return float(self._floats.max()) or 1.0
+        apart = self._floats[self._floats > 0]
+        return float(np.median(apart)) if apart.size else 1.0
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return (self.inside(self.scores(joint, reference), reference) * joint).sum(axis=0)

@@ -46,7 +46,11 @@ def compiled(
         if expression.origin not in (None, alphabet.origin):
             problem, remedy = "a quantity of another law", "state it in this problem's own"
             raise InputError("constraint", problem, remedy)
-        views.update(expression.views)
+        for name, view in expression.views.items():
+            known = views.setdefault(name, view)
+            if known is not view and not known.same(view):
+                problem = f"two different views are called {name!r}"
+                raise InputError("constraint", problem, "give their measures other names")
     return ChannelProgram(
         law=alphabet.law,
         outputs=alphabet.m,

@@ -108,6 +108,11 @@ class Expression:
             raise TypeError("a sum of a whole quantity and one for each output: use .each()")
         if None not in (self.origin, other.origin) and self.origin != other.origin:
             raise TypeError("a sum of quantities of different laws")
+        for view in self.views.keys() & other.views.keys():
+            if self.views[view] is not other.views[view] and not self.views[view].same(
+                other.views[view]
+            ):
+                raise TypeError(f"two different views are called {view!r}")
         weights: dict[str, Any] = dict(self.weights)
         for view, weight in other.weights.items():
             weights[view] = _sum(weights[view], weight) if view in weights else weight

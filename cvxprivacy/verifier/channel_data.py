@@ -236,10 +236,11 @@ class ChannelData:
     def unit(self, upper: float) -> float:
         """Return the size by which a gap is judged, given the upper end.
 
-        What the enclosure allows beyond the objective's least cost: upper − Σ_s p(s) min_y C_0.
-        At least the smallest step that there is, the least positive C_0(s, y) − min_y C_0(s, y)
-        or the unit of the measure of least weight; at most that of the weightiest and the greatest
-        such difference.  So no forbidding cost makes a wide enclosure look narrow.
+        What the enclosure allows beyond the objective's least cost: upper − Σ_s p(s) min_y C_0,
+        and beyond what is leaked without a release.  At least the smallest step that there is, the
+        least positive C_0(s, y) − min_y C_0(s, y), or of a measure, such as a nat; at most the
+        greatest of a measure and the greatest such difference.  So no forbidding cost makes a wide
+        enclosure look narrow.
         """
         step, ceiling, least = self._steps
         room = floor(arb(upper) - least) if math.isfinite(upper) else math.inf
@@ -253,9 +254,15 @@ class ChannelData:
         """
         flint.ctx.prec = PRECISION
         term = self.program["objective"]
-        pairs = ((self.measures[view], self.weights(term, view)) for view in term["weights"])
-        nats = [float(w * measure.unit) for measure, weights in pairs for w in weights if w > 0]
-        ceiling, steps, least = max(nats, default=0.0), [], ball(term["constant"][0])
+        least, small, large = ball(term["constant"][0]), [], [0.0]
+        for view in term["weights"]:
+            measure, weights = self.measures[view], self.weights(term, view)
+            small += [float(w * measure.step) for w in weights if w > 0]
+            large += [float(w * measure.unit) for w in weights if w > 0]
+            if not measure.divergence:  # no release leaks less than none
+                joint = [_sum(row) for row in self.view(view, self.law)[0]]
+                least += smallest(weights) * measure.value(joint) / self.total
+        ceiling, steps, highest = max(large), [], max(large)
         term = {**term, "cost_radius": 0}
         most = [[1] * self.m] * self.n if self.boxes["upper"] is None else self.boxes["upper"][0]
         for letters in [] if term["cost"] is None else self.blocks:
@@ -270,8 +277,8 @@ class ChannelData:
                 low = min(own)
                 gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
                 steps += [min(gaps)] if gaps else []
-                ceiling = max(ceiling, max(nats, default=0.0) + max(gaps, default=0.0))
-        step = min([*steps, *nats], default=1.0)
+                ceiling = max(ceiling, highest + max(gaps, default=0.0))
+        step = min([*steps, *small], default=1.0)
         if not (math.isfinite(step) and math.isfinite(ceiling) and least.is_finite()):
             raise UnprovableError("the objective's scale is not finite")
         return step, ceiling, least

@@ -39,8 +39,8 @@ class Measure:
     ----------
     rows : int
         Numbers that an untrusted score has at an output.
-    unit : arb
-        The size of F by which a gap is judged.
+    step, unit : arb
+        The least and the greatest size of F by which a gap may be judged.
     divergence : bool
         Whether F is 0 where J = π q, and nowhere below.
     """
@@ -52,7 +52,7 @@ class Measure:
         if set(data) != {"kind", *self.parameters}:
             raise UnprovableError(f"a measure of other data than {('kind', *self.parameters)}")
         self.reference, self.nat = reference, nat
-        self.rows, self.unit = len(reference), arb(1)
+        self.rows, self.step, self.unit = len(reference), arb(1), arb(1)
 
     def value(self, joint: Sequence[arb]) -> arb:
         """Enclose F(J)."""
@@ -73,7 +73,7 @@ class MutualInformation(Measure):
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
-        self.unit = nat
+        self.step = self.unit = nat
 
     def value(self, joint: Sequence[arb]) -> arb:
         return _divergence(joint, self.reference) * self.nat
@@ -151,7 +151,7 @@ class Transport(Measure):
             raise UnprovableError("a ground distance that is negative")
         if any(not row[i].is_zero() for i, row in enumerate(self._ground)):
             raise UnprovableError("a ground distance from a value to itself")
-        self.unit = _unless_zero(_largest([c for row in self._ground for c in row]))
+        self.step, self.unit = _sizes([c for row in self._ground for c in row])
 
     def value(self, joint: Sequence[arb]) -> arb:
         q = total(joint)
@@ -174,8 +174,9 @@ class Gain(Measure):
         self.rows = len(self._gains)
         if not self.rows:
             raise UnprovableError("a gain of no guess")
-        entries = [c for row in self._gains for c in row]
-        self.unit = _unless_zero(_largest(entries) - smallest(entries))
+        best = [_largest(column) for column in zip(*self._gains, strict=True)]
+        lost = [b - g for row in self._gains for b, g in zip(best, row, strict=True)]
+        self.step, self.unit = _sizes(lost)
 
     def value(self, joint: Sequence[arb]) -> arb:
         return _largest([total(map(operator.mul, row, joint)) for row in self._gains])
@@ -246,9 +247,9 @@ _MEASURES: dict[str, Callable[[Mapping[str, Any], list[arb], arb], Measure]] = {
 
 def measured(data: Any) -> int:
     """Return how many products it takes to evaluate the measure of a view at an output."""
-    tables = (data.get(name) for name in ("matrix", "ground")) if isinstance(data, dict) else ()
-    sizes = (sum(map(len, table)) for table in tables if isinstance(table, list))
-    return sum(sizes)
+    gains, ground = (data.get(k) if isinstance(data, dict) else None for k in ("matrix", "ground"))
+    work = sum(map(len, gains)) if isinstance(gains, list) else 0
+    return work + 5 * len(ground) ** 3 if isinstance(ground, list) else work
 
 
 def measure_of(data: Any, reference: list[arb], nat: arb) -> Measure:
@@ -278,8 +279,10 @@ def _largest(values: Sequence[arb]) -> arb:
     return -smallest([-x for x in values])
 
 
-def _unless_zero(size: arb) -> arb:
-    return size if size > 0 else arb(1)
+def _sizes(numbers: Sequence[arb]) -> tuple[arb, arb]:
+    """Return the least and the greatest of some numbers that are positive, 1 if none is."""
+    positive = [x for x in numbers if x > 0] or [arb(1)]
+    return smallest(positive), _largest(positive)
 
 
 def _root(x: arb) -> arb:

@@ -383,6 +383,61 @@ def test_measures_are_values() -> None:
     assert mover.ground[0, 1] == 1.0
 
 
+# ---- what was found by attack ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e9])
+def test_a_forbidding_number_makes_no_wide_enclosure_certified(size: float) -> None:
+    """Guesses that nobody makes, and moves that nobody needs, are no size to judge gaps by."""
+    source, d, budget = instance(np.random.default_rng(8))
+    far = np.abs(np.subtract.outer(range(3), range(3))) / 2.0
+    far[0, 2] = size
+    for measure in (
+        cpv.leakage.Gain(np.vstack([np.eye(3), np.full((1, 3), -size)])),
+        cpv.leakage.EarthMover(far),
+    ):
+        problem = cpv.PrivacyDistortion(source, d, budget=budget, leakage=measure)
+        solution = problem.solve(certify=False)
+        assert solution.status == ("certified" if solution.gap <= 1e-6 else "loose")
+        forged = copy.deepcopy(solution.certificate.document())
+        forged["dual"].update(scores={}, multipliers={})
+        again = verify.recompute(forged)
+        assert again["tolerance"] <= 1e-6
+        wide = again["upper"] - again["lower"] > again["tolerance"]
+        assert again["status"] == ("loose" if wide else "certified")
+
+
+def test_measures_of_one_name_are_told_apart() -> None:
+    """Whatever they are called, two views are never taken for one."""
+
+    class Named(cpv.leakage.Gain):
+        label = "the same"
+
+    source, d, _ = instance(np.random.default_rng(9))
+    one, other = Named(np.eye(3)), Named(2 * np.eye(3))
+    caps = [cpv.LeakageCap(0.9, leakage=one), cpv.LeakageCap(1.9, leakage=other)]
+    with pytest.raises(cpv.InputError, match="two different views"):
+        _ = cpv.MinimumDistortion(source, d, caps).program
+    alphabet = cpv.MinimumDistortion(source, d, caps[:1]).alphabet
+    with pytest.raises(TypeError, match="two different views"):
+        _ = alphabet.leaked(one) + alphabet.leaked(other)
+    assert cpv.MinimumDistortion(source, d, [caps[0], caps[0]]).solve().status == "certified"
+
+
+def test_a_short_file_cannot_ask_for_hours_of_transport() -> None:
+    size = 200
+    view = {"labels": [[i] for i in range(size)], "reference": None}
+    view["measure"] = {"kind": "transport", "ground": [[0] * size] * size}
+    document = problem_of(cpv.leakage.EarthMover()).solve().certificate.document()
+    blank = {"cost": None, "cost_radius": 0, "constant": [0, 0]}
+    program = {
+        **document["program"], "law": [[1.0]] * size, "outputs": 100, "views": {"V": view},
+        "objective": {**blank, "weights": {"V": 1}}, "rows": {}, "terms": {},
+    }  # fmt: skip
+    with pytest.raises(UnprovableError, match="products"):
+        verify.proof_of(program)
+
+
 # ---- on tables -------------------------------------------------------------------------------
 
 

@@ -252,12 +252,17 @@ class Channel:
         the greatest.
         """
         weights, _, constant, _, cost = self.objective
-        nats = [x * self.views[k][1].unit for k, w in weights.items() for x in w if x > 0]
+        sizes = [(x, self.views[k][1]) for k, w in weights.items() for x in w if x > 0]
+        nats, highest = [x * m.step for x, m in sizes], [x * m.unit for x, m in sizes]
         steps, least = [], sum(constant) / 2
+        for name, w in weights.items():
+            seen, measure = self.views[name]
+            if not measure.divergence:
+                least += min(w) * measure.value([sum(row) for row in seen])[0]
         for p, row, high in zip(self.p, cost or [], self.high, strict=False):
             open_ = [c for c, h in zip(row, high, strict=True) if h > 0]
             low = min(open_, default=ZERO)
             least += p * low
             steps += [c - low for c in open_ if c - low > (abs(c) + abs(low)) / 2**44]
-        ceiling = max(nats, default=ZERO) + max(steps, default=ZERO) or ONE
+        ceiling = max(highest, default=ZERO) + max(steps, default=ZERO) or ONE
         return max(min([*steps, *nats], default=ONE), min(upper - least, ceiling))

@@ -38,9 +38,10 @@ class Measure:
         own = keys.get(self.kind)
         need(set(data) == {"kind", own} - {None}, "other data of a measure")
         size = len(pi)
-        self.rows, self.unit, self.number, self.table = size, ONE, ZERO, []
+        self.rows, self.unit, self.step, self.number = size, ONE, ONE, ZERO
+        self.table: list[list[Fraction]] = []
         if self.kind == "mutual information":
-            self.unit = 1 / enclosed(lambda: unit_of(units))[0]
+            self.unit = self.step = 1 / enclosed(lambda: unit_of(units))[0]
         if self.kind in ("hockey-stick", "Sibson"):
             self.number = exact(data[own])
             need(self.number >= 1 and (self.number > 1 or self.kind != "Sibson"), "out of range")
@@ -48,11 +49,21 @@ class Measure:
             self.table = table(data[own], size, size)
             need(min(map(min, self.table)) >= 0, "a negative distance")
             need(not any(row[i] for i, row in enumerate(self.table)), "a distance to itself")
-            self.unit = max(map(max, self.table)) or ONE
+            self.judged([c for row in self.table for c in row])
         if self.kind == "gain":
             self.table, self.rows = table(data[own], len(data[own]), size), len(data[own])
             need(self.rows, "no guess")
-            self.unit = max(map(max, self.table)) - min(map(min, self.table)) or ONE
+            best = list(map(max, zip(*self.table, strict=True)))
+            self.judged([b - g for row in self.table for b, g in zip(best, row, strict=True)])
+
+    def judged(self, sizes: Numbers) -> None:
+        """Set the least and the greatest size by which gaps are judged."""
+        positive = [x for x in sizes if x > 0] or [ONE]
+        self.step, self.unit = min(positive), max(positive)
+
+    @property
+    def divergence(self) -> bool:
+        return self.kind not in ("gain", "Sibson", "maximal leakage")
 
     def value(self, joint: Numbers) -> Pair:
         """Return rationals at or below F, and at or above it."""
