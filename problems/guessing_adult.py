@@ -23,7 +23,6 @@ has only one guess to change, falls to its floor max_w p(w) long before informat
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,11 +31,6 @@ import pandas as pd
 
 import cvxprivacy as cpv
 
-MISSING = (
-    "Set CVXPRIVACY_DATA to a folder that holds adult.csv: the public Adult data set of the UCI "
-    "Machine Learning Repository (https://archive.ics.uci.edu/dataset/2/adult), its file "
-    "adult.data with the column names as first row and the last column called income."
-)
 MEASURES = {
     "mutual information [nats]": cpv.leakage.MutualInformation(),
     "chi-squared": cpv.leakage.ChiSquared(),
@@ -73,21 +67,6 @@ class Study:
     points: dict[float, Point]
 
 
-def adult() -> pd.DataFrame:
-    """Read the Adult table."""
-    folder = os.environ.get("CVXPRIVACY_DATA")
-    path = Path(folder or ".") / "adult.csv"
-    if not folder or not path.is_file():
-        raise SystemExit(MISSING)
-    return pd.read_csv(path)
-
-
-def leaked(measure: cpv.leakage.Leakage, joint: np.ndarray) -> float:
-    """Return Σ_x̂ F of a joint law p(w, x̂)."""
-    count = range(len(joint))
-    return float(measure.fitted(count, list(count)).value(joint, joint.sum(axis=1)).sum())
-
-
 def study(frame: pd.DataFrame, shares: tuple[float, ...] = SHARES) -> Study:
     """Solve for every measure at every distortion."""
     source = cpv.DiscreteSource.from_table(
@@ -106,12 +85,12 @@ def study(frame: pd.DataFrame, shares: tuple[float, ...] = SHARES) -> Study:
             for name, measure in MEASURES.items()
         }
         joint = source.pmf @ next(iter(optima.values())).channel.matrix
-        values = {name: leaked(measure, joint) for name, measure in MEASURES.items()}
+        values = {name: measure.total(joint) for name, measure in MEASURES.items()}
         points[share] = Point(share * most, optima, values)
     return Study(
         source,
-        {name: leaked(measure, prior) for name, measure in MEASURES.items()},
-        {name: leaked(measure, source.pmf) for name, measure in MEASURES.items()},
+        {name: measure.total(prior) for name, measure in MEASURES.items()},
+        {name: measure.total(source.pmf) for name, measure in MEASURES.items()},
         points,
     )
 
@@ -187,7 +166,7 @@ def main(arguments: list[str] | None = None) -> Study:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("output/guessing_adult.png"))
     out = parser.parse_args(arguments).out
-    result = study(adult())
+    result = study(cpv.datasets.load_adult())
     print(report(result), end="\n\n")
     draw(result, out)
     print(f"picture: {out}")

@@ -22,7 +22,6 @@ cost falls where posteriors may move a little (the price dD/dt).
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,11 +30,6 @@ import pandas as pd
 
 import cvxprivacy as cpv
 
-MISSING = (
-    "Set CVXPRIVACY_DATA to a folder that holds adult.csv: the public Adult data set of the UCI "
-    "Machine Learning Repository (https://archive.ics.uci.edu/dataset/2/adult), its file "
-    "adult.data with the column names as first row and the last column called income."
-)
 BOUNDS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)  # t
 
 
@@ -54,15 +48,6 @@ class Study:
         joint = self.source.p_x[:, None] * self.solution.channel.matrix
         told = cpv.information.mutual_information(joint)
         return told / cpv.information.entropy(self.source.p_x)
-
-
-def adult() -> pd.DataFrame:
-    """Read the Adult table."""
-    folder = os.environ.get("CVXPRIVACY_DATA")
-    path = Path(folder or ".") / "adult.csv"
-    if not folder or not path.is_file():
-        raise SystemExit(MISSING)
-    return pd.read_csv(path)
 
 
 def study(frame: pd.DataFrame, bounds: tuple[float, ...] = BOUNDS) -> Study:
@@ -139,7 +124,7 @@ def main(arguments: list[str] | None = None) -> Study:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("output/perfect_privacy.png"))
     out = parser.parse_args(arguments).out
-    result = study(adult())
+    result = study(cpv.datasets.load_adult())
     print(report(result), end="\n\n")
     draw(result, out)
     print(f"picture: {out}")

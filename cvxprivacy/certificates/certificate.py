@@ -59,8 +59,18 @@ class Certificate(Frozen):
 
     def __repr__(self) -> str:
         ends = f"[{self.lower!r}, {self.upper!r}]"
-        units = self.value_units or "units of distortion"
-        return f"Certificate({self.status}, value in {ends} {units})"
+        return f"Certificate({self.status}, value in {ends} {self.units_in_words})"
+
+    @property
+    def units_in_words(self) -> str:
+        """What the value is in: units of information, of another measure, or of distortion."""
+        if self.value_units:
+            return self.value_units
+        objective, views = self.program.objective, self.program.views
+        if not objective.weights or objective.cost is not None:
+            return "units of distortion"
+        named = dict.fromkeys(views[view].measure.name for view in objective.weights)
+        return f"units of {' and '.join(named)}"
 
     @property
     def value_units(self) -> str | None:

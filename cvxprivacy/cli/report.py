@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cvxprivacy.cli.outputs import described
 from cvxprivacy.model.information import FEW_CELLS, bias_in_words
 
@@ -67,12 +65,9 @@ def _in_another_measure(
     source: DiscreteSource, solution: Solution, leakage: Leakage | None
 ) -> dict[str, Any]:
     """Return what the key tells, nothing at all, and the release, if not in information."""
-    if leakage is None or "information" not in solution.terms:
+    if leakage is None or leakage.informs:
         return {}
-    there = np.flatnonzero(source.p_w > 0)
-    law, prior = source.pmf[there], source.p_w[there]
-    fitted = leakage.fitted(source.w, there.tolist())
-    before, none = (float(fitted.value(j, prior).sum()) for j in (law, prior[:, None]))
+    before, none = leakage.total(source.pmf), leakage.total(source.p_w[:, None])
     after = float(solution.terms["risk"])
     return {"leakage": {"measure": leakage.name, "before": before, "after": after, "none": none}}
 

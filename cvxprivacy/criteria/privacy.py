@@ -9,6 +9,7 @@ Per released letter x̂ (convex in the joint mass; a letter of mass 0 satisfies 
 ``KAnonymity(k)``     H(record | x̂) ≥ log k, that is D(p(x | x̂) ‖ p(x)) ≤ log(N/k)
                       (Bezzi 2010, eqs. 5–6)
 ``DeltaDisclosure``   abs log(p(w | x̂)/p(w)) ≤ δ for every w (Rebollo-Monedero et al. §4.3)
+``PerLetter``         another measure of leakage ≤ its bound (:mod:`cvxprivacy.leakage`)
 ====================  ===============================================================
 
 On the whole channel: ``LeakageCap(b)``, ``LocalPrivacy(epsilon)``, ``MaximalLeakage(b)``.  The
@@ -116,6 +117,11 @@ def _per_letter(
     }
 
 
+def _independent(release: Alphabet, zero: Real | Scalar) -> Mapping[str, Rule]:
+    """Return that no letter tells anything about W; ``zero`` is the number that was typed."""
+    return _per_letter(release, MutualInformation(), zero, "t-closeness")
+
+
 class TCloseness(Criterion):
     """The law of W at every released letter x̂ is t-close to its law at large.
 
@@ -147,7 +153,7 @@ class TCloseness(Criterion):
     @property
     def by_divergence(self) -> bool:
         """Whether it is Kullback and Leibler's divergence that t bounds."""
-        return isinstance(self.distance, str) and self.distance == "kl"
+        return self.leakage.informs
 
     @property
     def latex(self) -> str:
@@ -162,7 +168,7 @@ class TCloseness(Criterion):
     def __repr__(self) -> str:
         if not isinstance(self.distance, str):
             return f"TCloseness({float(self.t):g}, {self.leakage!r})"
-        how = "" if self.distance == "kl" else f", {self.distance!r}"
+        how = "" if self.by_divergence else f", {self.distance!r}"
         return f"TCloseness({float(self.t):g}{how})"
 
 
@@ -247,7 +253,7 @@ class DeltaDisclosure(Criterion):
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if not self.delta:  # x̂ and W are independent, which t = 0 says too
-            return _per_letter(release, MutualInformation(), self.delta, "t-closeness")
+            return _independent(release, self.delta)
         return _ratios(release, self.delta, ("above", "below"))
 
 
@@ -297,7 +303,7 @@ class PointwiseMaximalLeakage(Criterion):
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if not self.epsilon:  # no posterior above the prior is the prior
-            return _per_letter(release, MutualInformation(), self.epsilon, "t-closeness")
+            return _independent(release, self.epsilon)
         return _ratios(release, self.epsilon, ("above",))
 
 
@@ -311,7 +317,7 @@ class PerfectPrivacy(Criterion):
         return r"I(W; \hat X) = 0"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        return _per_letter(release, MutualInformation(), 0, "t-closeness")
+        return _independent(release, 0)
 
 
 class LeakageCap(Criterion):

@@ -100,8 +100,8 @@ class PrivacyDistortion(ChannelProblem):
         return leaked.named("risk", leaked.latex)
 
     def quantities(self) -> Mapping[str, Expression]:
-        other = self.leakage.kind != "mutual information"
-        information = {"information": self.alphabet.information()} if other else {}
+        informs = self.leakage.informs
+        information = {} if informs else {"information": self.alphabet.information()}
         return {"risk": self.risk, **information, "distortion": self.distortion}
 
     def formulation(self) -> Formulation:

@@ -246,7 +246,7 @@ class Problem(Restatable, Generic[Answer]):
         elif certificate.status == "uncertified":
             message = (
                 f"nothing finite is proved: the value is in [{certificate.lower!r}, "
-                f"{certificate.upper!r}] {certificate.value_units or 'units of distortion'}; "
+                f"{certificate.upper!r}] {certificate.units_in_words}; "
                 f"the solver said: {'; '.join(outcome.log)}"
             )
             if certify is True:

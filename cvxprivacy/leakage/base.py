@@ -53,11 +53,14 @@ class Leakage(Frozen):
         What a value means, in words.
     divergence : bool
         Whether F is 0 where J = π q, and nowhere below.
+    informs : bool
+        Whether it is mutual information, which has the program's units.
     """
 
     kind: ClassVar[str]
     meaning: ClassVar[str]
     divergence: ClassVar[bool] = True
+    informs: ClassVar[bool] = False
 
     @property
     def separates(self) -> bool:
@@ -125,15 +128,25 @@ class Leakage(Frozen):
         """Return members of 𝒮, (|W|, m), that any finite numbers (rows, m) tell."""
         raise NotImplementedError
 
+    def total(self, joint: FloatArray) -> float:
+        """Return what a joint law p(w, x̂) leaks, Σ_x̂ F; information in nats.
+
+        It has a row for each value of W, those without mass too.
+        """
+        prior = joint.sum(axis=1)
+        there = np.flatnonzero(prior > 0)
+        fitted = self.fitted(range(len(joint)), there.tolist())
+        return float(fitted.value(joint[there], prior[there]).sum())
+
     # ---- in CVXPY ------------------------------------------------------------------------
 
     def told(self, slopes: FloatArray) -> FloatArray:
         """Return what tells scores that are in 𝒮 up to a constant, of a measure that separates."""
         return slopes
 
-    def lift(self, reference: FloatArray) -> FloatArray:
-        """Return A, (rows, |W|): the multipliers of x = A J tell the scores."""
-        return np.eye(len(reference))
+    def lifted(self, joint: Any, reference: FloatArray) -> Any:
+        """Return x = A J, in floats or in CVXPY: its multipliers tell the scores."""
+        return joint
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         """Return F as a CVXPY expression (m,) of x = A J and q, shape (1, m), and constraints."""

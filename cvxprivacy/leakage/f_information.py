@@ -40,6 +40,11 @@ def _ratio(joint: FloatArray, reference: FloatArray) -> FloatArray:
     return np.divide(joint, other, out=np.ones_like(joint), where=other > 0)
 
 
+def _beyond(joint: Any, reference: FloatArray, gamma: float = 1.0) -> Any:
+    """Return J − γ π q, in floats or in CVXPY."""
+    return (np.eye(len(reference)) - gamma * reference[:, None]) @ joint
+
+
 def _less_mean(scores: FloatArray, conjugate: FloatArray, reference: FloatArray) -> FloatArray:
     """Return s − Σ π f*(s)."""
     found: FloatArray = scores - reference @ conjugate
@@ -53,6 +58,7 @@ class MutualInformation(Leakage):
     """
 
     kind = "mutual information"
+    informs = True
     meaning = "how many bits, or nats, a release tells about W on average"
 
     @property
@@ -105,9 +111,8 @@ class ChiSquared(Leakage):
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return 2.0 * (_ratio(joint, reference) - 1.0)
 
-    def lift(self, reference: FloatArray) -> FloatArray:
-        """Return what takes J to J − π q."""
-        return np.eye(len(reference)) - reference[:, None]
+    def lifted(self, joint: Any, reference: FloatArray) -> Any:
+        return _beyond(joint, reference)
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         conjugate = np.where(scores >= -2.0, scores + scores**2 / 4.0, -1.0)
@@ -140,9 +145,8 @@ class SquaredHellinger(Leakage):
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return 1.0 - 1.0 / np.sqrt(np.maximum(_ratio(joint, reference), _GUARD))
 
-    def lift(self, reference: FloatArray) -> FloatArray:
-        """Return what takes J to J − π q."""
-        return np.eye(len(reference)) - reference[:, None]
+    def lifted(self, joint: Any, reference: FloatArray) -> Any:
+        return _beyond(joint, reference)
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         kept = np.minimum(scores, 1.0 - _NEAR)
@@ -197,18 +201,17 @@ class HockeyStick(Leakage):
         return slopes + 0.5
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return np.maximum(self.lift(reference) @ joint, 0.0).sum(axis=0)
+        return np.maximum(self.lifted(joint, reference), 0.0).sum(axis=0)
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return (self.lift(reference) @ joint > 0).astype(float)
+        return (self.lifted(joint, reference) > 0).astype(float)
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         kept = np.clip(scores, 0.0, 1.0)
         return _less_mean(kept, float(self.gamma) * kept, reference)
 
-    def lift(self, reference: FloatArray) -> FloatArray:
-        """Return what takes J to J − γ π q."""
-        return np.eye(len(reference)) - float(self.gamma) * reference[:, None]
+    def lifted(self, joint: Any, reference: FloatArray) -> Any:
+        return _beyond(joint, reference, float(self.gamma))
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp

@@ -71,23 +71,23 @@ class Gain(Leakage):
         return float(np.median(lost[lost > 0])) if (lost > 0).any() else 1.0
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        found: FloatArray = (self.lift(reference) @ joint).max(axis=0)
+        found: FloatArray = self.lifted(joint, reference).max(axis=0)
         return found
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         """Return the weights of guesses."""
-        best = (self.lift(reference) @ joint).argmax(axis=0)
+        best = self.lifted(joint, reference).argmax(axis=0)
         return np.eye(self.rows(len(reference)))[:, best]
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         weights = np.maximum(scores, 0.0)
         weights = np.where(weights.any(axis=0), weights, 1.0)
-        found: FloatArray = self.lift(reference).T @ (weights / weights.sum(axis=0))
+        found: FloatArray = exact_floats(self._table).T @ (weights / weights.sum(axis=0))
         return found
 
-    def lift(self, reference: FloatArray) -> FloatArray:
-        """Return G."""
-        return exact_floats(self._table)
+    def lifted(self, joint: Any, reference: FloatArray) -> Any:
+        """Return what each guess gains."""
+        return exact_floats(self._table) @ joint
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp

@@ -33,15 +33,18 @@ class _Norm(Leakage):
     divergence = False
     _order: float
 
+    @property
+    def _share(self) -> float:
+        """α/(α − 1)."""
+        return 1.0 if math.isinf(self._order) else self._order / (self._order - 1.0)
+
     def information(self, total: float, units: str = "bits") -> float:
         """Return the information of which Σ F is ``total``."""
-        share = 1.0 if math.isinf(self._order) else self._order / (self._order - 1.0)
-        return share * math.log(total) * nat(units)
+        return self._share * math.log(total) * nat(units)
 
     def sum_of(self, information: float, units: str = "bits") -> float:
         """Return Σ F of an information."""
-        share = 1.0 if math.isinf(self._order) else self._order / (self._order - 1.0)
-        return math.exp(information / (share * nat(units)))
+        return math.exp(information / (self._share * nat(units)))
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return _norm(joint / reference[:, None], reference, self._order)
@@ -83,7 +86,7 @@ class Sibson(_Norm):
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         kept = _some(scores)
-        return kept / _norm(kept, reference, self._order / (self._order - 1.0))
+        return kept / _norm(kept, reference, self._share)
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp

@@ -165,7 +165,7 @@ def leaked(
     units: str = "bits",
 ) -> Letters:
     """F(p(w|x̃)) of a measure of leakage, against p(w); ``units`` are those of information."""
-    if leakage.kind == "mutual information":
+    if leakage.informs:
         return i1(counts, reference=reference, units=units)
     p, prior = laws(_counts(counts), reference)
     there = prior[:, 0] > 0

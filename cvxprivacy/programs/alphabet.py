@@ -56,7 +56,7 @@ class Alphabet(Letters):
         Of all observers together, or of one, as :meth:`information`.
         """
         fitted = measure.fitted(self.source.w, self.w_support.tolist()) if kind == "W" else measure
-        told = "" if fitted.kind == INFORMATION.kind else f": {fitted.label}"
+        told = "" if fitted.informs else f": {fitted.label}"
         views = {
             f"{each.view(kind)}{told}": replace(self._view(kind, each), measure=fitted)
             for each in (self.observers if observer is None else [observer])

@@ -83,17 +83,21 @@ class View:
         own = {"labels": self.labels.tolist(), "reference": reference}
         return {**own, "measure": self.measure.data()}
 
-    def same(self, other: View) -> bool:
+    def __eq__(self, other: object) -> bool:
         """Tell whether another view sees the same, in the same measure."""
+        if self is other or not isinstance(other, View):
+            return self is other
         own = self.labels if self.reference is None else self.reference
         known = other.labels if other.reference is None else other.reference
         alike = np.array_equal(self.labels, other.labels) and np.array_equal(own, known)
         return alike and self.measure.data() == other.measure.data()
 
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
+
     @property
     def informs(self) -> bool:
         """Whether its leakage is mutual information."""
-        return self.measure.kind == INFORMATION.kind
+        return self.measure.informs
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +223,7 @@ class ChannelProgram:
                 for view, w in weights]  # fmt: skip
 
     @cached_property
-    def measured(self) -> list[Leakage]:
+    def other_measures(self) -> list[Leakage]:
         """Measures in the objective and in constraints that are not mutual information."""
         terms = [self.objective, *(row.expression for row in self.constraints.values())]
         views = dict.fromkeys(view for term in terms for view in term.weights)

@@ -47,8 +47,7 @@ def compiled(
             problem, remedy = "a quantity of another law", "state it in this problem's own"
             raise InputError("constraint", problem, remedy)
         for name, view in expression.views.items():
-            known = views.setdefault(name, view)
-            if known is not view and not known.same(view):
+            if views.setdefault(name, view) != view:
                 problem = f"two different views are called {name!r}"
                 raise InputError("constraint", problem, "give their measures other names")
     return ChannelProgram(

@@ -109,9 +109,7 @@ class Expression:
         if None not in (self.origin, other.origin) and self.origin != other.origin:
             raise TypeError("a sum of quantities of different laws")
         for view in self.views.keys() & other.views.keys():
-            if self.views[view] is not other.views[view] and not self.views[view].same(
-                other.views[view]
-            ):
+            if self.views[view] != other.views[view]:
                 raise TypeError(f"two different views are called {view!r}")
         weights: dict[str, Any] = dict(self.weights)
         for view, weight in other.weights.items():

@@ -122,19 +122,6 @@ class Solution(Frozen):
         return self.certificate.value_units
 
     @property
-    def _other_units(self) -> str:
-        """What the objective is in, where that is not information alone."""
-        program = self.certificate.program
-        told = program.objective.weights and program.objective.cost is None
-        return f"units of {self._measured}" if told else "units of distortion"
-
-    @property
-    def _measured(self) -> str:
-        views = self.certificate.program.views
-        named = (views[view].measure.name for view in self.certificate.program.objective.weights)
-        return " and ".join(dict.fromkeys(named))
-
-    @property
     def lower(self) -> float:
         return self.certificate.lower
 
@@ -167,7 +154,7 @@ class Solution(Frozen):
 
     def __repr__(self) -> str:
         ends = f"[{self.lower!r}, {self.upper!r}]"
-        units = self.value_units or self._other_units
+        units = self.certificate.units_in_words
         return f"Solution({self.title}, {self.status}, value in {ends} {units})"
 
     def _lines(self) -> list[tuple[str, str]]:

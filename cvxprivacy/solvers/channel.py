@@ -40,10 +40,10 @@ class ChannelTask(Task):
         model: Callable[[], Any] | None = None,
     ) -> None:
         super().__init__(options)
-        if self.method == "structured" and program.measured:
-            problem = f"'structured' knows information, not {program.measured[0]!r}"
+        if self.method == "structured" and program.other_measures:
+            problem = f"'structured' knows information, not {program.other_measures[0]!r}"
             raise InputError("method", problem, 'use "auto" or "conic"', value="structured")
-        if self.method != "conic" and not program.measured:
+        if self.method != "conic" and not program.other_measures:
             _refuse_what_does_not_fit(program)
         self.program, self._given_model = program, model
         self.prover = _prover(program, self.accuracy)
@@ -99,7 +99,7 @@ class ChannelTask(Task):
     def structured(self) -> bool:
         """Follow the central path until what it proves is good enough."""
         prover = self.prover
-        if self.watch.stopped or self.program.measured:
+        if self.watch.stopped or self.program.other_measures:
             return bool(self.watch.stopped)
         with np.errstate(all="ignore"):
             said = _follow(_points(self), self._taken)

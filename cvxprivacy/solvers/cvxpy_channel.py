@@ -27,7 +27,6 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.solvers.cvxpy_run import ConicStatement
-from cvxprivacy.solvers.presolve import total_weight
 
 __all__ = ["ConicModel"]
 
@@ -125,7 +124,7 @@ class ConicModel(ConicStatement):
         """Add another measure of x = A J: the multipliers of that tell the scores."""
         pi, q = self.program.reference(view), self.variables["Q"]
         conditional = np.asarray(matrix.toarray() / self._mass[None, :])
-        lifted = measure.lift(pi) @ conditional
+        lifted = measure.lifted(conditional, pi)
         x = self.variables[f"J[{view}]"] = cp.Variable(
             (len(lifted), self.program.m), name=f"J[{view}]"
         )
@@ -152,7 +151,7 @@ class ConicModel(ConicStatement):
         cost, shift = program.cost(row.expression), not row.per_output
         low = float(cost.min()) if shift else 0.0
         span = float(np.ptp(cost) if shift else np.abs(cost).max())
-        span = (span + total_weight(program, row.expression)) or 1.0
+        span = (span + sum(program.sizes(row.expression))) or 1.0
         self._spans[name] = (low + float(row.expression.constant), span)
         left = self._columns(row.expression, span, shift=shift)
         left = left if row.per_output else cp.sum(left)

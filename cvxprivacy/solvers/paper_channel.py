@@ -63,7 +63,7 @@ class _Statement:
             program, reference = self.program, self.program.reference(view)
             conditional = program.view_matrix(view) / program.mass[None, :]
             joint, measure = conditional @ self.q, program.views[view].measure
-            x = joint if program.views[view].informs else measure.lift(reference) @ joint
+            x = measure.lifted(joint, reference)
             marginal = cp.sum(joint, axis=0, keepdims=True)
             phi, parts = measure.cone(x, marginal, reference)
             for part, constraint in parts.items():

@@ -27,17 +27,11 @@ __all__ = [
     "contradictions",
     "facial_reduction",
     "tightened",
-    "total_weight",
     "zero_multipliers",
 ]
 
 _ROUNDED = 1e-15  # violation of a channel that rounding mends
 _EDGE = 1e-11  # a bound within this share of the row's span of its minimum is at the edge
-
-
-def total_weight(program: ChannelProgram, term: Expression) -> float:
-    """Return what a nat, or a unit, of the leakage of each view weighs in a term, at most."""
-    return float(sum(program.sizes(term)))
 
 
 # ---- contradictions and constant channels ----------------------------------------------------
@@ -54,9 +48,10 @@ def zero_multipliers(
     for name, view in program.views.items():
         if view.reference is not None or not view.measure.divergence:  # elsewhere they are 0
             prior, reference = program.prior(name), program.reference(name)
-            column = view.measure.scores(prior[:, None], reference)
-            if view.informs:
+            if view.informs:  # with r = 0 where there is no prior
                 column = np.log(np.maximum(prior / reference, 1e-300))[:, None]
+            else:
+                column = view.measure.scores(prior[:, None], reference)
             scores[name] = np.tile(column, (1, program.m))
     own = {name: np.asarray(value, float) for name, value in (multipliers or {}).items()}
     return Dual(scores, own, {}, objective).cleaned(program)
@@ -308,7 +303,7 @@ def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
             continue
         cost = program.cost(row.expression)
         span = float(np.abs(cost).max() if row.per_output else np.ptp(cost))
-        stricter = share * (span or total_weight(program, row.expression))
+        stricter = share * (span or sum(program.sizes(row.expression)))
         if row.per_output:
             more = Expression(cost=np.full((program.n, program.m), stricter), per_output=True)
             rows[name] = replace(row, expression=row.expression + more)

@@ -30,7 +30,7 @@ from cvxprivacy.verifier.balls import (
     whole,
 )
 from cvxprivacy.verifier.costs import Layer, Part, layers_of, read, whole_layers
-from cvxprivacy.verifier.measures import Measure, measure_of, measured
+from cvxprivacy.verifier.measures import Measure, measure_of, work_of
 from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelData"]
@@ -122,8 +122,9 @@ class ChannelData:
             last = max(label for table in tables for row in table for label in row)
             if type(last) is not int or not 0 <= last < most:
                 raise UnprovableError("a view has more labels than there are atoms")
-            sizes += (1 + last) * letters + measured(view["measure"])
-            products += (1 + last) * self.n * self.m + measured(view["measure"]) * self.m
+            own = work_of(view["measure"])
+            sizes += (1 + last) * letters + own
+            products += (1 + last) * self.n * self.m + own * self.m
         if products > _PRODUCTS:
             raise UnaffordableError(
                 f"views of {products:,} products, where {_PRODUCTS:,} are the most"

@@ -16,7 +16,7 @@ from flint import arb
 from cvxprivacy.verifier.balls import UnprovableError, ball, exactly, smallest, total
 from cvxprivacy.verifier.transport import least_cost, worth
 
-__all__ = ["Measure", "measure_of", "measured"]
+__all__ = ["Measure", "measure_of", "work_of"]
 
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
@@ -245,7 +245,7 @@ _MEASURES: dict[str, Callable[[Mapping[str, Any], list[arb], arb], Measure]] = {
 }
 
 
-def measured(data: Any) -> int:
+def work_of(data: Any) -> int:
     """Return how many products it takes to evaluate the measure of a view at an output."""
     gains, ground = (data.get(k) if isinstance(data, dict) else None for k in ("matrix", "ground"))
     work = sum(map(len, gains)) if isinstance(gains, list) else 0
