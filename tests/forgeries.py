@@ -456,7 +456,7 @@ def values(program: Any, document: Document, base: Document) -> Iterator[Any]:
     """Yield the objective, rounded up, at feasible points of a program, some nearly optimal."""
     find = sigmas if isinstance(program, covariance.Covariance) else channels
     for point in find(program, document, base):
-        yield program.value(program.objective, point)[1]
+        yield program.attained(point)[1]
 
 
 def feasible(program: Any, point: Any) -> bool:

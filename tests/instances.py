@@ -188,6 +188,20 @@ def with_criteria(rng: Chance) -> Instance:
 
 
 @kind
+def several_laws(rng: Chance) -> Instance:
+    given = source(rng)
+    shape = np.shape(given.law)
+    laws = [cpv.DiscreteSource(law(rng, *shape)) for _ in range(int(rng.integers(1, 3)))]
+    d, own = measure(rng, given, square=True), units(rng)
+    if rng.random() < 0.5:
+        return cpv.MinimumDistortion(given, d, per_letter(rng, given), laws=laws, units=own)
+    least = max(span(each, d)[0] for each in (given, *laws))
+    most = max(span(each, d)[1] for each in (given, *laws))
+    bound = least + float(rng.uniform(0.05, 0.9)) * (most - least)
+    return cpv.PrivacyDistortion(given, d, budget=bound, laws=laws, units=own)
+
+
+@kind
 def minimum_distortion(rng: Chance) -> Instance:
     given = source(rng)
     d = measure(rng, given, square=True)

@@ -184,6 +184,14 @@ def channels(rng: Chance) -> Any:
             dual["multipliers"]["close"] = [0.5]  # as many as nothing: counts as 0
             dual["scores"]["X"] = dual["scores"]["X"][:1]
             dual["scores"]["W"][0][0] = 1e300
+        if index > 4:  # the worst of two or three, in untrusted shares
+            _, *others = program["terms"].values()
+            parts = [program["objective"], program["rows"]["layers"]["term"], *others]
+            chance = np.random.default_rng(index)
+            parts = dict(zip("abc", parts[: index - 3], strict=False))
+            program["objective"] = {"worst": parts}
+            shares = ["x", 1e300, -1.0, *chance.normal(0.3, 0.5, 9).tolist()]
+            dual["shares"] = dict(zip("abcd", chance.permutation(shares), strict=False))
         yield "by hand", document(program, primal, dual, ("default", "high")[index % 2])
         if index < 4:  # nothing but multipliers; a price for what is not per output
             dual = multipliers(rng, program)

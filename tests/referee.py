@@ -104,19 +104,24 @@ def exact_linear(
 
 def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
     """Return the size by which the gap is judged, from its definition."""
-    weights = {view: float(np.max(w)) for view, w in program.objective.weights.items()}
+    objective = next(iter(program.objectives.values()))
+    weights = {view: float(np.max(w)) for view, w in objective.weights.items()}
+    uniform = np.full((program.n, program.m), 1.0 / program.m)
+    for view, weight in weights.items():
+        share = joint_of(program, view, uniform).sum()
+        weights[view] = min(weight, max(weight * share, 1.0))
     told = {k: measure_of(program, k, reference_of(program, k)) for k in weights}
     nats = [w * float(told[view].step) for view, w in weights.items() if w > 0]
     highest = [w * float(told[view].unit) for view, w in weights.items() if w > 0]
     mass = program.law.sum(axis=0) / program.law.sum()
-    steps, most, least = list(nats), max(highest, default=0.0), float(program.objective.constant)
+    steps, most, least = list(nats), max(highest, default=0.0), float(objective.constant)
     for view, measure in told.items():
         if not measure.divergence:
-            joint = joint_of(program, view, np.eye(program.n)).sum(axis=1)
+            joint = joint_of(program, view, uniform).sum(axis=1)
             none = leaked(program, view, joint, reference_of(program, view))
-            least += float(np.min(program.objective.weights[view])) * none
-    if program.objective.cost is not None:
-        cost = cost_of(program, program.objective) / mass[:, None]
+            least += float(np.min(objective.weights[view])) * none
+    if objective.cost is not None:
+        cost = cost_of(program, objective) / mass[:, None]
         if program.upper is not None:
             cost = np.where(np.asarray(program.upper, float) > 0, cost, np.nan)
         above = cost - np.nanmin(cost, axis=1, keepdims=True)
@@ -125,6 +130,16 @@ def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
         most += float(positive.max(initial=0.0))
         least += float(mass @ np.nanmin(cost, axis=1))
     return max(min(steps, default=1.0), min(solution.upper - least, most or 1.0))
+
+
+def means_of(program: ChannelProgram, dual: Any) -> dict[str, float]:
+    """Return the weights of the objectives, of which the first has what is left of 1."""
+    first, *others = program.objectives
+    shares = {k: dual.shares.get(k, 0.0) for k in others}
+    assert all(share >= 0.0 for share in shares.values())
+    total = sum(shares.values())
+    means = {k: share / max(total, 1.0) for k, share in shares.items()}
+    return {first: max(1.0 - total, 0.0), **means}
 
 
 def by_hand(problem: Any, solution: cpv.Solution | None = None) -> None:
@@ -140,7 +155,9 @@ def by_hand(problem: Any, solution: cpv.Solution | None = None) -> None:
     assert shown.value == float(shown.objective.value)
     for name in ("budget", "leakage_cap", "max_leakage", "max_rate"):
         if name in solution.prices:
-            price = -float(problem.constraints[name].dual_value)
+            laws = getattr(getattr(problem, "alphabet", None), "laws", [""])
+            rows = [f"{name}[{law}]" if law else name for law in laws]
+            price = -sum(float(problem.constraints[row].dual_value) for row in rows)
             room = 1e-5 * max(abs(solution.prices[name]), 1e-3) + 1e-7
             assert abs(price - solution.prices[name]) <= room, name
     assert set(solution.prices) <= set(problem.parameters), solution.prices
@@ -205,9 +222,9 @@ def check(
         slack += float((lam * -violation).sum())
 
     # value and terms: what the solution says is what the channel does
-    value = columns_of(program, program.objective, channel).sum() + float(
-        program.objective.constant
-    )
+    worst = program.objectives
+    values = {k: columns_of(program, part, channel).sum() for k, part in worst.items()}
+    value = max(values[k] + float(part.constant) for k, part in worst.items())
     assert math.isclose(value, solution.value, rel_tol=1e-11, abs_tol=1e-12)
     for name, term in program.terms.items():
         found = columns_of(program, term, channel).sum() + float(term.constant)
@@ -219,12 +236,16 @@ def check(
 
     # dual: posteriors are laws, reduced costs are nonnegative, and both make the lower end
     assert dual.objective == 1
-    g = cost_of(program, program.objective)
-    constant = float(program.objective.constant)
+    means = means_of(program, dual)
+    g = sum(mean * cost_of(program, worst[k]) for k, mean in means.items())
+    constant = sum(mean * float(worst[k].constant) for k, mean in means.items())
+    slack += value - sum(means[k] * (values[k] + float(worst[k].constant)) for k in means)
     stationarity = largest = 0.0
     for view in program.views:
         pi, joint = reference_of(program, view), joint_of(program, view, channel)
-        omega = np.broadcast_to(program.objective.weights.get(view, 0.0), program.m).astype(float)
+        omega = np.zeros(program.m)
+        for k, mean in means.items():
+            omega = omega + mean * np.asarray(worst[k].weights.get(view, 0.0), float)
         for name, row in program.constraints.items():
             beta = np.asarray(row.expression.weights.get(view, 0.0), float)
             omega = omega + np.asarray(dual.multipliers[name]) * beta

@@ -13,6 +13,7 @@ from typing import IO, Any, Self
 
 from cvxprivacy.files import whole_file
 from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.programs.worst import first_part
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.differences import differences
 
@@ -66,7 +67,7 @@ class Certificate(Frozen):
         """What the value is in: units of information, of another measure, or of distortion."""
         if self.value_units:
             return self.value_units
-        objective, views = self.program.objective, self.program.views
+        objective, views = first_part(self.program.objective), self.program.views
         if not objective.weights or objective.cost is not None:
             return "units of distortion"
         named = dict.fromkeys(views[view].measure.name for view in objective.weights)
@@ -186,7 +187,7 @@ def value_units(program: Any) -> str | None:
 
     A price of information, as in E d + λ I, is in units of d: so is that objective.
     """
-    objective = program.objective
+    objective = first_part(program.objective)
     if not objective.weights or objective.cost is not None:
         return None
     if any(not getattr(program.views[view], "informs", True) for view in objective.weights):

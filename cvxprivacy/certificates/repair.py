@@ -131,7 +131,8 @@ def _simple_channels(
         channels.append(program.least(program.mass[:, None] * cost)[0])
     if len(linear) < len(broken) or len(evaluation.broken) > len(broken):
         # a constant channel reveals nothing: the cheapest, the uniform, and one of this law
-        law, cost = program.mass @ start.matrix, program.cost(program.objective)
+        law = program.mass @ start.matrix
+        cost = sum(map(program.cost, program.objectives.values()))
         uniform = np.full(program.m, 1.0 / program.m)
         cheapest = np.eye(program.m)[(program.mass @ cost).argmin()]
         for output in (cheapest, 0.5 * (cheapest + uniform), 0.5 * (law + uniform), uniform):

@@ -56,6 +56,7 @@ def multipliers(dual: Mapping[str, Any]) -> Dual:
         {name: np.array(value, float) for name, value in dual["multipliers"].items()},
         {name: [np.array(a, float) for a in parts] for name, parts in dual["auxiliaries"].items()},
         dual["objective"],
+        dual.get("shares", {}),
     )
 
 

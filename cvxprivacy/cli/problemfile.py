@@ -36,6 +36,9 @@ Keys are the arguments' own names; what a class or a function says of its argume
   ``sensitive = "income"``, ``key = ["age", "sex"]`` and what else the reader of tables takes:
   ``side``, ``weights``, ``bins = { age = 10 }``, ``missing``, ``delimiter``, ``encoding``, ``na``.
 
+``[[laws]]``, any number of them, are further laws of the same letters, each with a ``name`` if you
+like and what ``[source]`` takes.
+
 ``[distortion]`` is exactly one of
 
 - ``kind = "hamming"`` or ``"ordinal"``, with ``letters``; ``"squared_error"`` or
@@ -88,7 +91,7 @@ __all__ = ["ProblemFile", "read"]
 
 FORMULATIONS = (MinimumDistortion, PrivacyDistortion, RateDistortionEquivocation)
 _SECTIONS = {"source": "Mapping", "distortion": "Mapping", "criteria": "Sequence[Mapping]"}
-_SECTIONS |= {"leakage": "Mapping"}
+_SECTIONS |= {"leakage": "Mapping", "laws": "Sequence[Mapping]"}
 _OUTPUTS = ("certificate", "channel")
 _SOURCES: dict[str, Callable[..., Any]] = {
     "counts": DiscreteSource.from_counts,
@@ -295,13 +298,15 @@ class _Reader:
         )
         settings, output = values.pop("solve", {}), values.pop("output", {})
         del values["formulation"]
-        values["source"] = source = self.source(values["source"], table)
+        values["source"] = source = self.source(("source",), values["source"], table)
         self.letters = {str(letter): letter for letter in source.x}
         if "distortion" in values:
             values["distortion"] = measure = self.distortion(values["distortion"], source)
             self.letters |= {str(letter): letter for letter in measure.outputs}
         if "criteria" in values:
             values["criteria"] = [self.criterion(i, c) for i, c in enumerate(values["criteria"])]
+        if "laws" in values:
+            values["laws"] = self.laws(values["laws"], table)
         if "leakage" in values:
             values["leakage"] = self.leakage(("leakage",), values["leakage"])
         problem = self.problem(formulation, values)
@@ -315,9 +320,21 @@ class _Reader:
 
         return ProblemFile(problem, settings, {k: Path(p) for k, p in paths.items()}, located)
 
-    def source(self, section: dict[str, Any], table: Callable[..., Any] | None) -> Any:
+    def laws(self, sections: Any, table: Callable[..., Any] | None) -> dict[str, Any]:
+        """Return the further laws by name."""
+        found: dict[str, Any] = {}
+        for i, section in enumerate(sections):
+            keys: Keys = ("laws", i)
+            name = self.typed((*keys, "name"), section.get("name", f"law {i + 1}"), "str")
+            if name in found:
+                raise self.error(keys, f"two laws are called {name!r}", "write another name")
+            rest = {key: value for key, value in section.items() if key != "name"}
+            found[name] = self.source(keys, rest, table)
+        return found
+
+    def source(self, keys: Keys, section: dict[str, Any], table: Callable[..., Any] | None) -> Any:
         """Return the source that a section states, in whichever form."""
-        keys, form = ("source",), self.form(("source",), section, *_SOURCES, "table")
+        form = self.form(keys, section, *_SOURCES, "table")
         if form == "gaussian":
             self.arguments(keys, section, _optional("Mapping", form))
             return self.call(_SOURCES[form], (*keys, form), section[form])

@@ -24,17 +24,23 @@ __all__ = ["Affine", "Stated"]
 
 
 class Stated(Criterion):
-    """A comparison of a problem's quantities: ``problem.risk <= 0.1``."""
+    """A comparison of a problem's quantities: ``problem.risk <= 0.1``.
+
+    Of a quantity under several laws it is one comparison for each of them.
+    """
 
     bound = Parameter(negative=True)
 
-    def __init__(self, name: str, constraint: Constraint) -> None:
-        if isinstance(constraint.bound, tuple) or constraint.derivatives:
+    def __init__(self, name: str, constraint: Constraint | Mapping[str, Constraint]) -> None:
+        self.rows = constraint if isinstance(constraint, Mapping) else {"": constraint}
+        first = self.constraint = next(iter(self.rows.values()))
+        several = any(row.bound != first.bound or row.derivatives for row in self.rows.values())
+        if isinstance(first.bound, tuple) or several:
             remedy = "compare a quantity of the problem with a number"
             raise InputError("constraint", "more than one number in it", remedy)
-        self.name, self.constraint = name, constraint
-        self.sign = -1 if constraint.relation == r"\ge" else 1
-        self.bound = self.sign * constraint.bound
+        self.name = name
+        self.sign = -1 if first.relation == r"\ge" else 1
+        self.bound = self.sign * first.bound
 
     @property
     def latex(self) -> str:
@@ -46,19 +52,25 @@ class Stated(Criterion):
         return plain(self.latex)
 
     def at(self, value: Real) -> Criterion:
-        number = typed(value, self.name, negative=True)
-        return Stated(self.name, replace(self.constraint, bound=Fraction(number) * self.sign))
+        bound = Fraction(typed(value, self.name, negative=True)) * self.sign
+        rows = {law: replace(row, bound=bound) for law, row in self.rows.items()}
+        return Stated(self.name, rows)
 
     def constraints(self, release: Any) -> Mapping[str, Rule]:
         """Return the comparison, its number traced; of any program's quantities."""
-        left, number = self.constraint.expression, self.bound * self.sign
-        row = left <= number if self.constraint.sense == "<=" else left == number
-        stated = {"relation": self.constraint.relation, "right": self.constraint.right}
-        return {"": replace(row, radius=self.constraint.radius, **stated)}
+        known = self.rows.get(getattr(release, "under", ""))
+        if known is None:
+            return {}
+        left, number = known.expression, self.bound * self.sign
+        row = left <= number if known.sense == "<=" else left == number
+        stated = {"relation": known.relation, "right": known.right}
+        return {"": replace(row, radius=known.radius, **stated)}
 
 
 class Affine(Criterion):
     """⟨A, Q⟩ ≤ b, ≥ b or = b in the joint mass Q of the encoder's letters and the outputs."""
+
+    by_law = False
 
     def __init__(self, name: str, rows: Sequence[tuple[Exact, Any, str]]) -> None:
         self.name = name

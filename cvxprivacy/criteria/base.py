@@ -53,9 +53,12 @@ class Criterion(Frozen):
         Its name among the constraints, duals and prices.
     latex : str
         How it is written.
+    by_law : bool
+        Whether it is demanded under each of several laws by itself.
     """
 
     name = "criterion"
+    by_law: ClassVar[bool] = True
     __signature__: ClassVar[Signature]
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -217,8 +217,7 @@ class PreserveMean(Criterion):
             (p * Fraction(v[x]) for p, x in zip(release.p_x, inputs, strict=True)), Fraction(0)
         )
         row = exact_array([v[y] for y in outputs])
-        cost = release.per_letter(np.tile(row, (len(inputs), 1)))
-        return {"": Expression("mean", cost=cost) == mean}
+        return {"": release.total("mean", np.tile(row, (len(inputs), 1))) == mean}
 
 
 class Linear(Criterion):
@@ -258,7 +257,7 @@ class Linear(Criterion):
         wanted = shape if self.matrix.ndim == 2 else (len(release.source.w), *shape)
         if self.matrix.shape != wanted:
             raise InputError("A", f"shape {self.matrix.shape}", f"pass shape {wanted}")
-        total = Expression(self.name, cost=release.per_letter(self.matrix))
+        total = release.total(self.name, self.matrix)
         return {"": total <= self.bound if self.sense == "<=" else total == self.bound}
 
     @staticmethod

@@ -12,21 +12,24 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.compiler import Rules
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.programs.side_conditions import Rule, renamed
+from cvxprivacy.programs.worst import each_part, indexed
 
 __all__ = ["at", "names_of", "refuse_untraced", "stated_rules"]
 
 
 def stated_rules(
-    constraints: Mapping[str, Constraint],
+    constraints: Mapping[str, Constraint | Mapping[str, Constraint]],
     criteria: Mapping[str, Criterion],
     alphabet: Alphabet | None,
 ) -> Rules:
     """Return a formulation's constraints, and what states each criterion, by name."""
-    rules: dict[str, Mapping[str, Rule]] = {k: {k: row} for k, row in constraints.items()}
-    used = set(rules)
+    rules: dict[str, Mapping[str, Rule]] = {
+        name: each_part({name: rows}) for name, rows in constraints.items()
+    }
+    used = {name for group in rules.values() for name in group}
     for name, criterion in criteria.items():
         group = _parts(name, criterion, alphabet)
         if used & group.keys():
@@ -39,10 +42,10 @@ def stated_rules(
 
 
 def refuse_untraced(
-    numbers: Iterable[str], objective: Expression, constraints: Mapping[str, Constraint]
+    numbers: Iterable[str], objective: Any, constraints: Mapping[str, Constraint]
 ) -> None:
     """Refuse a number that was typed and leaves no trace: its price would be unknown."""
-    places: tuple[Any, ...] = (objective, *constraints.values())
+    places: tuple[Any, ...] = (*each_part({"": objective}).values(), *constraints.values())
     traced = {symbol.name.split("[")[0] for each in places for symbol in each.derivatives}
     for name in numbers:
         if name not in traced:
@@ -55,14 +58,27 @@ def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
     declared = Parameter.of(type(criterion))
     names = {key: name if len(declared) < 2 else f"{name}.{key}" for key in declared or ("p",)}
     with tracing():
-        rules = criterion.constraints(alphabet)
+        rules = {("", k): rule for k, rule in criterion.constraints(alphabet).items()}
+        for law, release in _further(criterion, alphabet).items():
+            found = criterion.constraints(release).items()  # entry bounds are of no law
+            rules |= {(law, k): row for k, row in found if isinstance(row, Constraint)}
     traced = {symbol.name for rule in rules.values() for symbol in rule.derivatives}
     lost = declared.keys() - traced if rules else set()
     if lost:
         problem = f"{type(criterion).__name__}.{min(lost)} is in none of its constraints"
         remedy = "state them with arithmetic of self.… so that its price is known"
         raise InputError("criteria", problem, remedy)
-    return {f"{name}.{k}" if k else name: renamed(rule, names) for k, rule in rules.items()}
+    return {
+        indexed(f"{name}.{k}" if k else name, law): renamed(rule, names)
+        for (law, k), rule in rules.items()
+    }
+
+
+def _further(criterion: Criterion, alphabet: Any) -> Mapping[str, Any]:
+    """Return the alphabet under each law but the first, where a criterion is of each."""
+    if not criterion.by_law or not getattr(alphabet, "several", False):
+        return {}
+    return {law: release for law, release in alphabet.by_law.items() if law}
 
 
 def at(criteria: Mapping[str, Criterion], name: str, value: Real) -> dict[str, Criterion]:
@@ -85,8 +101,9 @@ def at(criteria: Mapping[str, Criterion], name: str, value: Real) -> dict[str, C
     return {**criteria, owner: type(criterion)(**{**numbers, key: value})}
 
 
-def names_of(rules: Rules, objective: Expression) -> set[str]:
+def names_of(rules: Rules, objective: Any) -> set[str]:
     """Return the names of rules, of their parts, and of the numbers that were typed."""
     parts = {key: rule for group in rules.values() for key, rule in group.items()}
-    symbols = (s for rule in (*parts.values(), objective) for s in rule.derivatives)
+    objectives = each_part({"": objective}).values()
+    symbols = (s for rule in (*parts.values(), *objectives) for s in rule.derivatives)
     return {*rules, *parts, *(symbol.name for symbol in symbols)}

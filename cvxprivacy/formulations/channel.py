@@ -18,13 +18,15 @@ from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.formulations.restatable import MadeOf
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.several import Laws, with_letters_of
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules, compiled
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import greatest_distortion, least_value
-from cvxprivacy.programs.latex import aligned, stated
+from cvxprivacy.programs.latex import aligned, as_under, stated
 from cvxprivacy.programs.parameter import Parameter
+from cvxprivacy.programs.worst import Worst, each_part, indexed
 from cvxprivacy.results.channel import channel_solution
 from cvxprivacy.results.infeasible import Conflict
 from cvxprivacy.results.restoration import entry_bounds
@@ -48,6 +50,11 @@ class ChannelProblem(Problem[Solution]):
     criteria : sequence of Criterion
         What the release must satisfy.
     units : {"bits", "nats"}
+    laws : sequence of DiscreteSource, or mapping of names to them, optional
+        Further laws of the same letters, such as other years or strata.  What is minimised is the
+        worst under ``source`` and these, and every bound and criterion holds under each of them;
+        under their mixtures neither is promised: two laws under each of which W is constant tell
+        nothing about it, and their mixture may tell everything.
     **numbers : number
         The parameters that the subclass declares.
 
@@ -89,6 +96,7 @@ class ChannelProblem(Problem[Solution]):
         side_information: str | None = None,
         criteria: Sequence[Criterion] = (),
         units: str = "bits",
+        laws: Laws = None,
         **numbers: Any,
     ) -> None:
         self.criteria = criteria_listed(criteria)
@@ -96,6 +104,7 @@ class ChannelProblem(Problem[Solution]):
             "encoder": encoder,
             "side_information": side_information,
             "units": units,
+            "laws": with_letters_of(laws, source),
         }
         self.alphabet, self.units = Alphabet(source, distortion, **given), units
         Parameter.fill(self, numbers)
@@ -123,25 +132,38 @@ class ChannelProblem(Problem[Solution]):
 
     # ---- quantities ----------------------------------------------------------------------
 
+    def under_each_law(self, quantity: Callable[[Alphabet], Expression]) -> Any:
+        """Return a quantity of the letters, or, where there are several laws, their ``Worst``.
+
+        Its sums, multiples and comparisons with numbers are again such quantities, and bounds.
+        """
+        if not self.alphabet.several:
+            return quantity(self.alphabet)
+        parts = {law: quantity(of) for law, of in self.alphabet.by_law.items()}
+        return Worst({
+            law: part.named(indexed(part.name, law), as_under(law, part.latex))
+            for law, part in parts.items()
+        })  # fmt: skip
+
     @property
-    def risk(self) -> Expression:
+    def risk(self) -> Any:
         """I(W; X̂), or I(W; U, Z) where the user knows Z, in the problem's units."""
-        return self.alphabet.risk
+        return self.under_each_law(lambda of: of.risk)
 
     @property
-    def rate(self) -> Expression:
+    def rate(self) -> Any:
         """I(S; X̂), S what is encoded, or I(S; U | Z), in the problem's units."""
-        return self.alphabet.rate
+        return self.under_each_law(lambda of: of.rate)
 
     @property
-    def equivocation(self) -> Expression:
+    def equivocation(self) -> Any:
         """H(W | what the user has)."""
-        return self.alphabet.equivocation
+        return self.under_each_law(lambda of: of.equivocation)
 
     @property
-    def distortion(self) -> Expression:
+    def distortion(self) -> Any:
         """E d(X, X̂), or E d(W, X, X̂)."""
-        return self.alphabet.distortion
+        return self.under_each_law(lambda of: of.distortion)
 
     def quantities(self) -> Mapping[str, Expression]:
         return {"risk": self.risk, "distortion": self.distortion}
@@ -188,7 +210,7 @@ class ChannelProblem(Problem[Solution]):
     def _covered(self, name: str, constraint: Any) -> Criterion:
         if isinstance(constraint, Criterion):
             return constraint
-        if isinstance(constraint, Constraint):
+        if isinstance(constraint, Constraint | Mapping):
             return Stated(name, constraint)
         return Affine.from_cvxpy(name, constraint, self.variables["Q"])
 
@@ -197,7 +219,7 @@ class ChannelProblem(Problem[Solution]):
     @property
     def latex(self) -> str:
         objective, constraints = self._formulated
-        lines = [stated(row) for row in constraints.values()]
+        lines = [stated(row) for row in each_part(constraints).values()]
         lines += [self._as_held(c.latex) for c in self._criteria().values()]
         return aligned(self._over, objective.latex, lines)
 
@@ -223,7 +245,7 @@ class ChannelProblem(Problem[Solution]):
         return f"$$\n{self.latex}\n$$\n$${size}$$"
 
     def _statement(self) -> str:
-        constraints = self._formulated[1].values()
+        constraints = each_part(self._formulated[1]).values()
         lines = [stated(row, "{:.6g}".format) for row in constraints]
         lines += [repr(criterion) for criterion in self._criteria().values()]
         plainly = self.alphabet.encoder_inputs == "x" and self.alphabet.strategies is None

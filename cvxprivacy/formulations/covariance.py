@@ -23,6 +23,7 @@ from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import aligned, stated
 from cvxprivacy.programs.letters import check_encoder
+from cvxprivacy.programs.worst import first_part
 from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
@@ -189,7 +190,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
     @cached_property
     def program(self) -> CovarianceProgram:
         """The canonical data: what solvers see and certificates are about."""
-        objective, rows, terms = self._formulated[0], self._rows, self.quantities()
+        objective, rows, terms = first_part(self._formulated[0]), self._rows, self.quantities()
         views: dict[str, Any] = {}
         for each in (objective, *(row.expression for row in rows.values()), *terms.values()):
             views.update(each.views)

@@ -20,6 +20,7 @@ from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.several import Laws
 from cvxprivacy.programs.expression import Minimize
 
 __all__ = ["MinimumDistortion"]
@@ -37,6 +38,8 @@ class MinimumDistortion(ChannelProblem):
     encoder : {"x", "wx"}
     units : {"bits", "nats"}
         Units of information in the criteria.
+    laws : sequence of DiscreteSource, or mapping of names to them, optional
+        Further laws under which the criteria hold; the worst distortion is minimised.
     """
 
     def __init__(
@@ -47,8 +50,11 @@ class MinimumDistortion(ChannelProblem):
         *,
         encoder: str = "x",
         units: str = "bits",
+        laws: Laws = None,
     ) -> None:
-        super().__init__(source, distortion, encoder=encoder, criteria=criteria, units=units)
+        super().__init__(
+            source, distortion, encoder=encoder, criteria=criteria, units=units, laws=laws
+        )
 
     def formulation(self) -> Formulation:
         return Minimize(self.distortion), {}  # E d(X, X̂)

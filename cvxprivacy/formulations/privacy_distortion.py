@@ -28,6 +28,8 @@ from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.leakage import Leakage, MutualInformation, checked
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.several import Laws
+from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Expression, Minimize
 from cvxprivacy.programs.parameter import Parameter
 
@@ -54,6 +56,10 @@ class PrivacyDistortion(ChannelProblem):
     leakage : Leakage, optional
         Another measure of risk, in its own unit, such as ``cpv.leakage.ChiSquared()``.
     units : {"bits", "nats"}
+    laws : sequence of DiscreteSource, or mapping of names to them, optional
+        Further laws of the same letters, such as other years: the worst risk is minimised, and
+        budget and criteria hold, under ``source`` and each of these, though not under mixtures of
+        them (see :class:`ChannelProblem`).
 
     Raises
     ------
@@ -83,6 +89,7 @@ class PrivacyDistortion(ChannelProblem):
         criteria: Sequence[Criterion] = (),
         leakage: Leakage | None = None,
         units: str = "bits",
+        laws: Laws = None,
     ) -> None:
         self.leakage = MutualInformation() if leakage is None else checked(leakage, "leakage")
         if budget is not None and price is not None:
@@ -91,17 +98,22 @@ class PrivacyDistortion(ChannelProblem):
             remedy = "pass exactly one of budget= and price=, or criteria= that bound the release"
             raise InputError("budget", "neither budget nor price", remedy)
         options: dict[str, Any] = {"encoder": encoder, "criteria": criteria, "units": units}
+        options["laws"] = laws
         super().__init__(source, distortion, budget=budget, price=price, **options)
 
     @cached_property
-    def risk(self) -> Expression:
+    def risk(self) -> Any:
         """I(W; X̂) in the problem's units, or what is leaked in another measure."""
-        leaked = self.alphabet.leaked(self.leakage)
-        return leaked.named("risk", leaked.latex)
 
-    def quantities(self) -> Mapping[str, Expression]:
+        def leaked(of: Alphabet) -> Expression:
+            quantity = of.leaked(self.leakage)
+            return quantity.named("risk", quantity.latex)
+
+        return self.under_each_law(leaked)
+
+    def quantities(self) -> Mapping[str, Any]:
         informs = self.leakage.informs
-        information = {} if informs else {"information": self.alphabet.information()}
+        information = {} if informs else {"information": self.under_each_law(Alphabet.information)}
         return {"risk": self.risk, **information, "distortion": self.distortion}
 
     def formulation(self) -> Formulation:

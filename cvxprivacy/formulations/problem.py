@@ -15,6 +15,7 @@ from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import plain
 from cvxprivacy.programs.parameter import Parameter, tracing
+from cvxprivacy.programs.worst import Worst, each_part
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
 from cvxprivacy.solvers.watch import Progress, Watch
@@ -23,7 +24,8 @@ from cvxprivacy.validation import one_of, text
 __all__ = ["Formulation", "Problem"]
 
 Answer = TypeVar("Answer", bound=Solution)
-Formulation = tuple[Expression, Mapping[str, Constraint]]  # what is minimised, and subject to what
+# what is minimised, and subject to what: under several laws, to one constraint for each
+Formulation = tuple[Expression | Worst, Mapping[str, Constraint | Mapping[str, Constraint]]]
 
 
 class Problem(Restatable, Generic[Answer]):
@@ -58,7 +60,7 @@ class Problem(Restatable, Generic[Answer]):
         with tracing():
             objective, constraints = self.formulation()
         numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
-        refuse_untraced(numbers, objective, constraints)
+        refuse_untraced(numbers, objective, each_part(constraints))
         return objective, constraints
 
     def quantities(self) -> Mapping[str, Expression]:

@@ -29,11 +29,14 @@ class Axis:
 
     It is convex in the number, a right-hand side; or in its exponential, which is one (of an
     exponent in ``units``); or only monotone, ``falling`` where a greater number is the tighter one.
+    ``rows`` are the constraints, or the auxiliary, whose right-hand side it is: several under
+    several laws.
     """
 
     kind: str
     units: str
     falling: bool = False
+    rows: tuple[str, ...] = ()
 
     def bound(self, x: Number) -> Interval:
         """Enclose the right-hand side of a number."""

@@ -78,8 +78,8 @@ class Frontier(Frozen):
         problem: ParametricProblem | None,
     ) -> None:
         records = list(records)
-        axis = Axis(facts["kind"], program["units"], facts["falling"])
-        breakpoints = [breakpoint_of(r, program, facts["parameter"], axis) for r in records]
+        axis = Axis(facts["kind"], program["units"], facts["falling"], tuple(facts["rows"]))
+        breakpoints = [breakpoint_of(r, program, axis) for r in records]
         self._curve, self._problem, self._facts = curve_of(breakpoints, axis), problem, facts
         self.points = sorted((Point(r, problem) for r in records), key=lambda point: point.x)
         self.parameter, self.kind, self.units = (facts[k] for k in ("parameter", "kind", "units"))

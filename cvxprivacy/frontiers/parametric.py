@@ -28,6 +28,7 @@ from cvxprivacy.frontiers.mixing import Shares, mixture, offer
 from cvxprivacy.frontiers.stored import digest, to_json
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.extremes import least_value
+from cvxprivacy.programs.worst import Worst, indexed
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
 from cvxprivacy.validation import text
@@ -64,15 +65,15 @@ class ParametricProblem:
             remedy = "raise most_strategies: a cut list proves nothing from below"
             raise InputError("problem", wrong, remedy)
         program = self._program = self._problem.program
-        constraint = program.constraints.get(parameter)
+        constraint, group = program.constraints.get(parameter), self._group(parameter)
         if constraint is not None and constraint.relation == r"\ge":
             wrong, remedy = f"{parameter!r} is a least value", "move max_leakage = H(W) − E instead"
             raise InputError("parameter", wrong, remedy, value=parameter)
         if constraint is not None and constraint.sense == "<=" and not constraint.per_output:
-            self.axis = Axis(CONVEX, program.units)
+            self.axis = Axis(CONVEX, program.units, rows=group)
             x = float(constraint.bound)
             fixed = self._fixed_part(x)
-            if fixed["off by"] != "0" or fixed != self._fixed_part(x / 2 if x else 1.0):
+            if {*fixed["off by"]} != {"0"} or fixed != self._fixed_part(x / 2 if x else 1.0):
                 wrong, remedy = f"{parameter!r} moves more than a bound", "use a constraint's bound"
                 raise InputError("parameter", wrong, remedy, value=parameter)
         else:
@@ -83,9 +84,16 @@ class ParametricProblem:
             auxiliary = getattr(program, "auxiliaries", {}).get(parameter)
             maximum = auxiliary is not None and auxiliary.kind == "maximum"
             self.loosest = float(criterion.at(1.0).loosest or 0.0)
-            self.axis = Axis(EXPONENTIAL if maximum else MONOTONE, program.units, self.loosest <= 1)
+            kind, falling = EXPONENTIAL if maximum else MONOTONE, self.loosest <= 1
+            self.axis = Axis(kind, program.units, falling, group)
             fixed = self._fixed_part(self.loosest)
         self.digest = digest([parameter, accuracy, fixed])
+
+    def _group(self, parameter: str) -> tuple[str, ...]:
+        """Return the constraints of a name: one, or one under each of several laws."""
+        laws = self._problem.alphabet.laws if self._discrete else [""]
+        names = (indexed(parameter, law) for law in laws)
+        return tuple(n for n in names if n in self._program.constraints) or (parameter,)
 
     def _criteria(self) -> Mapping[str, Any]:
         return self._problem._criteria() if self._discrete else {}
@@ -100,9 +108,9 @@ class ParametricProblem:
         fixed = self.document(x)
         if self.axis.kind != MONOTONE:
             part = "rows" if self.axis.kind == CONVEX else "auxiliaries"
-            bound = fixed[part][self.parameter].pop("bound")
+            bounds = [fixed[part][row].pop("bound") for row in self.axis.rows]
             if self.axis.kind == CONVEX:
-                fixed["off by"] = str(Fraction(bound) - Fraction(x))
+                fixed["off by"] = [str(Fraction(bound) - Fraction(x)) for bound in bounds]
         return fixed
 
     @property
@@ -126,6 +134,7 @@ class ParametricProblem:
             "parameter": self.parameter,
             "kind": self.axis.kind,
             "falling": self.axis.falling,
+            "rows": list(self.axis.rows),
             "accuracy": self.accuracy,
             "digest": self.digest,
             "units": self.axis.units,
@@ -213,16 +222,19 @@ class ParametricProblem:
 
     # ---- where the constraint is all that matters, and where it does not -------------------
 
-    def _split(self) -> tuple[Any, dict[str, Any]]:
+    def _split(self) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+        """Return the constraints that move, the greatest of their left-hand sides, the others."""
         rows = self._program.constraints
-        others = {name: row for name, row in rows.items() if name != self.parameter}
-        return rows[self.parameter], others
+        own = {name: rows[name] for name in self.axis.rows}
+        others = {name: row for name, row in rows.items() if name not in own}
+        lefts = {name: row.expression for name, row in own.items()}
+        return own, Worst(lefts) if len(lefts) > 1 else lefts[self.parameter], others
 
     def _solved(self, program: Any) -> Certificate:
         """Solve another program of the same variables; say why if nothing is feasible."""
         run: Any = solve if self._discrete else solve_gaussian
         certificate: Certificate = run(program, accuracy=self.accuracy).certificate
-        _refuse_nothing(self._problem, certificate, [self.parameter])
+        _refuse_nothing(self._problem, certificate, self.axis.rows)
         return certificate
 
     def least_bound(self) -> tuple[float, float, Any]:
@@ -230,13 +242,14 @@ class ParametricProblem:
 
         It is None where a closed form knows the bound.
         """
-        row, others = self._split()
-        if row.linear and not others and not getattr(self._program, "auxiliaries", {}):
+        own, left, others = self._split()
+        alone = len(own) == 1 and not others and not getattr(self._program, "auxiliaries", {})
+        if alone and own[self.parameter].linear:
             least = 0.0  # ⟨C, Σ⟩ ≥ 0
             if self._discrete:
-                least = least_value(self._program, row.expression)
+                least = least_value(self._program, left)
             return least, least, None
-        program = replace(self._program, objective=row.expression, constraints=others)
+        program = replace(self._program, objective=left, constraints=others)
         certificate = self._solved(program)
         return certificate.lower, certificate.upper, certificate.primal
 
@@ -247,11 +260,12 @@ class ParametricProblem:
             certificate = self._solve(free).certificate
             _refuse_nothing(free, certificate)
             return certificate
-        row, others = self._split()
+        own, _, others = self._split()
         rows = dict(others)
-        if self._discrete and row.linear:  # then the cheapest constant is found
-            top = float(self._program.cost(row.expression).max()) + float(row.expression.constant)
-            rows[self.parameter] = replace(row, bound=Fraction(top) + 1)
+        for name, row in own.items():
+            if self._discrete and row.linear:  # then the cheapest constant is found
+                cost, constant = self._program.cost(row.expression), row.expression.constant
+                rows[name] = replace(row, bound=Fraction(float(cost.max()) + float(constant)) + 1)
         return self._solved(replace(self._program, constraints=rows))
 
     def tightest_optimum(self, optimum: Certificate) -> Any:
@@ -264,19 +278,21 @@ class ParametricProblem:
         program = self._program
         if not self._discrete or optimum.gap > 1e-12 * abs(optimum.upper):
             return None
+        if len(program.objectives) > 1:
+            return None
         views = [program.view_matrix(view).toarray() for view in program.objective.weights]
         dependent = all(np.linalg.matrix_rank(view / program.mass) < program.n for view in views)
         equalities = program.n + sum(program.m * (len(view) - 1) for view in views)
         if views and not (dependent and equalities <= FEW):
             return None
-        row, others = self._split()
+        _, left, others = self._split()
         rows = {**others, "the optimum": program.objective <= optimum.upper}
-        return self._solved(replace(program, objective=row.expression, constraints=rows)).primal
+        return self._solved(replace(program, objective=left, constraints=rows)).primal
 
     def left_side(self, primal: Any) -> float:
         """Return the constraint's left-hand side at a release, rounded up."""
-        row, _ = self._split()
-        program = replace(self._program, objective=row.expression, constraints={})
+        _, left, _ = self._split()
+        program = replace(self._program, objective=left, constraints={})
         cost = verify.proof_of(program.to_dict())
         return ceil(cost.upper(primal.to_dict()).objective)
 
@@ -315,13 +331,17 @@ class WeightedProblem:
 
     def __init__(self, problem: ChannelProblem, names: tuple[str, str], accuracy: str) -> None:
         for name in names:
-            kind = ParametricProblem(problem, name, accuracy).axis.kind
-            if kind != CONVEX or not isinstance(problem, ChannelProblem):
+            axis = ParametricProblem(problem, name, accuracy).axis
+            single = axis.kind == CONVEX and len(axis.rows) == 1
+            if not single or not isinstance(problem, ChannelProblem):
                 remedy = "use two constraints of a discrete problem with a bound of their own"
                 raise InputError("parameter", f"{name!r} spans no surface", remedy, value=name)
         self.names, self.accuracy = names, accuracy
         self._problem: Any = problem.at()
         program = self._problem.program
+        if isinstance(program.objective, Worst):
+            remedy = "use a problem under one law"
+            raise InputError("problem", "its optimum is the worst of several laws", remedy)
         rows = program.constraints
         others = {name: row for name, row in rows.items() if name not in names}
         self._terms = [*(rows[name].expression for name in names), program.objective]

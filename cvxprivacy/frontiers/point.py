@@ -65,27 +65,28 @@ class Point(Frozen):
         return f"Point({self.x!r}, {self.status}, value in [{self.lower!r}, {self.upper!r}])"
 
 
-def breakpoint_of(
-    record: Mapping[str, Any], program: Mapping[str, Any], parameter: str, axis: Axis
-) -> Breakpoint:
+def breakpoint_of(record: Mapping[str, Any], program: Mapping[str, Any], axis: Axis) -> Breakpoint:
     """Return a solved point with the slope of its line.
 
     The bound that its multipliers prove is affine in the right-hand side: the slope is the
-    multiplier itself, in the units of the optimum.
+    multiplier itself, in the units of the optimum, or the sum of those that have this number.
     """
     x, claim, dual = from_json(record["x"]), record["claim"], record["dual"]
     known = x, axis.bound(x), decode(claim["lower"]), decode(claim["upper"])
     if dual is None or not dual["objective"] or axis.kind == MONOTONE:
         return Breakpoint(*known)
     if axis.kind == EXPONENTIAL:  # the summand −e^b max_y Σ_s p(s) μ(s, y)
-        (mu,) = dual["auxiliaries"][parameter]
+        (mu,) = dual["auxiliaries"][axis.rows[0]]
         mass = [total(map(ball, column)) for column in zip(*program["law"], strict=True)]
         sums = [interval(_dot(mass, column) / total(mass)) for column in zip(*mu, strict=True)]
         return Breakpoint(*known, (max(low for low, _ in sums), max(high for _, high in sums)))
-    slope = max(Fraction(dual["multipliers"].get(parameter, 0.0)), Fraction(0))
-    expressions = program["rows"][parameter]["term"], program["objective"]
+    slopes = (Fraction(dual["multipliers"].get(row, 0.0)) for row in axis.rows)
+    slope = sum((max(own, Fraction(0)) for own in slopes), Fraction(0))
+    if program["kind"] == "channel" or program["units"] == "nats":
+        return Breakpoint(*known, (slope, slope))
+    expressions = program["rows"][axis.rows[0]]["term"], program["objective"]
     inner, outer = (bool(expression["weights"]) for expression in expressions)
-    if program["kind"] == "channel" or program["units"] == "nats" or inner == outer:
+    if inner == outer:
         return Breakpoint(*known, (slope, slope))
     # a covariance program's multipliers are those of the program in nats
     low, high = interval(arb(2).log() if inner else 1 / arb(2).log())

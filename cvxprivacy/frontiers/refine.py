@@ -94,7 +94,7 @@ class Refinement:
             low, high = decode(result["edge"][0]), result["edge"][1]
             self._edge = (low, high) if low < high else None
         for record in result["points"]:
-            point = breakpoint_of(record, self.program, self.problem.parameter, self.problem.axis)
+            point = breakpoint_of(record, self.program, self.problem.axis)
             self.records[point.x], self._breakpoints[point.x] = record, point
             self._done.add(record["x"])
         self._done.add(task)

@@ -30,7 +30,7 @@ __all__ = [
     "to_json",
 ]
 
-SCHEMA = "cvxprivacy frontier 3"
+SCHEMA = "cvxprivacy frontier 4"
 
 
 def read(path: str | os.PathLike[str]) -> Any:
@@ -68,12 +68,13 @@ def disagreements(
 def _is_at(document: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
     """Tell whether a point's program is the first one with the right-hand side of its number."""
     base, part = document["program"], record["program"]
-    parameter, kind = document["facts"]["parameter"], document["facts"]["kind"]
+    rows, kind = document["facts"]["rows"], document["facts"]["kind"]
     if kind == MONOTONE:
         return True
     group = "rows" if kind == CONVEX else "auxiliaries"
-    bound = patched(base, part)[group][parameter]["bound"]
-    if part not in (None, {group: {parameter: {"bound": {"=": bound}}}}):
+    bound, *others = (patched(base, part)[group][row]["bound"] for row in rows)
+    moved = {group: {row: {"bound": {"=": bound}} for row in rows}}
+    if part not in (None, moved) or any(other != bound for other in others):
         return False
     low, high = Axis(kind, base["units"]).bound(from_json(record["x"]))
     if kind == CONVEX:

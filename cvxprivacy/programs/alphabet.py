@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.additive import Cost, plus
+from cvxprivacy.additive import Cost, dense, plus
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import array as exact_array
+from cvxprivacy.exact import Exact, array as exact_array, fractions
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import INFORMATION, View
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.letters import Letters, Observer
 from cvxprivacy.programs.parameter import Scalar, Symbol
+from cvxprivacy.programs.worst import indexed
 
 __all__ = ["Alphabet"]
 
@@ -34,11 +35,35 @@ class Alphabet(Letters):
 
     @cached_property
     def origin(self) -> int:
-        """Tells the law from others."""
-        return hash((self.law.shape, self.law.tobytes(), self.w_of.tobytes()))
+        """Tells the atoms from others."""
+        atoms = self._atoms
+        return hash((atoms.law.shape, atoms.law.tobytes(), atoms.w_of.tobytes()))
 
-    def _quantity(self, name: str = "", weights: Any = (), **data: Any) -> Expression:
-        return Expression(name, dict(weights), origin=self.origin, **data)
+    def _quantity(
+        self, name: str = "", weights: Any = (), cost: Any = None, radius: Any = 0, **data: Any
+    ) -> Expression:
+        """Return a quantity under the law: of its atoms alone, where there are several."""
+        weights = dict(weights)
+        if self.several:
+            weights = {view: self.scale * weight for view, weight in weights.items()}
+            cost, radius = None if cost is None else self._under_law(cost), self.scale * radius
+        data |= {"cost_radius": radius, "origin": self.origin}
+        return Expression(name, weights, cost, **data)
+
+    def _under_law(self, cost: Cost) -> Exact:
+        """Return Σ_l p(l, s) C(l, s, y) of the law's atoms l, per unit of all mass of letter s."""
+        atoms = fractions(np.where(self.met, self.law, 0.0)) * self.scale
+        share = atoms / fractions(self.law).sum(axis=0)
+        table = fractions(dense(cost))
+        if table.ndim == 2:
+            whole = share.sum(axis=0)[:, None] * table
+        else:
+            whole = (share[:, :, None] * table).sum(axis=0)
+        return exact_array(whole)
+
+    def total(self, name: str, matrix: Cost) -> Expression:
+        """Return Σ A(x, x̂) p(x, x̂), or Σ A(w, x, x̂) p(w, x, x̂)."""
+        return self._quantity(name, cost=self.per_letter(matrix))
 
     def information(self, kind: str = "W", observer: Observer | None = None) -> Expression:
         """Return I(W; what is observed), or I(S; …) of the encoder's letter, in ``units``.
@@ -58,7 +83,9 @@ class Alphabet(Letters):
         fitted = measure.fitted(self.source.w, self.w_support.tolist()) if kind == "W" else measure
         told = "" if fitted.informs else f": {fitted.label}"
         views = {
-            f"{each.view(kind)}{told}": replace(self._view(kind, each), measure=fitted)
+            f"{indexed(each.view(kind), self.under)}{told}": replace(
+                self._view(kind, each), measure=fitted
+            )
             for each in (self.observers if observer is None else [observer])
         }
         latex = rf"{measure.symbol}({'W' if kind == 'W' else 'S'}; {self.held})"
@@ -67,7 +94,7 @@ class Alphabet(Letters):
     @cached_property
     def w_view(self) -> View:
         """What an observer of W sees."""
-        return View(self.w_of)
+        return View(np.where(self.met, self.w_of, -1) if self.several else self.w_of)
 
     def _view(self, kind: str, observer: Observer) -> View:
         if kind == "W":
@@ -75,14 +102,14 @@ class Alphabet(Letters):
                 return self.w_view
             return View(np.where(observer.atoms, self.w_of, -1), self.w_of)
         letter = np.tile(np.arange(self.n), (len(self.law), 1))
-        if observer.z is None:
+        if observer.sees_all:
             return View(letter)
         number = np.cumsum((observer.atoms & (self.law > 0)).any(axis=0)) - 1
         return View(np.where(observer.atoms & (self.law > 0), number[letter], -1))
 
     def mass(self, w: int | None = None, observer: Observer | None = None) -> Expression:
         """Return Pr(observed), or Pr(W = w, observed), w numbered among ``w_support``."""
-        if w is None and (observer is None or observer.z is None):
+        if w is None and (observer is None or observer.sees_all) and not self.several:
             return self._quantity("mass", cost=np.ones((self.n, self.m)), latex="q")
         atoms = np.ones(self.law.shape) if w is None else (self.w_of == w).astype(float)
         return self._quantity("mass", cost=self._over(atoms, observer), latex="q")
@@ -97,7 +124,7 @@ class Alphabet(Letters):
         values = exact_array([middle for middle, _ in pairs])
         return self._quantity(
             cost=self._over(values[self.w_of], observer),
-            cost_radius=max(radius for _, radius in pairs),
+            radius=max(radius for _, radius in pairs),
             derivatives={
                 symbol: self._quantity(cost=self._over(np.array(slope)[self.w_of], observer))
                 for symbol, slope in slopes.items()
@@ -106,7 +133,7 @@ class Alphabet(Letters):
 
     def _over(self, atoms: np.ndarray, observer: Observer | None) -> np.ndarray:
         """Return a cost (L, n, m) that is the same for all outputs, of one observer's atoms."""
-        if observer is not None and observer.z is not None:
+        if observer is not None and not observer.sees_all:
             atoms = np.where(observer.atoms, atoms, 0.0)
         return np.broadcast_to(atoms[:, :, None], (*self.law.shape, self.m))
 
@@ -147,8 +174,12 @@ class Alphabet(Letters):
             return self.risk.named("leakage", self.risk.latex)
         names = ", ".join(attributes)
         part = self._attributes(attributes)[self.w_of]
+        if self.several:
+            part = np.where(self.met, part, -1)
         views = {
-            observer.view(f"W[{names}]"): View(np.where(observer.atoms, part, -1), part)
+            indexed(observer.view(f"W[{names}]"), self.under): View(
+                np.where(observer.atoms, part, -1), part
+            )
             for observer in self.observers
         }
         latex = rf"I(\text{{{names}}}; {self.held})"

@@ -17,10 +17,10 @@ convex and homogeneous in column y of Q.  The program is
                            & \sum_y K(s, y) = 1,\quad ℓ(s, y) ≤ K(s, y) ≤ u(s, y),
    \end{aligned}
 
-with α, β ≥ 0; a row may also be an equality (then linear), or one row per output (then the
-sum over y is left out).  Two bounded auxiliaries extend it: ``ratio`` (some a with
-a_y ≤ K(s, y) ≤ e^ε a_y, local differential privacy) and ``maximum`` (some u with
-K(s, y) ≤ u_y, Σ u_y ≤ e^b, maximal leakage).
+with α, β ≥ 0; what is minimised may also be the greatest of several such sums; a row may be an
+equality (then linear), or one row per output (then the sum over y is left out).  Two bounded
+auxiliaries extend it: ``ratio`` (some a with a_y ≤ K(s, y) ≤ e^ε a_y, local differential privacy)
+and ``maximum`` (some u with K(s, y) ≤ u_y, Σ u_y ≤ e^b, maximal leakage).
 
 Everything here is data.  The letters' masses are not stored but *defined* as sums of the
 atoms ``law[l, s]``, divided by the sum of all atoms, so that a table of counts or of floats
@@ -48,6 +48,7 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.notation import listed
 from cvxprivacy.programs.side_conditions import Auxiliary
+from cvxprivacy.programs.worst import Worst
 from cvxprivacy.validation import table
 
 __all__ = ["INFORMATION", "ChannelProgram", "View"]
@@ -111,7 +112,7 @@ class ChannelProgram:
     outputs : int
         m.
     views : mapping of str to View
-    objective : Expression
+    objective : Expression, or Worst of several
     constraints : mapping of str to Constraint
     lower, upper : (n, m) array, optional
         Entry bounds of the channel; None means 0 and 1.
@@ -126,7 +127,7 @@ class ChannelProgram:
     law: FloatArray
     outputs: int
     views: Mapping[str, View]
-    objective: Expression
+    objective: Expression | Worst
     constraints: Mapping[str, Constraint] = field(default_factory=dict)
     lower: Exact | None = None
     upper: Exact | None = None
@@ -212,26 +213,39 @@ class ChannelProgram:
 
         Views of one observer each count once, not one by one.
         """
-        cost = self.objective.costs
-        span = 0.0 if cost is None else float(cost.max() - cost.min())
-        return float(max(self.sizes(self.objective), default=0.0) + span) or 1.0
+        scales = []
+        for part in self.objectives.values():
+            cost = part.costs
+            span = 0.0 if cost is None else float(cost.max() - cost.min())
+            scales.append(max(self.sizes(part), default=0.0) + span)
+        return float(max(scales)) or 1.0
 
     def sizes(self, term: Expression) -> list[float]:
         """Return what the leakage of each view may be in a term, as a nat of information is 1."""
-        weights = term.columns(self.m).items()
-        return [float(np.max(w, initial=0.0)) * self.views[view].measure.span * self.unit(view)
-                for view, w in weights]  # fmt: skip
+        found = []
+        for view, weights in term.columns(self.m).items():
+            most = float(np.max(weights, initial=0.0))
+            seen = float(self.law[self.views[view].labels >= 0].sum()) / self.total
+            size = min(most, max(most * seen, 1.0))  # what makes up for mass unseen is no more
+            found.append(size * self.views[view].measure.span * self.unit(view))
+        return found
 
     @cached_property
     def other_measures(self) -> list[Leakage]:
         """Measures in the objective and in constraints that are not mutual information."""
-        terms = [self.objective, *(row.expression for row in self.constraints.values())]
+        rows = (row.expression for row in self.constraints.values())
+        terms = [*self.objectives.values(), *rows]
         views = dict.fromkeys(view for term in terms for view in term.weights)
         return [self.views[view].measure for view in views if not self.views[view].informs]
 
     def unit(self, view: str) -> float:
         """Return what the measure of a view is in: a nat for information, else 1."""
         return self.views[view].measure.unit(self.units)
+
+    @property
+    def objectives(self) -> Mapping[str, Expression]:
+        """What is minimised the greatest of, by name; one without a name, as a rule."""
+        return self.objective.parts if isinstance(self.objective, Worst) else {"": self.objective}
 
     # ---- functions of a channel ----------------------------------------------------------
 
@@ -253,6 +267,10 @@ class ChannelProgram:
 
     def value(self, term: Expression, channel: FloatArray) -> float:
         return float(self.columns(term, channel).sum()) + float(term.constant)
+
+    def attained(self, channel: FloatArray) -> float:
+        """Return the value of the objective."""
+        return max(self.value(part, channel) for part in self.objectives.values())
 
     def violation(self, channel: FloatArray) -> float:
         """Return the largest amount by which ``channel`` breaks a constraint, in floats."""
@@ -333,8 +351,12 @@ def _check(program: ChannelProgram) -> None:
             raise InputError(f"views[{name!r}]", "labels of another shape", f"use {law.shape}")
         if (program.reference(name) == 0).any():
             raise InputError(f"views[{name!r}]", "a label of reference mass 0", "renumber labels")
-    for name, term in {"objective": program.objective, **program.terms}.items():
+    for name, term in program.terms.items():
         _check_term(program, name, term)
+    for part in program.objectives.values():
+        _check_term(program, "objective", part)
+        if any((w < 0).any() for w in part.columns(m).values()):
+            raise InputError("objective", "not convex", "weigh information by α ≥ 0")
     for name, row in program.constraints.items():
         _check_term(program, name, row.expression)
         weights = row.expression.columns(m).values()
@@ -346,8 +368,6 @@ def _check(program: ChannelProgram) -> None:
             raise InputError(name, f"{len(row.bound)} bounds", f"pass one, or {m} per output")
         if row.per_output and row.expression.constant:
             raise InputError(name, "a constant in a row per output", "put it into the bound")
-    if any((w < 0).any() for w in program.objective.columns(m).values()):
-        raise InputError("objective", "not convex", "weigh information by α ≥ 0")
     low = np.zeros((n, m)) if program.lower is None else program.lower
     high = np.ones((n, m)) if program.upper is None else program.upper
     if low.shape != (n, m) or high.shape != (n, m):

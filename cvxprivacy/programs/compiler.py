@@ -13,6 +13,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
+from cvxprivacy.programs.worst import Worst, each_part
 
 __all__ = ["Rules", "compiled"]
 
@@ -21,9 +22,9 @@ Rules = Mapping[str, Mapping[str, Rule]]  # what was stated under each name, by 
 
 def compiled(
     alphabet: Alphabet,
-    objective: Expression,
+    objective: Expression | Worst,
     rules: Rules,
-    terms: Mapping[str, Expression],
+    terms: Mapping[str, Expression | Worst],
     statement: str,
 ) -> ChannelProgram:
     """Return the program of an objective under rules.
@@ -36,11 +37,12 @@ def compiled(
     parts = {name: rule for group in rules.values() for name, rule in group.items()}
     constraints = {name: rule for name, rule in parts.items() if isinstance(rule, Constraint)}
     lower, upper = _entry_bounds(alphabet, list(parts.values()))
-    terms = {
-        **terms,
+    objectives = objective.parts.values() if isinstance(objective, Worst) else [objective]
+    reported: dict[str, Expression] = {
+        **each_part(terms),
         **{f"distortion of {name}": term for name, term in alphabet.distortions.items()},
     }
-    expressions = [objective, *(c.expression for c in constraints.values()), *terms.values()]
+    expressions = [*objectives, *(c.expression for c in constraints.values()), *reported.values()]
     views: dict[str, Any] = {"W": alphabet.w_view}
     for expression in expressions:
         if expression.origin not in (None, alphabet.origin):
@@ -59,7 +61,7 @@ def compiled(
         lower=lower,
         upper=upper,
         auxiliaries={name: rule for name, rule in parts.items() if isinstance(rule, Auxiliary)},
-        terms=terms,
+        terms=reported,
         units=alphabet.units,
         statement=statement,
     )

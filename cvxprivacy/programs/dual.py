@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.frozen import frozen
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.expression import Expression
 
 __all__ = ["Dual"]
 
@@ -31,15 +32,19 @@ class Dual:
         (μ, η) of a ``ratio``, (μ,) of a ``maximum``.
     objective : {1, 0}
         Weight of the objective; 0 states a contradiction of the constraints.
+    shares : mapping of str to float
+        How much of that weight each but the first has, where the objective is the worst of
+        several; what is left of 1 is the first's.
     """
 
     scores: Mapping[str, FloatArray]
     multipliers: Mapping[str, npt.ArrayLike]
     auxiliaries: Mapping[str, Sequence[FloatArray]] = field(default_factory=dict)
     objective: int = 1
+    shares: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("scores", "multipliers", "auxiliaries"):
+        for name in ("scores", "multipliers", "auxiliaries", "shares"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def cleaned(self, program: ChannelProgram) -> Dual:
@@ -59,7 +64,18 @@ class Dual:
             given = given if len(given) == count else [np.zeros(0)] * count
             shape = (program.n, program.m)
             auxiliaries[name] = [np.maximum(_as(a, shape), 0.0) for a in given]
-        return Dual(scores, multipliers, auxiliaries, 1 if self.objective else 0)
+        _, *others = program.objectives
+        shares = {name: max(float(_as(self.shares.get(name), ())), 0.0) for name in others}
+        return Dual(scores, multipliers, auxiliaries, 1 if self.objective else 0, shares)
+
+    def weighed(self, program: ChannelProgram) -> list[tuple[float, Expression]]:
+        """Return what is minimised with its weights: of the worst of several they add up to 1."""
+        first, *others = program.objectives
+        shares = {name: self.shares.get(name, 0.0) for name in others}
+        total = sum(shares.values())
+        shares = {name: share / max(total, 1.0) for name, share in shares.items()}
+        shares[first] = max(1.0 - total, 0.0)
+        return [(self.objective * s, program.objectives[name]) for name, s in shares.items()]
 
     def violation(self, program: ChannelProgram) -> float:
         """Return the largest amount by which a multiplier has the wrong sign."""
@@ -76,8 +92,9 @@ class Dual:
     def weights(self, program: ChannelProgram) -> dict[str, FloatArray]:
         """Return ω_k(y) = α_k(y) + Σ_j λ_j β_jk(y) by view, shape (m,)."""
         omega = {view: np.zeros(program.m) for view in program.views}
-        for view, weight in program.objective.columns(program.m).items():
-            omega[view] = omega[view] + self.objective * weight
+        for share, part in self.weighed(program):
+            for view, weight in part.columns(program.m).items():
+                omega[view] = omega[view] + share * weight
         for name, row in program.constraints.items():
             for view, weight in row.expression.columns(program.m).items():
                 omega[view] = omega[view] + np.asarray(self.multipliers[name]) * weight
@@ -97,8 +114,10 @@ class Dual:
         G(s, y) = Σ_k ω_k(y) Σ_v p(v, s) s_k(v, y) + p(s)(C_0 + Σ_j λ_j C_j)(s, y), for any scores
         that the measures allow and any λ ≥ 0 (either sign on equalities).
         """
-        g = self.objective * program.mass[:, None] * program.cost(program.objective)
-        c = self.objective * float(program.objective.constant)
+        g, c = np.zeros((program.n, program.m)), 0.0
+        for share, part in self.weighed(program):
+            g = g + share * program.mass[:, None] * program.cost(part)
+            c += share * float(part.constant)
         for view, omega in self.weights(program).items():
             if not omega.any():
                 continue
@@ -135,7 +154,7 @@ class Dual:
                 phi = program.information(channel, view)
                 stationarity += float((omega * (phi - minorant)).sum())
         g, constant = self.minorant(program)
-        slack = program.value(program.objective, channel) - float((g * channel).sum()) - constant
+        slack = program.attained(channel) - float((g * channel).sum()) - constant
         entries = float((g * (channel - program.least(g)[0])).sum())
         return {"complementarity": entries + slack - stationarity, "stationarity": stationarity}
 
@@ -147,6 +166,7 @@ class Dual:
                 k: [np.asarray(a, float).tolist() for a in v] for k, v in self.auxiliaries.items()
             },
             "objective": self.objective,
+            **({"shares": dict(self.shares)} if self.shares else {}),
         }
 
 

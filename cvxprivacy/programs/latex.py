@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.notation import tex
 
-__all__ = ["aligned", "plain", "stated"]
+__all__ = ["aligned", "as_under", "plain", "stated"]
 
 _PLAIN = {
     r"\mathrm{E}\,": "E",
@@ -21,6 +21,9 @@ _PLAIN = {
     r"\infty": "∞",
     "^2": "²",
     r"\mid": "|",
+    r"\max": "max",
+    r"\{": "{",
+    r"\}": "}",
     r"\le": "≤",
     r"\ge": "≥",
     r"\;\forall": "for each",
@@ -33,6 +36,11 @@ def stated(constraint: Constraint, written: Callable[[float], str] = tex) -> str
     sign = -1 if constraint.relation == r"\ge" else 1
     bound = constraint.right or written(sign * float(constraint.number) + 0.0)
     return f"{constraint.expression.latex} {constraint.relation} {bound}"
+
+
+def as_under(law: str, latex: str) -> str:
+    """Return a quantity under a law that has a name."""
+    return rf"{latex}\text{{ under {law}}}" if law and latex else latex
 
 
 def aligned(over: str, objective: str, lines: Iterable[str]) -> str:

@@ -1,14 +1,15 @@
 """What is encoded and what is observed: the letters of a channel program.
 
 An encoder reads letters s (x, or with w before it, or z after it).  Everybody observes the output
-y, and where Z is side information, those with one z are an observer each.
+y, and where Z is side information, those with one z are an observer each.  Where the same release
+is to do under several laws, each letter has atoms of each.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,10 +19,11 @@ import numpy as np
 
 from cvxprivacy.additive import Cost, dense, of_letters
 from cvxprivacy.errors import InputError
-from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.frozen import Frozen, FrozenDict, frozen
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import nat
+from cvxprivacy.model.several import stacked
 from cvxprivacy.validation import one_of
 
 __all__ = ["Letters", "Observer", "check_encoder", "check_side_information"]
@@ -50,6 +52,11 @@ class Observer:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "atoms", frozen(self.atoms))
+
+    @cached_property
+    def sees_all(self) -> bool:
+        """Whether no atoms are those of others, or of other laws."""
+        return bool(self.atoms.all())
 
     def view(self, kind: str) -> str:
         """Return the name of the view of W or S that this observer has."""
@@ -83,6 +90,8 @@ class Letters(Frozen):
     side_information : {None, "decoder", "both"}
         Who knows Z.
     units : {"bits", "nats"}
+    laws : mapping of str to DiscreteSource
+        Further laws of the same letters, by name.
 
     Attributes
     ----------
@@ -98,6 +107,8 @@ class Letters(Frozen):
         The values of W, and the encoder's letters, that have mass.
     x_of : ndarray of int, shape (n,)
         Each letter's x.
+    under : str
+        The law of all quantities; "" is the source.
     observers : list of Observer
     strategies : ndarray of int, shape (m, |Z|), or None
         What each output means for each z; None if outputs are released letters.
@@ -111,6 +122,7 @@ class Letters(Frozen):
         encoder: str = "x",
         side_information: str | None = None,
         units: str = "bits",
+        laws: Mapping[str, DiscreteSource] = FrozenDict(),
     ) -> None:
         if not isinstance(source, DiscreteSource):
             raise InputError("source", f"a {type(source).__name__}", "pass a DiscreteSource")
@@ -122,11 +134,58 @@ class Letters(Frozen):
         d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
         self.d = d.fitted(len(source.w), source.x)
         self.encoder_inputs = encoder + ("z" if side_information == "both" else "")
-        atoms = source.atoms(self.encoder_inputs)
+        self.laws, self.under = {"": source, **laws}, ""
+        atoms = stacked(self.laws, encoder) if laws else source.atoms(self.encoder_inputs)
         self.law, self.w_of, self.w_support = atoms.law, atoms.w_of, atoms.w_support
         self.support, self.x_of, self.z_of = atoms.support, atoms.x_of, atoms.z_of
         self.observers = self._observers()
         self.strategies: np.ndarray | None = None
+        self._atoms = atoms
+        for name, value in self._seen_under("").items():
+            setattr(self, name, value)
+
+    # ---- laws ----------------------------------------------------------------------------
+
+    @cached_property
+    def by_law(self) -> Mapping[str, Self]:
+        """The same letters under each law by itself."""
+        return {name: self._with(**self._seen_under(name)) for name in self.laws}
+
+    def _seen_under(self, name: str) -> dict[str, Any]:
+        """Return what is different under a law; nothing where there is but one."""
+        if not self.several:
+            return {}
+        atoms = self._atoms
+        own = atoms.z_of == list(self.laws).index(name)
+        there = np.unique(atoms.w_of[own & (atoms.law > 0)])
+        number = np.zeros(len(atoms.w_support), np.int64)
+        number[there] = np.arange(len(there))
+        return {
+            "under": name,
+            "source": self.laws[name],
+            "w_of": number[atoms.w_of],
+            "w_support": atoms.w_support[there],
+            "observers": [Observer("", None, own, Fraction(1))],
+        }
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several laws."""
+        return len(self.laws) > 1
+
+    @cached_property
+    def met(self) -> np.ndarray:
+        """Atoms of the law, shape (L, n)."""
+        return self.observers[0].atoms if self.several else np.ones(self.law.shape, bool)
+
+    @cached_property
+    def scale(self) -> Fraction:
+        """The mass of all atoms in terms of those of the law."""
+        if not self.several:
+            return Fraction(1)
+        atoms = map(Fraction, self.law.ravel().tolist()), map(Fraction, self.law[self.met].tolist())
+        total, own = (sum(masses, Fraction(0)) for masses in atoms)
+        return total / own
 
     def _observers(self) -> list[Observer]:
         source = self.source
@@ -222,6 +281,13 @@ class Letters(Frozen):
             rows.append(row)
         return np.array(rows)
 
+    @property
+    def mass_of_letters(self) -> np.ndarray:
+        """p(s) in floats, shape (n,)."""
+        masses = np.where(self.met, self.law, 0.0)
+        found: np.ndarray = masses.sum(axis=0) / masses.sum()
+        return found
+
     @cached_property
     def p_w(self) -> list[Fraction]:
         """The exact law of W on ``w_support``."""
@@ -233,8 +299,8 @@ class Letters(Frozen):
         return self._shares(np.broadcast_to(self.x_of, self.law.shape), len(self.source.x))
 
     def _shares(self, labels: np.ndarray, size: int) -> list[Fraction]:
-        masses = [Fraction(0)] * size
-        for label, mass in zip(labels.ravel().tolist(), self.law.ravel().tolist(), strict=True):
+        masses, law = [Fraction(0)] * size, np.where(self.met, self.law, 0.0)
+        for label, mass in zip(labels.ravel().tolist(), law.ravel().tolist(), strict=True):
             masses[label] += Fraction(mass)
         total = sum(masses)
         return [mass / total for mass in masses]

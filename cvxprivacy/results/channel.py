@@ -40,9 +40,10 @@ def channel_solution(
     entries_of : callable
         Bounds on the row of a key letter without mass, as of ``restored_rows``.
     """
-    certificate = outcome.certificate.recorded(
-        table_record(alphabet.source, alphabet.encoder_inputs)
-    )
+    counted = None  # of several laws, no one table is all that was counted
+    if not alphabet.several:
+        counted = table_record(alphabet.source, alphabet.encoder_inputs)
+    certificate = outcome.certificate.recorded(counted)
     program, primal, dual = certificate.program, certificate.primal, certificate.dual
     duals: dict[str, Any] = {}
     posteriors: dict[str, FloatArray] = {}
@@ -105,7 +106,7 @@ def _release(
     matrix = np.zeros((len(inputs), alphabet.m))
     matrix[alphabet.support] = kept
     p_input = np.zeros(len(inputs))
-    p_input[alphabet.support] = program.mass
+    p_input[alphabet.support] = alphabet.mass_of_letters
     arbitrary = np.ones(len(inputs), bool)
     arbitrary[alphabet.support] = False
     empty = np.flatnonzero(arbitrary)

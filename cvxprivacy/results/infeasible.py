@@ -19,6 +19,7 @@ from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
+from cvxprivacy.programs.worst import Worst
 from cvxprivacy.solvers.driver import solve
 
 __all__ = ["Conflict"]
@@ -53,7 +54,8 @@ class Conflict:
         """Say in the user's words which constraints conflict, and what each could be."""
         names = self._names()
         extremes = {name: self._extreme(name) for name in names}
-        rule = self.rules[names[0]].get(names[0]) if len(names) == 1 else None
+        rules = list(self.rules[names[0]].values())
+        rule = rules[0] if len(names) == len(rules) == 1 else None
         if isinstance(rule, Constraint) and rule.linear and _is_typed(rule):
             message = self._below_least(names[0], rule)
         else:
@@ -105,20 +107,25 @@ class Conflict:
 
         A bound of its own constraint is minimised; other numbers are bisected to three digits.
         """
-        rule = self.rules[name].get(name)
-        if isinstance(rule, Constraint) and rule.sense == "<=" and _is_affine(rule):
-            rows = {k: other for k, other in self.program.constraints.items() if k != name}
-            relaxed = replace(self.program, objective=rule.expression, constraints=rows)
-            least = solve(relaxed).certificate
-            if least.primal is None:
-                return None
-            slope = _slope(rule)
-            theta = _typed(rule) + (Fraction(least.upper) - rule.number) / slope
-            return float(theta) + 0.0, slope > 0
+        group = self.rules[name]
+        if name in group and all(map(_is_bound, group.values())):
+            return self._least_bound(group)
         criterion = self.criteria.get(name)
         if criterion is None or criterion.loosest is None:
             return None
         return self._bisected(name, float(criterion.value), criterion.loosest)
+
+    def _least_bound(self, group: Mapping[str, Any]) -> tuple[float, bool] | None:
+        """Return the tightest number in a bound, or in the same one under several laws."""
+        rows = {k: row for k, row in self.program.constraints.items() if k not in group}
+        over = {k: rule.expression + -rule.number for k, rule in group.items()}
+        objective = Worst(over) if len(over) > 1 else next(iter(over.values()))
+        least = solve(replace(self.program, objective=objective, constraints=rows)).certificate
+        if least.primal is None:
+            return None
+        rule = next(iter(group.values()))
+        slope = _slope(rule)
+        return float(_typed(rule) + Fraction(least.upper) / slope) + 0.0, slope > 0
 
     def _bisected(self, name: str, tight: float, loose: float) -> tuple[float, bool] | None:
         if not self._feasible(name, loose):
@@ -142,6 +149,11 @@ class Conflict:
         """Tell whether the constraints are feasible with another number in one criterion."""
         idle = replace(self.other(name, value), objective=Expression("nothing"))
         return solve(idle).certificate.primal is not None
+
+
+def _is_bound(rule: Any) -> bool:
+    """Tell whether a rule is an upper bound that is affine in the number that was typed."""
+    return isinstance(rule, Constraint) and rule.sense == "<=" and _is_affine(rule)
 
 
 def _is_affine(rule: Constraint) -> bool:

@@ -57,8 +57,9 @@ def prices(
                 add(symbol, derivative * marginal)
             else:
                 add(symbol, _of_floors(program, rule, derivative, floors, symbol.typed))
-    for symbol, derivative in program.objective.derivatives.items():
-        add(symbol, program.value(derivative, channel))
+    for share, part in dual.weighed(program):
+        for symbol, derivative in part.derivatives.items():
+            add(symbol, share * program.value(derivative, channel))
     return {name: amount + 0.0 for name, amount in amounts.items()}
 
 

@@ -40,10 +40,13 @@ class ChannelTask(Task):
         model: Callable[[], Any] | None = None,
     ) -> None:
         super().__init__(options)
-        if self.method == "structured" and program.other_measures:
-            problem = f"'structured' knows information, not {program.other_measures[0]!r}"
+        self._conic_only = program.other_measures or len(program.objectives) > 1
+        if self.method == "structured" and self._conic_only:
+            other = [repr(measure) for measure in program.other_measures]
+            other = [*other, "the worst of several laws"]
+            problem = f"'structured' knows information, not {other[0]}"
             raise InputError("method", problem, 'use "auto" or "conic"', value="structured")
-        if self.method != "conic" and not program.other_measures:
+        if self.method != "conic" and not self._conic_only:
             _refuse_what_does_not_fit(program)
         self.program, self._given_model = program, model
         self.prover = _prover(program, self.accuracy)
@@ -99,7 +102,7 @@ class ChannelTask(Task):
     def structured(self) -> bool:
         """Follow the central path until what it proves is good enough."""
         prover = self.prover
-        if self.watch.stopped or self.program.other_measures:
+        if self.watch.stopped or self._conic_only:
             return bool(self.watch.stopped)
         with np.errstate(all="ignore"):
             said = _follow(_points(self), self._taken)

@@ -23,6 +23,7 @@ from cvxprivacy.exact import Exact, fractions, rational
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.worst import first_part
 
 __all__ = ["ConstantChannel", "constant_channel", "prior_information"]
 
@@ -51,7 +52,7 @@ def constant_channel(
     ``silent`` returns multipliers with the posteriors of a release that tells nothing.
     """
     names = [name for name, aux in program.auxiliaries.items() if aux.bound == 1 and not aux.radius]
-    merged = _merged(program) if names else None
+    merged = _merged(program) if names and len(program.objectives) == 1 else None
     if merged is None or merged.upper is None or merged.lower is None:
         return None
     if (merged.lower > merged.upper).any() or not merged.lower.sum() <= 1 <= merged.upper.sum():
@@ -106,7 +107,7 @@ def _merged(program: ChannelProgram) -> ChannelProgram:
         np.ones((1, 1)),
         program.m,
         {},
-        merged(program.objective),
+        merged(first_part(program.objective)),
         rows,
         low.max(axis=0)[None],
         high.min(axis=0)[None],
@@ -149,7 +150,7 @@ def _vertex(
             right.append(sign * float(line.number) / span)
         signs.append(1 + (line.sense == "=="))
         spans.append(span)
-    cost = merged.cost(merged.objective)[0]
+    cost = merged.cost(first_part(merged.objective))[0]
     scale = float(np.abs(cost).max()) or 1.0
     assert merged.floor is not None
     assert merged.ceiling is not None

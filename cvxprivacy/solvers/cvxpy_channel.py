@@ -26,6 +26,7 @@ from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.worst import Worst, first_part, indexed
 from cvxprivacy.solvers.cvxpy_run import ConicStatement
 
 __all__ = ["ConicModel"]
@@ -45,7 +46,8 @@ class ConicModel(ConicStatement):
         ``Q`` joint mass (n, m); ``J[view]`` and its epigraph ``T[view]`` (|V|, m),
         ``q[view]`` (1, m); ``a[name]``, ``u[name]`` auxiliaries.
     constraints : dict of str to cp.Constraint
-        ``mass`` (Σ_y Q = p), ``floor`` and ``cap`` (entry bounds), ``view[name]`` cones with
+        ``worst[name]`` (each part of an objective that is the worst of several), ``mass``
+        (Σ_y Q = p), ``floor`` and ``cap`` (entry bounds), ``view[name]`` cones with
         ``joint[name]`` and ``total[name]`` (definitions of J and q), every row under its own
         name, and auxiliaries as ``name.floor``, ``name.cap``, ``name.total``.
     parameters : dict of str to cp.Parameter
@@ -62,8 +64,9 @@ class ConicModel(ConicStatement):
         super().__init__()
         self.program, self.phase_one = program, phase_one
         self.scale = 1.0 if phase_one else program.scale
-        least = 0.0 if program.objective.cost is None else program.cost(program.objective).min()
-        self.offset = 0.0 if phase_one else float(program.objective.constant) + float(least)
+        first = first_part(program.objective)
+        least = 0.0 if first.cost is None else program.cost(first).min()
+        self.offset = 0.0 if phase_one else float(first.constant) + float(least)
         self.parameters: dict[str, cp.Parameter] = {}
         self.letters = _weighty(program)
         self._own: dict[tuple[str, str], cp.Constraint] = {}
@@ -85,7 +88,7 @@ class ConicModel(ConicStatement):
         self._add("floor", q >= low)
         if program.ceiling is not None:
             self._add("cap", q <= mass[:, None] * program.ceiling[self.letters])
-        used = [] if self.phase_one else [program.objective]
+        used = [] if self.phase_one else [*program.objectives.values()]
         used += [row.expression for row in program.constraints.values()]
         for view in program.views:
             if any(view in term.weights for term in used):
@@ -93,6 +96,14 @@ class ConicModel(ConicStatement):
         slack: Any = 0.0
         if self.phase_one:
             slack = self._objective = self._violation()
+        elif isinstance(program.objective, Worst):
+            self._objective = self.variables["worst"] = cp.Variable(name="worst")
+            for name, part in program.objectives.items():
+                value = cp.sum(self._columns(part, self.scale, shift=False))
+                above = (float(part.constant) - self.offset) / self.scale
+                self._own["worst", name] = self._add(
+                    indexed("worst", name), value + above <= self._objective
+                )
         else:
             self._objective = cp.sum(self._columns(program.objective, self.scale, shift=True))
         for name, aux in program.auxiliaries.items():
@@ -205,7 +216,8 @@ class ConicModel(ConicStatement):
         if len(self.letters) == self.program.n:
             return channel
         dual = self.dual()
-        g = self.program.mass[:, None] * self.program.cost(self.program.objective)
+        costs = sum(map(self.program.cost, self.program.objectives.values()))
+        g = self.program.mass[:, None] * costs
         whole = self.program.least(g if dual is None else dual.minorant(self.program)[0])[0]
         whole[self.letters] = channel
         return whole
@@ -226,13 +238,17 @@ class ConicModel(ConicStatement):
             if any(value is None for value in values):
                 return None
             auxiliaries[name] = [np.asarray(value, float) * self.scale for value in values]
-        objective = 0 if self.phase_one else 1
-        weights = Dual({}, multipliers, auxiliaries, objective).cleaned(program).weights(program)
+        objective, shares = 0 if self.phase_one else 1, {}
+        for (kind, name), row in self._own.items():
+            if kind == "worst" and row.dual_value is not None:
+                shares[name] = float(row.dual_value)
+        known = Dual({}, multipliers, auxiliaries, objective, shares).cleaned(program)
+        weights = known.weights(program)
         scores = {
             name: self._scores(name) if view.informs else self._told(name, weights[name])
             for name, view in program.views.items()
         }
-        return Dual(scores, multipliers, auxiliaries, objective)
+        return Dual(scores, multipliers, auxiliaries, objective, shares)
 
     def _told(self, view: str, weight: FloatArray) -> FloatArray:
         """Return what the multipliers of x = A J say of the scores: they are ω times those."""

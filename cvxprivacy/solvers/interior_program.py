@@ -31,6 +31,7 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.programs.worst import first_part
 from cvxprivacy.solvers.interior_blocks import TINY
 from cvxprivacy.solvers.interior_layout import Layout
 
@@ -194,10 +195,10 @@ class ScaledProgram:
             for name in program.views
         ]
         place = {view.name: i for i, view in enumerate(self.views)}
-        self.cost = layout.take(program.cost(program.objective)) / program.scale
+        self.cost = layout.take(program.cost(first_part(program.objective))) / program.scale
         self.weights = {
             place[name]: weight[layout.outputs] * unit / program.scale
-            for name, weight in program.objective.columns(program.m).items()
+            for name, weight in first_part(program.objective).columns(program.m).items()
         }
         self.rows: dict[str, Row] = {}
         for name, row in program.constraints.items():

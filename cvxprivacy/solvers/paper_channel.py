@@ -14,6 +14,7 @@ from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
+from cvxprivacy.programs.worst import first_part
 from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
 
 __all__ = ["paper_program"]
@@ -50,12 +51,15 @@ class _Statement:
                 else:
                     for part, constraint in self._entry_bounds(rule).items():
                         problem.add(f"{name}.{part}" if part == "cap" else name, constraint)
-        objective = program.objective
-        total = cp.sum(self._columns(objective, objective.derivatives))
-        offset = self.parameters.constant(objective)
+        totals = [
+            cp.sum(self._columns(part, part.derivatives)) + self.parameters.constant(part)
+            for part in program.objectives.values()
+        ]
         for name, constraint in self._cones.items():
             problem.add_cone(name, constraint)
-        return problem.minimizing(total + offset, program.scale, float(objective.constant))
+        whole = cp.maximum(*totals) if totals[1:] else totals[0]
+        offset = float(first_part(program.objective).constant)
+        return problem.minimizing(whole, program.scale, offset)
 
     def _phi(self, view: str) -> Any:
         """Return Φ_k(y) for every y, in the program's units."""

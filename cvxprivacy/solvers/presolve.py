@@ -108,13 +108,14 @@ def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
         if row.linear and row.sense == "<=" and not row.per_output:
             moves = moves + program.cost(row.expression) / _span(program, row.expression)
     cost = program.mass[:, None] * moves
-    objective = program.mass[:, None] * program.cost(program.objective)
+    costs = [program.cost(part) for part in program.objectives.values()]
+    objective = program.mass[:, None] * sum(costs)
     same = np.zeros((program.n, program.m))
     same[:, np.lexsort((cost.sum(axis=0), objective.sum(axis=0)))[0]] = 1.0
     dual = zero_multipliers(program)
     stay, cheapest = program.least(cost)[0], program.least(objective)[0]
     for channel in (stay, same, _by_group(program, objective + cost), cheapest):
-        gap = program.value(program.objective, channel) - dual.lower_bound(program)
+        gap = program.attained(channel) - dual.lower_bound(program)
         if program.violation(channel) <= _ROUNDED and gap <= 1e-12 * program.scale:
             return channel, dual
     return None
@@ -229,7 +230,7 @@ def _to_independence(program: ChannelProgram, name: str) -> FacialReduction:
     def lift(dual: Dual, lam: float) -> Dual:
         value = np.full(program.m, lam) if row.per_output else np.array(lam)
         multipliers = {k: v for k, v in dual.multipliers.items() if k in program.constraints}
-        whole = Dual(dual.scores, {**multipliers, name: value}, dual.auxiliaries, dual.objective)
+        whole = replace(dual, multipliers={**multipliers, name: value})
         scores, before, after = dict(dual.scores), dual.weights(inner), whole.weights(program)
         for view in row.expression.weights:
             mu = np.zeros((program.views[view].size, program.m))

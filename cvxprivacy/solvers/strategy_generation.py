@@ -21,6 +21,7 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.worst import first_part
 from cvxprivacy.solvers.driver import Outcome, solve
 from cvxprivacy.solvers.task import reported
 from cvxprivacy.solvers.watch import Watch
@@ -185,7 +186,7 @@ def _prices(
 ) -> tuple[FloatArray, dict[str, float]]:
     """Return c(s, z, x̂) per unit of Q(s, u), and the weight of each view, by the multipliers."""
     informed, rows = problem.informed_program, program.constraints
-    terms = [(1.0, program.objective, informed.objective)]
+    terms = [(1.0, first_part(program.objective), first_part(informed.objective))]
     for name, row in rows.items():
         if not row.per_output and name in informed.constraints:
             price = float(np.asarray(dual.multipliers[name]))

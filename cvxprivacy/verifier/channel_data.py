@@ -31,6 +31,7 @@ from cvxprivacy.verifier.balls import (
 )
 from cvxprivacy.verifier.costs import Layer, Part, layers_of, read, whole_layers
 from cvxprivacy.verifier.measures import Measure, measure_of, work_of
+from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelData"]
@@ -89,7 +90,8 @@ class ChannelData:
         self._kept: dict[tuple[int, Any, int], arb_mat] = {}
         for term in program["terms"].values():
             self._read(term)
-        rows = [("objective", "<=", program["objective"])]
+        self.objectives = parts_of(program["objective"])
+        rows = [("objective", "<=", part) for part in self.objectives.values()]
         rows += [(name, row["sense"], row["term"]) for name, row in program["rows"].items()]
         for name, sense, term in rows:
             negative = any(not w >= 0 for w in self._read(term))
@@ -110,10 +112,12 @@ class ChannelData:
         program, letters, most = self.program, self.n + self.m, len(self.atoms) * self.n
         views, rows = program["views"].values(), program["rows"].values()
         many = len(program["rows"]) + len(program["terms"]) + len(views)
-        terms = [program["objective"], *(row["term"] for row in rows)]
+        objectives = parts_of(program["objective"]).values()
+        terms = [*objectives, *(row["term"] for row in rows)]
         passes = 1 + _costly(terms) + 2 * len(program["auxiliaries"])
         affordable(self.n * self.m * passes, _ENTRIES)
         self._parts(terms)
+        many += len(objectives) - 1
         sizes, products = self.m + many * (8 * self.m + len(views)) + len(rows), 0
         sizes += 16 * self.m * len(program["auxiliaries"])
         affordable(sizes)
@@ -145,7 +149,7 @@ class ChannelData:
     def gone_through(self, entries: int) -> None:
         """Refuse a channel of too many entries for all costs that they are multiplied with."""
         program = self.program
-        terms = [program["objective"], *program["terms"].values()]
+        terms = [*self.objectives.values(), *program["terms"].values()]
         terms += [row["term"] for row in program["rows"].values()]
         affordable(entries * _costly(terms), _ENTRIES)
         parts = (len(t["cost"]["parts"]) for t in terms if isinstance(t["cost"], dict))
@@ -241,7 +245,8 @@ class ChannelData:
         and beyond what is leaked without a release.  At least the smallest step that there is, the
         least positive C_0(s, y) − min_y C_0(s, y), or of a measure, such as a nat; at most the
         greatest of a measure and the greatest such difference.  So no forbidding cost makes a wide
-        enclosure look narrow.
+        enclosure look narrow.  Of several objectives the first is looked at, as the greatest of
+        them is not below it.
         """
         step, ceiling, least = self._steps
         room = floor(arb(upper) - least) if math.isfinite(upper) else math.inf
@@ -254,14 +259,17 @@ class ChannelData:
         That one in a ball: offsets that cancel between letters must not absorb the rest.
         """
         flint.ctx.prec = PRECISION
-        term = self.program["objective"]
+        term = next(iter(self.objectives.values()))
         least, small, large = ball(term["constant"][0]), [], [0.0]
         for view in term["weights"]:
             measure, weights = self.measures[view], self.weights(term, view)
-            small += [float(w * measure.step) for w in weights if w > 0]
-            large += [float(w * measure.unit) for w in weights if w > 0]
+            joint = [_sum(row) for row in self.view(view, self.law)[0]]
+            share = _sum(joint) / self.total
+            # more than 1 is no more where it makes up for the mass that a view does not see
+            sizes = [w.min((w * share).max(arb(1))) for w in weights if w > 0]
+            small += [float(size * measure.step) for size in sizes]
+            large += [float(size * measure.unit) for size in sizes]
             if not measure.divergence:  # no release leaks less than none
-                joint = [_sum(row) for row in self.view(view, self.law)[0]]
                 least += smallest(weights) * measure.value(joint) / self.total
         ceiling, steps, highest = max(large), [], max(large)
         term = {**term, "cost_radius": 0}

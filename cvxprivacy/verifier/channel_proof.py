@@ -5,7 +5,8 @@
 * lower end: Σ_s min_K {Σ_k ω_k Σ_v p(v,s) s_k(v) + p(s)(C_0 + Σ_j λ_j C_j)} − Σ_j λ_j b_j for any
   λ ≥ 0 and any scores s_k of the set that Φ_k = sup ⟨s, J_k⟩ is over, such as log(r/π) for any
   posterior r where Φ_k is information.  With the objective's weight 0 a positive value is a
-  contradiction of the constraints.
+  contradiction of the constraints.  Of the worst of several objectives the upper end is the
+  greatest, and the lower end that of any mean of them.
 
 Every number of the program is exact, or a ball whose two ends are both taken at their worst; the
 multipliers are floats, and may be anything.  Needs the standard library and python-flint only.
@@ -69,8 +70,11 @@ class ChannelProof(ChannelData):
         flint.ctx.prec = PRECISION
         program, m = self.program, self.m
         objective = 1 if dual.get("objective", 1) else 0
-        parts = [(program["objective"], [arb(objective)] * m)]
-        bound = objective * enclosure(program["objective"]["constant"])
+        parts, bound = [], arb(0)
+        for name, share in self._shares(dual.get("shares")).items():
+            term, weight = self.objectives[name], objective * arb(share)
+            parts.append((term, [weight] * m))
+            bound += weight * enclosure(term["constant"])
         for name, row in program["rows"].items():
             lam = self._multipliers(row, dual["multipliers"].get(name, 0.0))
             parts.append((row["term"], lam))
@@ -110,6 +114,16 @@ class ChannelProof(ChannelData):
             least += self._least(table, letters)
         bound += _sum(multipliers.outside() for multipliers in auxiliaries)
         return bound + least / self.total
+
+    def _shares(self, given: Any) -> dict[str, fmpq]:
+        """Return weights ≥ 0 of sum 1 of the objectives, exactly; the first has what is left."""
+        first, *others = self.objectives
+        known = given if isinstance(given, dict) else {}
+        shares = {name: max(exactly(_finite(known.get(name))), fmpq(0)) for name in others}
+        total = sum(shares.values(), fmpq(0))
+        if total > 1:
+            return {first: fmpq(0), **{name: share / total for name, share in shares.items()}}
+        return {first: 1 - total, **shares}
 
     def _priced(self, term: Mapping[str, Any], lam: list[arb], letters: range) -> arb_mat:
         """Return a cost times its multiplier for each output."""
@@ -207,7 +221,10 @@ class Evaluation:
     @cached_property
     def objective(self) -> arb:
         flint.ctx.prec = PRECISION
-        return self._value(self.proof.program["objective"])
+        first, *others = map(self._value, self.proof.objectives.values())
+        for value in others:
+            first = first.max(value)
+        return first
 
     @cached_property
     def terms(self) -> dict[str, arb]:

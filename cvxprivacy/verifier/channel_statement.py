@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
+from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.wording import (
     MOST_VIEWS,
     Table,
@@ -33,7 +34,7 @@ __all__ = ["channel_words"]
 
 def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
     """Return what is minimised, over which channels, subject to what."""
-    words, objective = _Words(program), program["objective"]
+    words, objectives = _Words(program), parts_of(program["objective"]).values()
     rows, auxiliaries = program["rows"], program["auxiliaries"]
     constraints = [
         *together((name, *words.row(row)) for name, row in rows.items()),
@@ -42,8 +43,12 @@ def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
     ]
     masses = [exact(atom) for atoms in words.law for atom in atoms if atom]
     unit = units_of({"program": program})
+    said = [words.term(part) for part in objectives]
+    if len(said) > 1:
+        said = [f"the greatest of {len(said):,}: {'; '.join(said)}"]
+    matters = any(map(words.matters, objectives))
     return [
-        minimised(words.term(objective), words.matters(objective), unit, infeasible),
+        minimised(said[0], matters, unit, infeasible),
         f"over: all channels from {many(words.n, 'letter')} to {many(words.m, 'output')}; the "
         f"law has {many(len(masses), 'atom')}, of mass {written(sum(masses))} in all",
         *(constraints or ["subject to: nothing, every channel is allowed"]),

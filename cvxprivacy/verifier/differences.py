@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
+from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.wording import MALFORMED, exact, quoted, written
 
 __all__ = ["differences"]
@@ -65,7 +66,7 @@ class _Comparison:
             elif key in sections:
                 yield from self.named(key, sections[key])
             elif key == "objective":
-                yield from self.term(key, mine[key], theirs[key])
+                yield from self.objectives(parts_of(mine[key]), parts_of(theirs[key]))
             elif self.discrete and key in ("lower", "upper"):
                 yield from self.entry_bounds(key)
             elif key == "units":
@@ -96,6 +97,14 @@ class _Comparison:
                 yield f"{label} is {_only(name in mine)}"
             else:
                 yield from compare(label, mine[name], theirs[name])
+
+    def objectives(self, mine: Program, theirs: Program) -> Iterator[str]:
+        for name in dict.fromkeys([*theirs, *mine]):
+            label = f"objective {quoted(name)}" if name else "objective"
+            if name not in mine or name not in theirs:
+                yield f"{label} is {_only(name in mine)}"
+            else:
+                yield from self.term(label, mine[name], theirs[name])
 
     def fields(self, label: str, mine: Program, theirs: Program) -> Iterator[str]:
         for key in sorted(({*mine} ^ {*theirs}) - {"name"}):

@@ -13,6 +13,8 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
+from cvxprivacy.verifier.objective import parts_of
+
 __all__ = [
     "MALFORMED",
     "MOST_VIEWS",
@@ -123,10 +125,11 @@ def units_of(document: Mapping[str, Any]) -> str:
     program = document["program"]
     if "objective" not in program:
         return str(program["units"])
-    weights = dict(program["objective"]["weights"])
+    objective = next(iter(parts_of(program["objective"]).values()))
+    weights = dict(objective["weights"])
     views = [program["views"][view] for view, w in weights.items() if positive(w)]
     kinds = {view["measure"]["kind"] for view in views if "measure" in view}
-    costly = program["objective"]["cost"] is not None
+    costly = objective["cost"] is not None
     if views and (costly or len(kinds) > 1):
         return "units of the objective"
     if kinds - {"mutual information"}:
@@ -225,5 +228,6 @@ def together(rows: Iterable[tuple[str, str, str, list[Any]]]) -> list[str]:
 
 def used_views(program: Mapping[str, Any]) -> set[str]:
     """Return the views of which the objective or a row has some information."""
-    terms = [program["objective"], *(row["term"] for row in program["rows"].values())]
+    objectives = parts_of(program["objective"]).values()
+    terms = [*objectives, *(row["term"] for row in program["rows"].values())]
     return {view for term in terms for view in term["weights"]}

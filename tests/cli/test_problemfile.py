@@ -128,6 +128,29 @@ def rule(kind: str) -> str:
     return written({"criteria": [{"kind": kind, **values}]})
 
 
+def test_further_laws_are_written_down(read, tmp_path):
+    head = 'formulation = "MinimumDistortion"\n'
+    law = "[[laws]]\n{}counts = [[3, 9, 2, 4], [1, 3, 1, 8], [5, 2, 8, 1]]\n"
+    labels = 'w = ["none", "mild", "severe"]\nx = [25, 40, 55, 70]\n'
+    rules = '[[criteria]]\nkind = "LeakageCap"\nb = 0.1\n'
+    text = head + SOURCE + law.format('name = "2025"\n') + labels + law.format("") + labels
+    found = read(text + YEARS + rules).problem
+    counts = [[3, 9, 2, 4], [1, 3, 1, 8], [5, 2, 8, 1]]
+    other = cpv.DiscreteSource.from_counts(counts, w=source().w, x=source().x)
+    laws = {"2025": other, "law 2": other}
+    expected = cpv.MinimumDistortion(source(), years(), [cpv.LeakageCap(0.1)], laws=laws)
+    same_program(found, expected)
+    for wrong, said in (
+        (law.format('name = "a"\n') * 2, "two laws are called 'a'"),
+        (law.format("name = 3\n"), r"laws\[0\]\.name: 3 is a whole number"),
+        (law.format("") + "x = [25, 40, 55, 71]\n", "71 is no letter of the source"),
+        ("[[laws]]\n", r"laws\[0\]: does not say what it is"),
+        ("[laws]\ncounts = [[1, 1]]\n", "laws: .* is a table"),
+    ):
+        with pytest.raises(cpv.InputError, match=said):
+            read(head + SOURCE + wrong + YEARS + rules)
+
+
 def test_every_formulation_and_criterion_has_an_example():
     """A new one is reachable by its name alone; write down here how."""
     assert set(CRITERIA) == set(criteria.__all__) - {"Criterion"}

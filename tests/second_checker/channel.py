@@ -40,7 +40,10 @@ class Channel:
         self.views = {name: self.view(view) for name, view in program["views"].items()}
         self.low = self.bounds(program["lower"], ZERO)
         self.high = self.bounds(program["upper"], ONE)
-        self.objective = self.term(program["objective"], convex=True)
+        stated = program["objective"]
+        parts = stated["worst"] if {*stated} == {"worst"} else {"": stated}
+        self.objectives = {k: self.term(part, convex=True) for k, part in parts.items()}
+        need(self.objectives, "no objective")
         self.reported = program["terms"]
         self.rows: dict[str, Any] = {}
         for name, row in program["rows"].items():
@@ -139,7 +142,13 @@ class Channel:
                 row[y] = Fraction(k, primal["denominator"])
         self.feasible(channel)
         terms = {k: self.value(self.term(t), channel) for k, t in self.reported.items()}
-        return self.value(self.objective, channel), terms
+        return self.attained(channel), terms
+
+    def attained(self, channel: Matrix) -> Pair:
+        """Return the objective at a channel: the greatest, where there are several."""
+        values = [self.value(part, channel) for part in self.objectives.values()]
+        low, high = zip(*values, strict=True)
+        return max(low), max(high)
 
     def feasible(self, channel: Matrix) -> None:
         for k, low, high in zip(channel, self.low, self.high, strict=True):
@@ -190,8 +199,16 @@ class Channel:
         given = {kind: dual.get(kind) for kind in kinds}
         scored, priced, bounded = (x if isinstance(x, dict) else {} for x in given.values())
         if dual.get("objective", 1):
-            parts.append((self.objective, [ONE] * self.m))
-            constant += self.objective[2][0]
+            first, *others = self.objectives
+            told = dual.get("shares")
+            told = told if isinstance(told, dict) else {}
+            means = {k: max(guessed(told.get(k, 0)), ZERO) for k in others}
+            whole = max(sum(means.values(), ZERO), ONE)
+            means = {k: x / whole for k, x in means.items()}
+            means[first] = ONE - sum(means.values(), ZERO)
+            for k, mean in means.items():
+                parts.append((self.objectives[k], [mean] * self.m))
+                constant += times(mean, self.objectives[k][2])[0]
         for name, (term, sense, many, bounds) in self.rows.items():
             lam = priced.get(name, 0)
             wrong = isinstance(lam, list) and not (many and len(lam) == self.m)
@@ -251,8 +268,12 @@ class Channel:
         What is allowed beyond the least cost; at least the least step of the objective, at most
         the greatest.
         """
-        weights, _, constant, _, cost = self.objective
-        sizes = [(x, self.views[k][1]) for k, w in weights.items() for x in w if x > 0]
+        weights, _, constant, _, cost = next(iter(self.objectives.values()))
+        sizes = []
+        for k, w in weights.items():
+            seen, measure = self.views[k]
+            share = sum(map(sum, seen))
+            sizes += [(min(x, max(x * share, ONE)), measure) for x in w if x > 0]
         nats, highest = [x * m.step for x, m in sizes], [x * m.unit for x, m in sizes]
         steps, least = [], sum(constant) / 2
         for name, w in weights.items():

@@ -157,7 +157,11 @@ class Covariance:
         sigma = dot(dot(root, middle), transpose(root))
         self.feasible(sigma)
         terms = {k: self.value(self.term(t, convex=False), sigma) for k, t in self.reported.items()}
-        return self.value(self.objective, sigma), terms
+        return self.attained(sigma), terms
+
+    def attained(self, sigma: Any) -> Any:
+        """Return the objective at an error covariance."""
+        return self.value(self.objective, sigma)
 
     def feasible(self, sigma: Matrix) -> None:
         need(det(sigma) is not None, "0 ≼ Σ")

@@ -84,7 +84,7 @@ class Hamming(Channel):
             for r, s in zip(channel, other, strict=True)
         ]
         self.feasible(mixed)
-        rate = self.value(self.objective, mixed)
+        rate = self.attained(mixed)
         entropy = plus(*(times(-p, log(p, self.bits)) for p in self.p))
         equivocation = plus(entropy, times(-ONE, rate))
         distortion = self.value(self.rows["budget"][0], mixed)

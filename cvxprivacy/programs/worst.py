@@ -1,0 +1,122 @@
+"""A quantity under several laws: minimised, it is the greatest; bounded, each of them is.
+
+That holds under each law by itself, and not under their mixtures: two laws under each of which W is
+constant tell nothing about it, and their mixture may tell everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from cvxprivacy.frozen import FrozenDict
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.parameter import Scalar, Symbol
+
+__all__ = ["Worst", "each_part", "first_part", "indexed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """The greatest of several quantities, each by the name of its law ("" that of the source).
+
+    Sums, multiples and comparisons are those of the parts, law by law.
+    """
+
+    parts: Mapping[str, Expression]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", FrozenDict(self.parts))
+
+    @property
+    def name(self) -> str:
+        return next(iter(self.parts.values())).name
+
+    @property
+    def latex(self) -> str:
+        shown = dict.fromkeys(part.latex for part in self.parts.values())
+        return rf"\max\{{{', '.join(shown)}\}}"
+
+    @property
+    def symbols(self) -> set[Symbol]:
+        """The numbers that were typed into it."""
+        return {symbol for part in self.parts.values() for symbol in part.derivatives}
+
+    def named(self, name: str, latex: str = "") -> Worst:
+        """Return the same quantities under another name; ``latex`` is of that under the source."""
+        return self._each(lambda part: part.named(name, latex and part.latex))
+
+    def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
+        """Return the data as a proof file stores it."""
+        known: dict[int, Any] = {} if lists is None else lists
+        return {"worst": {name: part.to_dict(known) for name, part in self.parts.items()}}
+
+    # ---- algebra -------------------------------------------------------------------------
+
+    def _each(self, of: Callable[[Expression], Expression]) -> Worst:
+        return Worst({name: of(part) for name, part in self.parts.items()})
+
+    def _paired(self, other: Any) -> Mapping[str, tuple[Expression, Any]] | None:
+        """Return each part with what it meets in another operand; None if nothing does."""
+        if isinstance(other, int | float | Fraction | Scalar):
+            return {name: (part, other) for name, part in self.parts.items()}
+        if not isinstance(other, Worst) or other.parts.keys() != self.parts.keys():
+            return None
+        return {name: (part, other.parts[name]) for name, part in self.parts.items()}
+
+    def __add__(self, other: Any) -> Worst:
+        pairs = self._paired(other)
+        return NotImplemented if pairs is None else Worst({k: a + b for k, (a, b) in pairs.items()})
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: Any) -> Worst:
+        return self._each(lambda part: part * factor)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Worst:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Worst:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Worst:
+        return -self + other
+
+    def _compared(self, other: Any, compare: Callable[[Any, Any], Constraint]) -> Any:
+        pairs = self._paired(other)
+        return NotImplemented if pairs is None else {k: compare(*p) for k, p in pairs.items()}
+
+    def __le__(self, bound: Any) -> Mapping[str, Constraint]:
+        return self._compared(bound, lambda part, own: part <= own)
+
+    def __ge__(self, bound: Any) -> Mapping[str, Constraint]:
+        return self._compared(bound, lambda part, own: part >= own)
+
+    def __eq__(self, bound: object) -> Mapping[str, Constraint]:  # type: ignore[override]
+        return self._compared(bound, lambda part, own: part == own)
+
+    __hash__ = None  # type: ignore[assignment]  # equality is a constraint
+
+
+def first_part(objective: Any) -> Expression:
+    """Return what says in which units a program's value is: its objective, or one of several."""
+    return next(iter(objective.parts.values())) if isinstance(objective, Worst) else objective
+
+
+def indexed(name: str, law: str) -> str:
+    """Return what a quantity or a constraint is called under a law."""
+    return f"{name}[{law}]" if law else name
+
+
+def each_part(quantities: Mapping[str, Any]) -> dict[str, Any]:
+    """Return quantities, or what compares them, by name, those under several laws one by one."""
+    found = {}
+    for name, quantity in quantities.items():
+        parts = quantity.parts if isinstance(quantity, Worst) else quantity
+        by_law = parts if isinstance(parts, Mapping) else {"": parts}
+        found.update({indexed(name, law): part for law, part in by_law.items()})
+    return found
