@@ -28,6 +28,7 @@ def proved(solution: Solution) -> dict[str, Any]:
         "upper": solution.upper,
         "terms": {name: [term.lower, term.upper] for name, term in solution.terms.items()},
         "prices": solution.prices,
+        "notes": list(solution.notes),
     }
 
 
@@ -54,6 +55,7 @@ def report(
         "untouched": [{**asdict(leak), "binned": leak.binned} for leak in leaks],
         "files": {name: path for name, path in targets.items() if path},
         "notes": [
+            *solution.notes,
             *source.noted(units=units),
             *drawn.get("notes", ()),
             *_warnings(source, solution, leaks),
@@ -123,7 +125,7 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         lines.append(f"what the other columns reveal about {w}, each by itself:")
         lines += [f"  {_leak_text(leak, units)}" for leak in document["untouched"]]
         lines.append(f"  {w} itself is copied as it is")
-    lines += [f"note: {note}" for note in document["notes"]]
+    lines += [f"note: {note}" for note in document["notes"] if note not in solution.notes]
     words = {
         "out": records_drawn(document["released"]),
         "certificate": f"the proof; it contains the joint law of {w}{{private}}: keep it with the "

@@ -16,6 +16,7 @@ from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.formulations.restatable import MadeOf
+from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.several import Laws, with_letters_of
@@ -257,6 +258,13 @@ class ChannelProblem(Problem[Solution]):
             return said
         return f"{said}, {self.alphabet.m:,} strategies Z → X̂"
 
+    def _notes(self) -> list[str]:
+        """Return in which order a measure took the values of W, if these do not tell it."""
+        source = self.source
+        if source.in_order or not any(of.ordered for of in self.program.other_measures):
+            return []
+        return [order_in_words(source.names[0], source.w)]
+
     # ---- the ends of the curve -----------------------------------------------------------
 
     @cached_property
@@ -294,4 +302,5 @@ class ChannelProblem(Problem[Solution]):
             entry_bounds(problem._criteria(), problem.rules, problem.alphabet),
             title=type(self).__name__,
             sizes=problem._sizes(),
+            notes=problem._notes(),
         )

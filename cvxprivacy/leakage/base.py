@@ -36,7 +36,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.frozen import Frozen
 
-__all__ = ["Leakage", "checked"]
+__all__ = ["Leakage", "beyond", "by_name", "checked"]
 
 
 class Leakage(Frozen):
@@ -66,6 +66,11 @@ class Leakage(Frozen):
     def separates(self) -> bool:
         """Whether F is 0 only where J = π q."""
         return self.divergence
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it goes by the order in which the values of W come."""
+        return False
 
     @property
     def name(self) -> str:
@@ -154,6 +159,28 @@ class Leakage(Frozen):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def beyond(joint: Any, reference: FloatArray, gamma: float = 1.0) -> Any:
+    """Return J − γ π q, in floats or in CVXPY."""
+    expected = gamma * reference[:, None]
+    if isinstance(joint, np.ndarray):
+        return joint - expected * joint.sum(axis=0)
+    return (np.eye(len(reference)) - expected) @ joint
+
+
+def by_name(leakage: Any, argument: str) -> dict[str, Leakage]:
+    """Return measures by name, of one or several; a second of one name is ``name[2]``."""
+    several = leakage if isinstance(leakage, Sequence) else [leakage]
+    names: dict[str, Leakage] = {}
+    for each in several:
+        measure, copies = checked(each, argument), 1
+        name = measure.name
+        while name in names:
+            copies += 1
+            name = f"{measure.name}[{copies}]"
+        names[name] = measure
+    return names
 
 
 def checked(leakage: Any, argument: str) -> Leakage:

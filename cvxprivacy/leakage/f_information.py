@@ -18,7 +18,7 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, Real, written
-from cvxprivacy.leakage.base import Leakage
+from cvxprivacy.leakage.base import Leakage, beyond
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
@@ -38,11 +38,6 @@ def _ratio(joint: FloatArray, reference: FloatArray) -> FloatArray:
     """Return J/(π q), 1 where q = 0."""
     other = reference[:, None] * joint.sum(axis=0)
     return np.divide(joint, other, out=np.ones_like(joint), where=other > 0)
-
-
-def _beyond(joint: Any, reference: FloatArray, gamma: float = 1.0) -> Any:
-    """Return J − γ π q, in floats or in CVXPY."""
-    return (np.eye(len(reference)) - gamma * reference[:, None]) @ joint
 
 
 def _less_mean(scores: FloatArray, conjugate: FloatArray, reference: FloatArray) -> FloatArray:
@@ -112,7 +107,7 @@ class ChiSquared(Leakage):
         return 2.0 * (_ratio(joint, reference) - 1.0)
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
-        return _beyond(joint, reference)
+        return beyond(joint, reference)
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         conjugate = np.where(scores >= -2.0, scores + scores**2 / 4.0, -1.0)
@@ -146,7 +141,7 @@ class SquaredHellinger(Leakage):
         return 1.0 - 1.0 / np.sqrt(np.maximum(_ratio(joint, reference), _GUARD))
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
-        return _beyond(joint, reference)
+        return beyond(joint, reference)
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         kept = np.minimum(scores, 1.0 - _NEAR)
@@ -211,7 +206,7 @@ class HockeyStick(Leakage):
         return _less_mean(kept, float(self.gamma) * kept, reference)
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
-        return _beyond(joint, reference, float(self.gamma))
+        return beyond(joint, reference, float(self.gamma))
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp

@@ -109,9 +109,22 @@ class GuessingProbability(Gain):
 
     def __init__(self) -> None:
         self.matrix = None
+        self._values: int | None = None
 
     def fitted(self, values: Sequence[Hashable], support: Sequence[int]) -> Self:
-        return self._with(matrix=np.eye(len(support)))
+        return self._with(_values=len(support))
+
+    def rows(self, values: int) -> int:
+        return values
+
+    @property
+    def _table(self) -> Exact:
+        if self._values is None:
+            return super()._table
+        return np.eye(self._values)
+
+    def lifted(self, joint: Any, reference: FloatArray) -> Any:
+        return joint
 
     @property
     def name(self) -> str:

@@ -60,7 +60,7 @@ class Sibson(_Norm):
     """
 
     kind = "Sibson"
-    meaning = "the exponential of (α − 1)/α times Sibson's information of order α, in nats"
+    meaning = "how many times likelier x̂ makes the values of W, in the mean of order α"
 
     def __init__(self, order: Real) -> None:
         remedy = "pass a number > 1; its limits are MutualInformation and MaximalLeakageOf"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,14 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, over, written
-from cvxprivacy.leakage.base import Leakage
+from cvxprivacy.frozen import own
+from cvxprivacy.leakage.base import Leakage, beyond
 from cvxprivacy.validation import table
 from cvxprivacy.verifier.transport import plan
 
-__all__ = ["EarthMover"]
+__all__ = ["EarthMover", "order_in_words"]
+
+SHOWN = 12  # values of W whose order is told in full
 
 
 class EarthMover(Leakage):
@@ -29,6 +33,8 @@ class EarthMover(Leakage):
     ground : "ordered", "equal" or array_like, shape (|W|, |W|)
         ρ: abs(i − j)/(|W| − 1) for values in their order, 1 between any two different ones (total
         variation), or a table with zeros on its diagonal.  In a table, values without mass count.
+        The order is that of ``source.w``: of numbers, dates and bins their own, of ordered
+        categories the one declared; of text it is the alphabet, and answers say so in print.
     """
 
     kind = "transport"
@@ -37,7 +43,7 @@ class EarthMover(Leakage):
     def __init__(self, ground: str | npt.ArrayLike = "ordered") -> None:
         remedy = 'pass "ordered", "equal" or a table (|W|, |W|) of numbers ≥ 0, 0 on its diagonal'
         self.ground: str | Exact
-        self._fitted: Exact | None = None
+        self._fitted: tuple[int, npt.NDArray[np.intp]] | None = None  # values, those with mass
         if isinstance(ground, str):
             if ground not in ("ordered", "equal"):
                 raise InputError("ground", f"{ground!r} is unknown", remedy, value=ground)
@@ -46,23 +52,20 @@ class EarthMover(Leakage):
         self.ground = table(ground, "ground", remedy, axes=(2,))
         if self.ground.shape[0] != self.ground.shape[1]:
             raise InputError("ground", f"shape {self.ground.shape}", remedy)
-        for i, own in enumerate(self.ground.diagonal()):
-            if own:
-                raise InputError("ground", f"{own!r} is not 0", remedy, where=(i, i), value=own)
+        for i, far in enumerate(self.ground.diagonal()):
+            if far:
+                raise InputError("ground", f"{far!r} is not 0", remedy, where=(i, i), value=far)
 
     def fitted(self, values: Sequence[Hashable], support: Sequence[int]) -> Self:
-        size, at = len(values), np.asarray(support)
-        if isinstance(self.ground, str):
-            apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
-            if self.ground == "equal":
-                apart = np.sign(apart)
-            whole = over(apart, max(size - 1, 1) if self.ground == "ordered" else 1)
-        else:
-            whole = self.ground
-        if len(whole) != size:
-            problem = f"ground distances of {len(whole)} values, where W has {size}"
+        size = len(values)
+        if not isinstance(self.ground, str) and len(self.ground) != size:
+            problem = f"ground distances of {len(self.ground)} values, where W has {size}"
             raise InputError("ground", problem, f"pass a table ({size}, {size})")
-        return self._with(_fitted=whole[np.ix_(at, at)])
+        return self._with(_fitted=(size, np.asarray(support, dtype=np.intp)))
+
+    @property
+    def ordered(self) -> bool:
+        return isinstance(self.ground, str) and self.ground == "ordered"
 
     @property
     def name(self) -> str:
@@ -82,12 +85,21 @@ class EarthMover(Leakage):
         return {"kind": self.kind, "ground": [[written(c) for c in row] for row in rows]}
 
     @property
-    def _table(self) -> Exact:
+    def _places(self) -> tuple[int, npt.NDArray[np.intp]]:
+        """How many values there are, and which of them have mass."""
         if self._fitted is None:
             raise TypeError("ground distances of no W in particular: use .fitted(values, support)")
         return self._fitted
 
-    @property
+    @cached_property
+    def _table(self) -> Exact:
+        size, at = self._places
+        if not isinstance(self.ground, str):
+            return own(self.ground[np.ix_(at, at)])
+        apart = np.abs(np.subtract.outer(at, at))
+        return over(apart, max(size - 1, 1)) if self.ordered else over(np.sign(apart), 1)
+
+    @cached_property
     def _floats(self) -> FloatArray:
         return exact_floats(self._table)
 
@@ -101,7 +113,16 @@ class EarthMover(Leakage):
         return float(np.median(apart)) if apart.size else 1.0
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return (self.inside(self.scores(joint, reference), reference) * joint).sum(axis=0)
+        found: FloatArray
+        if self.ordered:  # what passes from a value to the next
+            size, at = self._places
+            passing = beyond(joint, reference).cumsum(axis=0)[:-1]
+            found = np.diff(at) @ np.abs(passing) / max(size - 1, 1)
+        elif isinstance(self.ground, str):
+            found = np.abs(beyond(joint, reference)).sum(axis=0) / 2
+        else:
+            found = (self.inside(self.scores(joint, reference), reference) * joint).sum(axis=0)
+        return found
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         costs = self._floats.tolist()
@@ -133,3 +154,13 @@ class EarthMover(Leakage):
         if isinstance(self.ground, str):
             return f"EarthMover({self.ground!r})"
         return f"EarthMover(ground of {len(self.ground)} values)"
+
+
+def order_in_words(name: str, values: Sequence[Hashable]) -> str:
+    """Say in which order the earth mover's distance takes the values of W."""
+    said = ["missing" if value is None else str(value) for value in values]
+    alphabetical = said == values == sorted(said)
+    if len(said) > SHOWN:
+        said[SHOWN - 2 : -1] = ["…"]
+    how = ", which is the alphabet's" if alphabetical else ""
+    return f"the earth mover's distance takes {name} in the order {', '.join(said)}{how}"

@@ -286,6 +286,16 @@ class DiscreteSource(Frozen):
         return notes
 
     @property
+    def in_order(self) -> bool:
+        """Whether the values of W have an order of their own: numbers, dates and bins have."""
+        sensitive = () if self.schema is None else self.schema.sensitive
+        binned = (
+            self.schema is not None and len(sensitive) == 1 and sensitive[0] in self.schema.bins
+        )
+        without = (tuple, type(None)) if binned else (str, tuple, type(None))
+        return not any(isinstance(value, without) for value in self.w)
+
+    @property
     def pmf(self) -> np.ndarray:
         """Joint probabilities, in the shape given."""
         return self.law / self.law.sum()

@@ -32,6 +32,7 @@ def channel_solution(
     *,
     title: str,
     sizes: str,
+    notes: list[str],
 ) -> Solution:
     """Return what a solve returns.
 
@@ -63,6 +64,7 @@ def channel_solution(
         duals=duals,
         posteriors=posteriors,
         log=outcome.log,
+        notes=notes,
     )
 
 

@@ -74,6 +74,8 @@ class Solution(Frozen):
         r(v | y) of each view: the multipliers of its information.
     log : list of str
         What closed forms and solvers reported; nothing depends on it.
+    notes : list of str
+        What a reader of the value should know.
     """
 
     _sized = "alphabets"
@@ -89,10 +91,11 @@ class Solution(Frozen):
         duals: Mapping[str, Any],
         posteriors: Mapping[str, np.ndarray],
         log: list[str],
+        notes: Sequence[str] = (),
     ) -> None:
         self.certificate = certificate
         self.title, self.sizes = title, sizes
-        self.release, self.log = release, frozen(log)
+        self.release, self.log, self.notes = release, frozen(log), frozen(list(notes))
         self.terms = frozen({k: Enclosure(*ends) for k, ends in certificate.terms.items()})
         self.prices, self.duals = frozen(prices), frozen(duals)
         self.posteriors = frozen(posteriors)
@@ -159,8 +162,9 @@ class Solution(Frozen):
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("program", self.statement), (self._sized, self.sizes)]
+        notes = [("note", note) for note in self.notes]
         if self.status == "infeasible":
-            return [*lines, ("certificate", "no release satisfies the constraints")]
+            return [*lines, ("certificate", "no release satisfies the constraints"), *notes]
         best = "optimum" if self.status == "certified" else "best found"
         lines.append((best, _agreed(self.lower, self.upper)))
         lines.append(("enclosure", f"[{self.lower:.12g}, {self.upper:.12g}], gap {self.gap:.1e}"))
@@ -169,7 +173,7 @@ class Solution(Frozen):
             said = f"{price:+.5g}" if np.ndim(price) == 0 else f"{len(price)} numbers"
             what = "optimum" if self.status == "certified" else "best found"
             lines.append((f"d {what} / d {name}", said))
-        return lines
+        return [*lines, *notes]
 
     def __str__(self) -> str:
         head = f"{self.title}: {self.status} (information in {self.units})"
@@ -199,20 +203,13 @@ class GaussianSolution(Solution):
         of the independent encoded variables; d value / d bound of a row is minus its multiplier.
     posteriors : dict of str to array
         Cov(A | X̂) of each view A, as the dual has it.
-    notes : list of str
-        What the value means where the data need not be Gaussian.
     """
 
     _sized = "variables"
 
-    def __init__(
-        self, *given: Any, error_covariance: np.ndarray | None, notes: Sequence[str], **rest: Any
-    ) -> None:
+    def __init__(self, *given: Any, error_covariance: np.ndarray | None, **rest: Any) -> None:
         super().__init__(*given, **rest)
-        self.error_covariance, self.notes = frozen(error_covariance), frozen(list(notes))
-
-    def _lines(self) -> list[tuple[str, str]]:
-        return [*super()._lines(), *(("note", note) for note in self.notes)]
+        self.error_covariance = frozen(error_covariance)
 
 
 def _agreed(lower: float, upper: float) -> str:

@@ -367,6 +367,14 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
         refused("apply", "c.json", "n.csv", "--out", "x.csv", pieces=["'ill'"])
 
 
+def test_the_order_that_the_earth_mover_takes_is_said(here):
+    note = "the earth mover's distance takes ill in the order"
+    typed = ("release", "t.csv", *SEX, "--leakage", "earth-mover", "--seed", 1)
+    assert any(note in said for said in report(*typed)["notes"])
+    assert say(*typed).out.count(note) == 1
+    assert note not in say("release", "t.csv", *SEX, "--leakage", "chi-squared", "--seed", 1).out
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_values_without_mass_are_said_in_one_line(ending, here):
     """A record of weight 0 is released, but its sex has no mass in the law that is proved."""

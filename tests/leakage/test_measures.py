@@ -9,11 +9,13 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from flint import arb, ctx
 from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.microdata import measures
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ceil, floor
@@ -456,11 +458,46 @@ def test_tables_are_judged_by_every_measure(name: str) -> None:
 
 def test_t_closeness_of_tables_is_in_the_distance_asked_for() -> None:
     counts = np.array([[30, 2, 9], [5, 20, 9], [1, 3, 9]])
-    moved = measures.standing(cpv.TCloseness(0.1, "emd"), counts)[0]
-    assert moved == pytest.approx(measures.earth_mover(counts, ordered=True), rel=1e-12)
-    apart = measures.standing(cpv.TCloseness(0.1, "tv"), counts)[0]
-    assert apart == pytest.approx(measures.earth_mover(counts), rel=1e-12)
-    gains = measures.standing(cpv.PointwiseMaximalLeakage(0.1), counts)[0]
     p = counts / counts.sum(axis=0)
     prior = counts.sum(axis=1) / counts.sum()
+    beyond = p - prior[:, None]
+    moved = measures.standing(cpv.TCloseness(0.1, "emd"), counts)[0]
+    assert moved == pytest.approx((np.abs(beyond[0]) + np.abs(beyond[2])) / 2, rel=1e-12)
+    apart = measures.standing(cpv.TCloseness(0.1, "tv"), counts)[0]
+    assert apart == pytest.approx(np.abs(beyond).sum(axis=0) / 2, rel=1e-12)
+    gains = measures.standing(cpv.PointwiseMaximalLeakage(0.1), counts)[0]
     assert np.exp(gains) == pytest.approx((p / prior[:, None]).max(axis=0), rel=1e-12)
+
+
+# ---- the order of W --------------------------------------------------------------------------
+
+
+def test_an_order_that_the_values_do_not_tell_is_said() -> None:
+    law, d = [[0.3, 0.1], [0.1, 0.2], [0.0, 0.3]], cpv.hamming(2)
+    named, numbered = (cpv.DiscreteSource(law, w=w) for w in (["b", "a", "c"], [3, 5, 9]))
+    mover, close = cpv.leakage.EarthMover(), cpv.TCloseness(0.1, "emd")
+    said = ["the earth mover's distance takes W in the order b, a, c"]
+    solution = cpv.PrivacyDistortion(named, d, budget=0.1, leakage=mover).solve()
+    assert solution.notes == said
+    assert said[0] in str(solution)
+    assert cpv.MinimumDistortion(named, d, [close]).solve().notes == said
+    assert cpv.MinimumDistortion(numbered, d, [close]).solve().notes == []
+    equal = cpv.leakage.EarthMover("equal")
+    assert cpv.PrivacyDistortion(named, d, budget=0.1, leakage=equal).solve().notes == []
+
+
+def test_which_tables_tell_the_order_of_w() -> None:
+    table = pd.DataFrame({"x": [0, 1] * 20, "w": range(40), "text": ["a", "b"] * 20})
+    how = {"sensitive": "w", "key": "x"}
+    assert cpv.DiscreteSource.from_table(table, **how).in_order
+    assert cpv.DiscreteSource.from_table(table, **how, bins={"w": 10}).in_order
+    gap = table.assign(w=[None, *range(39)])
+    assert not cpv.DiscreteSource.from_table(gap, **how, missing="level").in_order
+    for columns in ("text", ["w", "text"]):
+        assert not cpv.DiscreteSource.from_table(table, sensitive=columns, key="x").in_order
+
+
+def test_a_long_order_is_cut() -> None:
+    text = order_in_words("w", [f"{i:02}" for i in range(30)])
+    assert text.endswith("08, 09, …, 29, which is the alphabet's")
+    assert order_in_words("w", ["a", None]).endswith("a, missing")
