@@ -28,6 +28,11 @@ __all__ = ["audit"]
     "TCloseness=0.5, LDiversity=2.7, KAnonymity=5 or DeltaDisclosure=1.  If one is "
     "broken the exit code is 1.",
 )
+@shared.leakage(
+    "Measured beside information and the distances of t-closeness, several times if you like: "
+    "hockey-stick:1.5, earth-mover, …  By default chi-squared, squared-hellinger, "
+    "guessing-probability, sibson:2, maximal-leakage-of."
+)
 @shared.missing("not counted")
 @click.option(
     "--ordered",
@@ -68,7 +73,8 @@ def audit(
     """Measure what the RELEASED table tells about a confidential column, or ORIGINAL as it is.
 
     Per released combination of key values and at its worst: k-anonymity, ℓ-diversity, t-closeness,
-    δ-disclosure, β-likeness, one-symbol information; on average the mutual information.
+    δ-disclosure, β-likeness, one-symbol information; and what leaks in the measures that `release`
+    can minimise, beside what nothing and what the column itself would tell.
     """
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.audit import audit as audited
@@ -114,9 +120,8 @@ def audit(
 
 def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of the audit: the options, with columns that the table has."""
-    from cvxprivacy import criteria
-
-    settings = {name: options[name] for name in ("missing", "reference", "bootstrap", "seed")}
+    same = ("leakage", "missing", "reference", "bootstrap", "seed", "units")
+    settings = {name: options[name] for name in same}
     for role in ("sensitive", "key"):
         settings[role] = shared.split_columns(options[role], header)
         for name in settings[role]:
@@ -127,8 +132,9 @@ def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, An
         ordered = next(csv.reader([ordered])) or True
     return {
         **settings,
-        "units": options["units"],
         "bins": shared.bins_of(options["bins"], header),
-        "criteria": [getattr(criteria, name)(**numbers) for name, numbers in options["criterion"]],
+        "criteria": [
+            shared.stated_criterion({"kind": name, **rest}) for name, rest in options["criterion"]
+        ],
         "ordered": ordered,
     }

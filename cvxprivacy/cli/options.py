@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -182,6 +182,35 @@ def _measured(kind: Any, measure: str, text: str) -> dict[str, Any]:
     raise InputError("--criterion", f"{text!r} {problem}", remedy, value=text)
 
 
+def leakage(purpose: str) -> Decorator:
+    """Add the option for measures of leakage, which become an argument of that name."""
+
+    def measured(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> Any:
+        return [stated_leakage(leakage_of(text, "--leakage")) for text in texts] or None
+
+    return click.option(
+        "--leakage", multiple=True, metavar="NAME[:NUMBER]", callback=measured, help=purpose
+    )
+
+
+def stated_leakage(data: Mapping[str, Any]) -> Any:
+    """Return the measure of leakage that a problem file states in this way."""
+    from cvxprivacy.leakage import MEASURES
+
+    arguments = {name: value for name, value in data.items() if name != "kind"}
+    return MEASURES[data["kind"]](**arguments)
+
+
+def stated_criterion(data: Mapping[str, Any]) -> Any:
+    """Return the criterion that a problem file states in this way."""
+    from cvxprivacy import criteria
+
+    arguments = {name: value for name, value in data.items() if name != "kind"}
+    if "leakage" in arguments:
+        arguments["leakage"] = stated_leakage(arguments["leakage"])
+    return getattr(criteria, data["kind"])(**arguments)
+
+
 def leakage_of(text: str, option: str) -> dict[str, Any]:
     """Return what a problem file says of a measure NAME, or NAME:NUMBER (hockey-stick:1.5)."""
     from cvxprivacy import leakage
@@ -202,9 +231,14 @@ def leakage_of(text: str, option: str) -> dict[str, Any]:
     if bool(needed) != bool(number):
         raise InputError(option, f"{text!r}", remedy, value=text)
     try:
-        return {"kind": kind, **({needed[0]: float(number)} if needed else {})}
+        data = {"kind": kind, **({needed[0]: float(number)} if needed else {})}
+        stated_leakage(data)
+    except InputError as error:
+        problem = f"{error.argument} of {name}: {error.problem}"
+        raise InputError(option, problem, error.remedy, value=text) from None
     except ValueError:
         raise InputError(option, f"{number!r} of {name}", remedy, value=number) from None
+    return data
 
 
 # ---- what is typed -----------------------------------------------------------------------

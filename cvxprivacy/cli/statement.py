@@ -14,6 +14,8 @@ from cvxprivacy.cli.options import (
     leakage_of,
     measures_of,
     split_columns,
+    stated_criterion,
+    stated_leakage,
     unknown_column,
 )
 from cvxprivacy.errors import InputError
@@ -166,7 +168,6 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
 def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProblem:
     """Return the problem that :func:`problem_data` holds, of its source."""
     import cvxprivacy
-    from cvxprivacy import criteria
     from cvxprivacy.model.distortion import hamming, per_attribute
 
     refuse_intractable(source, "--key")
@@ -175,27 +176,14 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
         d = per_attribute(measure["attributes"], source, weights=measure["weights"])
     else:
         d = hamming(source.x)
-    rules = []
-    for rule in data["criteria"]:
-        arguments = {name: value for name, value in rule.items() if name != "kind"}
-        if "leakage" in arguments:
-            arguments["leakage"] = _measure(arguments["leakage"])
-        rules.append(getattr(criteria, rule["kind"])(**arguments))
+    rules = [stated_criterion(rule) for rule in data["criteria"]]
     own = {name: data[name] for name in ("budget", "encoder", "units") if name in data}
     if "leakage" in data:
-        own["leakage"] = _measure(data["leakage"])
+        own["leakage"] = stated_leakage(data["leakage"])
     formulation = getattr(cvxprivacy, data["formulation"])
     problem: ChannelProblem = formulation(source, d, criteria=rules, **own)
     refuse_intractable(problem, "--encoder")
     return problem
-
-
-def _measure(data: Mapping[str, Any]) -> Any:
-    """Return the measure of leakage that a problem file states in this way."""
-    from cvxprivacy.leakage import MEASURES
-
-    arguments = {name: value for name, value in data.items() if name != "kind"}
-    return MEASURES[data["kind"]](**arguments)
 
 
 def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mapping[str, Any]) -> str:

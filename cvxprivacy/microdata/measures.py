@@ -10,6 +10,7 @@ t-closeness by Kullback–Leibler divergence is :func:`cvxprivacy.model.one_symb
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +32,16 @@ from cvxprivacy.validation import array, whole
 __all__ = [
     "disclosure",
     "distinct_diversity",
-    "earth_mover",
     "entropy_diversity",
+    "extremes",
     "leaked",
     "likeness",
     "recursive_diversity",
     "size",
     "standing",
 ]
+
+_MOST_VALUES = 2_000  # of W
 
 Letters = npt.NDArray[np.float64]
 
@@ -98,24 +101,6 @@ def recursive_diversity(counts: npt.ArrayLike, l: int = 2) -> Letters:  # noqa: 
 # ---- closeness ---------------------------------------------------------------------------
 
 
-def earth_mover(
-    counts: npt.ArrayLike, *, ordered: bool = False, reference: npt.ArrayLike | None = None
-) -> Letters:
-    """The t of t-closeness by the earth mover's distance (Li, Li and Venkatasubramanian 2007).
-
-    Parameters
-    ----------
-    ordered : bool
-        Ground distance |i − j| / (|W| − 1) between the i-th and the j-th value, the rows being in
-        order and |W| their number: Σ_i |Σ_{j ≤ i} (p_j − q_j)| / (|W| − 1).  By default all values
-        are equally far: ½ Σ |p − q|.
-    """
-    p, prior = laws(_counts(counts), reference)
-    if not ordered:
-        return 0.5 * np.abs(p - prior).sum(axis=0)
-    return np.abs(np.cumsum(p - prior, axis=0)).sum(axis=0) / max(len(p) - 1, 1)
-
-
 def disclosure(
     counts: npt.ArrayLike, *, observed: bool = False, reference: npt.ArrayLike | None = None
 ) -> Letters:
@@ -172,6 +157,34 @@ def leaked(
     fitted = leakage.fitted(range(len(p)), np.flatnonzero(there).tolist())
     values = fitted.value(np.nan_to_num(p[there]), prior[there, 0])
     return np.where(np.isnan(p[there]).any(axis=0), math.nan, values)
+
+
+def extremes(
+    leakage: Leakage,
+    masses: npt.ArrayLike,
+    *,
+    reference: npt.ArrayLike | None = None,
+    units: str = "bits",
+) -> tuple[float, float]:
+    """Return what leaks if nothing is released, and if W itself is.
+
+    The latter is NaN where W has more than 2,000 values: it would take their square.
+
+    Parameters
+    ----------
+    masses : array_like, shape (|W|,)
+        Of the values of W.
+    """
+    own = array(masses, "masses", "pass finite nonnegative masses", axes=(1,), massive=True)
+    prior = own if reference is None else np.asarray(reference)
+    how: dict[str, Any] = {"reference": prior, "units": units}
+    nothing = 0.0 if leakage.divergence else float(leaked(leakage, prior[:, None], **how)[0])
+    there = np.flatnonzero(own)
+    if len(there) > _MOST_VALUES:
+        return nothing, math.nan
+    itself = np.zeros((len(own), len(there)))
+    itself[there, np.arange(len(there))] = 1.0
+    return nothing, float(leaked(leakage, itself, **how) @ own[there] / own.sum())
 
 
 # ---- against criteria --------------------------------------------------------------------

@@ -71,6 +71,9 @@ def test_the_command_writes_for_the_owner_alone_and_says_so():
         (("--html", "r.csv"), ("--html", "r.csv")),
         (("--out", "no/such/folder.json"), ("--out", "folder")),
         (("--units", "bans"), ("units",)),
+        (("--leakage", "gossip"), ("--leakage", "gossip", "chi-squared")),
+        (("--leakage", "sibson"), ("--leakage", "sibson:NUMBER")),
+        (("--leakage", "sibson:1"), ("--leakage: order of sibson: 1",)),
     ],
 )
 def test_the_command_refuses_in_one_line(more, pieces):
@@ -97,6 +100,20 @@ atexit.register(lambda: print(*sys.modules, file=sys.stderr))
     done = command("audit", "t.csv", *ROLES, "--bootstrap", 0, code=code, cwd=here)
     assert done.returncode == 0, done.stderr
     assert not {"cvxpy", "matplotlib", "jinja2", "pooch"} & set(done.stderr.split())
+
+
+def test_the_command_takes_measures_of_leakage():
+    told = say(*PLAIN, "--leakage", "hockey-stick:1.5", "--leakage", "earth-mover").out
+    measures = [cpv.leakage.HockeyStick(1.5), cpv.leakage.EarthMover()]
+    assert told.strip() == str(audited(leakage=measures))
+    assert "takes ill in the order cold, flu, none, which is the alphabet's" in told
+    found = report(*PLAIN)["measures"]["guessing probability"]
+    expected = audited().measures["guessing probability"]
+    assert found["average"] == expected.average
+    assert (found["nothing"], found["everything"]) == (expected.nothing, 1.0)
+    assert found["meaning"] == expected.leakage.meaning
+    broken = say(*PLAIN, "--criterion", "PerLetter=0.01:total-variation", code=1).out
+    assert "BROKEN  PerLetter(TotalVariation(), 0.01)" in broken
 
 
 def test_the_command_takes_an_order():

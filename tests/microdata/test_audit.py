@@ -14,9 +14,11 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.leakage import EarthMover
 from cvxprivacy.microdata import measures
 from cvxprivacy.model.information import miller_madow, mutual_information
 from tests.engines import KINDS, LAZY, column, converted, duckdb, pa, whole
+from tests.leakage.measures import MEASURES
 from tests.microdata.helpers import (
     CRITERIA,
     audited,
@@ -39,6 +41,7 @@ def test_every_measure_is_of_the_counts():
     counts = Counter(zip(table["ill"], letters, strict=True))
     joint = np.array([[counts[w, x] for x in result.letters] for w in result.released.w])
     assert (result.released.joint == joint).all()
+    p, prior = joint / joint.sum(axis=0), joint.sum(axis=1, keepdims=True) / joint.sum()
     expected = {
         "k": measures.size(joint),
         "distinct l": measures.distinct_diversity(joint),
@@ -47,7 +50,12 @@ def test_every_measure_is_of_the_counts():
         "c at l=3": measures.recursive_diversity(joint, 3),
         "I1": cpv.one_symbol.i1(joint), "I2": cpv.one_symbol.i2(joint),
         "I3": cpv.one_symbol.i3(joint), "I4": cpv.one_symbol.i4(joint),
-        "equal distance": measures.earth_mover(joint),
+        "equal distance": np.abs(p - prior).sum(axis=0) / 2,
+        "chi-squared": ((p - prior) ** 2 / prior).sum(axis=0),
+        "squared Hellinger": ((np.sqrt(p) - np.sqrt(prior)) ** 2).sum(axis=0),
+        "guessing probability": p.max(axis=0),
+        "Sibson 2": np.sqrt((p**2 / prior).sum(axis=0)),
+        "maximal leakage": (p / prior).max(axis=0),
         "delta": measures.disclosure(joint),
         "delta observed": measures.disclosure(joint, observed=True),
         "beta": measures.likeness(joint),
@@ -73,6 +81,72 @@ def test_every_measure_is_of_the_counts():
     before = cpv.DiscreteSource.from_table(people(), sensitive="ill", key=["age", "sex"])
     assert result.before.plugin == pytest.approx(before.information(), abs=1e-12)
     assert result.greatest_diversity == pytest.approx(2 ** before.entropy())
+
+
+@pytest.mark.parametrize("reference", ["released", "original"])
+def test_what_leaks_lies_between_nothing_and_everything(reference):
+    """Every measure in all, beside none, the original and W itself, by other definitions."""
+    table, order = people(), ["none", "flu", "cold"]
+    result = audited(
+        table, reference=reference, ordered=order, leakage=[one for one, _ in MEASURES.values()]
+    )
+    w = result.released.w
+    assert w != order
+    leaks = {of.name: of for of in result.leaks}
+    for measure, definition in MEASURES.values():
+        found = leaks[measure.name]
+        at = [w.index(value) for value in (order if measure.ordered else w)]
+        after, before = (of.joint[at] / of.joint.sum() for of in (result.released, result.original))
+        prior = after.sum(axis=1)
+        unit = 1 / math.log(2) if measure.informs else 1.0
+        laws = {
+            "average": after, "original": before, "nothing": prior[:, None],
+            "everything": np.diag(prior),
+        }  # fmt: skip
+        for name, law in laws.items():
+            assert getattr(found, name) == pytest.approx(definition(law) * unit, abs=1e-9), name
+        assert found.nothing <= found.average + 1e-12 <= found.original + 1e-9
+
+
+def test_the_order_of_w_is_that_of_criteria_too():
+    table = pd.DataFrame({"x": [0, 0, 0, 1, 1, 1], "w": [1, 2, 3] * 2})
+    some = table[table["w"] != 2]  # (1/2, 0, 1/2) is 1/6 from (1/3, 1/3, 1/3)
+    rule = cpv.TCloseness(0.2, "emd")
+    how = {"key": "x", "sensitive": "w", "criteria": [rule], "reference": "original"}
+    result = cpv.audit(table, some, **how)
+    assert result.measures["ordered distance"].worst == pytest.approx(1 / 6)
+    assert result.holds
+    assert not any("order" in note for note in result.notes)
+    named = {1: "low", 2: "mid", 3: "high"}
+    texts = [one.assign(w=one["w"].map(named)) for one in (table, some)]
+    assert cpv.audit(*texts, **how, ordered=list(named.values())).holds
+    alphabet = cpv.audit(*texts, **how)  # high, low, mid: 1/4
+    assert not alphabet.holds
+    assert "in the order high, low, mid, which is the alphabet's" in str(alphabet)
+
+
+def test_a_measure_that_is_none_is_refused():
+    for wrong in (cpv.leakage.ChiSquared, "chi-squared", [3]):
+        refusal("leakage", audited, leakage=wrong)
+    refusal("matrix", audited, leakage=cpv.leakage.Gain([[1, 0]]))
+    two = [cpv.leakage.Gain(np.eye(3)), cpv.leakage.Gain(-np.eye(3))]
+    result = audited(leakage=two)
+    assert [of.name for of in result.leaks[2:]] == ["gain of 3 guesses", "gain of 3 guesses[2]"]
+    assert result.leaks[2].average > 0 > result.leaks[3].average
+    assert [of.name for of in audited(leakage=()).leaks] == ["I1", "equal distance"]
+
+
+def test_an_original_of_other_values_is_not_measured_beside():
+    table = people()
+    fewer = coarse(table)[table["ill"] != "flu"]
+    result = audited(table, fewer)
+    assert all(math.isnan(of.original) for of in result.leaks)
+    assert result.document()["measures"]["I1"]["original"] is None
+    assert "original " not in str(result)
+    many = pd.DataFrame({"x": [0, 1] * 1500, "w": range(3000)})
+    (first, *_) = cpv.audit(many, key="x", sensitive="w").leaks
+    assert math.isnan(first.everything)
+    assert first.average == pytest.approx(1.0)
 
 
 def test_verdicts_name_the_letters_that_break():
@@ -361,7 +435,7 @@ def test_what_is_in_order(w, order):
         assert ordered_distance(table) == pytest.approx(expected)
         result = cpv.audit(table, key="x", sensitive="w", ordered=False)
         joint = result.released.joint
-        assert measures.earth_mover(joint, ordered=True) == pytest.approx(expected)
+        assert measures.leaked(EarthMover(), joint) == pytest.approx(expected)
     else:
         refusal("ordered", cpv.audit, table, key="x", sensitive="w", ordered=True)
         result = cpv.audit(table, key="x", sensitive="w")

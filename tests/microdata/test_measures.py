@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from scipy.optimize import linprog
 from scipy.stats import wasserstein_distance
 
 import cvxprivacy as cpv
+from cvxprivacy.leakage import EarthMover, TotalVariation
 from cvxprivacy.microdata import measures
 from cvxprivacy.model.one_symbol import i1
 from tests.microdata.helpers import data_folder, refusal
@@ -47,7 +49,6 @@ def test_definitions_on_the_records(counts):
             measures.size: n,
             measures.distinct_diversity: len(group),
             measures.entropy_diversity: math.prod(v**-v for v in p.values() if v),
-            measures.earth_mover: sum(max(p[w] - q[w], 0) for w in p),
             measures.likeness: max(p[w] / q[w] - 1 for w in p),
             measures.disclosure: max(abs(math.log(p[w] / q[w])) if p[w] else math.inf for w in p),
         }
@@ -66,18 +67,21 @@ def test_definitions_on_the_records(counts):
             assert not ranked[0] < c * (1 - 1e-9) * tail  # and below it is not
 
 
-@given(TABLES, st.booleans())
-def test_earth_mover_is_the_least_work(counts, ordered):
-    """Against the transport problem itself, as a linear program."""
+@given(TABLES, st.sampled_from(["ordered", "equal"]), st.booleans())
+def test_earth_mover_is_the_least_work(counts, ground, gap):
+    """Against the transport problem itself, as a linear program; a value nobody has counts."""
+    if gap:
+        counts = np.insert(counts, 1, 0, axis=0)
     p, q = counts[:, 0] / counts[:, 0].sum(), counts.sum(axis=1) / counts.sum()
     n = len(p)
     rank = np.arange(n)
-    ground = np.abs(rank[:, None] - rank) / (n - 1) if ordered else 1.0 - np.eye(n)
+    far = np.abs(rank[:, None] - rank) / (n - 1) if ground == "ordered" else 1.0 - np.eye(n)
     sides = [np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))]
-    work = linprog(ground.ravel(), A_eq=np.vstack(sides), b_eq=np.concatenate([p, q])).fun
-    found = measures.earth_mover(counts, ordered=ordered)[0]
+    work = linprog(far.ravel(), A_eq=np.vstack(sides), b_eq=np.concatenate([p, q])).fun
+    found = measures.leaked(EarthMover(ground), counts)[0]
     assert found == pytest.approx(work, abs=1e-9)
-    if ordered:
+    assert found == pytest.approx(measures.leaked(EarthMover(far), counts)[0], abs=1e-9)
+    if ground == "ordered":
         assert found == pytest.approx(wasserstein_distance(rank, rank, p, q) / (n - 1), abs=1e-12)
 
 
@@ -137,7 +141,8 @@ def test_a_letter_without_records_has_no_measure_and_breaks_nothing():
     table = np.insert(TABLE, 1, 0, axis=1)
     for measure in (
         measures.size, measures.distinct_diversity, measures.entropy_diversity,
-        measures.recursive_diversity, measures.earth_mover, measures.disclosure, measures.likeness,
+        measures.recursive_diversity, measures.disclosure, measures.likeness,
+        partial(measures.leaked, EarthMover()),
     ):  # fmt: skip
         found = measure(table)
         assert np.isnan(found).tolist() == [False, True, False, False]
@@ -151,11 +156,68 @@ def test_wrong_counts():
         refusal("counts", measures.size, counts)
     for l in (0, 1.5, "x"):  # noqa: E741
         refusal("l", measures.recursive_diversity, TABLE, l)
-    refusal("reference", measures.earth_mover, TABLE, reference=[1, 0, 1])
+    refusal("reference", measures.leaked, EarthMover(), TABLE, reference=[1, 0, 1])
     refusal("criteria", measures.standing, cpv.LeakageCap(0.1), TABLE)
 
 
 # ---- beside pycanon ----------------------------------------------------------------------
+
+# t_closeness of pycanon 1.3.6 on its own examples (data/processed of its repository at 3561f35,
+# with the keys of its examples), whose counts of W in each class are here.
+ITS_TEXT = {
+    "hospital_anonymized": (0.6153846153846154, [
+        [0, 1, 0, 1, 3], [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0],
+    ]),
+    "drugs_k5": (0.6797297297297298, [
+        [5, 13, 3, 5, 3, 3, 4, 6, 5, 6, 8, 1, 4, 4, 3, 2, 3, 3, 3, 3],
+        [6, 3, 0, 0, 0, 0, 6, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        [0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0, 6, 3, 0, 0, 0],
+        [0, 0, 5, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0],
+        [0, 0, 0, 5, 9, 6, 0, 0, 0, 8, 5, 5, 0, 0, 3, 0, 0, 0, 2, 3],
+    ]),
+}  # fmt: skip
+ITS_SCORES = [  # StudentsMath_Score_k7: W is a number, of 41 values
+    [30, 30, 42, 55, 72, 75, 76], [30, 37, 52, 56, 71, 72, 73],
+    [32, 33, 34, 50, 54, 59, 69, 74, 80], [51, 53, 60, 61, 79, 83, 89, 95],
+    [60, 62, 67, 77, 80, 87, 95], [48, 51, 52, 53, 53, 60, 64, 84, 87, 87, 95],
+    [52, 53, 58, 64, 68, 76, 83, 88], [45, 47, 51, 75, 79, 79, 90],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ITS_TEXT)
+def test_pycanon_on_its_own_texts_is_the_equal_distance(name):
+    t, counts = ITS_TEXT[name]
+    assert measures.leaked(EarthMover("equal"), counts).max() == pytest.approx(t, abs=1e-12)
+    assert measures.leaked(TotalVariation(), counts).max() == pytest.approx(t, abs=1e-12)
+
+
+def test_pycanon_on_its_own_numbers_is_the_ordered_distance():
+    records = [(group, score) for group, scores in enumerate(ITS_SCORES) for score in scores]
+    frame = pd.DataFrame(records, columns=["x", "w"])
+    audit = cpv.audit(frame, key="x", sensitive="w")
+    assert audit.measures["ordered distance"].worst == pytest.approx(0.19748883928571426, abs=1e-12)
+    assert audit.measures["equal distance"].worst == pytest.approx(27 / 32, abs=1e-12)
+
+
+def test_where_pycanon_says_otherwise():
+    """What pycanon 1.3.6 says of tables that its ``t_closeness`` takes otherwise."""
+    frame = pd.DataFrame({"x": [1, 1, 2, 2, 3, 3], "w": [1, 2, 2, 5, 5, 5]})
+    how = {"key": "x", "sensitive": "w"}
+
+    def found(table, name="ordered distance", **options):
+        return cpv.audit(table, **how, **options).measures[name].worst
+
+    assert found(frame) == pytest.approx(0.4166666666666667)  # alike
+    graded = pd.Categorical(frame["w"].astype(str), ordered=True)
+    assert found(frame.assign(w=graded)) == pytest.approx(5 / 12)  # in order; pycanon: 0.5, equal
+    moved = frame.set_axis([3, 0, 4, 1, 5, 2])
+    assert found(moved) == pytest.approx(5 / 12)  # pycanon: 0.167, labels taken for places
+    without = frame.assign(x=[1, 1, 2, 2, np.nan, np.nan])
+    # the records without a key leave p(w) too; pycanon keeps them there: 0.417
+    assert found(without, missing="drop") == pytest.approx(0.25)
+    assert found(without, missing="level") == pytest.approx(5 / 12)
+    assert found(frame.assign(w=1)) == 0.0  # pycanon: a division by zero
+
 
 # What pycanon 1.3.5 says of adult.csv (Python 3.11, pandas 2.3.3), in an environment of its own:
 #     python benchmarks/pycanon_audit.py adult.csv

@@ -1,6 +1,7 @@
 """A released table against the original: every measure, its worst letters, and the verdicts."""
 
-from cvxprivacy.microdata.audit.findings import Measure, Verdict
+from cvxprivacy.microdata.audit.findings import Verdict
+from cvxprivacy.microdata.audit.measured import Leaked, Measure
 from cvxprivacy.microdata.audit.report import Audit, audit
 
-__all__ = ["Audit", "Measure", "Verdict", "audit"]
+__all__ = ["Audit", "Leaked", "Measure", "Verdict", "audit"]

@@ -7,7 +7,16 @@ from typing import Any
 
 from cvxprivacy.microdata.audit import picture
 from cvxprivacy.microdata.audit.findings import SHOWN, Findings
-from cvxprivacy.microdata.audit.words import conclusions, facts, notes, number, shown
+from cvxprivacy.microdata.audit.words import (
+    conclusions,
+    facts,
+    leaked,
+    meanings,
+    measured,
+    notes,
+    number,
+    shown,
+)
 
 LISTS = ("I1", "I2", "k")  # measures whose worst letters are listed
 COLUMNS = {"records": "k", "I1": "I1", "I2": "I2", "entropy ℓ": "entropy l"}  # of these lists
@@ -27,10 +36,9 @@ def html(findings: Findings, *, document: bool = True) -> str:
         names=findings.released.names,
         facts=list(facts(findings).items()),
         conclusions=conclusions(findings),
-        measures=[
-            (m.title, number(m.worst), f"{m.letters:,}", f"{m.records:,}", number(m.average))
-            for m in findings.measures.values()
-        ],
+        measures=measured(findings),
+        leaks=leaked(findings),
+        meanings=list(meanings(findings).items()),
         picture=picture.svg(findings) if document else "",
         columns=list(COLUMNS),
         worst={findings.measures[name].title: _worst(findings, name) for name in LISTS},

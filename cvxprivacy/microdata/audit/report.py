@@ -18,8 +18,11 @@ from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.base import criteria_listed
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
+from cvxprivacy.leakage import Leakage
+from cvxprivacy.leakage.base import by_name
 from cvxprivacy.microdata.audit import page, picture, words
 from cvxprivacy.microdata.audit.findings import Findings
+from cvxprivacy.microdata.audit.measured import STANDARD, Leaked, Measure
 from cvxprivacy.microdata.audit.pairing import counted, order_of
 from cvxprivacy.microdata.bootstrap import draws_of
 from cvxprivacy.tables.engines import as_narwhals
@@ -45,9 +48,12 @@ class Audit(Findings):
         Released letters x̃.
     measures : dict of str to Measure
         ``"k"``, ``"distinct l"``, ``"entropy l"``, ``"c at l=2"`` and ``"c at l=3"`` (recursive,
-        infinite where W has fewer values), ``"I1"`` to ``"I4"``, ``"equal distance"``,
-        ``"ordered distance"`` (where W is ordered), ``"delta"``, ``"delta observed"``, ``"beta"``,
-        ``"enhanced beta"``.
+        infinite where W has fewer values), ``"I2"`` to ``"I4"``, ``"delta"``, ``"delta observed"``,
+        ``"beta"``, ``"enhanced beta"``; then those of leakage.
+    leaks : list of Leaked
+        The measures of leakage, whose average is what leaks in all: ``"I1"``, ``"equal distance"``,
+        ``"ordered distance"`` (where W is ordered), which are information, total variation and the
+        earth mover's distance, then those asked for, by their names.
     before, after : Information
         I(W; X) and I(W; X̃), with bias and interval.
     verdicts : list of Verdict
@@ -175,13 +181,7 @@ class Audit(Findings):
                 name: {**asdict(of), "corrected": of.corrected}
                 for name, of in (("before", self.before), ("after", self.after))
             },
-            "measures": {
-                m.name: {
-                    "title": m.title, "worst": written(m.worst), "average": written(m.average),
-                    "letters": m.letters, "records": m.records,
-                }
-                for m in self.measures.values()
-            },
+            "measures": {m.name: _document(m) for m in self.measures.values()},
             "averages": {
                 KEYS[name]: {"title": name, "value": c.value, "bound": c.bound, "holds": c.holds}
                 for name, c in self.averages.items()
@@ -237,6 +237,20 @@ class Audit(Findings):
         file.write(page.html(self))
 
 
+def _document(measure: Measure) -> dict[str, Any]:
+    """Return a measure as JSON holds it, without its letters."""
+    found = {
+        "title": measure.title, "worst": written(measure.worst),
+        "average": written(measure.average),
+        "letters": measure.letters, "records": measure.records,
+    }  # fmt: skip
+    if isinstance(measure, Leaked):
+        ends = {name: getattr(measure, name) for name in ("nothing", "original", "everything")}
+        found |= {name: None if math.isnan(value) else value for name, value in ends.items()}
+        found["meaning"] = measure.leakage.meaning
+    return found
+
+
 def audit(
     original: Any,
     released: Any = None,
@@ -244,6 +258,7 @@ def audit(
     key: Hashable | Sequence[Hashable],
     sensitive: Hashable | Sequence[Hashable],
     criteria: Sequence[Criterion] = (),
+    leakage: Leakage | Sequence[Leakage] | None = None,
     bins: Mapping[Hashable, float | Sequence[float]] | None = None,
     missing: str = "refuse",
     ordered: bool | Sequence[Hashable] | None = None,
@@ -265,6 +280,11 @@ def audit(
         W.  The measures compare with its law in the released table.
     criteria : sequence of Criterion
         ``TCloseness(t)``, ``LDiversity(l)``, ``KAnonymity(k)``, ``DeltaDisclosure(delta)``.
+    leakage : Leakage, or several, optional
+        What else to measure beside information and the distances of t-closeness; by default
+        chi-squared, squared Hellinger, the guessing probability, Sibson's of order 2 and maximal
+        leakage.  Matrices are in the order of ``released.w``, or of ``original.w`` where that is
+        the reference.
     bins : mapping of column to number or sequence, optional
         As for :meth:`DiscreteSource.from_table`; for a released column only where it is numeric.
         Bands of a width cover both tables.
@@ -294,6 +314,13 @@ def audit(
     Class sizes (k) speak of identity only where the release is deterministic in the key: under a
     randomised one a small class need not hold the record that it seems to.
 
+    The t of pycanon's ``t_closeness`` (1.3.6) is the worst "ordered distance" where W is of
+    numbers, in ranks divided by one less than the values that occur, as here, and the worst "equal
+    distance" where it is of text.  It takes ordered categories as text, and refuses dates and a
+    number of one value only; of records without a key, which are in no class, it counts W in p(w);
+    of several columns W it returns the greatest t, where here they are one attribute; and where
+    the index of a frame is not 0, 1, … it reads labels as places.
+
     Examples
     --------
     >>> import pandas as pd
@@ -304,6 +331,7 @@ def audit(
     """
     bootstrap = draws_of(bootstrap, "bootstrap")
     criteria = criteria_listed(criteria)
+    family = by_name(STANDARD if leakage is None else leakage, "leakage")
     one_of(reference, "reference", "released", "original")
     before, after, notes = counted(
         original, released, key=key, sensitive=sensitive, bins=bins or {}, missing=missing
@@ -317,6 +345,7 @@ def audit(
         before,
         after,
         criteria=criteria,
+        leakage=family,
         order=order_of(ordered, reference, (after, frame), (before, original)),
         reference=reference,
         draws=bootstrap,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 from unicodedata import combining
 
 from cvxprivacy.criteria import TCloseness
 from cvxprivacy.microdata.audit.findings import Findings, strictest
+from cvxprivacy.microdata.audit.measured import Leaked, Measure
 from cvxprivacy.model.one_symbol import equivalent_diversity
+
+COLUMNS = ("worst", "letters", "records", "average")
 
 
 def shown(letter: Any) -> str:
@@ -25,8 +29,8 @@ def _printable(text: str) -> str:
 
 def number(value: float) -> str:
     """Return a measure as people read it."""
-    if math.isinf(value):
-        return "∞"
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞"
     return f"{value:,.0f}" if value == round(value) or abs(value) >= 1e3 else f"{value:.4g}"
 
 
@@ -91,21 +95,53 @@ def notes(findings: Findings) -> list[str]:
     return [*findings.notes, *(f"{name}: {of.note}" for name, of in both.items() if of.note)]
 
 
+def measured(findings: Findings) -> list[list[str]]:
+    """Return the header and a row for each measure that is none of leakage."""
+    others = [of for of in findings.measures.values() if not isinstance(of, Leaked)]
+    return [["measure", *COLUMNS], *map(_row, others)]
+
+
+def leaked(findings: Findings) -> list[list[str]]:
+    """Return the header and a row for each measure of leakage: between nothing and everything."""
+    compared = any(not math.isnan(of.original) for of in findings.leaks)
+    ends = ["nothing", *(["original"] if compared else []), "everything"]
+    rows = [[*_row(of), *(number(getattr(of, end)) for end in ends)] for of in findings.leaks]
+    return [["leakage", *COLUMNS, *ends], *rows]
+
+
+def _row(of: Measure) -> list[str]:
+    """Return a measure's title, its worst, how many letters and records are, and its average."""
+    counts = (f"{of.letters:,}", f"{of.records:,}")
+    return [of.title, number(of.worst), *counts, number(of.average)]
+
+
+def meanings(findings: Findings) -> dict[str, str]:
+    """Say what is in the rows and columns of leakage."""
+    w = findings.released.names[0]
+    return {
+        **{of.title: of.leakage.meaning for of in findings.leaks},
+        "average": "what leaks in all",
+        "nothing, everything": f"what would if nothing were released, and if {w} itself were",
+    }
+
+
 def text(findings: Findings) -> str:
     """Return the audit as lines for a terminal."""
     lines = ["audit of a released table"]
     lines += [f"  {_padded(name, 12)}  {words}" for name, words in facts(findings).items()]
-    lines += ["", f"  {'measure':<40} {'worst':>9} {'letters':>8} {'records':>8} {'average':>9}"]
-    lines += [
-        f"  {m.title:<40} {number(m.worst):>9} {m.letters:>8,} {m.records:>8,} "
-        f"{number(m.average):>9}"
-        for m in findings.measures.values()
-    ]
+    for rows in (measured(findings), leaked(findings)):
+        lines += ["", *(f"  {name:<37} {_in_columns(cells)}" for name, *cells in rows)]
+    lines += ["", *(f"  {name:<37} {words}" for name, words in meanings(findings).items())]
     conditions = conclusions(findings)
     lines += [""] * bool(conditions)
     lines += [f"  {stands:<6}  {name}: {words}" for name, stands, words in conditions]
     lines += [f"  note: {note}" for note in notes(findings)]
     return "\n".join(map(_printable, lines))
+
+
+def _in_columns(cells: Sequence[str]) -> str:
+    widths = (9, 8, 8, 9, *[10] * (len(cells) - len(COLUMNS)))
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def _padded(text: str, width: int) -> str:

@@ -1,0 +1,217 @@
+"""Every measure of the letters of a counted table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.leakage import (
+    ChiSquared,
+    EarthMover,
+    GuessingProbability,
+    Leakage,
+    MaximalLeakageOf,
+    MutualInformation,
+    Sibson,
+    SquaredHellinger,
+    TotalVariation,
+)
+from cvxprivacy.microdata import measures
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.one_symbol import i2, i3, i4
+
+# What is measured of every table besides information and the distances of t-closeness.
+STANDARD: tuple[Leakage, ...] = (
+    *(ChiSquared(), SquaredHellinger(), GuessingProbability(), Sibson(2), MaximalLeakageOf()),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """One measure of a released table.
+
+    Attributes
+    ----------
+    name, title : str
+    values : ndarray, shape (|X̃|,)
+        Of each released letter.
+    low : bool
+        Whether low values are bad, else high ones are.
+    sizes : ndarray, shape (|X̃|,)
+        Records of each letter.
+    """
+
+    name: str
+    title: str
+    values: npt.NDArray[np.float64]
+    low: bool
+    sizes: npt.NDArray[np.float64]
+
+    @property
+    def worst(self) -> float:
+        """Of the table: the least or the greatest value of its letters."""
+        return float(self.values.min() if self.low else self.values.max())
+
+    @cached_property
+    def _at_worst(self) -> npt.NDArray[np.bool_]:
+        return np.isclose(self.values, self.worst, rtol=1e-12, atol=1e-15)
+
+    @property
+    def letters(self) -> int:
+        """How many letters are as bad as the worst."""
+        return int(self._at_worst.sum())
+
+    @property
+    def records(self) -> int:
+        """How many records they hold."""
+        return int(self.sizes[self._at_worst].sum())
+
+    @property
+    def average(self) -> float:
+        """Over the records."""
+        return float(self.values @ self.sizes / self.sizes.sum())
+
+    @property
+    def order(self) -> npt.NDArray[np.intp]:
+        """Places of the letters, the worst first; among equals, those of the most records."""
+        return np.lexsort((-self.sizes, self.values if self.low else -self.values))
+
+
+@dataclass(frozen=True, eq=False)
+class Leaked(Measure):
+    """A measure of leakage, whose average is what the release leaks in all.
+
+    Attributes
+    ----------
+    leakage : Leakage
+    nothing, everything : float
+        What leaks if nothing is released, and if W itself is (NaN beyond 2,000 values of W).
+    original : float
+        What the original leaks; NaN where there is no other table, or other values of W in it.
+    """
+
+    leakage: Leakage
+    nothing: float
+    everything: float
+    original: float
+
+
+@dataclass(frozen=True, eq=False)
+class CountedLetters:
+    """Counts of a released table, with what they are compared with.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (|W|, |X̃|)
+    w : list
+        The values of their rows.
+    prior : ndarray, shape (|W|,), or None
+        Masses of p(w), by default the row sums.
+    order : list of int or None
+        Rows in the order of the values of W, where that is known.
+    original : ndarray, shape (|W|, |X|), or None
+        The same rows of the original.
+    """
+
+    counts: npt.NDArray[np.float64]
+    w: list[Any]
+    prior: npt.NDArray[np.float64] | None
+    order: list[int] | None
+    original: npt.NDArray[np.float64] | None
+
+    @classmethod
+    def of(
+        cls,
+        original: DiscreteSource,
+        released: DiscreteSource,
+        reference: str,
+        order: Sequence[Any] | None,
+    ) -> CountedLetters:
+        """Lay out the counts; the values are those of the table that is referred to."""
+        w = list((released if reference == "released" else original).w)
+        place, before = {v: i for i, v in enumerate(w)}, None
+        if original is not released and {*original.w} == {*w}:
+            before = _rows(original, place)
+        own = original.joint.sum(axis=1) if reference == "original" else None
+        at = None if order is None else [place[value] for value in order]
+        return cls(_rows(released, place), w, own, at, before)
+
+    def rows(self, leakage: Leakage | None) -> Any:
+        """Return the rows in the order in which a measure is to see them."""
+        in_order = self.order is not None and leakage is not None and leakage.ordered
+        return self.order if in_order else slice(None)
+
+    def seen(self, leakage: Leakage | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the counts and the masses of p(w) in this order."""
+        at = self.rows(leakage)
+        return self.counts[at], None if self.prior is None else self.prior[at]
+
+    def standing(self, criterion: Criterion, units: str) -> npt.NDArray[np.bool_]:
+        """Tell which letters satisfy a criterion."""
+        counts, prior = self.seen(getattr(criterion, "leakage", None))
+        return measures.standing(criterion, counts, reference=prior, units=units)[1]
+
+    def leaked(self, name: str, title: str, leakage: Leakage, units: str) -> Leaked:
+        """Return a measure of leakage of the letters."""
+        counts, prior = self.seen(leakage)
+        values = measures.leaked(leakage, counts, reference=prior, units=units)
+        own = counts.sum(axis=1)
+        ends = measures.extremes(leakage, own, reference=prior, units=units)
+        before = math.nan
+        if self.original is not None:
+            was = self.original[self.rows(leakage)]
+            each = measures.leaked(leakage, was, units=units)
+            before = float(each @ was.sum(axis=0) / was.sum())
+        return Leaked(name, title, values, False, counts.sum(axis=0), leakage, *ends, before)
+
+
+def _rows(source: DiscreteSource, place: Mapping[Any, int]) -> np.ndarray:
+    """Return counts with the rows in other places."""
+    counts = np.zeros((len(place), len(source.x)))
+    counts[[place[value] for value in source.w]] = source.joint
+    return counts
+
+
+def measured(
+    table: CountedLetters, family: Mapping[str, Leakage], units: str
+) -> dict[str, Measure]:
+    """Return every measure of the letters; the ordered distance where W has an order."""
+    counts = table.counts
+    own: dict[str, Any] = {"reference": table.prior}
+    rows: list[tuple[Any, ...]] = [
+        ("k", "k-anonymity: records", measures.size(counts), True),
+        ("distinct l", "distinct ℓ-diversity", measures.distinct_diversity(counts), True),
+        ("entropy l", "entropy ℓ-diversity", measures.entropy_diversity(counts), True),
+    ]
+    for l in (2, 3):  # noqa: E741
+        title = f"recursive (c, {l})-diversity: c above"
+        rows.append((f"c at l={l}", title, measures.recursive_diversity(counts, l)))
+    observed = measures.disclosure(counts, observed=True, **own)
+    enhanced = measures.likeness(counts, enhanced=True, **own)
+    rows += [
+        ("delta", "δ-disclosure", measures.disclosure(counts, **own)),
+        ("delta observed", "δ without absent values", observed),
+        ("beta", "β-likeness", measures.likeness(counts, **own)),
+        ("enhanced beta", "enhanced β-likeness", enhanced),
+        ("I2", f"specific information I2 [{units}]", i2(counts, units=units)),
+        ("I3", f"weighted reduction I3 [{units}]", i3(counts, units=units)),
+        ("I4", f"membership I4 [{units}]", i4(counts, units=units)),
+    ]
+    sizes = counts.sum(axis=0)
+    leaks: list[tuple[str, str, Leakage]] = [
+        ("I1", f"t-closeness: divergence I1 [{units}]", MutualInformation()),
+        ("equal distance", "t-closeness: equal distance", TotalVariation()),
+    ]
+    if table.order is not None:
+        leaks.append(("ordered distance", "t-closeness: ordered distance", EarthMover()))
+    for name, leakage in family.items():
+        leaks.append((name, f"{name} [{units}]" if leakage.informs else name, leakage))
+    found = {name: Measure(name, title, of, bool(low), sizes) for name, title, of, *low in rows}
+    return found | {name: table.leaked(name, title, of, units) for name, title, of in leaks}
