@@ -39,6 +39,10 @@ PICTURES = (".pdf", ".png", ".svg")
     metavar="NAME=FILE",
     help="A table that was masked elsewhere, record for record; --masked alone adds no methods.",
 )
+@shared.leakage(
+    "Measured of each table too, several times if you like: guessing-probability, "
+    "hockey-stick:1.5, earth-mover, …"
+)
 @click.option("--cells", type=int, default=64, show_default=True, help="Cells of X at most.")
 @click.option("--classes", type=int, default=8, show_default=True, help="Classes of W at most.")
 @shared.units
@@ -107,6 +111,10 @@ def _document(result: Any) -> dict[str, Any]:
         "classes": len(result.source.w),
         "information": result.information,
         "within": result.within,
+        "leakage": {
+            name: {"meaning": result.measures[name].meaning, **ends}
+            for name, ends in result.ends.items()
+        },
         "points": result.to_frame().to_dict(orient="records"),
         "frontier": [
             {"distortion": result.within + float(s.distortion), "lower": s.lower,

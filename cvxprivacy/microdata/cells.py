@@ -12,10 +12,13 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.microdata.arrays import codes, complete, deviations, is_numeric, numbers
+from cvxprivacy.microdata.arrays import complete, deviations, is_numeric, numbers
 from cvxprivacy.microdata.partitions import mdav
 from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.tables.counting import natural_order, ranked
 from cvxprivacy.tables.engines import python_values
+from cvxprivacy.tables.labels import as_label
+from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import present
 
 __all__ = ["CutTable", "cell_finder", "classes_of"]
@@ -33,6 +36,8 @@ class CutTable:
         The key, as it is.
     classes : ndarray of int, shape (n,)
         W of each record.
+    values : list
+        What the classes are called, in order.
     cells_of : callable
         From records, shape (m, p), to the numbers of their cells.
     cells : ndarray of int, shape (n,)
@@ -42,21 +47,22 @@ class CutTable:
 
     data: np.ndarray
     classes: Codes
+    values: list[Any]
     cells_of: Callable[[np.ndarray], Codes]
     cells: Codes
     centres: np.ndarray
 
     @classmethod
-    def of(cls, data: np.ndarray, classes: Codes, most: int) -> CutTable:
+    def of(cls, data: np.ndarray, classes: Codes, values: list[Any], most: int) -> CutTable:
         """Cut a table into ``most`` cells at most."""
         cells_of = cell_finder(data, most)
         cells = cells_of(data)
         centres = np.array([data[cells == i].mean(axis=0) for i in range(int(cells.max()) + 1)])
-        return cls(data, classes, cells_of, cells, centres)
+        return cls(data, classes, values, cells_of, cells, centres)
 
     def counts(self, cells: Codes) -> np.ndarray:
         """Return the records of each class in each of these cells, shape (|W|, |X|)."""
-        shape = int(self.classes.max()) + 1, len(self.centres)
+        shape = len(self.values), len(self.centres)
         places = self.classes * shape[1] + cells
         return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
 
@@ -67,7 +73,8 @@ class CutTable:
     @cached_property
     def source(self) -> DiscreteSource:
         """The counted law of classes and cells."""
-        return DiscreteSource.from_counts(self.counts(self.cells), names=("W", "X"))
+        counts = self.counts(self.cells)
+        return DiscreteSource.from_counts(counts, w=self.values, names=("W", "X"))
 
     @property
     def outputs(self) -> np.ndarray:
@@ -81,18 +88,28 @@ class CutTable:
         return np.asarray((difference**2 / self.data.var(axis=0)).mean(axis=2))
 
 
-def classes_of(frame: nw.DataFrame[Any], names: Sequence[str], most: int) -> Codes:
-    """Return each record's class of W: numbers cut at quantiles, categories as they are."""
-    columns, parts = [], max(2, int(most ** (1 / len(names)) + 1e-9))
+def classes_of(
+    frame: nw.DataFrame[Any], names: Sequence[str], most: int
+) -> tuple[Codes, list[Any]]:
+    """Return each record's class of W, and what the classes are called, in order.
+
+    Numbers are cut at quantiles, categories are as they are; several columns make tuples.
+    """
+    columns, places, parts = [], [], max(2, int(most ** (1 / len(names)) + 1e-9))
     for name in names:
         present(name, frame.columns, "sensitive")
         column = complete(python_values(frame[name]), "sensitive", name)
+        order = natural_order(TableSchema((), (name,)), nw.to_native(frame), name, column)
         if len(set(column)) > parts and is_numeric(frame[name]):
             data = numbers(frame, "original", [name])[0][:, 0]
             cuts = np.quantile(data, np.arange(1, parts) / parts, method="inverted_cdf")
-            column = np.searchsorted(np.unique(cuts), data, side="left").tolist()
+            column, order = np.searchsorted(np.unique(cuts), data, side="left").tolist(), None
         columns.append(column)
-    return codes(zip(*columns, strict=True))
+        places.append({value: i for i, value in enumerate(ranked(set(column), order))})
+    rows = list(zip(*columns, strict=True))
+    values = sorted(set(rows), key=lambda row: [at[v] for at, v in zip(places, row, strict=True)])
+    number = {row: i for i, row in enumerate(values)}
+    return np.array([number[row] for row in rows], dtype=np.int64), [*map(as_label, values)]
 
 
 def cell_finder(data: np.ndarray, most: int) -> Callable[[np.ndarray], Codes]:

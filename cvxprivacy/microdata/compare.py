@@ -21,11 +21,13 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
+from cvxprivacy.leakage import Leakage
+from cvxprivacy.leakage.base import by_name
 from cvxprivacy.microdata.arrays import distinct, is_frame, numbers, paired
 from cvxprivacy.microdata.cells import CutTable, classes_of
 from cvxprivacy.microdata.comparison import OPTIMUM, Comparison, Point
 from cvxprivacy.microdata.loss import information_loss, probabilistic_loss
-from cvxprivacy.microdata.risk import distance_linkage, interval_disclosure, leakage, score
+from cvxprivacy.microdata.risk import distance_linkage, interval_disclosure, leakage as told, score
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import differential_entropy, mutual_information
@@ -50,6 +52,7 @@ def compare(
     cells: int = 64,
     classes: int = 8,
     shares: Sequence[float] = SHARES,
+    leakage: Leakage | Sequence[Leakage] | None = None,
     units: str = "bits",
     seed: int = 0,
 ) -> Comparison:
@@ -73,6 +76,10 @@ def compare(
         a confidential column of numbers is cut at its quantiles, letters stay.
     shares : sequence of float
         Distortions, as shares > 0 and ≤ 1 of the greatest, at which the optimum is certified.
+    leakage : Leakage, or several, optional
+        Measures of :mod:`cvxprivacy.leakage` in which the tables cut into cells are measured, too;
+        matrices and the order of W are those of ``source.w``, numbers being cut from the least up.
+        The frontier is of information all the same.
     units : {"bits", "nats"}
     seed : int
         Of the draws of the optimal channels, and of methods without a state of their own.
@@ -90,16 +97,18 @@ def compare(
         raise InputError("methods", f"{methods!r}", "pass {name: masked table or estimator}")
     if OPTIMUM in methods:
         raise InputError("methods", f"{OPTIMUM!r} is the frontier's own name", "name it otherwise")
-    fractions = _shares(shares)
+    fractions, measures = _shares(shares), by_name(() if leakage is None else leakage, "leakage")
     keys, hidden = column_names(key, "key"), column_names(sensitive, "sensitive")
     data = _key_data(original, keys, hidden)
     frame = in_memory(original, "original")
-    w = classes_of(frame, hidden, whole(classes, "classes", least=2))
-    table = CutTable.of(data, w, whole(cells, "cells", least=2))
+    w, values = classes_of(frame, hidden, whole(classes, "classes", least=2))
+    table = CutTable.of(data, w, values, whole(cells, "cells", least=2))
+    for measure in measures.values():
+        measure.fitted(values, range(len(values)))
     frontier = _frontier(table, fractions, units)
     within = table.distortion(table.centres[table.cells])
     gaussian, entropy = _gaussian(original, hidden, keys, units)
-    plane = Comparison([], table.source, frontier, within, gaussian, entropy, units)
+    plane = Comparison([], table.source, frontier, within, gaussian, entropy, units, measures)
     chosen, confidential = (nw.to_native(frame.select(*names)) for names in (keys, hidden))
     points = []
     for method, curve in methods.items():
@@ -183,7 +192,7 @@ def _point(
 ) -> Point:  # fmt: skip
     """Measure a masked table, as it is and cut into cells."""
     cells = table.cells_of(masked)
-    cut = table.distortion(table.centres[cells])
+    counts, cut = table.counts(cells), table.distortion(table.centres[cells])
     linkage = distance_linkage(table.data, masked)
     interval = interval_disclosure(table.data, masked)
     pil = probabilistic_loss(table.data, masked).total
@@ -191,15 +200,16 @@ def _point(
         method,
         setting,
         distortion=table.distortion(masked),
-        leakage=leakage(confidential, masked, method="neighbours", units=plane.units),
+        leakage=told(confidential, masked, method="neighbours", units=plane.units),
         cut=cut,
-        risk=mutual_information(table.counts(cells), units=plane.units),
+        risk=mutual_information(counts, units=plane.units),
         optimum=float(plane.lower(cut)),
         linkage=linkage,
         interval=interval,
         pil=pil,
         il=information_loss(table.data, masked).total,
         score=score(pil, linkage=linkage, interval=interval),
+        measures=plane.measured(counts / counts.sum()),
     )
 
 

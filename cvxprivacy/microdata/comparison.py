@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.leakage import Leakage as Measure
+from cvxprivacy.leakage.transport import order_in_words
+from cvxprivacy.microdata.measures import extremes
 from cvxprivacy.microdata.risk import Leakage
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import bias_in_words
@@ -25,6 +29,10 @@ COLUMNS = {  # of the frame: Point's attributes by title, with {} for the units
     "leakage [{}]": "leakage", "cut distortion": "cut", "risk [{}]": "risk",
     "optimum": "optimum", "excess": "excess", "linked": "linkage", "interval": "interval",
     "PIL": "pil", "IL": "il", "score": "score",
+}  # fmt: skip
+_ENDS = {
+    "nothing": "if nothing is released", "untouched": "of the cells untouched",
+    "everything": "if W itself is released",
 }  # fmt: skip
 
 
@@ -50,6 +58,8 @@ class Point:
     linkage, interval, pil, il, score : float
         :func:`~cvxprivacy.microdata.risk.distance_linkage`, ``interval_disclosure``, the totals
         of ``probabilistic_loss`` and ``information_loss``, and ``score`` with PIL.
+    measures : dict of str to float
+        The table cut into cells, in the measures of leakage asked for.
     """
 
     method: str
@@ -64,6 +74,7 @@ class Point:
     pil: float
     il: float
     score: float
+    measures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def excess(self) -> float:
@@ -93,6 +104,8 @@ class Comparison:
         h(W) as estimated by nearest neighbours, W in standard deviations; None if W has no
         density.
     units : {"bits", "nats"}
+    measures : dict of str to Leakage
+        Those that the tables are measured in besides information, by their names.
     """
 
     points: list[Point]
@@ -102,6 +115,22 @@ class Comparison:
     gaussian: dict[float, GaussianSolution]
     entropy: float | None
     units: str
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+
+    def measured(self, law: npt.ArrayLike) -> dict[str, float]:
+        """Return what a joint law of classes and released cells leaks in each measure."""
+        joint = np.asarray(law, dtype=float)
+        return {name: of.total(joint) * of.unit(self.units) for name, of in self.measures.items()}
+
+    @property
+    def ends(self) -> dict[str, dict[str, float]]:
+        """What each measure is: of nothing released, of the cells untouched, of W itself."""
+        untouched, found = self.measured(self.source.pmf), {}
+        for name, of in self.measures.items():
+            nothing, everything = extremes(of, self.source.p_w, units=self.units)
+            ends = {"nothing": nothing, "untouched": untouched[name], "everything": everything}
+            found[name] = ends
+        return found
 
     @property
     def information(self) -> float:
@@ -137,6 +166,9 @@ class Comparison:
             for title, name in COLUMNS.items()
         }
         columns[f"leakage [{self.units}]"] = [p.leakage.value for p in self.points]
+        for name, of in self.measures.items():
+            title = f"{name} [{self.units}]" if of.informs else name
+            columns[title] = [p.measures[name] for p in self.points]
         return pd.DataFrame(columns)
 
     def __repr__(self) -> str:
@@ -157,6 +189,13 @@ class Comparison:
             "the cell",
             "  leakage: of the records as they are, by nearest neighbours",
         ]
+        if self.measures:
+            notes.append("  in these measures the optimal channels need not be the best:")
+        for name, ends in self.ends.items():
+            said = ", ".join(f"{value:.4g} {_ENDS[end]}" for end, value in ends.items())
+            notes.append(f"  {name}: {self.measures[name].meaning}; {said}")
+        if any(of.ordered for of in self.measures.values()) and not self.source.in_order:
+            notes.append(f"  {order_in_words('W', self.source.w)}")
         return "\n".join([repr(self), table, *notes])
 
     def draw(self, ax: Axes | None = None) -> Axes:

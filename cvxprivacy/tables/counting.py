@@ -19,7 +19,7 @@ from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_v
 from cvxprivacy.tables.labels import as_label
 from cvxprivacy.tables.schema import TableSchema
 
-__all__ = ["Counts", "count_letters", "count_records", "natural_order"]
+__all__ = ["Counts", "count_letters", "count_records", "natural_order", "ranked"]
 
 MOST_LEVELS = 10_000  # of a column, or of the cells of several
 MOST_CELLS = 1_000_000
@@ -93,7 +93,7 @@ def count_records(schema: TableSchema, frame: Any, *, most: int = MOST_LEVELS) -
             problem = f"{', '.join(getattr(schema, argument))} has {many:,} observed cells"
             remedy = f"at most {most:,} are counted: bin numbers, or name fewer columns"
             raise InputError(argument, problem, remedy)
-    levels = {n: _levels(set(v), natural_order(schema, frame, n, v)) for n, v in values.items()}
+    levels = {n: ranked(set(v), natural_order(schema, frame, n, v)) for n, v in values.items()}
     cells = list(zip(*axes, strict=True))
     return Counts(cells, masses, kept, float(total**2 / squares), levels, dropped)
 
@@ -230,7 +230,7 @@ def natural_order(
     return None
 
 
-def _levels(distinct: set[Any], order: list[Any] | None) -> list[Any]:
+def ranked(distinct: set[Any], order: list[Any] | None) -> list[Any]:
     """Sort values: as their type says, else by size, else by kind and text; missing last."""
     values = distinct - {None}
     last = [None] if None in distinct else []

@@ -55,6 +55,21 @@ def test_the_command_as_json():
     assert document["qglb"]
 
 
+def test_the_command_measures_in_other_measures():
+    typed = ("--leakage", "guessing-probability", "--leakage", "hockey-stick:1.5")
+    document = report("compare", "people.csv", *SMALL, "--method", "mdav=20", *typed)
+    expected = cpv.compare(
+        pd.read_csv("people.csv"), {"mdav": masking.MDAV(20)}, sensitive="pay", key=["a", "b"],
+        cells=9, classes=3,
+        leakage=[cpv.leakage.GuessingProbability(), cpv.leakage.HockeyStick(1.5)],
+    )  # fmt: skip
+    for name, value in expected.points[0].measures.items():
+        assert document["points"][0][name] == pytest.approx(value)
+        assert expected.measures[name].meaning in document["leakage"][name]["meaning"]
+    told = say("compare", "people.csv", *SMALL, "--method", "mdav=20", *typed).out
+    assert "the probability of guessing W right from x̂; 0.335 if nothing is released" in told
+
+
 def test_a_parquet_table():
     pytest.importorskip("duckdb", reason=WHY)
     pd.read_csv("people.csv").to_parquet("people.parquet")
@@ -78,6 +93,7 @@ def test_a_parquet_table():
         (("--out", "no/such/folder.csv"), "there is no folder"),
         (("--out", "people.csv"), "--out: people.csv is the input"),
         (("--cells", "1"), "--cells: 1"),
+        (("--leakage", "gossip"), "--leakage: 'gossip' is no measure of leakage"),
         (("--seed", "-1"), "--seed: -1"),
         (("--sensitive", "b"), "--key: column 'b' is confidential, too"),
         (("--key", "name"), "TABLE[0, name]: 'x' is no number"),

@@ -88,7 +88,7 @@ def test_the_risk_of_cells_by_hand(result):
     frame = wealth()
     data = frame[["a", "b"]].to_numpy()
     cell_of = cell_finder(data, 16)
-    x, w = cell_of(data), classes_of(as_narwhals(frame), ["pay"], 4)
+    x, w = cell_of(data), classes_of(as_narwhals(frame), ["pay"], 4)[0]
     released = cell_of(masking.MDAV(30).fit_transform(data))
     joint = pd.crosstab(w, released, normalize=True).to_numpy()
     p, q = joint.sum(axis=1, keepdims=True), joint.sum(axis=0)
@@ -102,6 +102,55 @@ def test_the_risk_of_cells_by_hand(result):
     assert point.cut == pytest.approx(np.mean(error))
     assert np.bincount(w).min() >= 100  # quantiles
     assert len(centre) <= 16
+
+
+def test_other_measures_of_the_cells_by_hand():
+    """Of the same counts, the classes in the order of the numbers that they cut."""
+    frame, of = wealth(), cpv.leakage
+    masked = masking.MDAV(30).fit_transform(frame[["a", "b"]].to_numpy())
+    measures = [of.MutualInformation(), of.GuessingProbability(), of.EarthMover()]
+    methods = {"m": pd.DataFrame(masked, columns=["a", "b"])}
+    result = cpv.compare(frame, methods, **BOTH, **FEW, leakage=measures, units="nats")
+    w = pd.qcut(frame["pay"], 4, labels=False)
+    cell_of = cell_finder(frame[["a", "b"]].to_numpy(), 16)
+    joint, before = (
+        pd.crosstab(w, cell_of(data), normalize=True).to_numpy()
+        for data in (masked, frame[["a", "b"]].to_numpy())
+    )
+    beyond = joint - joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+    point = result.points[0]
+    assert point.measures == pytest.approx({
+        "mutual information": point.risk,
+        "guessing probability": joint.max(axis=0).sum(),
+        "earth mover's distance (ordered)": np.abs(beyond.cumsum(axis=0)).sum() / 3,
+    })  # fmt: skip
+    ends = result.ends
+    assert ends["mutual information"] == pytest.approx(
+        {"nothing": 0.0, "untouched": result.information, "everything": math.log(4)}
+    )
+    told = {"nothing": 0.25, "untouched": before.max(axis=0).sum(), "everything": 1.0}
+    assert ends["guessing probability"] == pytest.approx(told)
+    row = result.to_frame().iloc[0]
+    assert row["mutual information [nats]"] == pytest.approx(row["risk [nats]"])
+    assert row["guessing probability"] == point.measures["guessing probability"]
+    assert "in the order" not in str(result)
+
+
+def test_the_order_of_classes_is_declared_or_said():
+    frame = wealth(200)
+    steps = pd.cut(frame["pay"], 3, labels=["low", "mid", "high"])
+    how = {"sensitive": "pay", "key": "a", **FEW, "leakage": cpv.leakage.EarthMover()}
+    graded, text = (
+        cpv.compare(frame.assign(pay=w), MDAV, **how) for w in (steps, steps.astype(str))
+    )
+    assert graded.source.w == ["low", "mid", "high"]
+    assert "takes W in the order low, mid, high" in str(graded)
+    assert "takes W in the order high, low, mid, which is the alphabet's" in str(text)
+    shares = steps.value_counts(normalize=True)
+    for each in (graded, text):
+        assert each.source.p_w == pytest.approx(shares[each.source.w].to_numpy())
+    both = cpv.compare(frame.assign(step=steps), MDAV, **{**how, "sensitive": ["step", "name"]})
+    assert both.source.w == [("low", "x"), ("mid", "x"), ("high", "x")]
 
 
 def test_a_method_that_tells_what_the_cell_does_not():
@@ -259,6 +308,8 @@ MDAV = {"m": masking.MDAV(5)}
         ("sensitive", {"sensitive": ["pay", "pay"]}, ("'pay' is named twice",)),
         ("sensitive", {"original": wealth(50).assign(name=["x", None] * 25), "sensitive": "name"},
          ("[1, name]: a missing value",)),
+        ("leakage", {"leakage": "chi-squared"}, ()),
+        ("matrix", {"leakage": cpv.leakage.Gain([[1, 0, 0]])}, ("where W has 4",)),
         ("cells", {"cells": 1}, ()),
         ("classes", {"classes": 0}, ()),
         ("seed", {"seed": -1}, ()),
