@@ -529,7 +529,7 @@ def closed(document: Document, base: Document) -> float | None:
     if program != other or not 0 < bound < Fraction(1, 2):
         return None
     d = float(bound)
-    plain = program["objective"]["cost"] is None and list(program["rows"]) == ["budget"]
+    plain = program["objective"].get("cost", 0) is None and list(program["rows"]) == ["budget"]
     if plain and other.get("law") == [[0.5, 0.0], [0.0, 0.5]] and program["lower"] is None:
         return (1 + d * math.log2(d) + (1 - d) * math.log2(1 - d)) * size
     if other.get("covariance") == [["1"]] or other.get("covariance") == [[1.0]]:

@@ -25,9 +25,9 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules, compiled
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import greatest_distortion, least_value
-from cvxprivacy.programs.latex import aligned, as_under, stated
+from cvxprivacy.programs.latex import aligned, stated
 from cvxprivacy.programs.parameter import Parameter
-from cvxprivacy.programs.worst import Worst, each_part, indexed
+from cvxprivacy.programs.worst import each_part
 from cvxprivacy.results.channel import channel_solution
 from cvxprivacy.results.infeasible import Conflict
 from cvxprivacy.results.restoration import entry_bounds
@@ -101,12 +101,8 @@ class ChannelProblem(Problem[Solution]):
         **numbers: Any,
     ) -> None:
         self.criteria = criteria_listed(criteria)
-        given: dict[str, Any] = {
-            "encoder": encoder,
-            "side_information": side_information,
-            "units": units,
-            "laws": with_letters_of(laws, source),
-        }
+        given: Any = {"encoder": encoder, "side_information": side_information, "units": units}
+        given["laws"] = with_letters_of(laws, source)
         self.alphabet, self.units = Alphabet(source, distortion, **given), units
         Parameter.fill(self, numbers)
         self.alphabet = self._outputs(self.alphabet)
@@ -133,38 +129,25 @@ class ChannelProblem(Problem[Solution]):
 
     # ---- quantities ----------------------------------------------------------------------
 
-    def under_each_law(self, quantity: Callable[[Alphabet], Expression]) -> Any:
-        """Return a quantity of the letters, or, where there are several laws, their ``Worst``.
-
-        Its sums, multiples and comparisons with numbers are again such quantities, and bounds.
-        """
-        if not self.alphabet.several:
-            return quantity(self.alphabet)
-        parts = {law: quantity(of) for law, of in self.alphabet.by_law.items()}
-        return Worst({
-            law: part.named(indexed(part.name, law), as_under(law, part.latex))
-            for law, part in parts.items()
-        })  # fmt: skip
-
     @property
     def risk(self) -> Any:
         """I(W; X̂), or I(W; U, Z) where the user knows Z, in the problem's units."""
-        return self.under_each_law(lambda of: of.risk)
+        return self.alphabet.under_each_law(lambda of: of.risk)
 
     @property
     def rate(self) -> Any:
         """I(S; X̂), S what is encoded, or I(S; U | Z), in the problem's units."""
-        return self.under_each_law(lambda of: of.rate)
+        return self.alphabet.under_each_law(lambda of: of.rate)
 
     @property
     def equivocation(self) -> Any:
         """H(W | what the user has)."""
-        return self.under_each_law(lambda of: of.equivocation)
+        return self.alphabet.under_each_law(lambda of: of.equivocation)
 
     @property
     def distortion(self) -> Any:
         """E d(X, X̂), or E d(W, X, X̂)."""
-        return self.under_each_law(lambda of: of.distortion)
+        return self.alphabet.under_each_law(lambda of: of.distortion)
 
     def quantities(self) -> Mapping[str, Expression]:
         return {"risk": self.risk, "distortion": self.distortion}

@@ -30,7 +30,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.several import Laws
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.expression import Expression, Minimize
+from cvxprivacy.programs.expression import Minimize
 from cvxprivacy.programs.parameter import Parameter
 
 __all__ = ["PrivacyDistortion"]
@@ -57,9 +57,8 @@ class PrivacyDistortion(ChannelProblem):
         Another measure of risk, in its own unit, such as ``cpv.leakage.ChiSquared()``.
     units : {"bits", "nats"}
     laws : sequence of DiscreteSource, or mapping of names to them, optional
-        Further laws of the same letters, such as other years: the worst risk is minimised, and
-        budget and criteria hold, under ``source`` and each of these, though not under mixtures of
-        them (see :class:`ChannelProblem`).
+        Further laws, such as other years: the worst risk is minimised, and budget and criteria
+        hold, under ``source`` and each of these, but not under their mixtures.
 
     Raises
     ------
@@ -97,24 +96,18 @@ class PrivacyDistortion(ChannelProblem):
         if budget is None and price is None and not criteria:
             remedy = "pass exactly one of budget= and price=, or criteria= that bound the release"
             raise InputError("budget", "neither budget nor price", remedy)
-        options: dict[str, Any] = {"encoder": encoder, "criteria": criteria, "units": units}
-        options["laws"] = laws
-        super().__init__(source, distortion, budget=budget, price=price, **options)
+        rest: Any = {"encoder": encoder, "criteria": criteria, "units": units, "laws": laws}
+        super().__init__(source, distortion, budget=budget, price=price, **rest)
 
     @cached_property
     def risk(self) -> Any:
         """I(W; X̂) in the problem's units, or what is leaked in another measure."""
-
-        def leaked(of: Alphabet) -> Expression:
-            quantity = of.leaked(self.leakage)
-            return quantity.named("risk", quantity.latex)
-
-        return self.under_each_law(leaked)
+        return self.alphabet.under_each_law(lambda of: of.risk_in(self.leakage))
 
     def quantities(self) -> Mapping[str, Any]:
-        informs = self.leakage.informs
-        information = {} if informs else {"information": self.under_each_law(Alphabet.information)}
-        return {"risk": self.risk, **information, "distortion": self.distortion}
+        of, known = self.alphabet, {"risk": self.risk, "distortion": self.distortion}
+        also = {} if self.leakage.informs else {"information": Alphabet.information}
+        return known | {name: of.under_each_law(quantity) for name, quantity in also.items()}
 
     def formulation(self) -> Formulation:
         if self.price is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, QhullError
 
-from cvxprivacy.frontiers.parametric import WeightedProblem
+from cvxprivacy.frontiers.weighted import WeightedProblem
 
 __all__ = ["Tessellation"]
 

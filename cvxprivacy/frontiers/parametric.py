@@ -1,4 +1,4 @@
-"""A problem of which one number is free, or two: what is solved at each value, and how.
+"""A problem of which one number is free: what is solved at each value, and how.
 
 All that the curves need of a problem and its program is in this module.  Everything here runs in
 a worker, and returns what JSON can hold.
@@ -17,7 +17,7 @@ import numpy as np
 
 from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.certificates.certificate import Certificate, value_units
-from cvxprivacy.certificates.stored import channel, multipliers, restored
+from cvxprivacy.certificates.stored import restored
 from cvxprivacy.criteria import KAnonymity, LDiversity, TCloseness
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.formulations.channel import ChannelProblem
@@ -26,16 +26,15 @@ from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers.axis import CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
 from cvxprivacy.frontiers.mixing import Shares, mixture, offer
 from cvxprivacy.frontiers.stored import digest, to_json
-from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.worst import Worst, indexed
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
 from cvxprivacy.validation import text
 from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ceil, floor
+from cvxprivacy.verifier.balls import ceil
 
-__all__ = ["ParametricProblem", "WeightedProblem"]
+__all__ = ["ParametricProblem", "mixed_at", "refuse_nothing"]
 
 FEW = 100  # equalities up to which releases that reveal nothing are searched exactly
 
@@ -201,7 +200,7 @@ class ParametricProblem:
 
     def mixed(self, x: Number, primals: Shares, duals: Iterable[Any], most: float) -> Solution:
         """Return what is proved at x of a release that draws from several."""
-        return _mixed(self.at(x), self.accuracy, primals, duals, most)
+        return mixed_at(self.at(x), self.accuracy, primals, duals, most)
 
     def proved(self, x: Number, duals: Iterable[Any]) -> float:
         """Return the greatest lower bound at x that any of these multipliers prove."""
@@ -234,7 +233,7 @@ class ParametricProblem:
         """Solve another program of the same variables; say why if nothing is feasible."""
         run: Any = solve if self._discrete else solve_gaussian
         certificate: Certificate = run(program, accuracy=self.accuracy).certificate
-        _refuse_nothing(self._problem, certificate, self.axis.rows)
+        refuse_nothing(self._problem, certificate, self.axis.rows)
         return certificate
 
     def least_bound(self) -> tuple[float, float, Any]:
@@ -258,7 +257,7 @@ class ParametricProblem:
         if self.axis.kind != CONVEX:
             free = self.at(self.loosest)
             certificate = self._solve(free).certificate
-            _refuse_nothing(free, certificate)
+            refuse_nothing(free, certificate)
             return certificate
         own, _, others = self._split()
         rows = dict(others)
@@ -322,82 +321,7 @@ class ParametricProblem:
         return cast(InfeasibleError, self.at(x)._explained(certificate))
 
 
-class WeightedProblem:
-    """A problem seen by two constraints and its objective: their weighted sums are minimised.
-
-    ``units``, shape (3,), are a nat of information and the span of a distortion; ``digest`` is of
-    all but the two bounds.
-    """
-
-    def __init__(self, problem: ChannelProblem, names: tuple[str, str], accuracy: str) -> None:
-        for name in names:
-            axis = ParametricProblem(problem, name, accuracy).axis
-            single = axis.kind == CONVEX and len(axis.rows) == 1
-            if not single or not isinstance(problem, ChannelProblem):
-                remedy = "use two constraints of a discrete problem with a bound of their own"
-                raise InputError("parameter", f"{name!r} spans no surface", remedy, value=name)
-        self.names, self.accuracy = names, accuracy
-        self._problem: Any = problem.at()
-        program = self._problem.program
-        if isinstance(program.objective, Worst):
-            remedy = "use a problem under one law"
-            raise InputError("problem", "its optimum is the worst of several laws", remedy)
-        rows = program.constraints
-        others = {name: row for name, row in rows.items() if name not in names}
-        self._terms = [*(rows[name].expression for name in names), program.objective]
-        terms = dict(zip("xyv", self._terms, strict=True))
-        self._unbounded = replace(program, constraints=others, terms=terms)
-        zero = {name: replace(rows[name], bound=Fraction(0)) for name in names}
-        self._at_zero = replace(program, constraints={**rows, **zero})
-        self.units = np.array([replace(program, objective=term).scale for term in self._terms])
-        self.digest = digest([*names, accuracy, self._at_zero.to_dict()])
-
-    @property
-    def latex(self) -> str:
-        """The objective."""
-        return cast(str, self._problem.program.objective.latex)
-
-    def solve(self, weights: Sequence[float]) -> dict[str, Any]:
-        """Minimise x w₁ + y w₂ + v w₀ over all releases, w₀ being 0 or 1."""
-        first, *rest = (w * term for w, term in zip(weights, self._terms, strict=True) if w)
-        program = replace(self._unbounded, objective=sum(rest, first))
-        certificate = solve(program, accuracy=self.accuracy).certificate
-        primal, own = certificate.primal, certificate.dual
-        if certificate.status == "infeasible":
-            self.refuse_nothing(certificate)
-        record: dict[str, Any] = {"weights": list(weights), "support": "-inf", "point": None}
-        if own is not None:
-            bounds = {**own.multipliers, **dict(zip(self.names, weights, strict=False))}
-            dual = Dual(own.scores, bounds, own.auxiliaries, int(weights[2]))
-            record["dual"] = dual.cleaned(self._at_zero).to_dict()
-            support = floor(verify.proof_of(self._at_zero.to_dict()).lower(record["dual"]))
-            record["support"] = support if math.isfinite(support) else "-inf"
-        if primal is not None:
-            record["primal"] = primal.to_dict()
-            evaluation = verify.proof_of(self._unbounded.to_dict()).upper(record["primal"])
-            record["point"] = [ceil(evaluation.terms[k]) for k in "xyv"]
-        return {"record": record, "solves": 1}
-
-    def refuse_nothing(self, certificate: Certificate | None = None) -> None:
-        """Raise what ``solve()`` raises where no release is known, whatever the bounds are."""
-        if certificate is None:
-            certificate = BestBounds(self._problem.program, self.accuracy).certificate()
-        _refuse_nothing(self._problem, certificate, self.names)
-
-    def mixed(
-        self,
-        x: Sequence[Number],
-        records: Iterable[tuple[Mapping[str, Any], Fraction]],
-        bound: Mapping[str, Any],
-        most: float,
-    ) -> Solution:
-        """Return what is proved at two bounds of a mixture of solved releases."""
-        problem = self._problem.at(**dict(zip(self.names, x, strict=True)))
-        primals = [(channel(r["primal"], self._at_zero.m), share) for r, share in records]
-        return _mixed(problem, self.accuracy, primals, [multipliers(bound["dual"])], most)
-
-
-def _refuse_nothing(problem: Any, certificate: Certificate, moved: Sequence[str] = ()) -> None:
+def refuse_nothing(problem: Any, certificate: Certificate, moved: Sequence[str] = ()) -> None:
     """Raise what ``solve()`` raises where no release is known.
 
     ``certificate`` is of the problem's program without the constraints ``moved``: a contradiction
@@ -413,8 +337,9 @@ def _refuse_nothing(problem: Any, certificate: Certificate, moved: Sequence[str]
         raise CertificationError(message, certificate)
 
 
-def _mixed(
+def mixed_at(
     problem: Any, accuracy: str, primals: Shares, duals: Iterable[Any], most: float
 ) -> Solution:
+    """Return what is proved of a problem by a release that draws from several."""
     certificate = mixture(problem.program, accuracy, primals, duals, most)
     return cast(Solution, problem._solution(Outcome(certificate)))

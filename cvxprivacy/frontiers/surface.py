@@ -33,7 +33,7 @@ from cvxprivacy.frontiers.axis import Number
 from cvxprivacy.frontiers.curve import rounded
 from cvxprivacy.frontiers.explore import Progress, explore
 from cvxprivacy.frontiers.facets import Tessellation
-from cvxprivacy.frontiers.parametric import WeightedProblem
+from cvxprivacy.frontiers.weighted import WeightedProblem
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.validation import number, table, typed, whole

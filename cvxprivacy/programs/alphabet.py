@@ -5,7 +5,7 @@ Each is an exact :class:`~cvxprivacy.programs.expression.Expression` in the lett
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Any
@@ -18,9 +18,10 @@ from cvxprivacy.exact import Exact, array as exact_array, fractions
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import INFORMATION, View
 from cvxprivacy.programs.expression import Expression
+from cvxprivacy.programs.latex import as_under
 from cvxprivacy.programs.letters import Letters, Observer
 from cvxprivacy.programs.parameter import Scalar, Symbol
-from cvxprivacy.programs.worst import indexed
+from cvxprivacy.programs.worst import Worst, indexed
 
 __all__ = ["Alphabet"]
 
@@ -32,6 +33,19 @@ class Alphabet(Letters):
     """
 
     # ---- quantities ----------------------------------------------------------------------
+
+    def under_each_law(self, quantity: Callable[[Alphabet], Expression]) -> Any:
+        """Return a quantity, or, where there are several laws, it under each: their ``Worst``.
+
+        Its sums, multiples and comparisons with numbers are again such quantities, and bounds.
+        """
+        if not self.several:
+            return quantity(self)
+        parts = {law: quantity(of) for law, of in self.by_law.items()}
+        return Worst({
+            law: part.named(indexed(part.name, law), as_under(law, part.latex))
+            for law, part in parts.items()
+        })  # fmt: skip
 
     @cached_property
     def origin(self) -> int:
@@ -90,6 +104,11 @@ class Alphabet(Letters):
         }
         latex = rf"{measure.symbol}({'W' if kind == 'W' else 'S'}; {self.held})"
         return self._quantity(measure.name, dict.fromkeys(views, 1), views=views, latex=latex)
+
+    def risk_in(self, measure: Leakage) -> Expression:
+        """Return what is leaked about W in some measure, as the risk."""
+        leaked = self.leaked(measure)
+        return leaked.named("risk", leaked.latex)
 
     @cached_property
     def w_view(self) -> View:

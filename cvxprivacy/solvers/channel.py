@@ -42,10 +42,7 @@ class ChannelTask(Task):
         super().__init__(options)
         self._conic_only = program.other_measures or len(program.objectives) > 1
         if self.method == "structured" and self._conic_only:
-            other = [repr(measure) for measure in program.other_measures]
-            other = [*other, "the worst of several laws"]
-            problem = f"'structured' knows information, not {other[0]}"
-            raise InputError("method", problem, 'use "auto" or "conic"', value="structured")
+            raise _unknown_to_structured(program)
         if self.method != "conic" and not self._conic_only:
             _refuse_what_does_not_fit(program)
         self.program, self._given_model = program, model
@@ -282,6 +279,12 @@ class ChannelTask(Task):
         if not self.settled:
             _offer_without_solver(self.prover)
         return super().outcome()
+
+
+def _unknown_to_structured(program: ChannelProgram) -> InputError:
+    *_, other = ["the worst of several laws", *map(repr, program.other_measures)]
+    problem = f"'structured' knows information, not {other}"
+    return InputError("method", problem, 'use "auto" or "conic"', value="structured")
 
 
 def _prover(program: ChannelProgram, accuracy: str) -> Prover:
