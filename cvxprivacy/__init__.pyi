@@ -13,6 +13,7 @@ from .criteria import (
     Linear as Linear,
     LocalInformationPrivacy as LocalInformationPrivacy,
     LocalPrivacy as LocalPrivacy,
+    MarginalDistance as MarginalDistance,
     MaximalLeakage as MaximalLeakage,
     PerfectPrivacy as PerfectPrivacy,
     PerLetter as PerLetter,

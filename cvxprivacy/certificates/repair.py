@@ -16,7 +16,7 @@ import numpy as np
 
 from cvxprivacy.certificates.equalities import has_equalities, project
 from cvxprivacy.certificates.exact_channel import DENOMINATOR, ExactChannel, round_channel
-from cvxprivacy.exact import Exact, FloatArray
+from cvxprivacy.exact import Exact, FloatArray, floats
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.verifier.channel_proof import ChannelProof, Evaluation
 
@@ -129,6 +129,9 @@ def _simple_channels(
     if linear:
         cost = sum(program.cost(row.expression) for row in linear)
         channels.append(program.least(program.mass[:, None] * cost)[0])
+    for name, aux in program.auxiliaries.items():
+        if name in evaluation.broken and aux.levels is not None:  # the marginal itself
+            channels.append(np.tile(floats(aux.levels), (program.n, 1)))
     if len(linear) < len(broken) or len(evaluation.broken) > len(broken):
         # a constant channel reveals nothing: the cheapest, the uniform, and one of this law
         law = program.mass @ start.matrix

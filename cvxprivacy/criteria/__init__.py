@@ -5,6 +5,7 @@ from cvxprivacy.criteria.postrandomisation import (
     ForbiddenMoves,
     KeepProbability,
     Linear,
+    MarginalDistance,
     PreserveMarginal,
     PreserveMean,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "Linear",
     "LocalInformationPrivacy",
     "LocalPrivacy",
+    "MarginalDistance",
     "MaximalLeakage",
     "PerLetter",
     "PerfectPrivacy",

@@ -18,13 +18,14 @@ from cvxprivacy.model.laws import index_of
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Parameter, Scalar, Symbol
-from cvxprivacy.programs.side_conditions import EntryBounds, Rule
+from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
 from cvxprivacy.validation import labels, one_of, table, text, typed
 
 __all__ = [
     "ForbiddenMoves",
     "KeepProbability",
     "Linear",
+    "MarginalDistance",
     "PreserveMarginal",
     "PreserveMean",
 ]
@@ -173,6 +174,47 @@ class PreserveMarginal(Criterion):
         if unused.any():
             rules["unused"] = EntryBounds(upper=np.tile(np.where(unused, 0.0, 1.0), (release.n, 1)))
         return rules
+
+    def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
+        return 0.0, 1.0  # such a letter has no part in the marginal
+
+
+class MarginalDistance(Criterion):
+    """TV(p_X̂, p_X) ≤ t: the released marginal is near that of X, in total variation, t > 0.
+
+    The perception constraint of Blau and Michaeli, *Rethinking Lossy Compression: The
+    Rate–Distortion–Perception Tradeoff*, ICML 2019, eq. 4; 0 is ``PreserveMarginal``.
+
+    Parameters
+    ----------
+    t : number
+        Σ_x̂ (p(x̂) − p(x))₊, x̂ = x: the least share of records that would have to change.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.5, 0.1], [0.1, 0.3]])
+    >>> rule = cpv.MarginalDistance(0.05)
+    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.3, criteria=[rule])
+    >>> round(problem.solve().value, 4)
+    0.054
+    """
+
+    name = "marginal_distance"
+    t = Parameter(zero=False, loosest=1.0)
+
+    @property
+    def latex(self) -> str:
+        return rf"\mathrm{{TV}}(p_{{\hat X}}, p_X) \le {float(self.t):g}"
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        if release.strategies is not None:
+            remedy = "use PreserveMarginal, or an encoder that knows Z"
+            raise InputError("criteria", "a user who knows Z decodes what is released", remedy)
+        known = dict(zip(release.source.x, release.p_x, strict=True))
+        levels = exact_array([known.get(y, Fraction(0)) for y in release.outputs])
+        mass: Any = release.mass().cost
+        return {"": Auxiliary.excess(self.t, mass[:, 0], levels)}
 
     def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
         return 0.0, 1.0  # such a letter has no part in the marginal

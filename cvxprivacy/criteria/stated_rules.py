@@ -60,8 +60,8 @@ def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
     with tracing():
         rules = {("", k): rule for k, rule in criterion.constraints(alphabet).items()}
         for law, release in _further(criterion, alphabet).items():
-            found = criterion.constraints(release).items()  # entry bounds are of no law
-            rules |= {(law, k): row for k, row in found if isinstance(row, Constraint)}
+            found = criterion.constraints(release).items()
+            rules |= {(law, k): row for k, row in found if row.of_law}
     traced = {symbol.name for rule in rules.values() for symbol in rule.derivatives}
     lost = declared.keys() - traced if rules else set()
     if lost:

@@ -18,9 +18,8 @@ convex and homogeneous in column y of Q.  The program is
    \end{aligned}
 
 with α, β ≥ 0; what is minimised may also be the greatest of several such sums; a row may be an
-equality (then linear), or one row per output (then the sum over y is left out).  Two bounded
-auxiliaries extend it: ``ratio`` (some a with a_y ≤ K(s, y) ≤ e^ε a_y, local differential privacy)
-and ``maximum`` (some u with K(s, y) ≤ u_y, Σ u_y ≤ e^b, maximal leakage).
+equality (then linear), or one row per output (then the sum over y is left out).  Bounded
+auxiliaries extend it (:mod:`cvxprivacy.programs.side_conditions`).
 
 Everything here is data.  The letters' masses are not stored but *defined* as sums of the
 atoms ``law[l, s]``, divided by the sum of all atoms, so that a table of counts or of floats
@@ -287,6 +286,10 @@ class ChannelProgram:
             off = value - row.bounds(self.m)
             worst.append(np.max(np.abs(off) if row.sense == "==" else off))
         for aux in self.auxiliaries.values():
+            if aux.kind == "excess":
+                over = np.maximum(aux.exceeded(self.mass, positive), 0.0)
+                worst.append(over.sum() - float(aux.bound))
+                continue
             top = positive.max(axis=0)
             off = top - aux.bound * positive.min(axis=0) if aux.kind == "ratio" else top.sum()
             worst.append(np.max(off) - (aux.bound if aux.kind == "maximum" else 0.0))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.frozen import frozen
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
@@ -29,7 +29,7 @@ class Dual:
     multipliers : mapping of str to float or (m,) array
         λ_j of each row.
     auxiliaries : mapping of str to sequence of (n, m) arrays
-        (μ, η) of a ``ratio``, (μ,) of a ``maximum``.
+        (μ, η) of a ``ratio``, (μ,) of a ``maximum``; (μ,), shape (m,), of an ``excess``.
     objective : {1, 0}
         Weight of the objective; 0 states a contradiction of the constraints.
     shares : mapping of str to float
@@ -59,11 +59,11 @@ class Dual:
             multipliers[name] = lam if row.sense == "==" else np.maximum(lam, 0.0)
         auxiliaries = {}
         for name, aux in program.auxiliaries.items():
-            count = 2 if aux.kind == "ratio" else 1
+            shapes = aux.shapes(program.n, program.m)
             given = list(self.auxiliaries.get(name, ()))
-            given = given if len(given) == count else [np.zeros(0)] * count
-            shape = (program.n, program.m)
-            auxiliaries[name] = [np.maximum(_as(a, shape), 0.0) for a in given]
+            given = given if len(given) == len(shapes) else [np.zeros(0)] * len(shapes)
+            pairs = zip(given, shapes, strict=True)
+            auxiliaries[name] = [np.maximum(_as(a, shape), 0.0) for a, shape in pairs]
         _, *others = program.objectives
         shares = {name: max(float(_as(self.shares.get(name), ())), 0.0) for name in others}
         return Dual(scores, multipliers, auxiliaries, 1 if self.objective else 0, shares)
@@ -84,9 +84,10 @@ class Dual:
         for name, row in signed.items():
             lam = _as(self.multipliers.get(name), (program.m,) if row.per_output else ())
             worst = max(worst, float(np.max(-lam)))
-        for name in program.auxiliaries:
-            for part in self.auxiliaries.get(name, ()):
-                worst = max(worst, float(np.max(-_as(part, (program.n, program.m)))))
+        for name, aux in program.auxiliaries.items():
+            shapes = aux.shapes(program.n, program.m)
+            for part, shape in zip(self.auxiliaries.get(name, ()), shapes, strict=False):
+                worst = max(worst, float(np.max(-_as(part, shape))))
         return worst
 
     def weights(self, program: ChannelProgram) -> dict[str, FloatArray]:
@@ -128,6 +129,11 @@ class Dual:
             g = g + program.mass[:, None] * (lam * program.cost(row.expression))
             c = c + float((lam * (float(row.expression.constant) - row.bounds(program.m))).sum())
         for name, aux in program.auxiliaries.items():
+            if aux.share is not None and aux.levels is not None:
+                (mu,) = self.auxiliaries[name]
+                g = g + (floats(aux.share) * program.mass)[:, None] * mu
+                c -= float(mu @ floats(aux.levels)) + float(aux.bound) * float(np.max(mu))
+                continue
             duals = [program.mass[:, None] * np.asarray(a, float) for a in self.auxiliaries[name]]
             if aux.kind == "ratio":
                 mu, eta = duals

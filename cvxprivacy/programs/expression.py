@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -305,6 +305,8 @@ class Constraint:
     def per_output(self) -> bool:
         """One constraint for each output y, of column y alone."""
         return self.expression.per_output
+
+    of_law: ClassVar[bool] = True  # not of the channel alone
 
     @property
     def linear(self) -> bool:

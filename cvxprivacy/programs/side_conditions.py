@@ -1,4 +1,12 @@
-"""What a release must satisfy besides constraints: bounded auxiliaries and entry bounds."""
+"""What a release must satisfy besides constraints: bounded auxiliaries and entry bounds.
+
+=============  =============================================  ====================================
+``ratio``      a_y ≤ K(s, y) ≤ e^ε a_y for some a             local differential privacy
+``maximum``    K(s, y) ≤ u_y, Σ u_y ≤ e^b for some u          maximal leakage
+``excess``     Σ_s a(s) p(s) K(s, y) ≤ b_y + u_y, Σ u_y ≤ t   total variation of the marginal from b
+               for some u ≥ 0
+=============  =============================================  ====================================
+"""
 
 from __future__ import annotations
 
@@ -6,13 +14,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.exact import Exact, FloatArray, written
+from cvxprivacy.exact import Exact, FloatArray, floats, written
+from cvxprivacy.frozen import frozen
 from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.programs.notation import listed
 from cvxprivacy.programs.parameter import Scalar, Symbol
 
 __all__ = ["Auxiliary", "EntryBounds", "Rule", "renamed"]
@@ -20,16 +30,23 @@ __all__ = ["Auxiliary", "EntryBounds", "Rule", "renamed"]
 
 @dataclass(frozen=True, eq=False)
 class Auxiliary:
-    """A bounded auxiliary: ``ratio`` with factor e^ε, or ``maximum`` with total e^b.
+    """A bounded auxiliary: ``ratio`` with factor e^ε, ``maximum`` with total e^b, or ``excess``.
 
-    ``bound`` is that exponential as a float, within ``radius`` of the number meant;
-    ``derivatives`` are d bound by each function of a number that was typed.
+    ``bound`` is that exponential as a float, within ``radius`` of the number meant, or t;
+    ``derivatives`` are d bound by each function of a number that was typed.  Of an ``excess``,
+    ``share`` is a, shape (n,), and ``levels`` is b, shape (m,), both exact.
     """
 
-    kind: Literal["ratio", "maximum"]
-    bound: float
+    kind: Literal["ratio", "maximum", "excess"]
+    bound: Any
     radius: float = 0.0
     derivatives: Mapping[Symbol, float] = field(default_factory=dict)
+    share: Exact | None = None
+    levels: Exact | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("share", "levels"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @classmethod
     def of(cls, kind: Literal["ratio", "maximum"], bound: Scalar) -> Auxiliary:
@@ -39,8 +56,33 @@ class Auxiliary:
             value, radius = Fraction(1 + 2.0**-52), Fraction(2.0**-52)
         return cls(kind, float(value), float(radius), bound.slopes)
 
+    @classmethod
+    def excess(cls, bound: Scalar, share: Exact, levels: Exact) -> Auxiliary:
+        """Return one by which a marginal may exceed its levels in all."""
+        value, radius = bound.enclosure
+        return cls("excess", value, float(radius), bound.slopes, share, levels)
+
+    @property
+    def of_law(self) -> bool:
+        """Whether it is of the law, and not of the channel alone."""
+        return self.kind == "excess"
+
+    def exceeded(self, mass: FloatArray, channel: FloatArray) -> FloatArray:
+        """Return what each output has above its level, in floats."""
+        assert self.share is not None
+        assert self.levels is not None
+        return (floats(self.share) * mass) @ channel - floats(self.levels)
+
+    def shapes(self, n: int, m: int) -> list[tuple[int, ...]]:
+        """Return the shapes of its multipliers: (μ, η) of a ratio, (μ,) of the others."""
+        if self.kind == "excess":
+            return [(m,)]
+        return [(n, m), (n, m)] if self.kind == "ratio" else [(n, m)]
+
     def marginal(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
         """Return d value / d bound; −inf at ratio or total 1, the least there is."""
+        if self.kind == "excess":
+            return -float(np.max(duals[0]))
         if self.bound == 1.0 and not self.radius:
             return -math.inf
         last = mass[:, None] * np.asarray(duals[-1], float)
@@ -50,7 +92,10 @@ class Auxiliary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data as a proof file stores it."""
-        return {"kind": self.kind, "bound": [written(self.bound), written(self.radius)]}
+        bound = {"kind": self.kind, "bound": [written(self.bound), written(self.radius)]}
+        if self.share is None or self.levels is None:
+            return bound
+        return {**bound, "share": listed(self.share), "levels": listed(self.levels)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +108,7 @@ class EntryBounds:
 
     lower: Exact | None = None
     upper: Exact | None = None
+    of_law: ClassVar[bool] = False
     derivatives: Mapping[Symbol, FloatArray] = field(default_factory=dict)
     entry: npt.NDArray[np.int64] | None = None
 

@@ -40,7 +40,9 @@ class ChannelTask(Task):
         model: Callable[[], Any] | None = None,
     ) -> None:
         super().__init__(options)
-        self._conic_only = program.other_measures or len(program.objectives) > 1
+        worst = len(program.objectives) > 1
+        excess = any(aux.kind == "excess" for aux in program.auxiliaries.values())
+        self._conic_only = bool(program.other_measures) or worst or excess
         if self.method == "structured" and self._conic_only:
             raise _unknown_to_structured(program)
         if self.method != "conic" and not self._conic_only:
@@ -282,8 +284,9 @@ class ChannelTask(Task):
 
 
 def _unknown_to_structured(program: ChannelProgram) -> InputError:
-    *_, other = ["the worst of several laws", *map(repr, program.other_measures)]
-    problem = f"'structured' knows information, not {other}"
+    other = [*map(repr, program.other_measures)]
+    other += ["the worst of several laws"] if len(program.objectives) > 1 else []
+    problem = f"'structured' knows information, not {[*other, 'a sum of excesses'][0]}"
     return InputError("method", problem, 'use "auto" or "conic"', value="structured")
 
 

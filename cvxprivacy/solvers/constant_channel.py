@@ -51,7 +51,12 @@ def constant_channel(
 
     ``silent`` returns multipliers with the posteriors of a release that tells nothing.
     """
-    names = [name for name, aux in program.auxiliaries.items() if aux.bound == 1 and not aux.radius]
+    kinds = {"ratio", "maximum"}
+    names = [
+        name
+        for name, aux in program.auxiliaries.items()
+        if aux.kind in kinds and aux.bound == 1 and not aux.radius
+    ]
     merged = _merged(program) if names and len(program.objectives) == 1 else None
     if merged is None or merged.upper is None or merged.lower is None:
         return None

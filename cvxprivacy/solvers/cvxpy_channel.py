@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.programs.worst import Worst, first_part, indexed
 from cvxprivacy.solvers.cvxpy_run import ConicStatement
 
@@ -107,7 +108,10 @@ class ConicModel(ConicStatement):
         else:
             self._objective = cp.sum(self._columns(program.objective, self.scale, shift=True))
         for name, aux in program.auxiliaries.items():
-            self._auxiliary(name, aux.kind, aux.bound, slack)
+            if aux.kind == "excess":
+                self._excess(name, aux, slack)
+            else:
+                self._auxiliary(name, aux.kind, aux.bound, slack)
         for name, row in program.constraints.items():
             self._row(name, row, slack)
         self.set_bounds(program.constraints)
@@ -185,6 +189,15 @@ class ConicModel(ConicStatement):
             parts = {"cap": q <= p @ x, "total": cp.sum(x) - slack <= top}
         for part, constraint in parts.items():
             self._own[part, name] = self._add(f"{name}.{part}", constraint)
+
+    def _excess(self, name: str, aux: Auxiliary, slack: Any) -> None:
+        assert aux.share is not None
+        assert aux.levels is not None
+        q, levels = self.variables["Q"], floats(aux.levels)
+        x = self.variables[f"u[{name}]"] = cp.Variable(len(levels), name=f"u[{name}]", nonneg=True)
+        marginal = floats(aux.share)[self.letters] @ q
+        self._own["cap", name] = self._add(f"{name}.cap", marginal <= levels + x)
+        self._add(f"{name}.total", cp.sum(x) - slack <= float(aux.bound))
 
     def set_bounds(self, rows: Mapping[str, Constraint]) -> None:
         """Fill the parameters from the bounds of ``rows`` (of the program, or moved ones)."""

@@ -8,7 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -112,6 +112,9 @@ class _Statement:
         if rule.kind == "ratio":
             a = cp.Variable((1, self.program.m), name=f"a[{name}]", nonneg=True)
             return {"floor": p @ a <= self.q, "cap": self.q <= bound * (p @ a)}
+        if rule.share is not None and rule.levels is not None:
+            above = floats(rule.share) @ self.q - floats(rule.levels)
+            return {"total": cp.sum(cp.pos(above)) <= bound}
         u = cp.Variable((1, self.program.m), name=f"u[{name}]", nonneg=True)
         return {"cap": self.q <= p @ u, "total": cp.sum(u) <= bound}
 

@@ -19,6 +19,7 @@ from cvxprivacy.exact import Exact, FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.solvers.constant_channel import constant_channel, prior_information
 
 __all__ = [
@@ -292,6 +293,11 @@ def _to_other_outputs(program: ChannelProgram, name: str, forbidden: np.ndarray)
 # ---- a strictly feasible channel ---------------------------------------------------------------
 
 
+def _stricter(aux: Auxiliary, share: float) -> float:
+    least = 0.0 if aux.kind == "excess" else 1.0
+    return least + (float(aux.bound) - least) * (1.0 - share)
+
+
 def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
     """Return the program with every inequality stricter by ``share`` of its span.
 
@@ -311,7 +317,6 @@ def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
         else:
             rows[name] = replace(row, bound=row.number - Fraction(stricter))
     auxiliaries = {
-        name: replace(aux, bound=1.0 + (aux.bound - 1.0) * (1.0 - share))
-        for name, aux in program.auxiliaries.items()
+        name: replace(aux, bound=_stricter(aux, share)) for name, aux in program.auxiliaries.items()
     }
     return replace(program, constraints=rows, auxiliaries=auxiliaries)

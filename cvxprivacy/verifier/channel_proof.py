@@ -98,8 +98,10 @@ class ChannelProof(ChannelData):
             if term["cost"] is not None and not all(x.is_zero() for x in lam)
         ]
         auxiliaries = [
-            _AuxiliaryMultipliers(self, aux, dual["auxiliaries"].get(name))
-            for name, aux in program["auxiliaries"].items()
+            (_ExcessMultipliers if name in self.excesses else _AuxiliaryMultipliers)(
+                self, name, dual["auxiliaries"].get(name)
+            )
+            for name in program["auxiliaries"]
         ]
         least = arb(0)
         for at, letters in enumerate(self.blocks):
@@ -165,7 +167,8 @@ class ChannelProof(ChannelData):
 class _AuxiliaryMultipliers:
     """(μ, η) of a ``ratio`` or (μ,) of a ``maximum``, as far as they are numbers ≥ 0."""
 
-    def __init__(self, proof: ChannelData, aux: Mapping[str, Any], dual: Any) -> None:
+    def __init__(self, proof: ChannelData, name: str, dual: Any) -> None:
+        aux = proof.program["auxiliaries"][name]
         count = {"ratio": 2, "maximum": 1}[aux["kind"]]
         given = dual if isinstance(dual, list) and len(dual) == count else [None] * count
         self._tables = [_table(d, proof.n, proof.m) for d in given]
@@ -193,6 +196,28 @@ class _AuxiliaryMultipliers:
         return self._bound * smallest([-m for m in mu]) / self._proof.total
 
 
+class _ExcessMultipliers:
+    """μ ≥ 0 of each output's marginal above its level, as far as they are numbers."""
+
+    def __init__(self, proof: ChannelData, name: str, dual: Any) -> None:
+        (given,) = dual if isinstance(dual, list) and len(dual) == 1 else [None]
+        none = [0.0] * proof.m
+        known = given if isinstance(given, list) and len(given) == proof.m else none
+        self._mu = [max(_finite(x), 0.0) for x in known]
+        self._weights, self._levels = proof.excesses[name]
+        self._bound = enclosure(proof.program["auxiliaries"][name]["bound"])
+
+    def add_to(self, table: Matrix, letters: range) -> None:
+        """Add Σ_y μ(y) a(s) p(s) K(s, y) to the table of some letters."""
+        for i, s in enumerate(letters):
+            table[i] = [x + self._weights[s] * mu for x, mu in zip(table[i], self._mu, strict=True)]
+
+    def outside(self) -> arb:
+        """Return −Σ_y μ(y) b(y) − t max μ."""
+        pairs = zip(self._mu, self._levels, strict=True)
+        return -_sum(level * mu for mu, level in pairs) - self._bound * max(self._mu)
+
+
 class Evaluation:
     """A channel put into a program: what holds there, and what each term is worth.
 
@@ -214,7 +239,9 @@ class Evaluation:
             proved = not surely_broken and (all(v <= 0 for v in gaps) or self._holds(row))
             self.broken += [] if proved else [name]
         for name, aux in program["auxiliaries"].items():
-            gaps = self.violation[name] = self._auxiliary(aux)
+            excess = self.proof.excesses.get(name)
+            gaps = self._auxiliary(aux) if excess is None else [self._excess(aux, *excess)]
+            self.violation[name] = gaps
             self.broken += [] if all(v <= 0 for v in gaps) else [name]
         self.feasible = not self.broken
 
@@ -340,6 +367,13 @@ class Evaluation:
             value = [value[0] + exactly(term["constant"][0]) * total]
         pairs = zip(value, (b * total for b in proof.bounds(row)), strict=True)
         return all(v == b if row["sense"] == "==" else v <= b for v, b in pairs)
+
+    def _excess(self, aux: Mapping[str, Any], weights: list[arb], levels: list[arb]) -> arb:
+        found, scale = [-level for level in levels], self.proof.total * self._den
+        for weight, outputs, row in zip(weights, self._outputs, self._k, strict=True):
+            for y, k in zip(outputs, row, strict=True):
+                found[y] += weight * k / scale
+        return _sum(x.max(arb(0)) for x in found) - enclosure(aux["bound"])
 
     def _auxiliary(self, aux: Mapping[str, Any]) -> list[arb]:
         bound = operator.sub(*map(exactly, aux["bound"]))  # the least that is meant

@@ -176,6 +176,11 @@ class _Words:
         bound = f"{written(value)}{radius_of(radius)}"
         if auxiliary["kind"] == "ratio":
             return f"p(y | s) <= c p(y | s') for all letters s, s' and outputs y, c = {bound}"
+        if auxiliary["kind"] == "excess":
+            levels, shares = ranged(auxiliary["levels"]), set(map(exact, auxiliary["share"]))
+            part = "" if shares == {1} else f", each letter's mass times {ranged(shares)}"
+            above = f"above its level ({levels}{part})"
+            return f"the sum over outputs of their probability {above} <= {bound}"
         return f"the sum over outputs y of the greatest p(y | s) of any letter s <= {bound}"
 
     def entry_bounds(self) -> list[str]:

@@ -158,6 +158,8 @@ class _Comparison:
         if mine["kind"] != theirs["kind"]:
             yield _instead(f"{label}: kind", quoted(mine["kind"]), quoted(theirs["kind"]))
         yield from self.pairs(f"{label}: bound", mine["bound"], theirs["bound"])
+        for key in ("share", "levels") if mine["kind"] == theirs["kind"] == "excess" else ():
+            yield from self.entries(f"{label}: {key}", mine[key], theirs[key])
 
     def entry_bounds(self, key: str) -> Iterator[str]:
         if self.outputs:

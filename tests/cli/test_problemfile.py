@@ -114,6 +114,7 @@ CRITERIA = {
     "KeepProbability": {"p": [0.5, 0.4, 0.3, 0.2]},
     "ForbiddenMoves": {"mask": MASK},
     "PreserveMarginal": {},
+    "MarginalDistance": {"t": 0.1},
     "PreserveMean": {"values": {25: 1.0, 40: 2, 55: 4.0, 70: 8.0}},
     "Linear": {"A": MOVED, "bound": 0.25, "name": "moved"},
 }

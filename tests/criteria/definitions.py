@@ -120,6 +120,9 @@ def _satisfied(problem, solution, criterion) -> bool:
         before[own[s]] += mass
     if kind == "PreserveMarginal":
         return released == before
+    if kind == "MarginalDistance":
+        more = sum(max(y - x, 0) for x, y in zip(before, released, strict=True))
+        return more <= Fraction(criterion.t) * total
     if kind == "PreserveMean":
         values = [Fraction(float(v)) for v in criterion.values]
         return sum(map(lambda p, v: p * v, released, values)) == sum(

@@ -58,8 +58,15 @@ class Channel:
             )
             need(len(bound) == (self.m if many else 1), "bounds")
             self.rows[name] = term, row["sense"], many, [spread([b, row["radius"]]) for b in bound]
-        self.auxiliaries = {k: (a["kind"], spread(a["bound"])) for k, a in
-                            program["auxiliaries"].items()}  # fmt: skip
+        self.auxiliaries, self.excesses = {}, {}
+        for k, a in program["auxiliaries"].items():
+            if a["kind"] == "excess":
+                masses = [x * p for x, p in zip(map(exact, a["share"]), self.p, strict=True)]
+                levels = [exact(x) for x in a["levels"]]
+                need(len(levels) == self.m, "levels")
+                self.excesses[k] = masses, levels, spread(a["bound"])
+            else:
+                self.auxiliaries[k] = a["kind"], spread(a["bound"])
         kinds = {kind for kind, _ in self.auxiliaries.values()}
         need(kinds <= {"ratio", "maximum"}, "an auxiliary of no kind")
 
@@ -166,6 +173,10 @@ class Channel:
                 need(all(max(c) <= bound * min(c) for c in columns), name)
             else:
                 need(sum(map(max, columns)) <= bound, name)
+        for name, (masses, levels, (bound, _)) in self.excesses.items():
+            columns = list(zip(*channel, strict=True))
+            found = [sum(a * k for a, k in zip(masses, c, strict=True)) for c in columns]
+            need(sum(max(x - b, ZERO) for x, b in zip(found, levels, strict=True)) <= bound, name)
 
     def columns(self, term: Any, channel: Matrix) -> list[Pair]:
         weights, cost, _, radius, _ = term
@@ -252,6 +263,12 @@ class Channel:
                 constant += min(0, *(x - bound * z for x, z in zip(*sums, strict=True)))
             else:  # u ≥ 0, Σ u ≤ bound
                 constant -= bound * max(sums[0])
+        for name, (masses, levels, (_, bound)) in self.excesses.items():
+            (mu,) = guessed_table(bounded.get(name), 1, self.m)
+            mu = [max(x, ZERO) for x in mu]
+            for s, y in product(range(self.n), range(self.m)):
+                g[s][y] += masses[s] * mu[y]
+            constant -= sum(x * b for x, b in zip(mu, levels, strict=True)) + bound * max(mu)
         for row, low, high in zip(g, self.low, self.high, strict=True):
             left = 1 - sum(low)
             boxed = all(a <= b for a, b in zip(low, high, strict=True))
