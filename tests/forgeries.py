@@ -270,6 +270,11 @@ def meaning(rng: Chance, document: Document) -> str:
         lambda: program.update(upper=None),
         lambda: program["auxiliaries"].update(a={"kind": str(rng.choice(["ratio", "maximum"])),
                                                  "bound": [float(rng.uniform(0.5, 3)), 0.0]}),
+        lambda: program["auxiliaries"].update(e={
+            "kind": "excess", "bound": [float(rng.uniform(0.01, 0.5)), 0.0],
+            "share": rng.choice([0.5, 1.0, -1.0], len(program["law"][0])).tolist(),
+            "levels": rng.uniform(0, 1, program["outputs"]).tolist(),
+        }),
         lambda: program.update(given=program["encoded"][:1]),
         lambda: program["caps"].update(more=copy.deepcopy(document["primal"]["middle"])),
         lambda: [v.update(reference=str(rng.choice(["marginal", "conditional"])))

@@ -146,6 +146,7 @@ def per_letter(rng: Chance, given: Any) -> list[Any]:
         lambda: cpv.LeakageCap(rng.uniform(0, 0.5) * given.information()),
         lambda: cpv.KeepProbability(rng.uniform(0, 0.8)),
         lambda: cpv.PreserveMarginal(),
+        lambda: cpv.MarginalDistance(rng.uniform(0.01, 0.3)),
         lambda: cpv.PreserveMean(np.arange(x)),
         lambda: cpv.ForbiddenMoves(np.tri(x, x, -1, dtype=bool)),
         lambda: cpv.Linear(rng.normal(size=(x, x)), rng.uniform(0, 0.5)),

@@ -137,6 +137,12 @@ def channel_program(rng: Chance) -> tuple[Any, Any]:
         "auxiliaries": {
             "ratio": {"kind": "ratio", "bound": [31, 1e-3]},
             "maximum": {"kind": "maximum", "bound": ["11/4", "1/100"]},
+            "near": {
+                "kind": "excess",
+                "bound": ["3/2", 1e-3],
+                "share": [written(rng, x) for x in rng.uniform(0.5, 1.5, n)],
+                "levels": [written(rng, x) for x in rng.uniform(-0.1, 0.3, m)],
+            },
         },
         "terms": {"x": term("x", {"X": -1}, radius=1e-6), "w": term("w", {"W": own})},
     }, listed(numerators, 90)
@@ -153,11 +159,12 @@ def multipliers(rng: Chance, program: Any, objective: int = 1) -> Any:
         for k, v in program["views"].items()
     }
     prices = {k: some(m) if row["per_output"] else some() for k, row in program["rows"].items()}
-    counts = {k: 2 if a["kind"] == "ratio" else 1 for k, a in program["auxiliaries"].items()}
+    shapes = {"ratio": [(n, m)] * 2, "maximum": [(n, m)], "excess": [(m,)]}
+    parts = {k: shapes[a["kind"]] for k, a in program["auxiliaries"].items()}
     return {
         "scores": {k: some(size, m) for k, size in sizes.items()},
         "multipliers": prices,
-        "auxiliaries": {k: [some(n, m) for _ in range(count)] for k, count in counts.items()},
+        "auxiliaries": {k: [some(*shape) for shape in shapes] for k, shapes in parts.items()},
         "objective": objective,
     }
 

@@ -84,6 +84,9 @@ def priced(document: Document) -> None:
 ROWS = ("program", "rows")
 FLOOR = [[0.5 * (s == y) for y in range(4)] for s in range(4)]
 RATIO = {"kind": "ratio", "bound": [3.0, 0.0]}
+EXCESS = {
+    "kind": "excess", "bound": [0.2, 0.0], "share": [1, 2, 1, 1], "levels": [0.5, 0.4, 0.1, 0.1],
+}  # fmt: skip
 FORGED: dict[str, tuple[Callable[[Document], None], str, str]] = {
     # what is changed; what the statement says then; what is different from the problem
     "objective emptied": (
@@ -177,6 +180,12 @@ FORGED: dict[str, tuple[Callable[[Document], None], str, str]] = {
         put("program", "auxiliaries", value={"ldp": RATIO}),
         "subject to \"ldp\": p(y | s) <= c p(y | s') for all letters s, s' and outputs y, c = 3",
         'auxiliary "ldp" is not in the problem',
+    ),
+    "another level of the marginal": (
+        put("program", "auxiliaries", value={"near": EXCESS}),
+        'subject to "near": the sum over outputs of their probability above its level '
+        "(0.1 to 0.5, each letter's mass times 1 to 2) <= 0.2",
+        'auxiliary "near" is not in the problem',
     ),
     "a term of another name": (
         lambda document: document["program"]["terms"].update(
@@ -391,6 +400,10 @@ def test_programs_of_other_kinds_are_told_apart() -> None:
     assert differences(mine, other) == [
         'auxiliary "local_privacy": kind "ratio", where the problem has "maximum"'
     ]
+    mine["auxiliaries"] = {"near": EXCESS}
+    other["auxiliaries"] = {"near": {**EXCESS, "levels": [0.5, 0.4, 0.1, 0.2]}}
+    (found,) = differences(mine, other)
+    assert found.startswith('auxiliary "near": levels: 1 of 4 differ, the first at [3]')
     other = copy.deepcopy(theirs)
     other["views"]["W"]["reference"] = "conditional"
     assert differences(theirs, other) == [
