@@ -351,7 +351,7 @@ def test_numbers_that_nothing_uses_are_numbers(path: Path_, value: Any) -> None:
         ("terms", "risk", "cost_radius"),
         ("terms", "risk", "constant", 1),
         ("terms", "risk", "weights", "W"),
-        ("terms", "distortion", "cost", 0, 0),
+        ("terms", "distortion", "cost", "parts", 0, "table", 0, 0),
     ],
 )
 def test_numbers_of_a_channel_program_that_nothing_uses_are_numbers(
@@ -862,7 +862,7 @@ def test_the_entries_that_a_channel_program_asks_for(monkeypatch: pytest.MonkeyP
         proof._work()
     monkeypatch.undo()
     costs = [row["term"]["cost"] for row in program["rows"].values()]
-    passes = 1 + 1 + sum(cost is not None for cost in costs) + 2 * 2
+    passes = 1 + 1 + sum(cost is not None for cost in costs) + 2 * 3
     monkeypatch.setattr(channel_data, "_ENTRIES", n * m * passes)
     assert proof._work() == work
     monkeypatch.setattr(channel_data, "_ENTRIES", n * m * passes - 1)
