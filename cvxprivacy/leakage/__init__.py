@@ -9,12 +9,15 @@ from cvxprivacy.leakage.f_information import (
     TotalVariation,
 )
 from cvxprivacy.leakage.gain import Gain, GuessingProbability
+from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.leakage.sibson import MaximalLeakageOf, Sibson
+from cvxprivacy.leakage.smooth import Curvature, Smooth
 from cvxprivacy.leakage.transport import EarthMover
 
 __all__ = [
     "MEASURES",
     "ChiSquared",
+    "Curvature",
     "EarthMover",
     "Gain",
     "GuessingProbability",
@@ -22,7 +25,10 @@ __all__ = [
     "Leakage",
     "MaximalLeakageOf",
     "MutualInformation",
+    "Polyhedral",
+    "Recourse",
     "Sibson",
+    "Smooth",
     "SquaredHellinger",
     "TotalVariation",
     "checked",

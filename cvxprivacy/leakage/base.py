@@ -22,6 +22,9 @@ A measure of one's own is a subclass of one whose parameters it computes:
 >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1, leakage=NearGuess(3))
 >>> round(problem.solve().value, 4)
 1.0
+
+The interior-point method follows measures that are :class:`~cvxprivacy.leakage.Smooth`, or
+:class:`~cvxprivacy.leakage.Polyhedral` as this one is; others are left to CVXPY's solvers.
 """
 
 from __future__ import annotations
@@ -145,7 +148,7 @@ class Leakage(Frozen):
 
     # ---- in CVXPY ------------------------------------------------------------------------
 
-    def told(self, slopes: FloatArray) -> FloatArray:
+    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
         """Return what tells scores that are in 𝒮 up to a constant, of a measure that separates."""
         return slopes
 

@@ -18,7 +18,9 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, Real, written
-from cvxprivacy.leakage.base import Leakage, beyond
+from cvxprivacy.leakage.base import beyond
+from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
+from cvxprivacy.leakage.smooth import Curvature, Smooth
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
@@ -28,9 +30,12 @@ __all__ = [
     "MutualInformation",
     "SquaredHellinger",
     "TotalVariation",
+    "logarithmic_mean",
 ]
 
 _GUARD = 2.0**-60  # least ratio of a posterior to π, against log 0
+_TINY = 1e-300  # for masses that may underflow
+_NORMALISING = 12  # steps to a mass of 1
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
 
 
@@ -46,7 +51,41 @@ def _less_mean(scores: FloatArray, conjugate: FloatArray, reference: FloatArray)
     return found
 
 
-class MutualInformation(Leakage):
+def logarithmic_mean(a: FloatArray, log_ratio: FloatArray) -> FloatArray:
+    """Return (a − b)/(log a − log b), with b = a exp(−log_ratio)."""
+    near = np.abs(log_ratio) < 1e-5
+    safe = np.where(near, 1.0, np.clip(log_ratio, -600.0, 600.0))
+    ratio = np.where(near, 1.0 - 0.5 * log_ratio, -np.expm1(-safe) / safe)
+    return np.maximum(a * ratio, _TINY)
+
+
+class _Differentiable(Smooth):
+    """A measure by a smooth f, which states derivatives of f and of its conjugate."""
+
+    def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return f''(t), and t times the third derivative."""
+        raise NotImplementedError
+
+    def _inverse(self, told: FloatArray) -> FloatArray:
+        """Return t ≥ 0 where f' is what is told, or 0 where it is above that for all."""
+        raise NotImplementedError
+
+    def curvature(self, joint: FloatArray, reference: FloatArray, slopes: FloatArray) -> Curvature:
+        other = self._inverse(self.told(slopes, reference))
+        middle, mass = 0.5 * (_ratio(joint, reference) + other), joint.sum(axis=0)
+        mean = reference[:, None] * mass / self._derivatives(middle)[0]
+        return Curvature(mean, reference[:, None] * middle, np.ones_like(joint))
+
+    def bend(self, joint: FloatArray, change: FloatArray, reference: FloatArray) -> FloatArray:
+        ratio, mass = _ratio(joint, reference), joint.sum(axis=0)
+        common = np.clip(change.sum(axis=0) / mass, -2.0, 2.0)
+        own = np.clip(change / joint, -2.0, 2.0) - common
+        second, third = (ratio * derivative for derivative in self._derivatives(ratio))
+        found = 0.5 * third * own**2 - second * own * common
+        return _less_mean(found, ratio * (found + 0.5 * second * own**2), reference)
+
+
+class MutualInformation(Smooth):
     """I(W; X̂) in the problem's units: f(t) = t log t.
 
     Shannon, *A mathematical theory of communication*, 1948.
@@ -79,13 +118,28 @@ class MutualInformation(Leakage):
         whole: FloatArray = np.where(less > -0.5, np.log1p(less), np.log(reference @ np.exp(psi)))
         return psi - whole
 
+    def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        found: FloatArray = np.log(
+            joint / np.maximum(reference[:, None] * joint.sum(axis=0), _TINY)
+        )
+        return found
+
+    def curvature(self, joint: FloatArray, reference: FloatArray, slopes: FloatArray) -> Curvature:
+        mean = logarithmic_mean(joint, self.gradient(joint, reference) - slopes)
+        return Curvature(mean, mean / mean.sum(axis=0), np.ones_like(mean))
+
+    def bend(self, joint: FloatArray, change: FloatArray, reference: FloatArray) -> FloatArray:
+        own, mass = np.clip(change / joint, -2.0, 2.0), change.sum(axis=0) / joint.sum(axis=0)
+        found: FloatArray = 0.5 * np.clip(mass, -2.0, 2.0) ** 2 - 0.5 * own**2
+        return found
+
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp
 
         return cp.sum(cp.rel_entr(x, reference[:, None] @ mass), axis=0), {}
 
 
-class ChiSquared(Leakage):
+class ChiSquared(_Differentiable):
     """χ²(W; X̂) = Σ p(w, x̂)²/(p(w) p(x̂)) − 1: f(t) = (t − 1)².
 
     Pearson's mean square contingency of W and X̂, which no function of W and of X̂ correlate more
@@ -113,6 +167,21 @@ class ChiSquared(Leakage):
         conjugate = np.where(scores >= -2.0, scores + scores**2 / 4.0, -1.0)
         return _less_mean(scores, conjugate, reference)
 
+    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
+        """Return 2 (t − 1), with Σ π t = 1, t ≥ 0."""
+        found = slopes - reference @ slopes
+        for _ in range(len(reference)):  # by Newton's method, from above
+            on = found >= -2.0
+            less = reference @ np.where(on, found, -2.0)
+            found = found - less / (reference @ on)
+        return found
+
+    def _inverse(self, told: FloatArray) -> FloatArray:
+        return np.maximum(1.0 + 0.5 * told, 0.0)
+
+    def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.full_like(ratio, 2.0), np.zeros_like(ratio)
+
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp
 
@@ -121,7 +190,7 @@ class ChiSquared(Leakage):
         return t[0], {"square": square}
 
 
-class SquaredHellinger(Leakage):
+class SquaredHellinger(_Differentiable):
     """2 − 2 Σ √(p(w, x̂) p(w) p(x̂)), the squared Hellinger distance from independence.
 
     f(t) = (1 − √t)²; Hellinger, Journal für die reine und angewandte Mathematik 136, 1909.
@@ -147,6 +216,26 @@ class SquaredHellinger(Leakage):
         kept = np.minimum(scores, 1.0 - _NEAR)
         return _less_mean(kept, kept / (1.0 - kept), reference)
 
+    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
+        """Return 1 − t^−½, with Σ π t = 1."""
+        top = slopes.argmax(axis=0)
+        below = slopes.max(axis=0) - slopes
+        least = np.sqrt(reference[top])  # t^−½ of the largest is no less
+        for _ in range(_NORMALISING):  # by Newton's method on a mean of t^−½, which is concave
+            root = below + least
+            mass = reference @ root**-2.0
+            least = least + (1.0 - mass**-0.5) * mass**1.5 / (reference @ root**-3.0)
+        found: FloatArray = 1.0 - below - least
+        return found
+
+    def _inverse(self, told: FloatArray) -> FloatArray:
+        found: FloatArray = (1.0 - told) ** -2.0
+        return found
+
+    def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        power = np.maximum(ratio, _GUARD) ** -1.5
+        return 0.5 * power, -0.75 * power
+
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp
 
@@ -156,7 +245,7 @@ class SquaredHellinger(Leakage):
         return 2.0 * cp.sum(e, axis=0), {"root": root}
 
 
-class HockeyStick(Leakage):
+class HockeyStick(Polyhedral):
     """Σ (p(w, x̂) − γ p(w) p(x̂))₊, γ ≥ 1: what the posterior has beyond γ times the prior.
 
     f(t) = (t − γ)₊; with γ = e^ε the δ of approximate privacy (ε, δ) of posterior against prior.
@@ -192,7 +281,7 @@ class HockeyStick(Leakage):
     def separates(self) -> bool:
         return self.gamma == 1
 
-    def told(self, slopes: FloatArray) -> FloatArray:
+    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
         return slopes + 0.5
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
@@ -208,10 +297,11 @@ class HockeyStick(Leakage):
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
         return beyond(joint, reference, float(self.gamma))
 
-    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
-        import cvxpy as cp
-
-        return cp.sum(cp.pos(x), axis=0), {}
+    def recourse(self, reference: FloatArray) -> Recourse:
+        """Return x as a difference of numbers ≥ 0, the first of which cost 1."""
+        one = np.eye(len(reference))
+        cost = np.repeat([1.0, 0.0], len(reference))
+        return Recourse(np.hstack([one, -one]), np.zeros(len(reference)), cost)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({float(self.gamma):g})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, written
-from cvxprivacy.leakage.base import Leakage
+from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.validation import table
 
 __all__ = ["Gain", "GuessingProbability"]
 
 
-class Gain(Leakage):
+class Gain(Polyhedral):
     """Σ_x̂ max_g Σ_w G(g, w) p(w, x̂): the mean gain of the best guess g after seeing x̂.
 
     F(J) = max_g ⟨G(g, ·), J⟩, the posterior g-vulnerability of Alvim, Chatzikokolakis, Palamidessi
@@ -89,10 +89,21 @@ class Gain(Leakage):
         """Return what each guess gains."""
         return exact_floats(self._table) @ joint
 
-    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
-        import cvxpy as cp
+    def recourse(self, reference: FloatArray) -> Recourse:
+        """Return a level above what each guess gains; it is ≥ 0, as some guess gains.
 
-        return cp.max(x, axis=0), {}
+        Where all may lose, what they lose is lent to each, and q itself is recourse, to pay it
+        back.
+        """
+        gains = exact_floats(self._table)
+        count, lost = len(gains), max(0.0, -float(gains.min(axis=1).max()))
+        level = np.hstack([np.ones((count, 1)), -np.eye(count)])
+        if not lost:
+            return Recourse(level, np.zeros(count), np.eye(1, count + 1)[0])
+        whole = np.zeros((count + 1, count + 2))
+        whole[:count, 1:], whole[count, 0] = level, 1.0
+        cost = np.concatenate([[-lost, 1.0], np.zeros(count)])
+        return Recourse(whole, np.concatenate([np.full(count, lost), [1.0]]), cost)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._table.shape[0]} guesses)"

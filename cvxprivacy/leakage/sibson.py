@@ -21,10 +21,14 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, Real, written
 from cvxprivacy.leakage.base import Leakage
+from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
+from cvxprivacy.leakage.smooth import Curvature, Smooth
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
 __all__ = ["MaximalLeakageOf", "Sibson"]
+
+_GUARD = 1e-30  # least ratio, against what large orders make of it
 
 
 class _Norm(Leakage):
@@ -50,7 +54,7 @@ class _Norm(Leakage):
         return _norm(joint / reference[:, None], reference, self._order)
 
 
-class Sibson(_Norm):
+class Sibson(_Norm, Smooth):
     """Σ_x̂ (Σ_w p(w)^{1−α} p(w, x̂)^α)^{1/α}, 1 without a release; see the module's docstring.
 
     Parameters
@@ -88,6 +92,29 @@ class Sibson(_Norm):
         kept = _some(scores)
         return kept / _norm(kept, reference, self._share)
 
+    def curvature(self, joint: FloatArray, reference: FloatArray, slopes: FloatArray) -> Curvature:
+        rate, (ratio, norm) = self._order - 1.0, self._ratio(joint, reference)
+        inside = self.inside(slopes, reference)
+        middle = 0.5 * (ratio + inside ** (1.0 / rate))
+        along, normal = norm * reference[:, None] * middle, ratio**rate + inside
+        mean = norm * reference[:, None] / rate * middle ** (1.0 - rate)
+        return Curvature(mean, along, normal / (normal * along).sum(axis=0))
+
+    def bend(self, joint: FloatArray, change: FloatArray, reference: FloatArray) -> FloatArray:
+        rate, (ratio, _) = self._order - 1.0, self._ratio(joint, reference)
+        share = reference[:, None] * ratio**self._order
+        own = np.clip(change / joint, -2.0, 2.0)
+        common = (share * own).sum(axis=0)
+        apart = own - common
+        spread = rate * apart**2 - own**2 + common**2 - rate * (share * apart**2).sum(axis=0)
+        found: FloatArray = 0.5 * rate * ratio**rate * spread
+        return found
+
+    def _ratio(self, joint: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return J/(π F), and F."""
+        norm = self.value(joint, reference)
+        return np.maximum(joint / (reference[:, None] * norm), _GUARD), norm
+
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp
 
@@ -103,7 +130,7 @@ class Sibson(_Norm):
         return f"Sibson({self._order:g})"
 
 
-class MaximalLeakageOf(_Norm):
+class MaximalLeakageOf(_Norm, Polyhedral):
     """Σ_x̂ max_w p(x̂ | w), the exponential of the maximal leakage of W.
 
     The most by which seeing x̂ multiplies the chance of guessing any function of W.  The criterion
@@ -137,10 +164,11 @@ class MaximalLeakageOf(_Norm):
         found: FloatArray = kept / (reference @ kept)
         return found
 
-    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
-        import cvxpy as cp
-
-        return cp.max(cp.multiply(1.0 / reference[:, None], x), axis=0), {}
+    def recourse(self, reference: FloatArray) -> Recourse:
+        """Return the level τ with π τ ≥ J."""
+        size = len(reference)
+        level = np.hstack([reference[:, None], -np.eye(size)])
+        return Recourse(level, np.zeros(size), np.eye(1, size + 1)[0])
 
     def __repr__(self) -> str:
         return 'MaximalLeakageOf("W")'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -12,7 +12,8 @@ import numpy.typing as npt
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, over, written
 from cvxprivacy.frozen import own
-from cvxprivacy.leakage.base import Leakage, beyond
+from cvxprivacy.leakage.base import beyond
+from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.validation import table
 from cvxprivacy.verifier.transport import plan
 
@@ -21,7 +22,7 @@ __all__ = ["EarthMover", "order_in_words"]
 SHOWN = 12  # values of W whose order is told in full
 
 
-class EarthMover(Leakage):
+class EarthMover(Polyhedral):
     """The least cost of moving the posterior to the prior, averaged over released letters.
 
     F(J) is the optimum of min Σ ρ(v, w) T(v, w) over plans T ≥ 0 that take J to π q.  As a bound
@@ -138,17 +139,13 @@ class EarthMover(Leakage):
         found: FloatArray = scores + reference @ g
         return found
 
-    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
-        import cvxpy as cp
-
+    def recourse(self, reference: FloatArray) -> Recourse:
+        """Return plans: what leaves each value, and what reaches each but the last."""
         size = len(reference)
         one, eye = np.ones((1, size)), np.eye(size)
-        moved = cp.Variable((size * size, x.shape[1]), nonneg=True)
-        ends = {
-            "from": np.kron(eye, one) @ moved == x,
-            "to": np.kron(one, eye) @ moved == reference[:, None] @ mass,
-        }
-        return self._floats.reshape(-1) @ moved, ends
+        ends = np.vstack([np.kron(eye, one), np.kron(one, eye)[:-1]])
+        mass = np.concatenate([np.zeros(size), reference[:-1]])
+        return Recourse(ends, mass, self._floats.reshape(-1))
 
     def __repr__(self) -> str:
         if isinstance(self.ground, str):

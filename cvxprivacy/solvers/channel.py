@@ -13,6 +13,7 @@ from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
@@ -40,12 +41,10 @@ class ChannelTask(Task):
         model: Callable[[], Any] | None = None,
     ) -> None:
         super().__init__(options)
-        worst = len(program.objectives) > 1
-        excess = any(aux.kind == "excess" for aux in program.auxiliaries.values())
-        self._conic_only = bool(program.other_measures) or worst or excess
-        if self.method == "structured" and self._conic_only:
-            raise _unknown_to_structured(program)
-        if self.method != "conic" and not self._conic_only:
+        self.foreign = interior.foreign_measures(program)
+        if self.method == "structured":
+            _refuse_what_is_foreign(self.foreign)
+        if self.method != "conic" and not self.foreign:
             _refuse_what_does_not_fit(program)
         self.program, self._given_model = program, model
         self.prover = _prover(program, self.accuracy)
@@ -101,7 +100,7 @@ class ChannelTask(Task):
     def structured(self) -> bool:
         """Follow the central path until what it proves is good enough."""
         prover = self.prover
-        if self.watch.stopped or self._conic_only:
+        if self.watch.stopped or self.foreign:
             return bool(self.watch.stopped)
         with np.errstate(all="ignore"):
             said = _follow(_points(self), self._taken)
@@ -283,13 +282,6 @@ class ChannelTask(Task):
         return super().outcome()
 
 
-def _unknown_to_structured(program: ChannelProgram) -> InputError:
-    other = [*map(repr, program.other_measures)]
-    other += ["the worst of several laws"] if len(program.objectives) > 1 else []
-    problem = f"'structured' knows information, not {[*other, 'a sum of excesses'][0]}"
-    return InputError("method", problem, 'use "auto" or "conic"', value="structured")
-
-
 def _prover(program: ChannelProgram, accuracy: str) -> Prover:
     """Return the prover, or refuse a program that no proof would be read of."""
     try:
@@ -349,6 +341,14 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
     if not interior.fits(program):
         raise MemoryError("too large")
     yield from interior.central_path(ScaledProgram(program))
+
+
+def _refuse_what_is_foreign(measures: list[Leakage]) -> None:
+    """Refuse measures of which the central path knows no derivatives."""
+    if measures:
+        problem = f"{measures[0]!r} states neither a Hessian nor a linear program"
+        remedy = 'use "auto" or "conic", or make it leakage.Smooth or leakage.Polyhedral'
+        raise InputError("method", problem, remedy, value="structured")
 
 
 def _refuse_what_does_not_fit(program: ChannelProgram) -> None:

@@ -19,8 +19,10 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.solvers.entry_pricing import Pricing
 from cvxprivacy.solvers.interior import Iterate, central_path
 from cvxprivacy.solvers.interior_layout import Layout
-from cvxprivacy.solvers.interior_program import LOW, Point, ScaledProgram, labels_differ
+from cvxprivacy.solvers.interior_point import LOW, Point
+from cvxprivacy.solvers.interior_program import ScaledProgram
 from cvxprivacy.solvers.interior_residuals import Residuals
+from cvxprivacy.solvers.interior_views import labels_differ
 
 __all__ = ["Round", "rounds", "suits", "table_size"]
 
@@ -40,6 +42,8 @@ _UNMET = 15.0  # of a score below the largest: a label that only new entries may
 def suits(program: ChannelProgram) -> bool:
     """Tell whether most entries may be 0, all rows are linear, and no view tells letters apart.
 
+    Pricing knows the scores of information alone.
+
     Ceilings forbid entries or are none.
     """
     rows = program.constraints.values()
@@ -48,7 +52,8 @@ def suits(program: ChannelProgram) -> bool:
     floors = 0 if program.floor is None else int(np.count_nonzero(program.floor))
     if program.ceiling is not None and not np.isin(program.ceiling, (0.0, 1.0)).all():
         return False
-    return linear and not labelled and not program.auxiliaries and floors <= _NEAREST * program.n
+    known = not (program.other_measures or program.auxiliaries or program.objectives.keys() != {""})
+    return known and linear and not labelled and floors <= _NEAREST * program.n
 
 
 def table_size(program: ChannelProgram) -> int:

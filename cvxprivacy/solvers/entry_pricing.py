@@ -18,7 +18,8 @@ import numpy as np
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.solvers.interior import Iterate
-from cvxprivacy.solvers.interior_program import Observer, ScaledProgram
+from cvxprivacy.solvers.interior_program import ScaledProgram
+from cvxprivacy.solvers.interior_views import Observer
 
 __all__ = ["Pricing"]
 

@@ -4,8 +4,8 @@ Mehrotra's predictor–corrector method on the equations of
 :mod:`~cvxprivacy.solvers.interior_program`, with two centrality correctors (J. Gondzio, *Multiple
 centrality corrections in a primal–dual method for linear programming*, Computational Optimization
 and Applications 6, 1996).  Scores are unknowns of their own, so that the only equation that is not
-linear besides the products is s = log(J/π q); what is found goes to the prover like any other
-proposal.
+linear besides the products is s = ∇F(J), log(J/π q) for information; what is found goes to the
+prover like any other proposal.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.leakage import Leakage, Polyhedral, Smooth
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.solvers.interior_newton import Newton
-from cvxprivacy.solvers.interior_program import ByName, Point, ScaledProgram, labels_differ
+from cvxprivacy.solvers.interior_point import ByName, Point
+from cvxprivacy.solvers.interior_program import ScaledProgram
 from cvxprivacy.solvers.interior_start import start
+from cvxprivacy.solvers.interior_views import labels_differ
 
-__all__ = ["LARGEST", "Iterate", "block_size", "central_path", "fits"]
+__all__ = ["LARGEST", "Iterate", "block_size", "central_path", "fits", "foreign_measures"]
 
 _STEPS = 150
 _PATIENCE = 8  # steps without progress
@@ -60,10 +63,19 @@ class Iterate:
 
 def block_size(program: ChannelProgram) -> int:
     """Return how many numbers the blocks of all outputs have."""
-    matrices = [program.view_matrix(view) for view in program.views]
-    rank = sum(1 if labels_differ(matrix) else min(matrix.shape) for matrix in matrices)
+    rank, plans = 0, 0
+    for name, view in program.views.items():
+        matrix = program.view_matrix(name)
+        rank += 1 if view.informs and labels_differ(matrix) else min(matrix.shape)
+        if isinstance(view.measure, Polyhedral):
+            plans += view.measure.recourse(program.reference(name)).matrix.shape[1]
     rank += sum(row.per_output for row in program.constraints.values())
-    return 4 * program.n * program.m * max(min(rank, program.n), 1)
+    return 4 * program.m * (program.n * max(min(rank, program.n), 1) + 2 * plans)
+
+
+def foreign_measures(program: ChannelProgram) -> list[Leakage]:
+    """Return the measures that state neither a Hessian nor a linear program."""
+    return [m for m in program.other_measures if not isinstance(m, Smooth | Polyhedral)]
 
 
 def fits(program: ChannelProgram) -> bool:
@@ -117,14 +129,14 @@ class _Path:
         return t > 1e-6
 
     def _take_up_slack(self) -> None:
-        """Let the slack of a row be what its information leaves, where that is not far off."""
+        """Let the slack of a row be what its leakage leaves, where that is not far off."""
         program, x = self.program, self.x
         curved = [k for k, row in program.rows.items() if row.weights and not row.equal]
         if not curved:
             return
         information = program.information(*program.joints(x.q))
         for name in curved:
-            free, slack = -program.excess(name, x.q, information), x.slack[name]
+            free, slack = -program.excess(name, x, information), x.slack[name]
             x.slack[name] = np.where((free > 0.5 * slack) & (free < 2.0 * slack), free, slack)
 
     # ---- steps ---------------------------------------------------------------------------
@@ -202,9 +214,7 @@ class _Path:
         posterior, changes = [], []
         for view, joint, rest in zip(program.views, at.joint, at.rest, strict=True):
             change = view.joint(affine.q)
-            own = np.clip(change / joint, -2.0, 2.0)
-            mass = change.sum(axis=1, keepdims=True) / joint.sum(axis=1, keepdims=True)
-            posterior.append(rest - 0.5 * own**2 + 0.5 * np.clip(mass, -2.0, 2.0) ** 2)
+            posterior.append(rest + view.bend(joint, change))
             changes.append(change)
         cross: FloatArray | float = 0.0
         bent: dict[str, Any] = {}
@@ -226,7 +236,9 @@ class _Path:
         return [(share, x.slack[k] * x.price[k]) for k, share in self.program.shares.items()]
 
     def _length(self, step: Point) -> float:
-        largest = max((float(np.abs(s).max()) for s in step.scores), default=0.0)
+        views = zip(self.program.views, step.scores, strict=True)
+        logs = [float(np.abs(s).max()) for view, s in views if view.measure.informs]
+        largest = max(logs, default=0.0)
         most = _BOUNDARY * self.x.longest(step)
         return min(1.0, most, _SCORES / max(largest, 1e-300))
 

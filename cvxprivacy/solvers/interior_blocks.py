@@ -3,11 +3,12 @@ r"""The blocks of the interior-point method: one matrix for each output, kept by
 The block of output y is
 
 .. math:: H_y = \mathrm{diag}(D) + \sum_k ω_k F_k^\top F_k + \sum_j \tfrac{λ_j}{σ_j} a_j a_j^\top,
-          \qquad F_k = \mathrm{diag}(ω̃)^{-1/2} (M_k - u\, 1^\top M_k),
+          \qquad F_k = \mathrm{diag}(ω̃)^{-1/2} (M_k - u\, η^\top M_k),
 
-with ω̃ the logarithmic mean of J and π q exp(s), u = ω̃/Σω̃, and j over the rows of that output
-alone.  A rate's F is diagonal but for one negative square, and so is an auxiliary once its level
-is eliminated; the rest has few rows.  So
+with ω̃, u and η from the Hessian of a smooth measure (for information ω̃ is the logarithmic mean of
+J and π q exp(s), u = ω̃/Σω̃ and η = 1), F from its linear program for a polyhedral one, and j over
+the rows of that output alone.  A rate's F is diagonal but for one negative square, and so is an
+auxiliary once its level is eliminated; the rest has few rows.  So
 
 .. math:: H_y^{-1} = \mathrm{diag}(1/D') + U^\top U - T^\top T.
 """
@@ -22,9 +23,10 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.solvers.interior_layout import Layout
 
-__all__ = ["TINY", "Blocks", "Square", "logarithmic_mean"]
+__all__ = ["TINY", "Blocks", "Square", "factor"]
 
 _CACHED = 400_000  # numbers that stay at hand between two uses
+_SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)  # of what rounding leaves no longer positive
 TINY = 1e-300  # for what may underflow: masses, and what they are divided by
 
 
@@ -80,7 +82,7 @@ class Blocks:
         met = blocks.down @ lost.transpose(0, 2, 1)
         inner += met.transpose(0, 2, 1) @ met
         both = np.concatenate([blocks.rows(lost), lost], axis=2)
-        up, lost = np.split(_halved(*_factor(inner), both), 2, axis=2)
+        up, lost = np.split(_halved(*factor(inner), both), 2, axis=2)
         return replace(blocks, up=up, lost=lost)
 
     @classmethod
@@ -111,7 +113,7 @@ class Blocks:
             half = own * diagonal[some, None, :] if whole is None else own @ whole[some]
             inner = half @ own.transpose(0, 2, 1)
             inner[:, count, count] += 1.0
-            root[some], scale[some] = _factor(inner)
+            root[some], scale[some] = factor(inner)
             rows[some] = _halved(root[some], scale[some], half)
         return cls(diagonal, whole, rows, root, scale, none, none)
 
@@ -151,20 +153,18 @@ def _together(rows: FloatArray) -> list[slice]:
     return [slice(y, y + step) for y in range(0, len(rows), step)]
 
 
-def _factor(inner: FloatArray) -> tuple[FloatArray, FloatArray]:
+def factor(inner: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return L and s with s inner s = L Lᵀ, s the scale that makes the diagonal 1."""
     scale = 1.0 / np.sqrt(np.einsum("yii->yi", inner))
-    return np.linalg.cholesky(inner * scale[:, :, None] * scale[:, None, :]), scale
+    scaled = inner * scale[:, :, None] * scale[:, None, :]
+    for shift in _SHIFTS:
+        try:
+            return np.linalg.cholesky(scaled + shift * np.eye(inner.shape[1])), scale
+        except np.linalg.LinAlgError:
+            continue
+    raise np.linalg.LinAlgError("a block that is singular")
 
 
 def _halved(lower: FloatArray, scale: FloatArray, half: FloatArray) -> FloatArray:
     """Return L⁻¹ s half: its square is halfᵀ inner⁻¹ half, of the factor of ``inner``."""
     return (np.linalg.inv(lower) * scale[:, None, :]) @ half
-
-
-def logarithmic_mean(a: FloatArray, log_ratio: FloatArray) -> FloatArray:
-    """Return (a − b)/(log a − log b), with b = a exp(−log_ratio)."""
-    near = np.abs(log_ratio) < 1e-5
-    safe = np.where(near, 1.0, np.clip(log_ratio, -600.0, 600.0))
-    ratio = np.where(near, 1.0 - 0.5 * log_ratio, -np.expm1(-safe) / safe)
-    return np.maximum(a * ratio, TINY)

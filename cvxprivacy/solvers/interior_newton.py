@@ -9,21 +9,15 @@ import numpy as np
 from scipy.linalg import lapack
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior_blocks import TINY, Blocks, Square, logarithmic_mean
-from cvxprivacy.solvers.interior_program import (
-    HIGH,
-    LOW,
-    ByName,
-    Level,
-    Observer,
-    Point,
-    ScaledProgram,
-)
+from cvxprivacy.solvers.interior_blocks import TINY, Blocks, Square
+from cvxprivacy.solvers.interior_point import HIGH, LOW, WORST, ByName, Point
+from cvxprivacy.solvers.interior_program import Level, ScaledProgram
+from cvxprivacy.solvers.interior_recourse import Elimination
 from cvxprivacy.solvers.interior_residuals import Residuals
+from cvxprivacy.solvers.interior_views import Hessian
 
 __all__ = ["Newton"]
 
-_FAINT = 1e-12  # share of an output's mass below which a label has no curvature of its own
 _NEAR = 1e-4  # complementarity below which steps are refined
 _SMALL = 40  # blocks up to this size are inverted in full
 
@@ -40,32 +34,50 @@ class Newton:
         self.local = [k for k, row in rows.items() if row.per_output and not row.equal]
         self.pinned = [k for k, row in rows.items() if row.per_output and row.equal]
         self.theta = {k: x.price[k] / x.slack[k] for k in x.slack}
+        self.slopes = dict(self.at.slopes)
+        self.give: ByName = {}
+        self.eliminated = {k: Elimination(r, x) for k, r in program.recourses.items()}
+        for name in rows:
+            self._give_way(name)
         self.stiff: ByName = {}
         self.bend: ByName = {}
         self._factor()
+
+    def _give_way(self, name: str) -> None:
+        """Add to a row what its recourses have: slopes, and what it gives way to its own price.
+
+        θ becomes that of its slack and of them in series.
+        """
+        for recourse in self.program.recourses_of(name):
+            part, weight = self.eliminated[recourse.name], recourse.weight
+            self.slopes[name] = self.slopes[name] + weight[:, None] * part.slope
+            give = self.program.rows[name].total(weight**2 * part.give)
+            self.give[name] = self.give.get(name, 0.0) + give
+        if name in self.give:
+            self.theta[name] = self.theta[name] / (1.0 + self.theta[name] * self.give[name])
 
     # ---- factors -------------------------------------------------------------------------
 
     def _factor(self) -> None:
         program = self.program
         diagonal = self.theta[LOW] + self.theta.get(HIGH, 0.0)
-        self.means, tall, squares = [], [], []
-        for view, joint, rest, weight in zip(
-            program.views, self.at.joint, self.at.rest, self.at.weights, strict=True
-        ):
-            mean = logarithmic_mean(joint, rest)
-            self.means.append(mean)
-            if view.label is not None:
-                squares.append(_square(view, view.label, mean, weight))
+        tall, squares = [part.rows for part in self.eliminated.values()], []
+        self.hessians = [
+            Hessian(view, joint, s)
+            for view, joint, s in zip(program.views, self.at.joint, self.x.scores, strict=True)
+        ]
+        for hessian, weight in zip(self.hessians, self.at.weights, strict=True):
+            if hessian.view.label is not None:
+                squares.append(hessian.square(hessian.view.label, weight))
             elif weight.any():
-                tall.append(_curvature(view, mean, weight))
+                tall.append(hessian.rows(weight))
         squares += [self._without_level(name, level) for name, level in program.levels.items()]
         size = program.layout.shape[1]
         empty = np.zeros((program.m, 0, size))
         rows = _one(tall) if tall else empty
-        local = [np.sqrt(self.theta[k])[:, None] * self.at.slopes[k] for k in self.local]
+        local = [np.sqrt(self.theta[k])[:, None] * self.slopes[k] for k in self.local]
         local_rows = np.stack(local, axis=1) if local else empty
-        if not squares and (size <= _SMALL or 3 * rows.shape[1] > 2 * size):
+        if not (squares or self.eliminated) and (size <= _SMALL or 3 * rows.shape[1] > 2 * size):
             self.first_local = 0
             blocks = Blocks.dense(diagonal, rows, local_rows, program.free)
         else:
@@ -73,9 +85,9 @@ class Newton:
             rows = _one([rows, local_rows]) if local else rows
             blocks = Blocks.of(diagonal, squares, rows, program.free)
         self.blocks = blocks
-        pins = [self.at.slopes[k] for k in self.pinned]
+        pins = [self.slopes[k] for k in self.pinned]
         self.pins = np.stack(pins, axis=1) if pins else empty
-        borders = [self.at.slopes[k] for k in self.coupling] + [-self.bend[k] for k in self.caps]
+        borders = [self.slopes[k] for k in self.coupling] + [-self.bend[k] for k in self.caps]
         self.border = np.stack(borders, axis=1) if borders else empty
         self._schur()
 
@@ -117,23 +129,11 @@ class Newton:
             system = np.empty((order, order), order="F")
             system[: layout.n, : layout.n], system[layout.n :, layout.n :] = inner, corner
             system[layout.n :, : layout.n], system[: layout.n, layout.n :] = side, side.T
-        self.system = system
-        size = np.diag(system)  # 0 where a letter or a row has nothing to choose
-        self.scale = np.where(size > 0, 1.0 / np.sqrt(np.maximum(size, TINY)), 0.0)
-        for shift in (1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
-            scaled = system * self.scale[:, None]
-            scaled *= self.scale
-            np.einsum("ii->i", scaled)[...] += shift
-            self.factor, failed = lapack.dpotrf(scaled, lower=1, clean=0, overwrite_a=1)
-            if not failed:
-                return
-        raise np.linalg.LinAlgError(f"no direction for {layout.n} letters")
-
-    def _solved(self, right: FloatArray) -> FloatArray:
-        found: FloatArray = self.scale * lapack.dpotrs(self.factor, self.scale * right, lower=1)[0]
-        if not np.isfinite(found).all():
-            raise np.linalg.LinAlgError("a direction that is not finite")
-        return found
+        self.system = _Cholesky(system)
+        self.shared = np.zeros(len(system))  # rows that the greatest of several objectives is in
+        for i, name in enumerate(self.coupling, layout.n + m * each):
+            self.shared[i] = float(name in self.program.worst)
+        self.along_worst = self.system.solved(self.shared) if self.program.worst else self.shared
 
     # ---- a step --------------------------------------------------------------------------
 
@@ -154,17 +154,26 @@ class Newton:
         program, x = self.program, self.x
         posterior = self.at.rest if posterior is None else posterior
         off = {name: weight * value for name, value in self.at.off.items()}
+        for name, part in self.eliminated.items():
+            part.aim(targets[name], weight)
+            if row := part.recourse.row:
+                spent = part.recourse.weight * part.spent()
+                off[row] = off[row] - program.rows[row].total(spent)
         for name, more in (bent or {}).items():
             off[name] = off[name] + more
         gain = {
             k: targets[k] / x.slack[k] - x.price[k] - self.theta[k] * off.get(k, 0.0)
-            for k in x.slack
+            for k in x.slack.keys() - self.eliminated.keys() - self.give.keys()
         }
+        for k in self.give:
+            gain[k] = self.theta[k] * (targets[k] / x.price[k] - x.slack[k] - off[k])
         right = gain[LOW] - weight * self.at.dual - cross - gain.get(HIGH, 0.0)
         for view, omega, lacks in zip(program.views, self.at.weights, posterior, strict=True):
             right = right - omega[:, None] * view.along(lacks)
+        for part in self.eliminated.values():
+            right = right - part.priced()
         for name in self.local:
-            right = right - gain[name][:, None] * self.at.slopes[name]
+            right = right - gain[name][:, None] * self.slopes[name]
         pull: ByName = {}
         for name, level in program.levels.items():
             own = -weight * self.at.unpriced[name]
@@ -175,20 +184,23 @@ class Newton:
             right = right - own[:, None] * self.bend[name]
         right = np.where(program.free, right, 0.0)
 
-        q, g, whole = self._columns(right, off, gain, weight, pull)
+        q, g, whole, worst = self._columns(right, off, gain, weight, pull)
         n, by_pin = program.n, -g[program.n :][: self.pins.shape[1] * program.m]
         by_pin = by_pin.reshape(program.m, -1)
         equal: ByName = {name: by_pin[:, i] for i, name in enumerate(self.pinned)}
         slack: ByName = {LOW: q}
         price: ByName = {}
-        levels: ByName = {}
+        levels: ByName = {WORST: worst} if program.worst else {}
         if HIGH in x.slack:
             slack[HIGH] = -q * program.capped
         for i, name in enumerate((*self.coupling, *self.caps), n + by_pin.size):
             (price if name in x.price else equal)[name] = -g[i]
         for name in self.coupling:
             if name in x.slack:
-                slack[name] = off[name] - (self.at.slopes[name] * q).sum()
+                slack[name] = off[name] - (self.slopes[name] * q).sum()
+                slack[name] = slack[name] + self.give.get(name, 0.0) * price[name]
+                if name in program.worst:
+                    slack[name] = slack[name] + worst
         for name, level in program.levels.items():
             own = (pull[name] - price.get(name, 0.0)) / self.stiff[name]
             own = own - np.einsum("yk,yk->y", self.bend[name], q)
@@ -197,34 +209,44 @@ class Newton:
                 slack[side] = off[side] + sign * (q - factor * program.masses * own[:, None])
             if level.total is not None:
                 slack[name] = off[name] - own.sum()
-        if self.local:  # by way of H⁻¹a, where a · ΔQ would cancel
-            local = self.blocks.reached(whole)[:, self.first_local :]
-            for i, name in enumerate(self.local):
-                price[name] = gain[name] + np.sqrt(self.theta[name]) * local[:, i]
+        if self.local or self.eliminated:  # by way of H⁻¹a, where a · ΔQ would cancel
+            reached = self.blocks.reached(whole)
+            for i, name in enumerate(self.local, self.first_local):
+                price[name] = gain[name] + np.sqrt(self.theta[name]) * reached[:, i]
                 missed = targets[name] - x.slack[name] * price[name]
                 slack[name] = missed / x.price[name] - x.slack[name]
+            first = 0
+            for name, part in self.eliminated.items():
+                last = first + part.rows.shape[1]
+                more = part.recourse.weight * price[row] if (row := part.recourse.row) else 0.0
+                moved = part.changes(reached[:, first:last], q, more)
+                slack[name], price[name], equal[name] = moved
+                first = last
         for name in x.slack.keys() - price.keys():
             missed = targets[name] - x.price[name] * slack[name]
             price[name] = missed / x.slack[name] - x.price[name]
         scores = [
-            lacks
-            + (change := view.joint(q)) / mean
-            - change.sum(axis=1, keepdims=True) / mean.sum(axis=1, keepdims=True)
-            for view, mean, lacks in zip(program.views, self.means, posterior, strict=True)
+            lacks + hessian.times(hessian.view.joint(q))
+            for hessian, lacks in zip(self.hessians, posterior, strict=True)
         ]
         return Point(q, g[:n], scores, equal, levels, slack, price)
 
     def _columns(
         self, right: FloatArray, off: ByName, gain: ByName, weight: float, pull: ByName
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return ΔQ, (Δν, −Δλ of equalities by output, −Δλ of coupling rows), and H ΔQ."""
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return ΔQ, (Δν, −Δλ of equalities by output, −Δλ of coupling rows), H ΔQ, and Δτ."""
         base, extra = self._borders(off, gain, weight, pull)
-        g, q = np.zeros(len(base)), self.blocks.times(right)
+        g, q, worst = np.zeros(len(base)), self.blocks.times(right), np.zeros(())
+        shared, lacks = self.shared, weight * self.at.unshared
         for _ in range(self.refined):
-            g = g + self._solved(base - self._across(q) - extra * g)
+            more = self.system.solved(base - self._across(q) - extra * g + shared * worst)
+            if self.program.worst:  # g of these rows has sum −lacks
+                change = -(lacks + shared @ (g + more)) / (shared @ self.along_worst)
+                more, worst = more + change * self.along_worst, worst + change
+            g = g + more
             whole = right + self._along(g)
             q = self.blocks.times(whole)
-        return q, g, whole
+        return q, g, whole, worst
 
     def _borders(
         self, off: ByName, gain: ByName, weight: float, pull: ByName
@@ -263,45 +285,28 @@ class Newton:
         return found
 
 
-def _square(view: Observer, label: np.ndarray, mean: FloatArray, weight: FloatArray) -> Square:
-    label = np.broadcast_to(view.layout.spread(label), view.layout.shape)
-    seen = label >= 0
-    own = np.where(seen, np.take_along_axis(mean, np.maximum(label, 0), axis=1), 0.0)
-    added = np.where(seen, weight[:, None] * view.sums**2 / np.maximum(own, TINY), 0.0)
-    return Square(own / mean.sum(axis=1, keepdims=True), added)
+class _Cholesky:
+    """The factor of a positive semidefinite system, scaled, and shifted as far as it needs."""
 
+    def __init__(self, system: FloatArray) -> None:
+        size = np.diag(system)  # 0 where a letter or a row has nothing to choose
+        self.scale = np.where(size > 0, 1.0 / np.sqrt(np.maximum(size, TINY)), 0.0)
+        for shift in (1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+            scaled = system * self.scale[:, None]
+            scaled *= self.scale
+            np.einsum("ii->i", scaled)[...] += shift
+            self.factor, failed = lapack.dpotrf(scaled, lower=1, clean=0, overwrite_a=1)
+            if not failed:
+                return
+        raise np.linalg.LinAlgError(f"no direction for {len(system)} letters and rows")
 
-def _curvature(view: Observer, mean: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return rows (m, r, k) with Σ rowsᵀ rows = ω F ᵀF.
-
-    F = (I − √u √uᵀ) diag(ω̃)^−½ M, and a reflection that takes √u to the axis of its largest
-    entry leaves one row less: all that differs by output is a small matrix before M.
-    """
-    u = mean / mean.sum(axis=1, keepdims=True)
-    if view.factors is not None:
-        left, right = view.factors
-        rows = left - u[:, :, None] * left.sum(axis=0)
-        floor = np.maximum(mean, _FAINT * mean.sum(axis=1, keepdims=True))
-        rows *= np.sqrt(weight[:, None] / floor)[:, :, None]
-        return _fewest(rows) @ right
-    root, most = np.sqrt(u), u.argmax(axis=1)
-    outputs, count = np.arange(len(u)), u.shape[1]
-    axis = root.copy()
-    axis[outputs, most] += 1.0
-    small = np.eye(count) - root[:, :, None] * (axis / axis[outputs, most, None])[:, None, :]
-    small *= np.sqrt(weight[:, None] / mean)[:, None, :]
-    others = np.arange(count) != most[:, None]
-    return _fewest(small[others].reshape(len(u), count - 1, count) @ view.columns)
+    def solved(self, right: FloatArray) -> FloatArray:
+        found: FloatArray = self.scale * lapack.dpotrs(self.factor, self.scale * right, lower=1)[0]
+        if not np.isfinite(found).all():
+            raise np.linalg.LinAlgError("a direction that is not finite")
+        return found
 
 
 def _one(rows: list[FloatArray]) -> FloatArray:
     """Return all rows (m, r, k) of each output in one array, without a copy where they are."""
     return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
-
-
-def _fewest(rows: FloatArray) -> FloatArray:
-    """Return rows (m, r, k) of the same square, no more than k."""
-    if rows.shape[1] > rows.shape[2]:
-        triangle: Any = np.linalg.qr(rows, mode="r")
-        rows = triangle
-    return rows

@@ -2,104 +2,43 @@ r"""A channel program as the interior-point method reads it: scaled, outputs fir
 
 Arrays are (m, k): a row for each output, k = n where all entries are there.  Information is in
 nats, the objective in its own scale, every constraint in its span.  A point has the joint mass Q,
-the scores s = log(posterior/π) of each view as independent unknowns, and pairs of a slack and its
-price, all positive:
+the scores s of each smooth view as independent unknowns, log(posterior/π) for information, and
+pairs of a slack and its price, all positive:
 
 .. math::
    \begin{aligned}
    \text{(dual)}      \quad & \sum_k ω_k\, s_k M_k + C_0 + \sum_j λ_j C_j - ν - z + w = 0, \\
    \text{(primal)}    \quad & \sum_y Q = p, \qquad f_j(Q) + σ_j = b_j, \\
-   \text{(posterior)} \quad & s_k = \log(J_k / π_k q_k), \\
+   \text{(posterior)} \quad & s_k = ∇F_k(J_k), \\
    \text{(pairs)}     \quad & (Q - \mathrm{lo})\, z = (\mathrm{hi} - Q)\, w = μ a,\quad σ_j λ_j = μ,
    \end{aligned}
 
 with ω_k = α_k + Σ_j λ_j β_jk.  An auxiliary adds a level for each output (a_y or u_y) and a pair
-for each of the entries that it bounds.
+for each of the entries that it bounds, and a polyhedral measure what
+:mod:`~cvxprivacy.solvers.interior_recourse` says.  Of the worst of several objectives each is a row
+f_k(Q) − τ + σ_k = 0 with Σ λ_k = 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from cvxprivacy.exact import FloatArray
-from cvxprivacy.model.information import nat
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.exact import FloatArray, floats
+from cvxprivacy.leakage import Polyhedral, Smooth
+from cvxprivacy.programs.channel import INFORMATION, ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.expression import Constraint
-from cvxprivacy.programs.worst import first_part
+from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.solvers.interior_blocks import TINY
 from cvxprivacy.solvers.interior_layout import Layout
+from cvxprivacy.solvers.interior_point import HIGH, LOW, WORST, ByName, Point
+from cvxprivacy.solvers.interior_recourse import ExcessTerm, RecourseTerm, told
+from cvxprivacy.solvers.interior_views import Observer, SmoothView
 
-__all__ = ["Level", "Observer", "Point", "Row", "ScaledProgram", "labels_differ"]
-
-LOW, HIGH = "\0low", "\0high"  # pairs of entries with their bounds; no row has such a name
-
-ByName = dict[str, FloatArray]
-
-
-def labels_differ(matrix: Any) -> bool:
-    """Tell whether a view, dense or sparse, sees no two letters under one label, as a rate's."""
-    on = matrix > 0
-    return bool(on.shape[0] > 1 and on.sum(axis=0).max() <= 1 and on.sum(axis=1).max() <= 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Observer:
-    """A view: M (|V|, n) with columns p(v | s), its reference π, and how M is best kept.
-
-    ``label`` is the one label of each letter (−1: none) where labels differ by letter, as for a
-    rate; elsewhere M = ``left @ right`` where that is of lower rank.
-    """
-
-    name: str
-    matrix: FloatArray
-    reference: FloatArray
-    layout: Layout
-
-    @cached_property
-    def columns(self) -> FloatArray:
-        """M, or for each output the columns of its letters."""
-        return self.layout.gathered(self.matrix)
-
-    @cached_property
-    def sums(self) -> FloatArray:
-        """Σ_v p(v | s) of every entry."""
-        return self.layout.spread(self.matrix.sum(axis=0))
-
-    def joint(self, q: FloatArray) -> FloatArray:
-        """Return J = M q of every output, shape (m, |V|)."""
-        if self.layout.letters is None:
-            return q @ self.matrix.T
-        return (self.columns @ q[:, :, None])[:, :, 0]
-
-    def along(self, s: FloatArray) -> FloatArray:
-        """Return Mᵀ s of every output, s (m, |V|)."""
-        if self.layout.letters is None:
-            return s @ self.matrix
-        return (s[:, None, :] @ self.columns)[:, 0, :]
-
-    @cached_property
-    def label(self) -> np.ndarray | None:
-        if not labels_differ(self.matrix):
-            return None
-        on = self.matrix > 0
-        return np.where(on.any(axis=0), on.argmax(axis=0), -1)
-
-    @cached_property
-    def factors(self) -> tuple[FloatArray, FloatArray] | None:
-        """(|V|, r) and (r, n) or (m, r, k) with product M, if r is well below both sizes."""
-        if min(self.matrix.shape) < 16:
-            return None
-        left, singular, right = np.linalg.svd(self.matrix, full_matrices=False)
-        rank = int((singular > 1e-13 * singular[0]).sum())
-        if rank > 0.8 * min(self.matrix.shape):
-            return None
-        return left[:, :rank] * singular[:rank], self.layout.gathered(right[:rank])
+__all__ = ["Level", "Row", "ScaledProgram"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,54 +65,13 @@ class Level:
     total: float | None  # bound of Σ_y a_y, or none
 
 
-@dataclass(eq=False)
-class Point:
-    """A point, or a step: Q, ν, scores, multipliers of equalities, levels, slacks and prices."""
-
-    q: FloatArray
-    nu: FloatArray
-    scores: list[FloatArray]
-    equal: ByName
-    levels: ByName
-    slack: ByName
-    price: ByName
-
-    def moved(self, step: Point, t: float) -> Point:
-        return Point(
-            *(_moved(getattr(self, f.name), getattr(step, f.name), t) for f in fields(self))
-        )
-
-    def multiplier(self, name: str) -> FloatArray:
-        return self.price[name] if name in self.price else self.equal[name]
-
-    def longest(self, step: Point) -> float:
-        """Return the length at which a slack or a price is 0."""
-        most = np.inf
-        for have, change in ((self.slack, step.slack), (self.price, step.price)):
-            for name, value in have.items():
-                ratio = np.divide(change[name], value, out=np.zeros(value.shape), where=value > 0)
-                if (least := float(ratio.min())) < 0:
-                    most = min(most, -1.0 / least)
-        return most
-
-
-def _moved(have: Any, step: Any, t: float) -> Any:
-    if isinstance(have, dict):
-        return {k: v + t * step[k] for k, v in have.items()}
-    return (
-        [v + t * d for v, d in zip(have, step, strict=True)]
-        if isinstance(have, list)
-        else have + t * step
-    )
-
-
 class ScaledProgram:
     """See the module's docstring; without ``layout``, of all entries."""
 
     def __init__(self, program: ChannelProgram, layout: Layout | None = None) -> None:
         self.program = program
         self.layout = layout = layout or Layout.whole(program.n, program.m)
-        self.n, self.m, shape, unit = program.n, layout.m, layout.shape, nat(program.units)
+        self.n, self.m, shape = program.n, layout.m, layout.shape
         self.mass, mass = program.mass, layout.spread(program.mass)
         self.masses = mass  # of every entry's letter
         self.low, self.high = np.zeros(shape), np.full(shape, np.inf)
@@ -185,32 +83,65 @@ class ScaledProgram:
         filled = program.mass - layout.total(self.low) <= 1e-14 * program.mass  # no choice is left
         self.free = (self.high > self.low) & ~layout.spread(filled) & layout.present
         self.capped = self.free & np.isfinite(self.high)
-        self.views = [
-            Observer(
-                name,
-                program.view_matrix(name).toarray() / program.mass,
-                program.reference(name),
-                layout,
-            )
-            for name in program.views
-        ]
-        place = {view.name: i for i, view in enumerate(self.views)}
-        self.cost = layout.take(program.cost(first_part(program.objective))) / program.scale
-        self.weights = {
-            place[name]: weight[layout.outputs] * unit / program.scale
-            for name, weight in first_part(program.objective).columns(program.m).items()
-        }
+        observers = _observers(program, layout)
+        self.views = [view for view in observers.values() if isinstance(view, SmoothView)]
+        self.recourses: dict[str, RecourseTerm] = {}
+        self.cost, self.weights = np.zeros(shape), {}
         self.rows: dict[str, Row] = {}
+        self.worst: dict[str, str] = {}  # names of objectives, by those of their rows
+        if isinstance(program.objective, Expression):
+            self.cost = layout.take(program.cost(program.objective)) / program.scale
+            self.weights = self._weights(observers, program.objective, program.scale)
+        else:
+            for own, part in program.objectives.items():
+                self.worst[f"{WORST} {own}"] = own
+                self.rows[f"{WORST} {own}"] = self._ceiling(observers, part, f"{WORST} {own}")
         for name, row in program.constraints.items():
-            self.rows[name] = _row(program, layout, row, place)
+            cost, bound, span = _linear(program, layout, row)
+            weights = self._weights(observers, row.expression, span, name)
+            equal = row.sense == "=="
+            self.rows[name] = Row(cost, weights, bound, span, equal, row.per_output)
         self.levels: dict[str, Level] = {}
+        self.excesses: dict[str, ExcessTerm] = {}
         for name, aux in program.auxiliaries.items():
+            if aux.share is not None and aux.levels is not None:
+                marginal = Observer(name, floats(aux.share)[None], np.ones(1), layout, INFORMATION)
+                excess = ExcessTerm(marginal, floats(aux.levels)[layout.outputs], name)
+                self.recourses[excess.name] = self.excesses[name] = excess
+                bound = np.asarray(float(aux.bound))
+                self.rows[name] = Row(np.zeros(shape), {}, bound, 1.0, False, False)
+                continue
             sides = (f"\0below {name}", 1.0, 1.0), (f"\0above {name}", -1.0, aux.bound)
             ratio = aux.kind == "ratio"
             above = (f"\0above {name}", -1.0, 1.0)
             self.levels[name] = Level(sides if ratio else (above,), None if ratio else aux.bound)
         a = np.sqrt(self.n * program.mass)
         self.share = layout.spread(a / a.mean())  # of μ that a letter's pairs have
+
+    def _ceiling(self, observers: Mapping[str, Observer], part: Expression, row: str) -> Row:
+        """Return the row that an objective is not above the worst, in the scale of that."""
+        scale, cost = self.program.scale, self.program.cost(part)
+        base = cost.min(axis=1)
+        constant = float(part.constant) + float(base @ self.mass)
+        weights = self._weights(observers, part, scale, row)
+        taken = self.layout.take(cost - base[:, None]) / scale
+        return Row(taken, weights, np.asarray(-constant / scale), scale, False, False)
+
+    def _weights(
+        self, observers: Mapping[str, Observer], term: Expression, span: float, row: str = ""
+    ) -> dict[int, FloatArray]:
+        """Return weights of smooth views by their place, and take up the recourses of others."""
+        found = {}
+        place = {view.name: i for i, view in enumerate(self.views)}
+        for name, weight in term.columns(self.program.m).items():
+            own = weight[self.layout.outputs] * self.program.unit(name) / span
+            view = observers[name]
+            if name in place:
+                found[place[name]] = own
+            elif isinstance(view.measure, Polyhedral) and own.any():
+                recourse = RecourseTerm(view, view.measure, own, row)
+                self.recourses[recourse.name] = recourse
+        return found
 
     @cached_property
     def shares(self) -> ByName:
@@ -226,6 +157,8 @@ class ScaledProgram:
                 shares[side] = np.where(self.layout.present, self.share, 0.0)
             if level.total is not None:
                 shares[name] = np.ones(())
+        for name, recourse in self.recourses.items():
+            shares[name] = np.ones((self.m, len(recourse.cost)))
         return shares
 
     @cached_property
@@ -239,55 +172,79 @@ class ScaledProgram:
     # ---- a point -------------------------------------------------------------------------
 
     def joints(self, q: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Return J and log(J/(π q)) of each view."""
+        """Return J and ∇F, log(J/(π q)) for information, of each smooth view."""
         joint = [np.maximum(view.joint(q), TINY) for view in self.views]
-        logs = [
-            np.log(j / np.maximum(view.reference * j.sum(axis=1, keepdims=True), TINY))
-            for view, j in zip(self.views, joint, strict=True)
-        ]
-        return joint, logs
+        return joint, [view.gradient(j) for view, j in zip(self.views, joint, strict=True)]
 
-    def information(self, joint: list[FloatArray], logs: list[FloatArray]) -> list[FloatArray]:
-        """Return Φ of each view, (m,), from what :meth:`joints` returns."""
-        return [(j * log).sum(axis=1) for j, log in zip(joint, logs, strict=True)]
+    def information(self, joint: list[FloatArray], gradients: list[FloatArray]) -> list[FloatArray]:
+        """Return Φ of each smooth view, (m,), from what :meth:`joints` returns."""
+        return [(j * s).sum(axis=1) for j, s in zip(joint, gradients, strict=True)]
 
-    def excess(self, name: str, q: FloatArray, information: list[FloatArray]) -> FloatArray:
+    def excess(self, name: str, x: Point, information: list[FloatArray]) -> FloatArray:
         """Return f − b of a row."""
         row = self.rows[name]
-        columns = np.einsum("yk,yk->y", row.cost, q)
+        columns = np.einsum("yk,yk->y", row.cost, x.q)
         for i, weight in row.weights.items():
             columns = columns + weight * information[i]
-        return row.total(columns) - row.bound
+        for recourse in self.recourses_of(name):
+            columns = columns + recourse.weight * recourse.value(x)
+        level = x.levels[WORST] if name in self.worst else 0.0
+        return row.total(columns) - row.bound - level
+
+    def recourses_of(self, row: str) -> list[RecourseTerm]:
+        """Return the recourses in a row, or in the objective if the name is empty."""
+        return [recourse for recourse in self.recourses.values() if recourse.row == row]
 
     def proposal(self, x: Point, objective: int = 1) -> tuple[FloatArray, Dual]:
         """Return channel and multipliers in the program's own scale."""
         scale, m, layout = self.program.scale, self.program.m, self.layout
-        scores = {v.name: layout.widened(s, m).T for v, s in zip(self.views, x.scores, strict=True)}
+        views = zip(self.views, x.scores, strict=True)
+        scores = {view.name: layout.widened(view.told(s), m).T for view, s in views}
+        scores.update(told(self.recourses.values(), x))
         multipliers = {
             name: layout.widened(np.asarray(x.multiplier(name)), m) * scale / row.span
             for name, row in self.rows.items()
+            if name not in self.worst and name not in self.excesses
         }
         auxiliaries = {
             name: [layout.put(x.price[side], m) * scale for side, *_ in level.sides]
             for name, level in self.levels.items()
         }
+        for name, excess in self.excesses.items():
+            auxiliaries[name] = [layout.widened(x.equal[excess.name][:, 0], m) * scale]
+        shares = {name: float(x.price[row]) for row, name in self.worst.items()}
+        total = sum(shares.values())
+        shares = {name: share / total for name, share in shares.items()}
         channel = layout.put(x.q / layout.spread(layout.total(x.q)), m)
-        return channel, Dual(scores, multipliers, auxiliaries, objective)
+        return channel, Dual(scores, multipliers, auxiliaries, objective, shares)
 
 
-def _row(program: ChannelProgram, layout: Layout, row: Constraint, place: Mapping[str, int]) -> Row:
-    cost, weights = program.cost(row.expression), row.expression.columns(program.m)
+def _observers(program: ChannelProgram, layout: Layout) -> dict[str, Observer]:
+    """Return the views that the objective or a row weighs."""
+    rows = (row.expression for row in program.constraints.values())
+    terms = [*program.objectives.values(), *rows]
+    found: dict[str, Observer] = {}
+    for name in {view: None for term in terms for view in term.weights}:
+        matrix = program.view_matrix(name).toarray() / program.mass
+        data = name, matrix, program.reference(name), layout
+        measure = program.views[name].measure
+        if isinstance(measure, Smooth):
+            found[name] = SmoothView(*data, measure)
+        else:
+            found[name] = Observer(*data, measure)
+    return found
+
+
+def _linear(
+    program: ChannelProgram, layout: Layout, row: Constraint
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return a row's cost and bound in its span, and that."""
+    cost = program.cost(row.expression)
     base = np.zeros(program.n) if row.per_output else cost.min(axis=1)
     cost = cost - base[:, None]  # row sums are fixed: what all moves of a letter cost is no choice
-    unit = nat(program.units)
-    information = sum(float(np.max(w, initial=0.0)) for w in weights.values()) * unit
-    span = float(np.abs(cost).max() + information) or 1.0
+    span = float(np.abs(cost).max() + sum(program.sizes(row.expression))) or 1.0
     constant = float(row.expression.constant) + float(base @ program.mass)
     bound = (row.bounds(program.m) - constant) / span
     if row.per_output:
         bound = bound[layout.outputs]
-    by_view = {
-        place[view]: weight[layout.outputs] * unit / span for view, weight in weights.items()
-    }
-    cost = layout.take(cost) / span
-    return Row(cost, by_view, bound, span, row.sense == "==", row.per_output)
+    return layout.take(cost) / span, bound, span

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvxprivacy.solvers.interior_blocks import TINY
-from cvxprivacy.solvers.interior_program import HIGH, LOW, ByName, Point, ScaledProgram
+from cvxprivacy.solvers.interior_point import HIGH, LOW, ByName, Point
+from cvxprivacy.solvers.interior_program import ScaledProgram
 
 __all__ = ["Residuals"]
 
@@ -16,24 +16,26 @@ class Residuals:
     Attributes
     ----------
     joint, rest : list of (m, |V|) array
-        J, and log(J/(π q)) − s, of each view.
+        J, and ∇F(J) − s, of each smooth view.
     information, weights : list of (m,) array
-        Φ and ω of each view.
+        Φ and ω of each smooth view.
     slopes : dict of (m, k) array
         The gradient of each row.
     dual : (m, k) array
         Of the dual equation.
     missing : (n,) array
         Of the row sums.
+    unshared : float
+        What the multipliers of several objectives lack to have sum 1.
     off, unpriced : dict of array
         Of every other primal equation by its name, and of the dual equation of each level.
     """
 
     def __init__(self, program: ScaledProgram, x: Point) -> None:
         self.program, self.x = program, x
-        self.joint, logs = program.joints(x.q)
-        self.rest = [log - s for log, s in zip(logs, x.scores, strict=True)]
-        self.information = program.information(self.joint, logs)
+        self.joint, gradients = program.joints(x.q)
+        self.rest = [g - s for g, s in zip(gradients, x.scores, strict=True)]
+        self.information = program.information(self.joint, gradients)
         self.weights = [np.zeros(program.m) for _ in program.views]
         for i, weight in program.weights.items():
             self.weights[i] = self.weights[i] + weight
@@ -56,11 +58,13 @@ class Residuals:
             dual = dual + x.price[HIGH]
         for weight, seen in zip(self.weights, self.seen, strict=True):
             dual = dual + weight[:, None] * seen
+        for recourse in program.recourses.values():
+            dual = dual + recourse.priced(x)
         self.off: ByName = {}
         for name, row in program.rows.items():
             price = x.multiplier(name)
             dual = dual + row.cost * (price[:, None] if row.per_output else price)
-            self.off[name] = -program.excess(name, x.q, self.information)
+            self.off[name] = -program.excess(name, x, self.information)
             if not row.equal:
                 self.off[name] = self.off[name] - x.slack[name]
         self.unpriced: ByName = {}
@@ -75,6 +79,7 @@ class Residuals:
                 price = price + x.price[name]
                 self.off[name] = level.total - x.levels[name].sum() - x.slack[name]
             self.unpriced[name] = price
+        self.unshared = 1.0 - sum(float(x.price[row]) for row in program.worst)
         self.dual = np.where(program.free, dual, 0.0)
         self.missing = program.mass - program.layout.total(x.q)
 
@@ -86,10 +91,11 @@ class Residuals:
         """
         program, x = self.program, self.x
         z, w = x.price[LOW], x.price.get(HIGH, np.zeros(()))
-        reduced = self.dual + z - w  # cost, with scores as they will be: Σ π exp(s) = 1
+        reduced = self.dual + z - w  # cost, with scores as they will be, inside
         for view, weight, s in zip(program.views, self.weights, x.scores, strict=True):
-            norm = np.log(np.maximum(np.exp(np.minimum(s, 700.0)) @ view.reference, TINY))
-            reduced = reduced - (weight * norm)[:, None] * view.sums
+            reduced = reduced + view.along(weight[:, None] * (view.inside(view.told(s)) - s))
+        for recourse in program.recourses.values():
+            reduced = reduced + recourse.repriced(x)
         open_ = program.free & ~program.capped
         below = program.layout.extreme(np.maximum, -reduced, 0.0, open_)
         found = float(below @ program.mass)
@@ -100,6 +106,10 @@ class Residuals:
             found += float(np.maximum(lost, 0.0).sum())
         for name, off in self.off.items():
             found += float(np.sum(np.abs(off * self.x.multiplier(name))))
+        for name, recourse in program.recourses.items():
+            found += float(np.sum(np.abs(recourse.short(x) * x.equal[name])))
+        if program.worst:
+            found += abs(self.unshared)
         return found + float(np.abs(self.missing) @ np.abs(self.x.nu))
 
     def breach(self) -> float:

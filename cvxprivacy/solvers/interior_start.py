@@ -11,12 +11,14 @@ import numpy as np
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.solvers.interior_layout import Layout
-from cvxprivacy.solvers.interior_program import HIGH, LOW, ByName, Point, ScaledProgram
+from cvxprivacy.solvers.interior_point import HIGH, LOW, WORST, ByName, Point
+from cvxprivacy.solvers.interior_program import ScaledProgram
 
 __all__ = ["start"]
 
 _INSIDE = 0.97  # how far the start is from the least cost towards the bound
 _LARGE = 100.0  # μ in terms of what the largest entries of Q would have it
+_LEAST = 0.1  # μ in terms of what an output has, for recourse where most letters have no mass
 
 
 def start(program: ScaledProgram) -> tuple[Point, float]:
@@ -30,22 +32,37 @@ def start(program: ScaledProgram) -> tuple[Point, float]:
     size = room * program.free / program.share
     largest = program.layout.extreme(np.maximum, size, 0.0, program.free)
     mu = _LARGE * float(np.median(largest[largest > 0])) if largest.any() else 1.0
-    joint, logs = program.joints(q)
-    information = program.information(joint, logs)
+    for recourse in program.recourses.values():
+        mu = max(mu, _LEAST * float((recourse.weight * q.sum(axis=1)).mean()))
+    joint, gradients = program.joints(q)
+    information = program.information(joint, gradients)
     slack: ByName = {LOW: room}
     if HIGH in program.shares:
         slack[HIGH] = np.where(program.capped, program.high - q, 1.0)
     equal: ByName = {}
+    levels: ByName = {}
+    price: ByName = {}
+    x = Point(q, -mu * threshold, gradients, equal, levels, slack, price)
+    for name, recourse in program.recourses.items():
+        slack[name] = q.sum(axis=1)[:, None] * np.ones_like(recourse.cost)
+    plain = _plain(program)
+    if program.worst:  # multipliers of sum 1, or nearly
+        levels[WORST] = np.zeros(())
+        values = [program.excess(name, x, information) for name in program.worst]
+        levels[WORST] = np.asarray(np.mean(values) + len(values) * mu)
     for name, row in program.rows.items():
+        if name in program.worst:
+            room = -program.excess(name, x, information)
+            slack[name] = np.maximum(room, 0.1 * len(program.worst) * mu)
+            continue
         if row.equal:
             equal[name] = np.zeros(program.m if row.per_output else ())
             continue
-        free = -program.excess(name, q, information)
+        free = -program.excess(name, x, information)
         least = 0.1 * q.sum(axis=1) + 1e-3 / program.m if row.per_output else 0.03
         slack[name] = np.where(free > 1e-3 * least, free, least)
-        if 0.0 < kappa < np.inf and not (row.per_output or row.weights):  # κ is its price there
+        if 0.0 < kappa < np.inf and name in plain:  # κ is its price there
             slack[name] = np.minimum(slack[name], 1.0 / kappa)
-    levels: ByName = {}
     for name, level in program.levels.items():
         channel = q / program.masses
         if level.total is None:
@@ -59,16 +76,25 @@ def start(program: ScaledProgram) -> tuple[Point, float]:
         for side, sign, factor in level.sides:
             least = 0.1 * program.masses * a[:, None]
             slack[side] = np.maximum(sign * (q - factor * program.masses * a[:, None]), least)
-    shares = program.shares
-    price = {name: mu * shares[name] / value for name, value in slack.items()}
-    return Point(q, -mu * threshold, logs, equal, levels, slack, price), mu
+    price.update((name, mu * program.shares[name] / value) for name, value in slack.items())
+    for recourse in program.recourses.values():
+        recourse.centre(x, mu)
+    return x, mu
+
+
+def _plain(program: ScaledProgram) -> list[str]:
+    """Return the rows that bound a linear function of all outputs from above."""
+    return [
+        name
+        for name, row in program.rows.items()
+        if not (row.equal or row.per_output or row.weights or program.recourses_of(name))
+        and name not in program.worst
+    ]
 
 
 def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """Return Q, the threshold c_s of each letter, and κ."""
-    rows = [
-        row for row in program.rows.values() if not (row.equal or row.per_output or row.weights)
-    ]
+    rows = [program.rows[name] for name in _plain(program)]
     cost = sum((row.cost for row in rows), np.zeros(program.layout.shape))
     layout = program.layout
     left = program.mass - layout.total(program.low)

@@ -240,7 +240,7 @@ def _to_independence(program: ChannelProgram, name: str) -> FacialReduction:
                 mu[v] = each - each.mean()  # the same at every output adds nothing but Σ J − π q
             kept = before[view] * dual.slopes(inner, view)
             slopes = (kept + mu / program.unit(view)) / after[view]
-            scores[view] = program.views[view].measure.told(slopes)
+            scores[view] = program.views[view].measure.told(slopes, program.reference(view))
         return replace(whole, scores=scores)
 
     return FacialReduction(program, name, inner, lift, program.scale)

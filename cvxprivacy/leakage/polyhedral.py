@@ -1,0 +1,44 @@
+r"""Measures that are the largest of linear functions, stated once as a linear program:
+
+.. math:: F(J) = \min \{ρ^\top T : T ≥ 0,\ P T = x + b q\}
+               = \max \{f^\top (x + b q) : P^\top f ≤ ρ\},
+
+with x = A J from :meth:`~cvxprivacy.leakage.Leakage.lifted` in the first rows and 0 in others: T
+is the *recourse* that J calls for, as in stochastic programming, and the first of f tell a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.leakage.base import Leakage
+
+__all__ = ["Polyhedral", "Recourse"]
+
+
+class Recourse(NamedTuple):
+    """P, shape (r, t); b, shape (r,); and ρ, shape (t,)."""
+
+    matrix: FloatArray
+    mass: FloatArray
+    cost: FloatArray
+
+
+class Polyhedral(Leakage):
+    """A measure that states its linear program."""
+
+    def recourse(self, reference: FloatArray) -> Recourse:
+        """Return the linear program of which F is the value."""
+        raise NotImplementedError
+
+    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
+        import cvxpy as cp
+
+        matrix, share, cost = self.recourse(reference)
+        moved = cp.Variable((matrix.shape[1], x.shape[1]), nonneg=True)
+        first = np.eye(len(matrix), x.shape[0])
+        return cost @ moved, {"recourse": matrix @ moved == first @ x + share[:, None] @ mass}
