@@ -1,5 +1,7 @@
 """How the interior-point method compares with the same program in bare CVXPY + Clarabel.
 
+Other measures than information are compared with the package's own conic statement.
+
     OPENBLAS_NUM_THREADS=1 pytest benchmarks/test_interior.py -m "" -s -p no:xdist
 
 Both are timed end to end in one run, the package's own with its proof.  ``-m long`` adds the
@@ -87,6 +89,48 @@ def compared(name, make, target, rounds):
     aim = "" if target is None else f" (target {target})"
     steps = next(line for line in solution.log if "steps" in line)
     print(f"\n{name}: {other / own:.1f} times as fast as bare CVXPY{aim}; {steps}")
+
+
+MEASURES = {
+    "chi-squared": cpv.leakage.ChiSquared(),
+    "Hellinger": cpv.leakage.SquaredHellinger(),
+    "Sibson": cpv.leakage.Sibson(2),
+    "variation": cpv.leakage.TotalVariation(),
+    "hockey-stick": cpv.leakage.HockeyStick(1.25),
+    "earth mover": cpv.leakage.EarthMover(),
+    "guessing": cpv.leakage.GuessingProbability(),
+    "maximal": cpv.leakage.MaximalLeakageOf("W"),
+}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_measures(name):
+    against_conic(name, 128)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MEASURES)
+def test_measures_of_400_letters(name):
+    against_conic(name, 400)
+
+
+def against_conic(name, letters):
+    """Compare with the conic solver on the same program, both with their proofs."""
+    given = smooth_problem(4, letters)
+    error, budget = cpv.squared_error(np.arange(1, letters + 1) / letters), given.budget
+    problem = cpv.PrivacyDistortion(
+        given.source, error, budget=budget, leakage=MEASURES[name], units="nats"
+    )
+    found = {}
+
+    def timed(method):
+        return seconds(lambda: found.update({method: problem.solve(method=method)}))
+
+    own, other = timed("structured"), timed("conic")
+    assert found["structured"].status == "certified"
+    steps = next(line for line in found["structured"].log if "steps" in line)
+    ratio = f"{other / own:.0f} times as fast as the conic solver ({other:.1f} s)"
+    print(f"\n{name} (4, {letters}): {ratio}; {steps}")
 
 
 @pytest.mark.long

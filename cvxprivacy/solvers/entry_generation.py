@@ -90,7 +90,8 @@ def rounds(program: ChannelProgram, goal: Callable[[], float]) -> Iterator[Round
     goal : callable
         Returns the gap to reach, which may depend on what is proved by then.
     """
-    scale, whole = program.scale, ScaledProgram(program)
+    scale = program.scale
+    whole = ScaledProgram(program, Layout.whole(program.n, program.m))
     pricing, chosen = Pricing(whole), _beginning(whole)
     among, everywhere = np.nonzero(chosen.any(axis=1))[0], np.arange(program.m)
     scaled, begin = ScaledProgram(program, Layout.of(chosen)), None

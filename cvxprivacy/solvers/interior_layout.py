@@ -20,7 +20,7 @@ __all__ = ["Layout"]
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """All entries of an (n, m) table, or for each of ``outputs`` those of its ``letters``.
+    """For each of ``outputs`` the entries of all letters, or of its own ``letters``.
 
     Attributes
     ----------
@@ -73,21 +73,24 @@ class Layout:
     def take(self, table: FloatArray) -> FloatArray:
         """Return the entries of an (n, m) table."""
         if self.letters is None:
-            return table.T
+            return table.T if self.m == table.shape[1] else table[:, self.outputs].T
         return np.where(self.present, table[self.letters, self.outputs[:, None]], 0.0)
 
     def put(self, entries: FloatArray, m: int) -> FloatArray:
         """Return the (n, m) table that has these entries, and 0 elsewhere."""
-        if self.letters is None:
+        if self.letters is None and self.m == m:
             return entries.T
         found = np.zeros((self.n, m))
+        if self.letters is None:
+            found[:, self.outputs] = entries.T
+            return found
         y, i = np.nonzero(self.present)
         found[self.letters[y, i], self.outputs[y]] = entries[y, i]
         return found
 
     def widened(self, by_output: FloatArray, m: int) -> FloatArray:
         """Return what outputs have, with 0 for those that are not here."""
-        if self.letters is None or not by_output.ndim:
+        if self.m == m or not by_output.ndim:
             return by_output
         found = np.zeros((m, *by_output.shape[1:]))
         found[self.outputs] = by_output

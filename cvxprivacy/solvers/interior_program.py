@@ -66,11 +66,11 @@ class Level:
 
 
 class ScaledProgram:
-    """See the module's docstring; without ``layout``, of all entries."""
+    """See the module's docstring; without ``layout``, of all outputs that may have mass."""
 
     def __init__(self, program: ChannelProgram, layout: Layout | None = None) -> None:
         self.program = program
-        self.layout = layout = layout or Layout.whole(program.n, program.m)
+        self.layout = layout = layout or Layout(program.n, _possible(program))
         self.n, self.m, shape = program.n, layout.m, layout.shape
         self.mass, mass = program.mass, layout.spread(program.mass)
         self.masses = mass  # of every entry's letter
@@ -198,9 +198,9 @@ class ScaledProgram:
     def proposal(self, x: Point, objective: int = 1) -> tuple[FloatArray, Dual]:
         """Return channel and multipliers in the program's own scale."""
         scale, m, layout = self.program.scale, self.program.m, self.layout
-        views = zip(self.views, x.scores, strict=True)
-        scores = {view.name: layout.widened(view.told(s), m).T for view, s in views}
-        scores.update(told(self.recourses.values(), x))
+        own = {view.name: view.told(s) for view, s in zip(self.views, x.scores, strict=True)}
+        own.update(told(self.recourses.values(), x))
+        scores = {name: layout.widened(s, m).T for name, s in own.items()}
         multipliers = {
             name: layout.widened(np.asarray(x.multiplier(name)), m) * scale / row.span
             for name, row in self.rows.items()
@@ -217,6 +217,16 @@ class ScaledProgram:
         shares = {name: share / total for name, share in shares.items()}
         channel = layout.put(x.q / layout.spread(layout.total(x.q)), m)
         return channel, Dual(scores, multipliers, auxiliaries, objective, shares)
+
+
+def _possible(program: ChannelProgram) -> np.ndarray:
+    """Return the outputs that some letter may be released as."""
+    found = np.ones((program.n, program.m), dtype=bool)
+    if program.ceiling is not None:
+        found &= program.ceiling > 0
+    if program.floor is not None:
+        found &= (program.floor > 0) | (program.floor.sum(axis=1, keepdims=True) < 1.0 - 1e-14)
+    return np.nonzero(found.any(axis=0))[0]
 
 
 def _observers(program: ChannelProgram, layout: Layout) -> dict[str, Observer]:

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage import Polyhedral
@@ -105,6 +106,12 @@ class RecourseTerm:
                 return
 
     @cached_property
+    def squares(self) -> sparse.csr_array:
+        """What takes D to the entries of P D Pᵀ, (r r, t): few of either are not 0."""
+        matrix = sparse.csr_array(self.matrix)
+        return sparse.csr_array(sparse.vstack([matrix.multiply(row[None]) for row in self.matrix]))
+
+    @cached_property
     def span(self) -> tuple[FloatArray, FloatArray]:
         """A M as a product of full rank, (r, i) and (i, n)."""
         left, singular, right = np.linalg.svd(self.lift @ self.view.matrix, full_matrices=False)
@@ -134,13 +141,13 @@ class ExcessTerm(RecourseTerm):
 
 
 def told(recourses: Iterable[RecourseTerm], x: Point) -> dict[str, FloatArray]:
-    """Return what tells the scores of every view, (rows, m): a mean over its recourses."""
+    """Return what tells the scores of every view, (m, rows): a mean over its terms."""
     found: dict[str, list[FloatArray]] = {}
     for recourse in (recourse for recourse in recourses if recourse.tells):
         own = [recourse.told(x.equal[recourse.name]), recourse.omega(x)[:, None]]
         before = found.setdefault(recourse.view.name, [0.0 * part for part in own])
         found[recourse.view.name] = [a + b for a, b in zip(before, own, strict=True)]
-    return {name: (phi / omega).T for name, (phi, omega) in found.items()}
+    return {name: phi / omega for name, (phi, omega) in found.items()}
 
 
 class Elimination:
@@ -163,7 +170,8 @@ class Elimination:
         self.ratio = self.t / self.z
         self.short = recourse.short(x)
         self.over = recourse.omega(x)[:, None] * cost - self.z - phi @ matrix
-        lower, scale = factor((matrix * self.ratio[:, None, :]) @ matrix.T)
+        inner = (recourse.squares @ self.ratio.T).T.reshape(-1, len(matrix), len(matrix))
+        lower, scale = factor(inner)
         self.half = np.linalg.inv(lower) * scale[:, None, :]
         reached, basis = recourse.span
         self.basis, root = np.linalg.qr(self.half @ reached)

@@ -192,6 +192,27 @@ def test_letters_that_are_the_private_ones(name: str) -> None:
     referee.check(problem.solve(method="structured"))
 
 
+@pytest.mark.parametrize("name", OTHERS)
+def test_outputs_that_nothing_is_released_as(name: str) -> None:
+    """One that is forbidden to all, and one that all letters leave no share to: J = 0 there."""
+    source, error = instance(5)
+    forbidden = np.zeros((5, 5), dtype=bool)
+    forbidden[:, 2] = True
+    budget = float(source.p_x @ np.sort(error, axis=1)[:, 1])
+    problem = cpv.PrivacyDistortion(
+        *(source, error), budget=budget, leakage=OTHERS[name],
+        criteria=[cpv.ForbiddenMoves(forbidden)], units="nats",
+    )  # fmt: skip
+    solution = problem.solve(method="structured")
+    referee.check(solution)
+    assert (solution.channel.matrix[:, 2] == 0).all()
+    stay = np.eye(5)[[0, 1, 0, 3, 4]]
+    program = replace(problem.program, lower=stay, upper=None, constraints={})
+    certificate = solve(program, method="structured").certificate
+    assert certificate.status == "certified"
+    assert certificate.upper == pytest.approx(program.value(program.objective, stay), abs=1e-9)
+
+
 def test_a_private_value_that_is_known() -> None:
     """|W| = 1: nothing can be told of it, at any price."""
     source = cpv.DiscreteSource([[0.5, 0.25, 0.25]])
