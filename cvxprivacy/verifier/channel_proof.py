@@ -14,7 +14,6 @@ multipliers are floats, and may be anything.  Needs the standard library and pyt
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -36,6 +35,12 @@ from cvxprivacy.verifier.balls import (
 )
 from cvxprivacy.verifier.channel_data import ChannelData
 from cvxprivacy.verifier.measures import Measure
+from cvxprivacy.verifier.multipliers import (
+    AuxiliaryMultipliers,
+    ExcessMultipliers,
+    finite,
+    float_table,
+)
 from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelProof", "Evaluation"]
@@ -90,7 +95,7 @@ class ChannelProof(ChannelData):
                     omega = [o + x * b for o, x, b in zip(omega, lam, beta, strict=True)]
             if not all(o.is_zero() for o in omega):
                 measure = self.measures[view]
-                scores = _table(dual["scores"].get(view), measure.rows, m)
+                scores = float_table(dual["scores"].get(view), measure.rows, m)
                 slopes.append((blocks, _slopes(scores, measure, omega)))
         priced = [
             (term, lam)
@@ -98,7 +103,7 @@ class ChannelProof(ChannelData):
             if term["cost"] is not None and not all(x.is_zero() for x in lam)
         ]
         auxiliaries = [
-            (_ExcessMultipliers if name in self.excesses else _AuxiliaryMultipliers)(
+            (ExcessMultipliers if name in self.excesses else AuxiliaryMultipliers)(
                 self, name, dual["auxiliaries"].get(name)
             )
             for name in program["auxiliaries"]
@@ -121,7 +126,7 @@ class ChannelProof(ChannelData):
         """Return weights ≥ 0 of sum 1 of the objectives, exactly; the first has what is left."""
         first, *others = self.objectives
         known = given if isinstance(given, dict) else {}
-        shares = {name: max(exactly(_finite(known.get(name))), fmpq(0)) for name in others}
+        shares = {name: max(exactly(finite(known.get(name))), fmpq(0)) for name in others}
         total = sum(shares.values(), fmpq(0))
         if total > 1:
             return {first: fmpq(0), **{name: share / total for name, share in shares.items()}}
@@ -138,7 +143,7 @@ class ChannelProof(ChannelData):
         """Return λ per output (the same for all, unless the row is per output)."""
         if isinstance(value, list) and not (row["per_output"] and len(value) == self.m):
             value = 0.0
-        lam = [arb(_finite(x)) for x in (value if isinstance(value, list) else [value] * self.m)]
+        lam = [arb(finite(x)) for x in (value if isinstance(value, list) else [value] * self.m)]
         return lam if row["sense"] == "==" else [x if x > 0 else arb(0) for x in lam]
 
     def _least(self, table: Matrix, letters: range) -> arb:
@@ -162,60 +167,6 @@ class ChannelProof(ChannelData):
             for x, (lo, hi) in zip(g, ends, strict=True):
                 value += ((x - nu) * lo).min((x - nu) * hi)
         return value
-
-
-class _AuxiliaryMultipliers:
-    """(μ, η) of a ``ratio`` or (μ,) of a ``maximum``, as far as they are numbers ≥ 0."""
-
-    def __init__(self, proof: ChannelData, name: str, dual: Any) -> None:
-        aux = proof.program["auxiliaries"][name]
-        count = {"ratio": 2, "maximum": 1}[aux["kind"]]
-        given = dual if isinstance(dual, list) and len(dual) == count else [None] * count
-        self._tables = [_table(d, proof.n, proof.m) for d in given]
-        self._sums = [[arb(0)] * proof.m for _ in given]
-        self._proof, self._bound = proof, enclosure(aux["bound"])
-
-    def add_to(self, table: Matrix, letters: range) -> None:
-        """Add what they are worth inside the braces to the table of some letters."""
-        for i, s in enumerate(letters):
-            p = self._proof.mass[s]
-            rows = [[p * max(x, 0.0) for x in own[s]] for own in self._tables]
-            self._sums = [list(map(operator.add, *x)) for x in zip(self._sums, rows, strict=True)]
-            mu, *eta = rows
-            sign = operator.sub if eta else operator.add
-            table[i] = list(map(sign, table[i], mu))
-            for row in eta:
-                table[i] = list(map(operator.add, table[i], row))
-
-    def outside(self) -> arb:
-        """Return what is left outside the braces, when all letters were added."""
-        mu, *eta = self._sums
-        for row in eta:
-            outside = [m - self._bound * e for m, e in zip(mu, row, strict=True)]
-            return smallest([arb(0), *outside]) / self._proof.total
-        return self._bound * smallest([-m for m in mu]) / self._proof.total
-
-
-class _ExcessMultipliers:
-    """μ ≥ 0 of each output's marginal above its level, as far as they are numbers."""
-
-    def __init__(self, proof: ChannelData, name: str, dual: Any) -> None:
-        (given,) = dual if isinstance(dual, list) and len(dual) == 1 else [None]
-        none = [0.0] * proof.m
-        known = given if isinstance(given, list) and len(given) == proof.m else none
-        self._mu = [max(_finite(x), 0.0) for x in known]
-        self._weights, self._levels = proof.excesses[name]
-        self._bound = enclosure(proof.program["auxiliaries"][name]["bound"])
-
-    def add_to(self, table: Matrix, letters: range) -> None:
-        """Add Σ_y μ(y) a(s) p(s) K(s, y) to the table of some letters."""
-        for i, s in enumerate(letters):
-            table[i] = [x + self._weights[s] * mu for x, mu in zip(table[i], self._mu, strict=True)]
-
-    def outside(self) -> arb:
-        """Return −Σ_y μ(y) b(y) − t max μ."""
-        pairs = zip(self._mu, self._levels, strict=True)
-        return -_sum(level * mu for mu, level in pairs) - self._bound * max(self._mu)
 
 
 class Evaluation:
@@ -396,18 +347,3 @@ def _slopes(scores: Matrix, measure: Measure, omega: list[arb]) -> arb_mat:
         for w, column in zip(omega, zip(*scores, strict=True), strict=True)
     ]
     return arb_mat(columns).transpose()
-
-
-def _table(values: Any, rows: int, columns: int) -> Matrix:
-    """Return a matrix of finite floats, zeros if it has another shape."""
-    fits = isinstance(values, list) and len(values) == rows
-    if not fits or any(not isinstance(row, list) or len(row) != columns for row in values):
-        return [[0.0] * columns] * rows
-    return [[_finite(x) for x in row] for row in values]
-
-
-def _finite(x: Any) -> float:
-    try:
-        return float(x) if type(x) in (int, float) and math.isfinite(x) else 0.0
-    except OverflowError:  # an integer beyond every float
-        return 0.0
