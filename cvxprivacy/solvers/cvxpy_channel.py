@@ -102,9 +102,8 @@ class ConicModel(ConicStatement):
             for name, part in program.objectives.items():
                 value = cp.sum(self._columns(part, self.scale, shift=False))
                 above = (float(part.constant) - self.offset) / self.scale
-                self._own["worst", name] = self._add(
-                    indexed("worst", name), value + above <= self._objective
-                )
+                row = value + above <= self._objective
+                self._own["worst", name] = self._add(indexed("worst", name), row)
         else:
             self._objective = cp.sum(self._columns(program.objective, self.scale, shift=True))
         for name, aux in program.auxiliaries.items():
@@ -228,10 +227,8 @@ class ConicModel(ConicStatement):
         channel = np.asarray(q, float) / self._mass[:, None]
         if len(self.letters) == self.program.n:
             return channel
-        dual = self.dual()
-        costs = sum(map(self.program.cost, self.program.objectives.values()))
-        g = self.program.mass[:, None] * costs
-        whole = self.program.least(g if dual is None else dual.minorant(self.program)[0])[0]
+        dual = self.dual() or Dual({}, {}).cleaned(self.program)
+        whole = self.program.least(dual.minorant(self.program)[0])[0]
         whole[self.letters] = channel
         return whole
 
@@ -251,10 +248,9 @@ class ConicModel(ConicStatement):
             if any(value is None for value in values):
                 return None
             auxiliaries[name] = [np.asarray(value, float) * self.scale for value in values]
-        objective, shares = 0 if self.phase_one else 1, {}
-        for (kind, name), row in self._own.items():
-            if kind == "worst" and row.dual_value is not None:
-                shares[name] = float(row.dual_value)
+        objective = 0 if self.phase_one else 1
+        worst = ((k, row.dual_value) for (kind, k), row in self._own.items() if kind == "worst")
+        shares = {name: float(value) for name, value in worst if value is not None}
         known = Dual({}, multipliers, auxiliaries, objective, shares).cleaned(program)
         weights = known.weights(program)
         scores = {
