@@ -71,7 +71,9 @@ class Newton:
                 squares.append(hessian.square(hessian.view.label, weight))
             elif weight.any():
                 tall.append(hessian.rows(weight))
-        squares += [self._without_level(name, level) for name, level in program.levels.items()]
+        for name, level in program.levels.items():
+            square, self.stiff[name], self.bend[name] = _without(level, self.theta, program.masses)
+            squares.append(square)
         size = program.layout.shape[1]
         empty = np.zeros((program.m, 0, size))
         rows = _one(tall) if tall else empty
@@ -90,21 +92,6 @@ class Newton:
         borders = [self.slopes[k] for k in self.coupling] + [-self.bend[k] for k in self.caps]
         self.border = np.stack(borders, axis=1) if borders else empty
         self._schur()
-
-    def _without_level(self, name: str, level: Level) -> Square:
-        """Eliminate a level a: return what that leaves in the blocks."""
-        mass = self.program.masses
-        stiff, bend, added, rest = (np.zeros_like(self.x.q) for _ in range(4))
-        for side, _, factor in level.sides:
-            theta = self.theta[side]
-            rest += added * theta * ((factor - 1.0) * mass) ** 2
-            stiff += (factor * mass) ** 2 * theta
-            bend -= factor * mass * theta
-            added += theta
-        self.stiff[name] = stiff.sum(axis=1)
-        self.bend[name] = bend / self.stiff[name][:, None]
-        share = stiff / self.stiff[name][:, None]
-        return Square(share, added, rest / np.maximum(stiff, TINY))
 
     def _schur(self) -> None:
         """Factor the Schur complement of row sums, equalities by output and coupling rows."""
@@ -283,6 +270,22 @@ class Newton:
         if self.border.shape[1]:
             found = found + np.einsum("c,yck->yk", g[last:], self.border)
         return found
+
+
+def _without(
+    level: Level, theta: ByName, masses: FloatArray
+) -> tuple[Square, FloatArray, FloatArray]:
+    """Eliminate a level a: return what that leaves in the blocks, its own θ, and its border."""
+    stiff, bend, added, rest = (np.zeros_like(masses) for _ in range(4))
+    for side, _, factor in level.sides:
+        own = theta[side]
+        rest = rest + added * own * ((factor - 1.0) * masses) ** 2
+        stiff = stiff + (factor * masses) ** 2 * own
+        bend = bend - factor * masses * own
+        added = added + own
+    whole = stiff.sum(axis=1)
+    square = Square(stiff / whole[:, None], added, rest / np.maximum(stiff, TINY))
+    return square, whole, bend / whole[:, None]
 
 
 class _Cholesky:

@@ -103,15 +103,7 @@ class ChannelData:
             if row["per_output"] and any(map(number, row["term"]["constant"])):
                 raise UnprovableError(f"{name} has a constant for every output")
             ball(0, row["radius"])  # which is no negative number
-        self.excesses: dict[str, tuple[list[arb], list[arb]]] = {}
-        for name, aux in program["auxiliaries"].items():
-            known = {"kind", "bound"} | ({"share", "levels"} if aux["kind"] == "excess" else set())
-            if aux["kind"] not in ("ratio", "maximum", "excess") or set(aux) != known:
-                raise UnprovableError("an auxiliary of unknown kind")
-            if not enclosure(aux["bound"]) > 0:
-                raise UnprovableError("an auxiliary with a bound ≤ 0")
-            if aux["kind"] == "excess":
-                self.excesses[name] = self._excess(aux)
+        self.excesses = _excesses(program["auxiliaries"], self.mass, self.m)
 
     def _work(self) -> int:
         """Return how many entries all tables have that the program asks for at one time."""
@@ -179,14 +171,6 @@ class ChannelData:
         if not all(mass > 0 for mass in masses):
             raise UnprovableError(f"view {name} has a label of reference mass 0")
         return seen, masses
-
-    def _excess(self, aux: Mapping[str, Any]) -> tuple[list[arb], list[arb]]:
-        """Return a(s) p(s)·total of each letter, and the level of each output."""
-        share, levels = aux["share"], aux["levels"]
-        if (len(share), len(levels)) != (self.n, self.m):
-            raise UnprovableError("an excess of another shape")
-        weights = [ball(a) * mass for a, mass in zip(share, self.mass, strict=True)]
-        return weights, list(map(ball, levels))
 
     def _read(self, term: Mapping[str, Any]) -> list[arb]:
         """Return all weights of a term, of which every number is one, used or not."""
@@ -305,6 +289,25 @@ class ChannelData:
         if not (math.isfinite(step) and math.isfinite(ceiling) and least.is_finite()):
             raise UnprovableError("the objective's scale is not finite")
         return step, ceiling, least
+
+
+def _excesses(
+    auxiliaries: Mapping[str, Any], mass: list[arb], m: int
+) -> dict[str, tuple[list[arb], list[arb]]]:
+    """Check auxiliaries; return a(s) p(s)·total and levels of those that are an excess."""
+    found = {}
+    for name, aux in auxiliaries.items():
+        known = {"kind", "bound"} | ({"share", "levels"} if aux["kind"] == "excess" else set())
+        if aux["kind"] not in ("ratio", "maximum", "excess") or set(aux) != known:
+            raise UnprovableError("an auxiliary of unknown kind")
+        if not enclosure(aux["bound"]) > 0:
+            raise UnprovableError("an auxiliary with a bound ≤ 0")
+        if aux["kind"] == "excess":
+            if (len(aux["share"]), len(aux["levels"])) != (len(mass), m):
+                raise UnprovableError("an excess of another shape")
+            weights = [ball(a) * p for a, p in zip(aux["share"], mass, strict=True)]
+            found[name] = weights, list(map(ball, aux["levels"]))
+    return found
 
 
 def _refuse_long(parts: list[Layer], m: int) -> None:
