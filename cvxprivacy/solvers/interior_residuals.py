@@ -79,7 +79,8 @@ class Residuals:
                 price = price + x.price[name]
                 self.off[name] = level.total - x.levels[name].sum() - x.slack[name]
             self.unpriced[name] = price
-        self.unshared = 1.0 - sum(float(x.price[row]) for row in program.worst)
+        shares = [float(x.price[row]) for row in program.worst]
+        self.unshared = 1.0 - sum(shares) if shares else 0.0
         self.dual = np.where(program.free, dual, 0.0)
         self.missing = program.mass - program.layout.total(x.q)
 
@@ -108,8 +109,7 @@ class Residuals:
             found += float(np.sum(np.abs(off * self.x.multiplier(name))))
         for name, recourse in program.recourses.items():
             found += float(np.sum(np.abs(recourse.short(x) * x.equal[name])))
-        if program.worst:
-            found += abs(self.unshared)
+        found += abs(self.unshared)
         return found + float(np.abs(self.missing) @ np.abs(self.x.nu))
 
     def breach(self) -> float:
