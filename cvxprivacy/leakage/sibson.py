@@ -28,7 +28,8 @@ from cvxprivacy.validation import typed
 
 __all__ = ["MaximalLeakageOf", "Sibson"]
 
-_GUARD = 1e-30  # least ratio, against what large orders make of it
+_GUARD = 1e-30  # least ratio
+_LEAST = 1e-140  # and least power of one, of large orders
 
 
 class _Norm(Leakage):
@@ -97,7 +98,7 @@ class Sibson(_Norm, Smooth):
         inside = self.inside(slopes, reference)
         middle = 0.5 * (ratio + inside ** (1.0 / rate))
         along, normal = norm * reference[:, None] * middle, ratio**rate + inside
-        mean = norm * reference[:, None] / rate * middle ** (1.0 - rate)
+        mean = along / (rate * np.maximum(middle**rate, _LEAST))
         return Curvature(mean, along, normal / (normal * along).sum(axis=0))
 
     def bend(self, joint: FloatArray, change: FloatArray, reference: FloatArray) -> FloatArray:
