@@ -104,7 +104,13 @@ def exact_linear(
 
 def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
     """Return the size by which the gap is judged, from its definition."""
-    objective = next(iter(program.objectives.values()))
+    found = [steps_of(program, part) for part in program.objectives.values()]
+    step, most, least = (np.array(column) for column in zip(*found, strict=True))
+    return max(step.min(), min(solution.upper - least.max(), most.max()))
+
+
+def steps_of(program: ChannelProgram, objective: Expression) -> tuple[float, float, float]:
+    """Return the least step of an objective, the greatest, and its least cost."""
     weights = {view: float(np.max(w)) for view, w in objective.weights.items()}
     uniform = np.full((program.n, program.m), 1.0 / program.m)
     for view, weight in weights.items():
@@ -129,7 +135,7 @@ def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
         steps += positive.tolist()
         most += float(positive.max(initial=0.0))
         least += float(mass @ np.nanmin(cost, axis=1))
-    return max(min(steps, default=1.0), min(solution.upper - least, most or 1.0))
+    return min(steps, default=1.0), most or 1.0, least
 
 
 def means_of(program: ChannelProgram, dual: Any) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -41,6 +41,16 @@ class Stated(Criterion):
         self.name = name
         self.sign = -1 if first.relation == r"\ge" else 1
         self.bound = self.sign * first.bound
+
+    @classmethod
+    def of(cls, name: str, stated: Any, laws: Collection[str]) -> Stated:
+        """Return a comparison, or one under each of these laws; what is neither is refused."""
+        rows = stated if isinstance(stated, Mapping) else {"": stated}
+        known = len(rows) == 1 or rows.keys() == set(laws)
+        if not (known and "" in rows and all(isinstance(r, Constraint) for r in rows.values())):
+            remedy = "compare a quantity of this very problem: problem.risk <= 0.1"
+            raise InputError("constraint", "no comparison under this problem's laws", remedy)
+        return cls(name, rows)
 
     @property
     def latex(self) -> str:

@@ -171,7 +171,7 @@ class PreserveMarginal(Criterion):
         mass = release.mass().named("marginal", "")
         rules: dict[str, Rule] = {"": Constraint(mass.each(), "==", tuple(bounds))}
         unused = np.array([not bound for bound in bounds])
-        if unused.any():
+        if unused.any() and not release.several:  # of letters with mass under another law, no word
             rules["unused"] = EntryBounds(upper=np.tile(np.where(unused, 0.0, 1.0), (release.n, 1)))
         return rules
 
@@ -201,7 +201,7 @@ class MarginalDistance(Criterion):
     """
 
     name = "marginal_distance"
-    t = Parameter(zero=False, loosest=1.0)
+    t = Parameter(zero=False, loosest=lambda t: max(2 * t, 2.0))
 
     @property
     def latex(self) -> str:
@@ -211,6 +211,9 @@ class MarginalDistance(Criterion):
         if release.strategies is not None:
             remedy = "use PreserveMarginal, or an encoder that knows Z"
             raise InputError("criteria", "a user who knows Z decodes what is released", remedy)
+        if len(set(release.outputs)) < len(release.outputs):
+            problem, remedy = "a label is released under two columns", "release each under one"
+            raise InputError("distortion", problem, remedy)
         known = dict(zip(release.source.x, release.p_x, strict=True))
         levels = exact_array([known.get(y, Fraction(0)) for y in release.outputs])
         mass: Any = release.mass().cost

@@ -33,7 +33,7 @@ def stated_rules(
     for name, criterion in criteria.items():
         group = _parts(name, criterion, alphabet)
         if used & group.keys():
-            remedy = "give the linear rule another name"
+            remedy = "give the rule, or the law, another name"
             problem = f"two constraints are called {min(used & group.keys())!r}"
             raise InputError("criteria", problem, remedy)
         rules[name] = group
@@ -60,7 +60,7 @@ def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
     with tracing():
         rules = {("", k): rule for k, rule in criterion.constraints(alphabet).items()}
         for law, release in _further(criterion, alphabet).items():
-            found = criterion.constraints(release).items()
+            found = _under(law, criterion, release).items()
             rules |= {(law, k): row for k, row in found if row.of_law}
     traced = {symbol.name for rule in rules.values() for symbol in rule.derivatives}
     lost = declared.keys() - traced if rules else set()
@@ -72,6 +72,16 @@ def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
         indexed(f"{name}.{k}" if k else name, law): renamed(rule, names)
         for (law, k), rule in rules.items()
     }
+
+
+def _under(law: str, criterion: Criterion, release: Any) -> Mapping[str, Rule]:
+    """Return what states a criterion under a law, which an error names."""
+    try:
+        return criterion.constraints(release)
+    except InputError as error:
+        said = f"{error.problem}, under {law}"
+        where, value = error.where, error.value
+        raise InputError(error.argument, said, error.remedy, where=where, value=value) from None
 
 
 def _further(criterion: Criterion, alphabet: Any) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cvxprivacy.criteria.added import Affine, Stated
 from cvxprivacy.criteria.base import Criterion, by_name, criteria_listed
 from cvxprivacy.criteria.stated_rules import at, names_of, stated_rules
-from cvxprivacy.errors import InfeasibleError
+from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.formulations.restatable import MadeOf
@@ -195,7 +195,10 @@ class ChannelProblem(Problem[Solution]):
         if isinstance(constraint, Criterion):
             return constraint
         if isinstance(constraint, Constraint | Mapping):
-            return Stated(name, constraint)
+            return Stated.of(name, constraint, self.alphabet.laws)
+        if self.alphabet.several:
+            problem, remedy = "an affine row in Q, which has several laws", "use Linear(A, bound)"
+            raise InputError("constraint", problem, remedy)
         return Affine.from_cvxpy(name, constraint, self.variables["Q"])
 
     # ---- in print ------------------------------------------------------------------------

@@ -242,6 +242,8 @@ class Frontier(Frozen):
                 if parametric.digest != facts["digest"]:
                     wrong = "the frontier in the file is of another problem"
                     raise InputError("problem", wrong, "pass the problem that it was made of")
+                stored.refuse_other_axis(facts, parametric.facts)
+            stored.refuse_no_axis(facts, document["program"])
             program_at = None if parametric is None else parametric.document
             for i, record in enumerate(document["points"] if verify else ()):
                 if wrong_parts := stored.disagreements(document, record, program_at):

@@ -83,7 +83,9 @@ class ParametricProblem:
             auxiliary = getattr(program, "auxiliaries", {}).get(parameter)
             maximum = auxiliary is not None and auxiliary.kind == "maximum"
             self.loosest = float(criterion.at(1.0).loosest or 0.0)
-            kind, falling = EXPONENTIAL if maximum else MONOTONE, self.loosest <= 1
+            number = float(criterion.value)
+            falling = self.loosest < number or self.loosest == number <= 1
+            kind = EXPONENTIAL if maximum else MONOTONE
             self.axis = Axis(kind, program.units, falling, group)
             fixed = self._fixed_part(self.loosest)
         self.digest = digest([parameter, accuracy, fixed])
@@ -302,11 +304,11 @@ class ParametricProblem:
     @property
     def tightest(self) -> float:
         """The tightest number that a criterion can have."""
-        source = self._problem.source
+        laws = self._problem.alphabet.laws.values()
         if isinstance(self._criterion, LDiversity):  # on average H(W | x̂) is at most H(W)
-            return math.exp(source.entropy(units="nats")) * (1 - 1e-12)
+            return math.exp(min(law.entropy(units="nats") for law in laws)) * (1 - 1e-12)
         if isinstance(self._criterion, KAnonymity):
-            return float(source.records)
+            return float(min(law.records for law in laws))
         return 1.0 if self.axis.falling else 0.0
 
     def revealing_nothing(self) -> Any:

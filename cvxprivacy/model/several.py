@@ -29,8 +29,8 @@ def with_letters_of(laws: Laws, source: DiscreteSource) -> dict[str, DiscreteSou
     InputError
         For a law that has letters with mass that the source does not list.
     """
-    if laws is None:
-        return {}
+    if laws is None or not isinstance(source, DiscreteSource):
+        return {}  # such a source is refused where it is read
     if isinstance(laws, DiscreteSource) or not isinstance(laws, Mapping | Sequence):
         raise InputError("laws", f"a {type(laws).__name__}", REMEDY)
     named = laws if isinstance(laws, Mapping) else {f"law {i}": k for i, k in enumerate(laws, 1)}

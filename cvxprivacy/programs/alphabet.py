@@ -5,6 +5,7 @@ Each is an exact :class:`~cvxprivacy.programs.expression.Expression` in the lett
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
@@ -14,7 +15,7 @@ import numpy as np
 
 from cvxprivacy.additive import Cost, dense, plus
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, array as exact_array, fractions
+from cvxprivacy.exact import Exact, array as exact_array, fractions, rational
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import INFORMATION, View
 from cvxprivacy.programs.expression import Expression
@@ -24,6 +25,15 @@ from cvxprivacy.programs.parameter import Scalar, Symbol
 from cvxprivacy.programs.worst import Worst, indexed
 
 __all__ = ["Alphabet"]
+
+
+def _rows_times(factors: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Return rows times a factor each, in rationals: a row repeats few numbers."""
+    found = np.empty(table.shape, dtype=object)
+    for factor, row, out in zip(factors, table, found, strict=True):
+        known = {value: factor * rational(value) for value in set(row.tolist())}
+        out[:] = [known[value] for value in row.tolist()]
+    return found
 
 
 class Alphabet(Letters):
@@ -51,7 +61,8 @@ class Alphabet(Letters):
     def origin(self) -> int:
         """Tells the atoms from others."""
         atoms = self._atoms
-        return hash((atoms.law.shape, atoms.law.tobytes(), atoms.w_of.tobytes()))
+        known = str(atoms.law.shape).encode(), atoms.law.tobytes(), atoms.w_of.tobytes()
+        return int(hashlib.sha256(b"".join(known)).hexdigest()[:15], 16)
 
     def _quantity(
         self, name: str = "", weights: Any = (), cost: Any = None, radius: Any = 0, **data: Any
@@ -68,12 +79,14 @@ class Alphabet(Letters):
         """Return Σ_l p(l, s) C(l, s, y) of the law's atoms l, per unit of all mass of letter s."""
         atoms = fractions(np.where(self.met, self.law, 0.0)) * self.scale
         share = atoms / fractions(self.law).sum(axis=0)
-        table = fractions(dense(cost))
+        table = dense(cost)
+        if table.strides[-1] == 0:  # the same for all outputs
+            table = table[..., :1]
         if table.ndim == 2:
-            whole = share.sum(axis=0)[:, None] * table
-        else:
-            whole = (share[:, :, None] * table).sum(axis=0)
-        return exact_array(whole)
+            share = share.sum(axis=0)[None]
+            table = table[None]
+        whole = sum(map(_rows_times, share, table))
+        return exact_array(np.broadcast_to(whole, (self.n, self.m)))
 
     def total(self, name: str, matrix: Cost) -> Expression:
         """Return Σ A(x, x̂) p(x, x̂), or Σ A(w, x, x̂) p(w, x, x̂)."""

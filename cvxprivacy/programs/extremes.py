@@ -13,12 +13,18 @@ from cvxprivacy.exact import fractions
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.letters import Letters
+from cvxprivacy.programs.worst import Worst
 
 __all__ = ["greatest_distortion", "least_value"]
 
 
-def least_value(program: ChannelProgram, expression: Expression) -> float:
-    """Return the least value of a linear quantity over the entry bounds, rounded up."""
+def least_value(program: ChannelProgram, expression: Expression | Worst) -> float:
+    """Return the least value of a linear quantity over the entry bounds, rounded up.
+
+    Of the worst of several, the greatest of the least of each: no release has less.
+    """
+    if isinstance(expression, Worst):
+        return max(least_value(program, part) for part in expression.parts.values())
     shape, value = (program.n, program.m), Fraction(0)
     masses = fractions(program.law)
     given = np.zeros(shape) if expression.cost is None else expression.cost
@@ -56,8 +62,16 @@ def _rounded_up(value: Fraction, expression: Expression) -> float:
     return near if near >= least else math.nextafter(near, math.inf)
 
 
-def greatest_distortion(program: ChannelProgram, letters: Letters, distortion: Expression) -> float:
-    """Return D_max = min_x̂ E d, from where on a constant is released; one for each z seen."""
+def greatest_distortion(
+    program: ChannelProgram, letters: Letters, distortion: Expression | Worst
+) -> float:
+    """Return D_max = min_x̂ E d, from where on a constant is released; one for each z seen.
+
+    Of the worst of several, the least at which one letter does under each.
+    """
+    if isinstance(distortion, Worst):
+        each = [program.mass @ program.cost(part) for part in distortion.parts.values()]
+        return float(np.max(each, axis=0).min())
     cost = program.mass[:, None] * program.cost(distortion)
     z = letters.z_of[0] if "z" in letters.encoder_inputs else np.zeros(letters.n, int)
     return float(sum(cost[z == each].sum(axis=0).min() for each in np.unique(z)))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.parameter import Scalar, Symbol
+from cvxprivacy.programs.parameter import Symbol
 
 __all__ = ["Worst", "each_part", "first_part", "indexed"]
 
@@ -48,6 +47,10 @@ class Worst:
         """Return the same quantities under another name; ``latex`` is of that under the source."""
         return self._each(lambda part: part.named(name, latex and part.latex))
 
+    def each(self) -> Worst:
+        """Return the values for each output by itself: constraints of it are one per output."""
+        return self._each(lambda part: part.each())
+
     def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
         """Return the data as a proof file stores it."""
         known: dict[int, Any] = {} if lists is None else lists
@@ -60,9 +63,11 @@ class Worst:
 
     def _paired(self, other: Any) -> Mapping[str, tuple[Expression, Any]] | None:
         """Return each part with what it meets in another operand; None if nothing does."""
-        if isinstance(other, int | float | Fraction | Scalar):
+        if isinstance(other, Expression):  # of one law
+            return None
+        if not isinstance(other, Worst):
             return {name: (part, other) for name, part in self.parts.items()}
-        if not isinstance(other, Worst) or other.parts.keys() != self.parts.keys():
+        if other.parts.keys() != self.parts.keys():
             return None
         return {name: (part, other.parts[name]) for name, part in self.parts.items()}
 

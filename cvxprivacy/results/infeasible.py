@@ -98,7 +98,7 @@ class Conflict:
     def _as_typed(self, name: str) -> str:
         if name in self.criteria:
             return repr(self.criteria[name])
-        rule = self.rules[name][name]
+        rule = next(iter(self.rules[name].values()))
         assert isinstance(rule, Constraint)
         return f"{name} {float(_typed(rule)):.6g}"
 

@@ -243,8 +243,7 @@ class ChannelData:
         and beyond what is leaked without a release.  At least the smallest step that there is, the
         least positive C_0(s, y) − min_y C_0(s, y), or of a measure, such as a nat; at most the
         greatest of a measure and the greatest such difference.  So no forbidding cost makes a wide
-        enclosure look narrow.  Of several objectives the first is looked at, as the greatest of
-        them is not below it.
+        enclosure look narrow.
         """
         step, ceiling, least = self._steps
         room = floor(arb(upper) - least) if math.isfinite(upper) else math.inf
@@ -257,7 +256,13 @@ class ChannelData:
         That one in a ball: offsets that cancel between letters must not absorb the rest.
         """
         flint.ctx.prec = PRECISION
-        term = next(iter(self.objectives.values()))
+        found = map(self._steps_of, self.objectives.values())
+        steps, ceilings, (least, *others) = zip(*found, strict=True)
+        for other in others:  # the greatest of several is below none of their least
+            least = least.max(other)
+        return min(steps), max(ceilings), least
+
+    def _steps_of(self, term: Mapping[str, Any]) -> tuple[float, float, arb]:
         least, small, large = ball(term["constant"][0]), [], [0.0]
         for view in term["weights"]:
             measure, weights = self.measures[view], self.weights(term, view)

@@ -34,7 +34,7 @@ __all__ = ["channel_words"]
 
 def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
     """Return what is minimised, over which channels, subject to what."""
-    words, objectives = _Words(program), parts_of(program["objective"]).values()
+    words, parts = _Words(program), parts_of(program["objective"])
     rows, auxiliaries = program["rows"], program["auxiliaries"]
     constraints = [
         *together((name, *words.row(row)) for name, row in rows.items()),
@@ -43,10 +43,11 @@ def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
     ]
     masses = [exact(atom) for atoms in words.law for atom in atoms if atom]
     unit = units_of({"program": program})
-    said = [words.term(part) for part in objectives]
+    said = [words.term(part) for part in parts.values()]
     if len(said) > 1:
-        said = [f"the greatest of {len(said):,}: {'; '.join(said)}"]
-    matters = any(map(words.matters, objectives))
+        named = [f"{quoted(name)}: {text}" for name, text in zip(parts, said, strict=True)]
+        said = [f"the greatest of {len(said):,}, {'; '.join(named)}"]
+    matters = any(map(words.matters, parts.values()))
     return [
         minimised(said[0], matters, unit, infeasible),
         f"over: all channels from {many(words.n, 'letter')} to {many(words.m, 'output')}; the "

@@ -375,3 +375,78 @@ def test_names_that_clash_are_refused() -> None:
     caps = [cpv.LeakageCap(0.1), cpv.LeakageCap(0.2)]
     with pytest.raises(cpv.InputError, match="leakage_cap"):
         cpv.PrivacyDistortion(FIRST, HAMMING, budget=0.2, criteria=caps, laws={"2": SECOND})
+
+
+# ---- what a review found -------------------------------------------------------------------
+
+
+def test_letters_of_one_law_may_stay_under_preserved_marginals() -> None:
+    first = cpv.DiscreteSource.from_counts([[8, 2, 0], [2, 8, 0]], x=list("abc"))
+    other = cpv.DiscreteSource.from_counts([[8, 0, 2], [2, 0, 8]], x=list("abc"))
+    for a, b in ((first, other), (other, first)):
+        problem = cpv.PrivacyDistortion(
+            a, cpv.hamming(list("abc")), budget=0.5, criteria=[cpv.PreserveMarginal()], laws=[b]
+        )
+        solution = problem.solve()
+        refereed(solution)
+        for law in (a, b):
+            assert law.p_x @ solution.release.matrix == pytest.approx(law.p_x, abs=1e-12)
+
+
+def test_a_comparison_of_another_problem_is_refused() -> None:
+    one = cpv.PrivacyDistortion(FIRST, HAMMING, budget=0.4, laws={"a": SECOND})
+    other = cpv.PrivacyDistortion(FIRST, HAMMING, budget=0.4, laws={"b": SECOND})
+    alone = cpv.PrivacyDistortion(FIRST, HAMMING, budget=0.4)
+    for problem, stated_ in (
+        (other, one.risk <= 0.01),
+        (alone, {"mine": alone.distortion <= 0.01}),
+        (alone, {}),
+        (one, {"": 3, "a": 3}),
+    ):
+        with pytest.raises(cpv.InputError, match="no comparison under this problem's laws"):
+            problem.with_constraint("mine", stated_)
+    with pytest.raises(cpv.InputError, match="several laws"):
+        one.with_constraint("mine", one.variables["Q"][0, 1] <= 0.05)
+    for wrong in ("x", None):
+        with pytest.raises(cpv.InputError):
+            _ = one.risk <= wrong
+
+
+def test_the_gap_is_judged_alike_in_every_order() -> None:
+    """An offset of one law makes no gap under another look narrow."""
+    d = np.array([[0, 1.0, 1e6], [1.0, 0, 1e6], [1e6, 1e6 + 1, 1e6 + 2]])
+    a, b = sources([[30, 10, 0], [10, 30, 0]], [[3, 5, 20], [8, 2, 20]])
+    units = []
+    for first, laws in ((a, [b]), (b, [a])):
+        problem = cpv.MinimumDistortion(first, d, [cpv.LeakageCap(0.05)], laws=laws)
+        proof = verify.proof_of(json.loads(json.dumps(problem.program.to_dict())))
+        units.append(proof.unit(5e5))
+    assert units[0] == pytest.approx(units[1], rel=1e-9)
+
+
+def test_the_ends_of_distortion_under_several_laws() -> None:
+    problem = cpv.PrivacyDistortion(FIRST, HAMMING, budget=0.2, laws=[SECOND])
+    assert problem.least_distortion == 0.0
+    assert problem.greatest_distortion == pytest.approx(0.5)
+    assert problem.at(budget=problem.greatest_distortion).solve().upper < 1e-6
+
+
+def test_refusals_say_under_which_law() -> None:
+    few = cpv.DiscreteSource.from_counts([[3, 1], [1, 3]])
+    many = cpv.DiscreteSource.from_counts([[30, 10], [10, 30]])
+    with pytest.raises(cpv.InputError, match="8 records, under 2025"):
+        cpv.MinimumDistortion(many, HAMMING, [cpv.KAnonymity(20)], laws={"2025": few})
+    curve = cpv.frontier(
+        cpv.MinimumDistortion(many, HAMMING, [cpv.KAnonymity(2)], laws={"2025": few}),
+        "k_anonymity", points=[2.0, 5.0],
+    )  # fmt: skip
+    assert curve.outer(3.0) <= curve.inner(3.0)
+
+
+def test_many_values_of_w_are_stated_in_little_time() -> None:
+    """Costs that are the same for all outputs are multiplied once for each letter."""
+    rng = np.random.default_rng(0)
+    a, b = sources(*(rng.integers(1, 30, (5, 60)) for _ in range(2)))
+    rules = [cpv.DeltaDisclosure(1.0)]
+    problem = cpv.PrivacyDistortion(a, cpv.hamming(60), budget=0.3, laws=[b], criteria=rules)
+    assert len(problem.program.constraints) == 2 + 2 * 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import pickle
 from fractions import Fraction
@@ -171,3 +172,40 @@ def test_a_frontier_cannot_change_and_shows_what_is_documented():
         curve.points.append(curve.points[0])
     assert curve.points[0].x == Fraction(0.3)
     assert repr(curve.points[0]).startswith("Point(0.3, certified, value in [")
+
+
+def test_a_bound_that_loosens_as_it_grows_has_a_falling_curve() -> None:
+    """Whatever the number is at which it forbids nothing."""
+    source = cpv.DiscreteSource([[0.5, 0.1], [0.1, 0.3]])
+    rule = cpv.MarginalDistance(0.05)
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.3, criteria=[rule])
+    curve = cpv.frontier(problem, "marginal_distance", points=[0.01, 0.05, 0.2])
+    for x in (0.03, 0.1):
+        value = problem.at(marginal_distance=x).solve()
+        assert curve.outer(x) <= value.upper
+        assert value.lower <= curve.inner(x)
+
+
+def test_an_axis_that_is_not_the_problems_is_refused(tmp_path) -> None:
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+    path = tmp_path / "curve.json"
+    cpv.frontier(problem, points=[0.1, 0.3]).save(path)
+    body = path.read_text()
+    for facts in (
+        {"rows": ["budget"] * 4},
+        {"rows": []},
+        {"kind": "monotone", "falling": True},
+        {"falling": True},
+    ):
+        changed = json.loads(body)
+        changed["facts"].update(facts)
+        path.write_text(json.dumps(changed))
+        with pytest.raises(cpv.InputError):
+            cpv.Frontier.load(path, problem, verify=True)
+    for rows in (["budget"] * 4, [], ["other"]):
+        changed = json.loads(body)
+        changed["facts"]["rows"] = rows
+        path.write_text(json.dumps(changed))
+        with pytest.raises(cpv.InputError):
+            cpv.Frontier.load(path, verify=True)

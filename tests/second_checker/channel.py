@@ -285,7 +285,12 @@ class Channel:
         What is allowed beyond the least cost; at least the least step of the objective, at most
         the greatest.
         """
-        weights, _, constant, _, cost = next(iter(self.objectives.values()))
+        steps, ceilings, leasts = zip(*map(self.steps, self.objectives.values()), strict=True)
+        return max(min(steps), min(upper - max(leasts), max(ceilings)))
+
+    def steps(self, term: Any) -> tuple[Fraction, Fraction, Fraction]:
+        """Return the least step of an objective, the greatest, and its least cost."""
+        weights, _, constant, _, cost = term
         sizes = []
         for k, w in weights.items():
             seen, measure = self.views[k]
@@ -303,4 +308,4 @@ class Channel:
             least += p * low
             steps += [c - low for c in open_ if c - low > (abs(c) + abs(low)) / 2**44]
         ceiling = max(highest, default=ZERO) + max(steps, default=ZERO) or ONE
-        return max(min([*steps, *nats], default=ONE), min(upper - least, ceiling))
+        return min([*steps, *nats], default=ONE), ceiling, least
