@@ -197,7 +197,7 @@ class MarginalDistance(Criterion):
     >>> rule = cpv.MarginalDistance(0.05)
     >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.3, criteria=[rule])
     >>> round(problem.solve().value, 4)
-    0.054
+    0.0323
     """
 
     name = "marginal_distance"

@@ -52,10 +52,8 @@ class ChannelProblem(Problem[Solution]):
         What the release must satisfy.
     units : {"bits", "nats"}
     laws : sequence of DiscreteSource, or mapping of names to them, optional
-        Further laws of the same letters, such as other years or strata.  What is minimised is the
-        worst under ``source`` and these, and every bound and criterion holds under each of them;
-        under their mixtures neither is promised: two laws under each of which W is constant tell
-        nothing about it, and their mixture may tell everything.
+        Further laws of the same letters, such as other years: the worst under ``source`` and these
+        is minimised, and bounds and criteria hold under each.  Mixtures are not covered.
     **numbers : number
         The parameters that the subclass declares.
 
@@ -196,9 +194,9 @@ class ChannelProblem(Problem[Solution]):
             return constraint
         if isinstance(constraint, Constraint | Mapping):
             return Stated.of(name, constraint, self.alphabet.laws)
-        if self.alphabet.several:
-            problem, remedy = "an affine row in Q, which has several laws", "use Linear(A, bound)"
-            raise InputError("constraint", problem, remedy)
+        if self.alphabet.several:  # Q is of a mixture
+            remedy = "use Linear(A, bound), which holds under each"
+            raise InputError("constraint", "a row in Q, which is of no one law", remedy)
         return Affine.from_cvxpy(name, constraint, self.variables["Q"])
 
     # ---- in print ------------------------------------------------------------------------
@@ -246,10 +244,9 @@ class ChannelProblem(Problem[Solution]):
 
     def _notes(self) -> list[str]:
         """Return in which order a measure took the values of W, if these do not tell it."""
-        source = self.source
-        if source.in_order or not any(of.ordered for of in self.program.other_measures):
-            return []
-        return [order_in_words(source.names[0], source.w)]
+        source, ordered = self.source, any(of.ordered for of in self.program.other_measures)
+        told = source.in_order or not ordered
+        return [] if told else [order_in_words(source.names[0], source.w)]
 
     # ---- the ends of the curve -----------------------------------------------------------
 
