@@ -17,7 +17,7 @@ from cvxprivacy.programs.worst import first_part
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.differences import differences
 
-__all__ = ["Certificate", "value_units"]
+__all__ = ["Certificate", "units_in_words"]
 
 
 class Certificate(Frozen):
@@ -65,13 +65,7 @@ class Certificate(Frozen):
     @property
     def units_in_words(self) -> str:
         """What the value is in: units of information, of another measure, or of distortion."""
-        if self.value_units:
-            return self.value_units
-        objective, views = first_part(self.program.objective), self.program.views
-        if not objective.weights or objective.cost is not None:
-            return "units of distortion"
-        named = dict.fromkeys(views[view].measure.name for view in objective.weights)
-        return f"units of {' and '.join(named)}"
+        return self.value_units or units_in_words(self.program)
 
     @property
     def value_units(self) -> str | None:
@@ -193,6 +187,17 @@ def value_units(program: Any) -> str | None:
     if any(not getattr(program.views[view], "informs", True) for view in objective.weights):
         return None
     return program.units
+
+
+def units_in_words(program: Any) -> str:
+    """Return what the objective of a program is in."""
+    objective, units = first_part(program.objective), value_units(program)
+    if units is not None:
+        return units
+    if not objective.weights or objective.cost is not None:
+        return "units of distortion"
+    named = dict.fromkeys(program.views[view].measure.name for view in objective.weights)
+    return f"units of {' and '.join(named)}"
 
 
 def _end(end: float) -> float | str:

@@ -318,7 +318,8 @@ class Frontier(Frozen):
         ax.fill_between(fine / per[0], outer, inner, color=color, alpha=0.35, lw=0)
         if label:
             line.set_label(label)
-        unit = f"  [{self.units}]" if self._facts["information"] and per[1] == 1.0 else ""
+        informs = self._facts["unit"] == self.units
+        unit = f"  [{self.units}]" if informs and per[1] == 1.0 else ""
         name, abscissa = self.parameter.replace("_", " "), self._facts["abscissa"]
         ax.set_xlabel(f"{name}  (${abscissa}$)" if abscissa else name)
         ax.set_ylabel(f"${self._facts['ordinate']}${unit}")
@@ -329,7 +330,6 @@ class Frontier(Frozen):
         return f"Frontier({self._facts['title']} over {self.parameter}, {size})"
 
     def __str__(self) -> str:
-        unit = self.units if self._facts["information"] else "units of distortion"
         reach = "nothing feasible"
         if self.solved_range is not None:
             reach = "from {:.6g} to {:.6g}".format(*map(float, self.solved_range))
@@ -337,7 +337,7 @@ class Frontier(Frozen):
         lines = [
             f"{self._facts['title']} over {self.parameter}, {reach}: {_KINDS[self.kind]}",
             f"  points  {len(self.points)}, of {self.solves} solves",
-            f"  band    {self.band:.2e} {unit}{asked}",
+            f"  band    {self.band:.2e} {self._facts['unit']}{asked}",
         ]
         if self.edge is not None:
             low, high = self.edge

@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from cvxprivacy.certificates.bounds import BestBounds
-from cvxprivacy.certificates.certificate import Certificate, value_units
+from cvxprivacy.certificates.certificate import Certificate, units_in_words
 from cvxprivacy.certificates.stored import restored
 from cvxprivacy.criteria import KAnonymity, LDiversity, TCloseness
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
@@ -142,7 +142,7 @@ class ParametricProblem:
             "title": type(self._problem).__name__,
             "abscissa": "" if constraint is None else constraint.expression.latex,
             "ordinate": self._problem.program.objective.latex,
-            "information": value_units(self._program) is not None,
+            "unit": units_in_words(self._program),
         }
 
     @property

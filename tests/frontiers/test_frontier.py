@@ -127,6 +127,15 @@ def test_a_frontier_of_distortions_is_not_in_bits():
     assert "bits" not in str(curve) + curve.plot().get_ylabel()
 
 
+def test_a_frontier_of_another_measure_is_in_its_units():
+    gain = cpv.leakage.Gain([[3, 0, 1], [0, 2, 1]])
+    source = cpv.DiscreteSource([[0.2, 0.1], [0.1, 0.2], [0.2, 0.2]])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.3, leakage=gain)
+    curve = cpv.frontier(problem, tol=0.1)
+    assert "units of gain of 2 guesses (asked" in str(curve)
+    assert "bits" not in str(curve) + curve.plot().get_ylabel()
+
+
 def test_nothing_feasible_has_no_picture():
     def stop(_):
         raise KeyboardInterrupt
