@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["proved", "records_drawn", "report", "report_text"]
 
+_ROUNDED = 1e-12  # what two sums of floats may be apart
+
 
 def proved(solution: Solution) -> dict[str, Any]:
     """Return the numbers of a solution."""
@@ -42,7 +44,7 @@ def report(
     leakage: Leakage | None = None,
 ) -> dict[str, Any]:
     """Return the facts of a release: ``drawn`` is empty if no table was written."""
-    units = solution.units
+    units, other = solution.units, _in_another_measure(source, solution, leakage)
     return {
         "table": table,
         "records": source.records,
@@ -50,7 +52,7 @@ def report(
         **proved(solution),
         "risk_before": source.information(units=units),
         "risk_before_bias": source.bias(units=units),
-        **_in_another_measure(source, solution, leakage),
+        **other,
         "released": {name: count for name, count in drawn.items() if name != "notes"},
         "untouched": [{**asdict(leak), "binned": leak.binned} for leak in leaks],
         "files": {name: path for name, path in targets.items() if path},
@@ -58,7 +60,7 @@ def report(
             *solution.notes,
             *source.noted(units=units),
             *drawn.get("notes", ()),
-            *_warnings(source, solution, leaks),
+            *_warnings(source, solution, leaks, other),
         ],
     }
 
@@ -79,11 +81,18 @@ def _information(solution: Solution) -> float:
     return float(solution.terms.get("information", solution.terms["risk"]))
 
 
-def _warnings(source: DiscreteSource, solution: Solution, leaks: Sequence[Leak]) -> list[str]:
+def _warnings(
+    source: DiscreteSource, solution: Solution, leaks: Sequence[Leak], other: Mapping[str, Any]
+) -> list[str]:
     """Return what makes the release idle, or its protection vain."""
     notes, (w, x), after = [], source.names[:2], _information(solution)
     if source.information(units=solution.units) == 0:
         notes.append(f"{w} is independent of {x}: nothing needs to be changed")
+    elif other and other["leakage"]["before"] <= other["leakage"]["none"] + _ROUNDED:
+        notes.append(
+            f"in {other['leakage']['measure']}, {x} itself tells no more about {w} than no release "
+            "does: nothing needs to be changed"
+        )
     naming = [leak.column for leak in leaks if leak.values * 2 > (source.records or 0)]
     if naming:
         notes.append(

@@ -83,8 +83,32 @@ class _Words:
 
     def matters(self, term: Mapping[str, Any]) -> bool:
         """Tell whether a term can depend on what is released."""
-        informed = (self.sizes[v] > 1 and positive(w) for v, w in dict(term["weights"]).items())
+        informed = (self.varies(v) and positive(w) for v, w in dict(term["weights"]).items())
         return any(informed) or any(len(set(row)) > 1 for row in self._letters(term["cost"]))
+
+    def varies(self, view: str) -> bool:
+        """Tell whether what is leaked to a view can depend on what is released, for some law."""
+        data = self.program["views"][view]["measure"]
+        if self.sizes[view] == 1:
+            return False
+        if data["kind"] == "gain":  # one guess is the best whatever is seen
+            gains = [[exact(gain) for gain in row] for row in data["matrix"]]
+            return [max(column) for column in zip(*gains, strict=True)] not in gains
+        if data["kind"] == "transport":
+            return any(exact(c) for row in data["ground"] for c in row)
+        if data["kind"] == "hockey-stick":  # no posterior is above 1
+            masses = self.masses(view)
+            return exact(data["gamma"]) * min(masses) < sum(masses)
+        return True
+
+    def masses(self, view: str) -> list[Fraction]:
+        """Return the reference masses of a view."""
+        own, found = self.program["views"][view], [Fraction(0)] * self.sizes[view]
+        for labels, atoms in zip(own["reference"] or own["labels"], self.law, strict=True):
+            for label, atom in zip(labels, atoms, strict=True):
+                if label >= 0:
+                    found[label] += exact(atom)
+        return found
 
     def _letters(self, cost: Any) -> Iterable[list[Any]]:
         """Yield what each output costs a letter, all its atoms together, in some unit."""

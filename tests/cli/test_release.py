@@ -47,6 +47,18 @@ def released(tmp_path_factory):
     return folder, words, command(*words, cwd=folder)
 
 
+def test_a_measure_that_tells_nothing_is_said_to(here):
+    """Most are well in both cells, so that nobody guesses better than without the key."""
+    counts = {("no", "a"): 60, ("yes", "a"): 20, ("no", "b"): 50, ("yes", "b"): 40}
+    lines = [f"{ill},{cell}" for (ill, cell), count in counts.items() for _ in range(count)]
+    write("well.csv", "\n".join(["ill,key", *lines]) + "\n")
+    roles = "--sensitive", "ill", "--key", "key", "--budget", 0.1
+    nothing = "note: in {}, key itself tells no more about ill than no release does"
+    for measure, said in (("guessing-probability", True), ("total-variation", False)):
+        found = say("release", "well.csv", *roles, "--leakage", measure).out
+        assert (nothing.format(measure.replace("-", " ")) in found) == said
+
+
 def test_a_negative_bias_is_no_negative_share(here):
     """ill, key and twin tell the same: 2 cells for 2 + 2 values, so the formula is negative."""
     lines = [f"{i % 2},{i % 2},{'ab'[i % 2]}" for i in range(200)]

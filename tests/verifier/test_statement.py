@@ -268,6 +268,34 @@ def test_a_status_is_said_in_words(
     assert stated({**honest, "claim": claim})[0] == f"proved: {words}"
 
 
+CONSTANT: dict[str, tuple[cpv.leakage.Leakage, cpv.leakage.Leakage]] = {
+    # the same for every release; and nearly so
+    "one guess": (cpv.leakage.Gain([[1, 2, 3]]), cpv.leakage.Gain([[1, 2, 3], [0, 3, 3]])),
+    "a guess that is never worse": (
+        cpv.leakage.Gain([[1, 2, 0], [1, 3, 0.5], [0, 3, 0.5]]),
+        cpv.leakage.Gain([[1, 2, 1], [1, 3, 0.5], [0, 3, 0.5]]),
+    ),
+    "no distances": (
+        cpv.leakage.EarthMover(np.zeros((3, 3))),
+        cpv.leakage.EarthMover([[0, 0, 0], [0, 0, 0], [0, 1, 0]]),
+    ),
+    "no posterior so large": (  # 240/75 is the least likely value's
+        cpv.leakage.HockeyStick(3.2),
+        cpv.leakage.HockeyStick(Fraction(32, 10) - Fraction(1, 10**9)),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CONSTANT)
+def test_a_measure_that_cannot_vary_is_minimised_loudly(kind: str) -> None:
+    for measure, empty in zip(CONSTANT[kind], (True, False), strict=True):
+        document = document_of(asked(leakage=measure).solve().certificate)
+        assert ("NOTHING" in line(document, "minimised")) == empty
+        if empty:
+            assert "is the same for every release" in line(document, "minimised")
+            assert math.isclose(*(document["claim"][end] for end in ("lower", "upper")))
+
+
 def test_nothing_feasible_is_no_proof_that_a_release_exists(documents: dict[str, Document]) -> None:
     document = copy.deepcopy(documents["infeasible"])
     assert "proved: no release satisfies these rows" in stated(document)
