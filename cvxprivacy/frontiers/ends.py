@@ -14,6 +14,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.axis import CONVEX
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.stored import from_json, to_json
+from cvxprivacy.programs.notation import above
 from cvxprivacy.verifier.balls import decode
 
 __all__ = ["FEASIBILITY_END", "INACTIVE_END", "solve_task"]
@@ -38,14 +39,14 @@ def _feasibility_end(problem: ParametricProblem) -> dict[str, Any]:
         record = problem.record(problem.tightest, primal)
         return {"points": [record], "solves": 1 if primal is None else 2}
     low, least, primal = problem.least_bound()
-    remedy = f"pass between=(lo, hi) with lo above {least:g}"
+    remedy = f"pass between=(lo, hi) with lo above {above(least)}"
     try:
         record = problem.record(least, primal)
     except InputError as error:
         refused = f"the least {problem.parameter} is refused: {error}"
         raise InputError("between", refused, remedy) from None
     if decode(record["claim"]["upper"]) == math.inf:
-        unbounded = f"the optimum has no bound towards {problem.parameter} {least:g}"
+        unbounded = f"the optimum has no bound towards {problem.parameter} {above(least)}"
         raise InputError("between", unbounded, remedy)
     edge = [to_json(low), least]
     return {"edge": edge, "points": [record], "solves": 1 if primal is None else 2}

@@ -8,7 +8,7 @@ import numpy as np
 
 from cvxprivacy.exact import each, written
 
-__all__ = ["listed", "tex"]
+__all__ = ["above", "listed", "tex"]
 
 
 def listed(values: Any) -> Any:
@@ -16,6 +16,12 @@ def listed(values: Any) -> Any:
     if not np.ndim(values):
         return written(values)
     return values.tolist() if values.dtype != object else each(written, values).tolist()
+
+
+def above(number: float) -> str:
+    """Return a number to as few digits as are not below it, six at least."""
+    said = (f"{number:.{digits}g}" for digits in range(6, 18))
+    return next(text for text in said if float(text) >= number)
 
 
 def tex(number: float) -> str:

@@ -15,6 +15,7 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.matrices import block, rationals, rounded
 from cvxprivacy.programs.covariance import CovarianceProgram
+from cvxprivacy.programs.notation import above
 from cvxprivacy.release.gaussian import GaussianRelease
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
@@ -128,7 +129,7 @@ def explained(certificate: Any) -> InfeasibleError:
         least = solve_gaussian(relaxed).certificate.upper
         if math.isfinite(least):
             extremes[name] = least
-            said.append(f"{name} would have to be at least {least:.6g}")
+            said.append(f"{name} would have to be at least {above(least)}")
     typed = " and ".join(f"{name} {float(rows[name].bounds(1)):.6g}" for name in conflict)
     message = f"{typed} cannot hold" + (" together" if len(conflict) > 1 else "")
     message += f"; with the rest as it is, {' or '.join(said)}" if said else ""

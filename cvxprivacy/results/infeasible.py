@@ -18,9 +18,11 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import least_value
+from cvxprivacy.programs.notation import above
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.programs.worst import Worst
 from cvxprivacy.solvers.driver import solve
+from cvxprivacy.verifier.balls import ball, ceil, floor
 
 __all__ = ["Conflict"]
 
@@ -90,7 +92,7 @@ class Conflict:
         least = least_value(program, rule.expression)
         alone = program.lower is None and program.upper is None
         return (
-            f"{name} {_below(float(rule.bounds(program.m)), least)} is below {_above(least)}, "
+            f"{name} {_below(float(rule.bounds(program.m)), least)} is below {above(least)}, "
             f"the least {rule.expression.name} "
             f"{'of any release' if alone else 'that the other rules leave'}"
         )
@@ -118,25 +120,26 @@ class Conflict:
     def _least_bound(self, group: Mapping[str, Any]) -> tuple[float, bool] | None:
         """Return the tightest number in a bound, or in the same one under several laws."""
         rows = {k: row for k, row in self.program.constraints.items() if k not in group}
-        over = {k: rule.expression + -rule.number for k, rule in group.items()}
-        objective = Worst(over) if len(over) > 1 else next(iter(over.values()))
+        rule = next(iter(group.values()))
+        over = {k: each.expression + (rule.number - each.number) for k, each in group.items()}
+        objective = Worst(over) if len(over) > 1 else rule.expression
         least = solve(replace(self.program, objective=objective, constraints=rows)).certificate
         if least.primal is None:
             return None
-        rule = next(iter(group.values()))
         slope = _slope(rule)
-        return float(_typed(rule) + Fraction(least.upper) / slope) + 0.0, slope > 0
+        theta = _typed(rule) + (Fraction(least.upper) - rule.number) / slope
+        return (ceil if slope > 0 else floor)(ball(theta)) + 0.0, slope > 0
 
     def _bisected(self, name: str, tight: float, loose: float) -> tuple[float, bool] | None:
         if not self._feasible(name, loose):
             return None
         up = loose > tight
-        tight = max(tight, 1e-9 * loose) if up else tight
+        tight = max(tight, 1e-9 * loose) if up and tight >= 0 else tight
         for _ in range(40):
             if min(tight, loose) > 0:
                 narrow, middle = abs(math.log(loose / tight)) < 1e-3, math.sqrt(tight * loose)
             else:
-                narrow, middle = loose - tight > -1e-4, (tight + loose) / 2
+                narrow, middle = abs(loose - tight) < 1e-4, (tight + loose) / 2
             if narrow:
                 break
             if self._feasible(name, middle):
@@ -187,12 +190,6 @@ def _safe(value: float, up: bool) -> str:
         Decimal(1).scaleb(-places), ROUND_CEILING if up else ROUND_FLOOR
     )
     return f"{digits.normalize():f}"
-
-
-def _above(value: float) -> str:
-    """Return a number to as few digits as are not below it, six at least."""
-    said = (f"{value:.{digits}g}" for digits in range(6, 18))
-    return next(text for text in said if float(text) >= value)
 
 
 def _below(value: float, limit: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
 from cvxprivacy.verifier.objective import parts_of
-from cvxprivacy.verifier.wording import MALFORMED, exact, quoted, written
+from cvxprivacy.verifier.wording import MALFORMED, exact, measured, quoted, written
 
 __all__ = ["differences"]
 
@@ -132,7 +132,7 @@ class _Comparison:
         yield from self.fields(label, mine, theirs)
         for view in dict.fromkeys([*theirs["weights"], *mine["weights"]]):
             pair = mine["weights"].get(view, 0), theirs["weights"].get(view, 0)
-            weight = f"{label}: information about {quoted(view)} has weight"
+            weight = f"{label}: {self.measured(view)} {quoted(view)} has weight"
             yield from self.per_output(weight, *pair)
         pair = mine["cost"], theirs["cost"]
         if self.outputs or not self.discrete:
@@ -142,6 +142,12 @@ class _Comparison:
         pair = mine["cost_radius"], theirs["cost_radius"]
         yield from self.entries(f"{label}: radius of cost", *pair)
         yield from self.pairs(f"{label}: constant", mine["constant"], theirs["constant"])
+
+    def measured(self, view: str) -> str:
+        """Say what a view measures: the problem's, if it has it."""
+        views = (program["views"].get(view, {}) for program in (self.theirs, self.mine))
+        data = next((own["measure"] for own in views if "measure" in own), None)
+        return "information about" if data is None else measured(data)
 
     def row(self, label: str, mine: Program, theirs: Program) -> Iterator[str]:
         yield from self.fields(label, mine, theirs)

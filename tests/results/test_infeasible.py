@@ -170,6 +170,16 @@ def test_a_false_contradiction_does_not_verify():
         forged.verify()
 
 
+@pytest.mark.parametrize("budget", [0.1, 0.12, 0.13, 0.17])
+def test_what_would_do_is_not_rounded_to_what_would_not(budget):
+    problem = cpv.GaussianEquivocation(SCALAR, budget, minimize="leakage", max_rate=0.1)
+    with pytest.raises(cpv.InfeasibleError) as caught:
+        problem.solve()
+    for name, number in re.findall(r"(\w+) would have to be at least ([\d.]+)", str(caught.value)):
+        assert caught.value.extremes[name] <= float(number)
+        assert problem.at(**{name: float(number)}).solve().status == "certified"
+
+
 @pytest.mark.parametrize(
     ("problem", "said"),
     [

@@ -296,6 +296,14 @@ def test_a_measure_that_cannot_vary_is_minimised_loudly(kind: str) -> None:
             assert math.isclose(*(document["claim"][end] for end in ("lower", "upper")))
 
 
+def test_differences_are_in_the_words_of_the_measure() -> None:
+    other = asked(leakage=cpv.leakage.ChiSquared())
+    found = asked(leakage=cpv.leakage.Sibson(2)).solve().certificate.differences(other)
+    assert any("objective: Sibson's measure of order 2 of" in said for said in found)
+    assert any("objective: chi-squared divergence of" in said for said in found)
+    assert not any("information about" in said for said in found)
+
+
 def test_nothing_feasible_is_no_proof_that_a_release_exists(documents: dict[str, Document]) -> None:
     document = copy.deepcopy(documents["infeasible"])
     assert "proved: no release satisfies these rows" in stated(document)
