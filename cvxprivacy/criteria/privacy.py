@@ -33,7 +33,7 @@ from cvxprivacy.leakage import EarthMover, Leakage, MutualInformation, TotalVari
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Rule
-from cvxprivacy.validation import one_of
+from cvxprivacy.validation import one_of, typed
 
 __all__ = [
     "DeltaDisclosure",
@@ -73,7 +73,7 @@ class PerLetter(Criterion):
     leakage : Leakage
         Such as ``cpv.leakage.TotalVariation()``: then TV(p(w | x̂), p(w)) ≤ bound for every x̂.
     bound : number
-        In the measure's unit, ≥ 0.
+        In the measure's unit; ≥ 0 unless that may be negative, as gains may.
 
     Examples
     --------
@@ -85,11 +85,11 @@ class PerLetter(Criterion):
     """
 
     name = "per_letter"
-    bound = Parameter(loosest=_larger)
+    bound = Parameter(negative=True, loosest=_larger)
 
     def __init__(self, leakage: Leakage, bound: Real) -> None:
         self.leakage = checked(leakage, "leakage")
-        self.bound = bound
+        self.bound = typed(bound, "bound", negative=self.leakage.signed)
 
     def at(self, value: Real) -> Criterion:
         return type(self)(self.leakage, value)
@@ -122,6 +122,12 @@ def _independent(release: Alphabet, zero: Real | Scalar) -> Mapping[str, Rule]:
     return _per_letter(release, MutualInformation(), zero, "t-closeness")
 
 
+class _Distance(EarthMover):
+    """Earth mover's distance, of which t-closeness calls the ground so."""
+
+    _called = "distance"
+
+
 class TCloseness(Criterion):
     """The law of W at every released letter x̂ is t-close to its law at large.
 
@@ -145,7 +151,7 @@ class TCloseness(Criterion):
             one_of(distance, "distance", *_DISTANCES)
             self.leakage = _DISTANCES[distance]()
         else:
-            self.leakage = EarthMover(distance)
+            self.leakage = _Distance(distance)
 
     def at(self, value: Real) -> Criterion:
         return type(self)(value, self.distance)
@@ -321,22 +327,22 @@ class PerfectPrivacy(Criterion):
 
 
 class LeakageCap(Criterion):
-    """I(W; X̂) ≤ b, the average leakage (Rebollo-Monedero et al. 2010, eq. 2), b ≥ 0.
+    """I(W; X̂) ≤ b, the average leakage (Rebollo-Monedero et al. 2010, eq. 2).
 
     Parameters
     ----------
     b : number
-        In the problem's units, or in the unit of the measure.
+        In the problem's units, or in the unit of the measure; ≥ 0 unless that may be negative.
     leakage : Leakage, optional
         Another measure: Σ_x̂ F(J(·, x̂)) ≤ b.
     """
 
     name = "leakage_cap"
-    b = Parameter(loosest=_larger)
+    b = Parameter(negative=True, loosest=_larger)
 
     def __init__(self, b: Real, leakage: Leakage | None = None) -> None:
-        self.b = b
         self.leakage = None if leakage is None else checked(leakage, "leakage")
+        self.b = typed(b, "b", negative=self.leakage is not None and self.leakage.signed)
 
     def at(self, value: Real) -> Criterion:
         return type(self)(value, self.leakage)

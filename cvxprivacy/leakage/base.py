@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -58,6 +59,8 @@ class Leakage(Frozen):
         Whether F is 0 where J = π q, and nowhere below.
     informs : bool
         Whether it is mutual information, which has the program's units.
+    signed : bool
+        Whether F may be negative.
     """
 
     kind: ClassVar[str]
@@ -73,6 +76,10 @@ class Leakage(Frozen):
     @property
     def ordered(self) -> bool:
         """Whether it goes by the order in which the values of W come."""
+        return False
+
+    @property
+    def signed(self) -> bool:
         return False
 
     @property
@@ -190,6 +197,9 @@ def checked(leakage: Any, argument: str) -> Leakage:
     """Return a measure; what is none is refused."""
     if isinstance(leakage, Leakage):
         return leakage
-    called = isinstance(leakage, type) and issubclass(leakage, Leakage)
-    remedy = "call it: ChiSquared()" if called else "pass a measure such as leakage.ChiSquared()"
+    remedy = "pass a measure such as leakage.ChiSquared()"
+    if isinstance(leakage, type) and issubclass(leakage, Leakage) and leakage is not Leakage:
+        parameters = signature(leakage).parameters.values()
+        needed = ", ".join(p.name for p in parameters if p.default is p.empty)
+        remedy = f"call it: {leakage.__name__}({needed})"
     raise InputError(argument, f"{leakage!r} is no measure of leakage", remedy, value=leakage)

@@ -44,6 +44,10 @@ class Gain(Polyhedral):
         return self._with(matrix=self._table[:, np.asarray(support)])
 
     @property
+    def signed(self) -> bool:
+        return self.matrix is not None and bool((self.matrix < 0).any())
+
+    @property
     def name(self) -> str:
         return f"gain of {len(self._table)} guesses"
 

@@ -28,6 +28,7 @@ from cvxprivacy.validation import typed
 
 __all__ = ["MaximalLeakageOf", "Sibson"]
 
+_MOST = 1e9  # orders, beyond which norms are the greatest entry to nine digits
 _GUARD = 1e-30  # least ratio
 _LEAST = 1e-140  # and least power of one, of large orders
 
@@ -45,11 +46,17 @@ class _Norm(Leakage):
 
     def information(self, total: float, units: str = "bits") -> float:
         """Return the information of which Σ F is ``total``."""
-        return self._share * math.log(total) * nat(units)
+        number = typed(total, "total", zero=False, remedy="pass Σ F, a number > 0")
+        return self._share * math.log(number) * nat(units)
 
     def sum_of(self, information: float, units: str = "bits") -> float:
         """Return Σ F of an information."""
-        return math.exp(information / (self._share * nat(units)))
+        number = typed(information, "information", negative=True)
+        try:
+            return math.exp(float(number) / (self._share * nat(units)))
+        except OverflowError:
+            problem = f"{information!r} is out of range"
+            raise InputError("information", problem, "pass less", value=information) from None
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return _norm(joint / reference[:, None], reference, self._order)
@@ -68,8 +75,9 @@ class Sibson(_Norm, Smooth):
     meaning = "how many times likelier x̂ makes the values of W, in the mean of order α"
 
     def __init__(self, order: Real) -> None:
-        remedy = "pass a number > 1; its limits are MutualInformation and MaximalLeakageOf"
-        self.order = typed(order, "order", remedy=remedy)
+        remedy = f"pass a number > 1 and < {_MOST:g}: MutualInformation and MaximalLeakageOf are "
+        remedy += "its limits"
+        self.order = typed(order, "order", below=_MOST, remedy=remedy)
         if not self.order > 1:
             raise InputError("order", f"{order!r} is out of range", remedy, value=order)
         self._order = float(self.order)

@@ -14,7 +14,7 @@ from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, over, wr
 from cvxprivacy.frozen import own
 from cvxprivacy.leakage.base import beyond
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
-from cvxprivacy.validation import table
+from cvxprivacy.validation import one_of, table
 from cvxprivacy.verifier.transport import plan
 
 __all__ = ["EarthMover", "order_in_words"]
@@ -40,28 +40,28 @@ class EarthMover(Polyhedral):
 
     kind = "transport"
     meaning = "the mean share of ground distance by which the law of W moves when x̂ is seen"
+    _called = "ground"
 
     def __init__(self, ground: str | npt.ArrayLike = "ordered") -> None:
-        remedy = 'pass "ordered", "equal" or a table (|W|, |W|) of numbers ≥ 0, 0 on its diagonal'
+        remedy = "pass a table (|W|, |W|) of numbers ≥ 0, 0 on its diagonal"
         self.ground: str | Exact
         self._fitted: tuple[int, npt.NDArray[np.intp]] | None = None  # values, those with mass
         if isinstance(ground, str):
-            if ground not in ("ordered", "equal"):
-                raise InputError("ground", f"{ground!r} is unknown", remedy, value=ground)
+            one_of(ground, "ground", "ordered", "equal")
             self.ground = ground
             return
-        self.ground = table(ground, "ground", remedy, axes=(2,))
+        self.ground = table(ground, self._called, remedy, axes=(2,))
         if self.ground.shape[0] != self.ground.shape[1]:
-            raise InputError("ground", f"shape {self.ground.shape}", remedy)
+            raise InputError(self._called, f"shape {self.ground.shape}", remedy)
         for i, far in enumerate(self.ground.diagonal()):
             if far:
-                raise InputError("ground", f"{far!r} is not 0", remedy, where=(i, i), value=far)
+                raise InputError(self._called, f"{far} is not 0", remedy, where=(i, i), value=far)
 
     def fitted(self, values: Sequence[Hashable], support: Sequence[int]) -> Self:
         size = len(values)
         if not isinstance(self.ground, str) and len(self.ground) != size:
             problem = f"ground distances of {len(self.ground)} values, where W has {size}"
-            raise InputError("ground", problem, f"pass a table ({size}, {size})")
+            raise InputError(self._called, problem, f"pass a table ({size}, {size})")
         return self._with(_fitted=(size, np.asarray(support, dtype=np.intp)))
 
     @property

@@ -388,6 +388,9 @@ def test_literature_names_are_their_constraints() -> None:
         (lambda: cpv.leakage.HockeyStick(0.9), "gamma"),
         (lambda: cpv.leakage.HockeyStick("a"), "gamma"),
         (lambda: cpv.leakage.Sibson(1), "order"),
+        (lambda: cpv.leakage.Sibson(1e300), "order"),
+        (lambda: cpv.leakage.Sibson(2).information(0.0), "total"),
+        (lambda: cpv.leakage.Sibson(2).sum_of(1e6), "information"),
         (lambda: cpv.leakage.MaximalLeakageOf("X"), "of"),
         (lambda: cpv.leakage.EarthMover("near"), "ground"),
         (lambda: cpv.leakage.EarthMover([[0, 1], [1, 2]]), "ground"),
@@ -395,6 +398,9 @@ def test_literature_names_are_their_constraints() -> None:
         (lambda: cpv.leakage.Gain([1, 2]), "matrix"),
         (lambda: cpv.PerLetter(cpv.leakage.ChiSquared, 0.1), "leakage"),
         (lambda: cpv.TCloseness(0.1, "far"), "distance"),
+        (lambda: cpv.TCloseness(0.1, cpv.leakage.TotalVariation()), "distance"),
+        (lambda: cpv.TCloseness(0.1, [[0, 1], [1, 1]]), "distance"),
+        (lambda: least_under(cpv.TCloseness(0.1, [[0, 1], [1, 0]])), "distance"),
         (lambda: problem_of(cpv.leakage.Gain(MATRIX[:2])), None),
         (lambda: problem_of(cpv.leakage.Gain([[1, 2]])), "matrix"),
         (lambda: problem_of(cpv.leakage.EarthMover([[0, 1], [1, 0]])), "ground"),
@@ -408,6 +414,21 @@ def test_what_is_no_measure_is_refused(make: Any, argument: str | None) -> None:
     with pytest.raises(cpv.InputError) as caught:
         make()
     assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize("kind", ["Sibson(order)", "HockeyStick(gamma)", "ChiSquared()"])
+def test_a_class_is_told_to_be_called(kind: str) -> None:
+    measure = getattr(cpv.leakage, kind.partition("(")[0])
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.LeakageCap(0.1, leakage=measure)
+    assert caught.value.remedy == f"call it: {kind}"
+    with pytest.raises(cpv.InputError, match=r"pass a measure such as"):
+        cpv.PerLetter(cpv.leakage.Leakage, 0.1)
+
+
+def least_under(rule: cpv.Criterion) -> cpv.MinimumDistortion:
+    source, d, _ = instance(np.random.default_rng(6))
+    return cpv.MinimumDistortion(source, d, [rule])
 
 
 def problem_of(leakage: Any) -> cpv.PrivacyDistortion:
