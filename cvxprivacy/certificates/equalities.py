@@ -21,8 +21,8 @@ Equality = tuple[list[tuple[int, Fraction]], Fraction]  # coefficients of the fl
 
 
 def has_equalities(program: ChannelProgram) -> bool:
-    """Tell whether some row is an equality, or asks for independence."""
-    return any(row.sense == "==" or row.silences for row in program.constraints.values())
+    """Tell whether some row is an equality."""
+    return any(row.sense == "==" for row in program.constraints.values())
 
 
 def _equalities(program: ChannelProgram) -> list[Equality]:
@@ -33,9 +33,6 @@ def _equalities(program: ChannelProgram) -> list[Equality]:
     total = sum(mass, Fraction(0))
     equalities: list[Equality] = []
     for row in program.constraints.values():
-        if row.silences:
-            for view in row.expression.weights:
-                equalities += _independence(program, view, atoms)
         if row.sense != "==" or row.expression.cost is None:
             continue
         cost = dense(row.expression.cost)
@@ -57,32 +54,6 @@ def _equalities(program: ChannelProgram) -> list[Equality]:
             equalities.append((whole, (row.bound - constant) * total))
     rows = [([(s * m + y, Fraction(1)) for y in range(m)], Fraction(1)) for s in range(n)]
     return rows + equalities
-
-
-def _independence(
-    program: ChannelProgram, view: str, atoms: list[list[Fraction]]
-) -> list[Equality]:
-    """Return Σ J(v, y) whole − π(v) whole Σ_v' J(v', y) = 0 for every v and y, in rationals."""
-    labels, m = program.views[view].labels, program.m
-    reference = program.views[view].reference
-    reference = labels if reference is None else reference
-    size = program.views[view].size
-    masses = [Fraction(0)] * size
-    joint = [[Fraction(0)] * program.n for _ in range(size)]
-    for at, label in np.ndenumerate(labels):
-        if label >= 0:
-            joint[label][at[1]] += atoms[at[0]][at[1]]
-        if reference[at] >= 0:
-            masses[reference[at]] += atoms[at[0]][at[1]]
-    whole = sum(masses, Fraction(0))
-    q = [sum(column, Fraction(0)) for column in zip(*joint, strict=True)]
-    equalities = []
-    for v in range(size):
-        weights = [joint[v][s] * whole - masses[v] * q[s] for s in range(program.n)]
-        equalities += [
-            ([(s * m + y, c) for s, c in enumerate(weights)], Fraction(0)) for y in range(m)
-        ]
-    return equalities
 
 
 def project(

@@ -125,7 +125,7 @@ def _simple_channels(
     broken = [
         program.constraints[name] for name in evaluation.broken if name in program.constraints
     ]
-    linear = [row for row in broken if row.linear]
+    linear = [row for row in broken if row.linear and not row.per_output]
     if linear:
         cost = sum(program.cost(row.expression) for row in linear)
         channels.append(program.least(program.mass[:, None] * cost)[0])

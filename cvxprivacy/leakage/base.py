@@ -31,16 +31,37 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import Exact, FloatArray, floats, fractions
 from cvxprivacy.frozen import Frozen
 
-__all__ = ["Leakage", "beyond", "by_name", "checked"]
+__all__ = ["Face", "Leakage", "beyond", "by_name", "checked"]
+
+
+@dataclass(frozen=True, eq=False)
+class Face:
+    """A minorant ⟨s, J⟩ of F that is F at the law of W, and where else F is all such minorants.
+
+    Attributes
+    ----------
+    score : (|W|,) array
+        s, exactly.
+    directions : (k, |W|) array
+        Of scores, exactly: F is all of them where ⟨d, J⟩ ≤ 0 for each, = 0 if it is at the law.
+    told, told_directions : (rows,) and (k, rows) array
+        What tells s, and what moves it in each direction.
+    """
+
+    score: Exact
+    directions: Exact
+    told: FloatArray
+    told_directions: FloatArray
 
 
 class Leakage(Frozen):
@@ -67,11 +88,6 @@ class Leakage(Frozen):
     meaning: ClassVar[str]
     divergence: ClassVar[bool] = True
     informs: ClassVar[bool] = False
-
-    @property
-    def separates(self) -> bool:
-        """Whether F is 0 only where J = π q."""
-        return self.divergence
 
     @property
     def ordered(self) -> bool:
@@ -153,10 +169,21 @@ class Leakage(Frozen):
         fitted = self.fitted(range(len(joint)), there.tolist())
         return float(fitted.value(joint[there], prior[there]).sum())
 
+    # ---- where a release tells nothing ---------------------------------------------------
+
+    def face(self, prior: Exact, reference: Exact) -> Face | None:
+        """Return the face of a law, in rationals; None where it is not told in linear rows.
+
+        By default that is where J = π q.
+        """
+        none = np.zeros(len(prior))
+        apart = fractions(np.eye(len(prior))[:-1]) - reference[:-1, None]  # ⟨d, J⟩ = J(w) − π(w) q
+        return Face(fractions(none), apart, none, floats(apart))
+
     # ---- in CVXPY ------------------------------------------------------------------------
 
     def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return what tells scores that are in 𝒮 up to a constant, of a measure that separates."""
+        """Return what tells scores, which of a divergence are in 𝒮 up to a constant."""
         return slopes
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:

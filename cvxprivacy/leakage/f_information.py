@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import FloatArray, Real, written
-from cvxprivacy.leakage.base import beyond
+from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, written
+from cvxprivacy.leakage.base import Face, beyond
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.leakage.smooth import Curvature, Smooth
 from cvxprivacy.model.information import nat
@@ -277,18 +277,17 @@ class HockeyStick(Polyhedral):
     def data(self) -> dict[str, Any]:
         return {"kind": self.kind, "gamma": written(Fraction(self.gamma))}
 
-    @property
-    def separates(self) -> bool:
-        return self.gamma == 1
-
-    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
-        return slopes + 0.5
-
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return np.maximum(self.lifted(joint, reference), 0.0).sum(axis=0)
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return (self.lifted(joint, reference) > 0).astype(float)
+
+    def face(self, prior: Exact, reference: Exact) -> Face:
+        """Return where no posterior exceeds γ times the prior."""
+        none, each = np.zeros(len(prior)), np.eye(len(prior))
+        beyond = fractions(each) - rational(self.gamma) * reference[:, None]
+        return Face(fractions(none), beyond, none, each)
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         kept = np.clip(scores, 0.0, 1.0)

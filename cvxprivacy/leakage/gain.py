@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, written
+from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, fractions, written
+from cvxprivacy.leakage.base import Face
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.validation import table
 
@@ -88,6 +89,14 @@ class Gain(Polyhedral):
         weights = np.where(weights.any(axis=0), weights, 1.0)
         found: FloatArray = exact_floats(self._table).T @ (weights / weights.sum(axis=0))
         return found
+
+    def face(self, prior: Exact, reference: Exact) -> Face:
+        """Return where the best guess without a release is best still: others gain no more."""
+        gains, each = fractions(self._table), np.eye(len(self._table))
+        best = int((gains @ prior).argmax())
+        others = np.arange(len(each)) != best
+        told = (each - each[best])[others]
+        return Face(gains[best], (gains - gains[best])[others], each[best], told)
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
         """Return what each guess gains."""

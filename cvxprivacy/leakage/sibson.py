@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import FloatArray, Real, written
-from cvxprivacy.leakage.base import Leakage
+from cvxprivacy.exact import Exact, FloatArray, Real, fractions, written
+from cvxprivacy.leakage.base import Face, Leakage
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.leakage.smooth import Curvature, Smooth
 from cvxprivacy.model.information import nat
@@ -61,9 +62,17 @@ class _Norm(Leakage):
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return _norm(joint / reference[:, None], reference, self._order)
 
+    def face(self, prior: Exact, reference: Exact) -> Face | None:
+        """Return the face of a law: F is q where J = π q."""
+        found, one = super().face(prior, reference), np.ones((len(prior), 1))
+        told = self.told(one, np.asarray(reference, float))[:, 0]
+        return None if found is None else replace(found, score=fractions(one[:, 0]), told=told)
+
 
 class Sibson(_Norm, Smooth):
     """Σ_x̂ (Σ_w p(w)^{1−α} p(w, x̂)^α)^{1/α}, 1 without a release; see the module's docstring.
+
+    Scores are told by what they exceed 1, which is the score of a release that tells nothing.
 
     Parameters
     ----------
@@ -94,16 +103,30 @@ class Sibson(_Norm, Smooth):
         return {"kind": self.kind, "order": written(Fraction(self.order))}
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        return self._slopes(joint, reference) - 1.0
+
+    def _slopes(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        """Return scores, up to a factor."""
         ratio = joint / reference[:, None]
-        return (ratio / np.maximum(ratio.max(axis=0), 1e-300)) ** (self._order - 1.0)
+        found: FloatArray = ratio / np.maximum(ratio.max(axis=0), 1e-300)
+        return found ** (self._order - 1.0)
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
-        kept = _some(scores)
+        return self._of_norm_one(1.0 + scores, reference)
+
+    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
+        return slopes - 1.0
+
+    def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        return self._of_norm_one(self._slopes(joint, reference), reference)
+
+    def _of_norm_one(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
+        kept = _some(slopes)
         return kept / _norm(kept, reference, self._share)
 
     def curvature(self, joint: FloatArray, reference: FloatArray, slopes: FloatArray) -> Curvature:
         rate, (ratio, norm) = self._order - 1.0, self._ratio(joint, reference)
-        inside = self.inside(slopes, reference)
+        inside = self._of_norm_one(slopes, reference)
         middle = 0.5 * (ratio + inside ** (1.0 / rate))
         along, normal = norm * reference[:, None] * middle, ratio**rate + inside
         mean = along / (rate * np.maximum(middle**rate, _LEAST))

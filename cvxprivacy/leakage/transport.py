@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, over, written
+from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, fractions, over, written
 from cvxprivacy.frozen import own
-from cvxprivacy.leakage.base import beyond
+from cvxprivacy.leakage.base import Face, beyond
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.validation import one_of, table
 from cvxprivacy.verifier.transport import plan
@@ -105,10 +105,6 @@ class EarthMover(Polyhedral):
         return exact_floats(self._table)
 
     @property
-    def separates(self) -> bool:
-        return bool((self._floats + np.eye(len(self._floats)) > 0).all())
-
-    @property
     def span(self) -> float:
         apart = self._floats[self._floats > 0]
         return float(np.median(apart)) if apart.size else 1.0
@@ -138,6 +134,18 @@ class EarthMover(Polyhedral):
         g = (self._floats[:, :, None] - scores[:, None, :]).min(axis=0)
         found: FloatArray = scores + reference @ g
         return found
+
+    def face(self, prior: Exact, reference: Exact) -> Face | None:
+        """Return the face of a law: classes of values at distance 0 have their shares of π q.
+
+        None where such values are no classes.
+        """
+        alike = np.asarray(self._table == 0, bool)
+        if (alike != alike.T).any() or (alike @ alike != alike).any():
+            return None
+        none, each = np.zeros(len(prior)), fractions(np.unique(alike, axis=0)[:-1].astype(float))
+        apart = each - (each @ reference)[:, None]
+        return Face(fractions(none), apart, none, exact_floats(apart))
 
     def recourse(self, reference: FloatArray) -> Recourse:
         """Return plans: what leaves each value, and what reaches each but the last."""

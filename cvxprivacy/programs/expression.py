@@ -314,15 +314,6 @@ class Constraint:
         return not self.expression.weights
 
     @property
-    def silences(self) -> bool:
-        """Whether it is a bound of 0 that allows no information at all."""
-        bounds = self.bound if isinstance(self.bound, tuple) else (self.bound,)
-        left = self.expression
-        free = left.cost is None or not left.cost.any()
-        radii = (self.radius, left.cost_radius, left.constant, left.constant_radius)
-        return bool(left.weights) and free and not any(radii) and all(b == 0 for b in bounds)
-
-    @property
     def number(self) -> Fraction:
         """The bound, where it is one for all outputs."""
         assert isinstance(self.bound, Fraction)

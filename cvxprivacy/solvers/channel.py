@@ -19,6 +19,7 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.solvers import entry_generation, interior, presolve
 from cvxprivacy.solvers.interior_program import ScaledProgram
+from cvxprivacy.solvers.presolve import FacialReduction
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Outcome, Task, attempts
 from cvxprivacy.verifier.balls import UnaffordableError
 
@@ -54,7 +55,7 @@ class ChannelTask(Task):
         self.gaps: list[float] = []
         self.newest: interior.Iterate | None = None
         rows = program.constraints.values()
-        linear = all(row.linear and row.sense == "<=" for row in rows)
+        linear = all(r.linear and r.sense == "<=" and not r.per_output for r in rows)
         # for one plain row, repair knows a strictly feasible channel in closed form
         self.plain = len(rows) <= 1 and linear and not program.auxiliaries
         self.has_interior = self.plain
@@ -76,23 +77,18 @@ class ChannelTask(Task):
         return self._reduced(minimise)
 
     def _reduced(self, minimise: Minimise) -> bool:
-        """Solve the smaller program that a row without interior leaves; True if that certifies."""
-        reduction = presolve.facial_reduction(self.program)
-        if reduction is None:
-            return False
-        self.report(f"closed form: {reduction.name} leaves a face")
-        self.edges += [reduction.name] if reduction.edge else []
-        inner = minimise(ChannelTask(reduction.program, self.options))
-        self.log += inner.log
-        self.edges += inner.edges
-        primal, dual = inner.certificate.primal, inner.certificate.dual
-        if primal is not None:
-            self.prover.offer_channel(primal)
-        for channel in inner.channels:  # exact here, where the face had its rows in floats
-            if not self.certified:
-                self.prover.offer_channel(channel)
-        if dual is not None:
-            self.prover.offer_dual(reduction.dual(dual))
+        """Solve the smaller programs of rows without interior, or with hardly any.
+
+        True if that certifies.
+        """
+        for reduction in presolve.facial_reductions(self.program):
+            place = "is next to" if reduction.near else "leaves"
+            self.report(f"closed form: {reduction.name} {place} a face")
+            inner = minimise(ChannelTask(reduction.program, self.options))
+            self.log += inner.log
+            if not reduction.near:
+                self.edges += [*([reduction.name] if reduction.edge else []), *inner.edges]
+            _offer_face(self.prover, reduction, inner)
         return self.settled
 
     # ---- the central path ----------------------------------------------------------------
@@ -291,6 +287,21 @@ def _prover(program: ChannelProgram, accuracy: str) -> Prover:
         problem = f"{sizes} are more than a proof holds ({error})"
         remedy = "put letters or hidden values together, list fewer outputs, or state fewer rows"
         raise InputError("problem", problem, remedy) from error
+
+
+def _offer_face(prover: Prover, reduction: FacialReduction, inner: Outcome) -> None:
+    """Offer the optimum of a smaller program, and what its multipliers prove."""
+    primal, dual = inner.certificate.primal, inner.certificate.dual
+    if primal is not None:
+        prover.offer_channel(primal)
+        prover.strictly_feasible += [primal] if reduction.near else []
+    for channel in [] if reduction.near else inner.channels:
+        if prover.status != "certified":  # exact here, where the face had its moves in floats
+            prover.offer_channel(channel)
+    for lifted in [] if dual is None else reduction.duals(dual):
+        better = prover.offer_dual(lifted)
+        if prover.status in ("certified", "infeasible") or (dual.objective and not better):
+            return
 
 
 def _offer_without_solver(prover: Prover) -> None:

@@ -23,9 +23,10 @@ from cvxprivacy.exact import Exact, fractions, rational
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.least_leakage import prior_leakage
 from cvxprivacy.programs.worst import first_part
 
-__all__ = ["ConstantChannel", "constant_channel", "prior_information"]
+__all__ = ["ConstantChannel", "constant_channel"]
 
 _TOLERANCE = 1e-10  # of the linear program, the least that HiGHS takes
 _PRICED = 1e-9  # a row with a larger multiplier, in its span, holds with equality
@@ -70,13 +71,6 @@ def constant_channel(
     return ConstantChannel(names[0], law, _lifted(program, merged, names[0], dual.cleaned(program)))
 
 
-def prior_information(program: ChannelProgram, view: str) -> float:
-    """Return what a view's observer knows before any release, such as I(W; Z)."""
-    joint = np.asarray(program.view_matrix(view).sum(axis=1), float)[:, None]
-    value = program.views[view].measure.value(joint, program.reference(view))
-    return float(value[0]) * program.unit(view)
-
-
 # ---- the program over constant channels ------------------------------------------------------
 
 
@@ -94,7 +88,7 @@ def _merged(program: ChannelProgram) -> ChannelProgram:
         for view, weight in term.columns(program.m).items():
             own = program.views[view]
             if own.reference is not None or not own.measure.divergence:  # else the prior itself
-                known = prior_information(program, view) * (1 + 1e-12) + 1e-15
+                known = prior_leakage(program, view) * (1 + 1e-12) + 1e-15
                 cost = cost + fractions(weight * known)
         return replace(term, weights={}, cost=cost[None], cost_radius=0, constant_radius=0)
 

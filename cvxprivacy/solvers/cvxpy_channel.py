@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cvxprivacy.exact import FloatArray, floats
-from cvxprivacy.leakage import Leakage
+from cvxprivacy.leakage import Leakage, Smooth
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -262,13 +262,16 @@ class ConicModel(ConicStatement):
     def _told(self, view: str, weight: FloatArray) -> FloatArray:
         """Return what the multipliers of x = A J say of the scores: they are ω times those."""
         program, joint = self.program, self._own.get(("view", view))
-        rows = program.views[view].measure.rows(program.views[view].size)
+        measure = program.views[view].measure
+        rows = measure.rows(program.views[view].size)
         if joint is None or joint.dual_value is None:
             return np.zeros((rows, program.m))
         priced = np.asarray(joint.dual_value, float) * self.scale
         with np.errstate(all="ignore"):
-            scores = priced / (weight * program.unit(view))
-        return np.where(np.isfinite(scores), scores, 0.0)
+            told = priced / (weight * program.unit(view))
+            if isinstance(measure, Smooth):  # x = J, or x = J − π q
+                told = measure.told(np.nan_to_num(told), program.reference(view))
+        return np.where(np.isfinite(told), told, 0.0)
 
     def _scores(self, view: str) -> FloatArray:
         """Return log(r/π) from the dual of ExpCone(−T, J, πq), guarded against log 0."""

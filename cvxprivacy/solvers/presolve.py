@@ -1,17 +1,18 @@
 """What needs no iterations: contradictions, constant channels and facial reduction.
 
 A row whose bound equals its minimum leaves no interior.  A linear one (a budget D = D_min)
-leaves the *face* of least-cost moves; an information row with bound 0 (t = 0, no leakage at all)
-leaves the linear space J = π q.  The face is solved as a smaller program, and its multipliers are
-those of the full program with the row's own multiplier large enough; the certificate never
-hears of faces.
+leaves the *face* of least-cost moves; a bound of what is leaked without a release (t = 0, or the
+chance of the best guess) leaves that of :mod:`~cvxprivacy.programs.least_leakage`, such as J = π q.
+The face is solved as a smaller program, and its multipliers are those of the full program with
+the row's own multiplier large enough; the certificate never hears of faces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -19,27 +20,31 @@ from cvxprivacy.exact import Exact, FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.least_leakage import LeastLeakage, breach, least_leakage, prior_leakage
 from cvxprivacy.programs.side_conditions import Auxiliary
-from cvxprivacy.solvers.constant_channel import constant_channel, prior_information
+from cvxprivacy.solvers.constant_channel import constant_channel
 
 __all__ = [
     "FacialReduction",
     "constant",
     "contradictions",
     "facial_reduction",
+    "facial_reductions",
     "tightened",
     "zero_multipliers",
 ]
 
 _ROUNDED = 1e-15  # violation of a channel that rounding mends
 _EDGE = 1e-11  # a bound within this share of the row's span of its minimum is at the edge
+_NEAR = 2e-5  # within this share of a measure's span it is near
+_LARGE = 500_000  # entries in the equalities of a face that is near, beyond which it is left alone
 
 
 # ---- contradictions and constant channels ----------------------------------------------------
 
 
 def zero_multipliers(
-    program: ChannelProgram, multipliers: Mapping[str, float] | None = None, objective: int = 1
+    program: ChannelProgram, multipliers: Mapping[str, Any] | None = None, objective: int = 1
 ) -> Dual:
     """Return the scores of a release that tells nothing, and no multipliers but these.
 
@@ -70,6 +75,9 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
         candidates.append(fixed.dual)
     for name, row in program.constraints.items():
         if row.per_output or row.sense == "==":
+            more = breach(program, row)
+            if more is not None and more > -_EDGE:
+                candidates.append(zero_multipliers(program, {name: np.ones(program.m)}, 0))
             continue
         value, span, _ = _least_cost(program, name)
         if not row.linear:
@@ -94,7 +102,7 @@ def _span(program: ChannelProgram, term: Expression) -> float:
 def _prior_information(program: ChannelProgram, term: Expression) -> float:
     """Return what a term's observers know before any release, such as I(W; Z)."""
     columns = term.columns(program.m).items()
-    return sum(float(weight.min()) * prior_information(program, view) for view, weight in columns)
+    return sum(float(weight.min()) * prior_leakage(program, view) for view, weight in columns)
 
 
 def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
@@ -143,7 +151,9 @@ class FacialReduction:
     """A smaller program with the feasible set of ``parent``, and the way back.
 
     ``lift(dual, λ)`` returns multipliers of the parent that lose nothing if λ is large enough,
-    in units of ``unit``; ``edge`` tells that ``name``'s bound is the least that is feasible.
+    in units of ``unit``; ``edge`` tells that ``name``'s bound is the least that is feasible, and
+    ``lost`` what of the objective's scale is next to nothing.  What is ``near`` has some of the
+    feasible set alone, where its best is.
     """
 
     parent: ChannelProgram
@@ -152,18 +162,39 @@ class FacialReduction:
     lift: Callable[[Dual, float], Dual]
     unit: float
     edge: bool = True
+    lost: float = 1e-12
+    near: bool = False
 
-    def dual(self, dual: Dual) -> Dual:
-        """Return multipliers of the parent with the least λ that loses nothing.
+    def duals(self, dual: Dual) -> Iterator[Dual]:
+        """Yield multipliers of the parent with the least λ that loses nothing, then with more.
 
-        Of a contradiction, that loses at most half of it.
+        Of a contradiction, that loses at most half of it.  Floats cannot always tell.
         """
-        lifted = [self.lift(dual, self.unit * 2.0**power) for power in range(-8, 41)]
+        sizes = [self.unit * 2.0**power for power in range(-8, 61)]
+        lifted = [self.lift(dual, lam) for lam in sizes]
         bounds = [whole.lower_bound(self.parent) for whole in lifted]
         # no more than the face has: beyond it are rounding errors of a large λ
         enough = min(max(bounds), dual.lower_bound(self.program))
-        enough -= 1e-12 * self.parent.scale if dual.objective else 0.5 * abs(enough)
-        return next(whole for whole, bound in zip(lifted, bounds, strict=True) if bound >= enough)
+        enough -= self.lost * self.parent.scale if dual.objective else 0.5 * abs(enough)
+        first = next((i for i, bound in enumerate(bounds) if bound >= enough), 0)
+        yield from lifted[first::3]
+
+
+def facial_reductions(program: ChannelProgram) -> Iterator[FacialReduction]:
+    """Yield the first reduction that a row or an auxiliary allows.
+
+    Without one, what rows would leave whose bound is next to what is leaked without a release.
+    The optimum there is allowed here, with room, and next to the best.
+    """
+    if (first := facial_reduction(program)) is not None:
+        yield first
+        return
+    for name, row in program.constraints.items():
+        rows = program.n + program.m * sum(program.views[v].size for v in row.expression.weights)
+        if row.linear or rows * program.n * program.m > _LARGE:
+            continue
+        if (least := least_leakage(program, name, _NEAR)) is not None:
+            yield replace(_to_least_leakage(program, name, least), edge=False, near=True)
 
 
 def facial_reduction(program: ChannelProgram) -> FacialReduction | None:
@@ -172,9 +203,8 @@ def facial_reduction(program: ChannelProgram) -> FacialReduction | None:
     if fixed is not None and fixed.law is not None:
         return _to_constant(program, fixed.name, fixed.law, fixed.dual)
     for name, row in program.constraints.items():
-        views = [program.views[view] for view in row.expression.weights]
-        if row.silences and all(view.measure.separates for view in views):
-            return _to_independence(program, name)
+        if (least := least_leakage(program, name)) is not None:
+            return _to_least_leakage(program, name, least)
         if row.linear and row.sense == "<=" and not row.per_output:
             value, span, cost = _least_cost(program, name)
             if float(row.bounds(program.m)) <= value + _EDGE * span:
@@ -218,55 +248,43 @@ def _to_least_moves(
     return FacialReduction(program, name, inner, lift, program.scale / span)
 
 
-def _to_independence(program: ChannelProgram, name: str) -> FacialReduction:
-    """Demand J = π q instead of no information.
+def _to_least_leakage(program: ChannelProgram, name: str, least: LeastLeakage) -> FacialReduction:
+    """Demand what a row says of the faces of its views.
 
-    Multipliers μ of J = π q enter the scores of the view: with weight ω large, those of measures
-    that separate allow (α s₀ + μ)/ω but for what vanishes.
+    With weight ω large, multipliers of directions are worth what they move the scores by, but for
+    what vanishes.
     """
-    row = program.constraints[name]
-    rows = {**_without(program, name), **_independence(program, name)}
-    inner = replace(program, constraints=rows)
+    row, inner = program.constraints[name], least.program
 
     def lift(dual: Dual, lam: float) -> Dual:
         value = np.full(program.m, lam) if row.per_output else np.array(lam)
+        if least.score:
+            value = value + _nonnegative(dual, inner, least.score)
         multipliers = {k: v for k, v in dual.multipliers.items() if k in program.constraints}
         whole = replace(dual, multipliers={**multipliers, name: value})
-        scores, before, after = dict(dual.scores), dual.weights(inner), whole.weights(program)
-        for view in row.expression.weights:
-            mu = np.zeros((program.views[view].size, program.m))
-            for v in range(len(mu) - 1):
-                each = np.asarray(dual.multipliers[_equality(name, view, v)], float)
-                mu[v] = each - each.mean()  # the same at every output adds nothing but Σ J − π q
-            kept = before[view] * dual.slopes(inner, view)
-            slopes = (kept + mu / program.unit(view)) / after[view]
-            scores[view] = program.views[view].measure.told(slopes, program.reference(view))
+        scores, weights = dict(dual.scores), whole.weights(program)
+        for view, face in least.faces.items():
+            scores[view] = np.tile(face.told[:, None], (1, program.m))
+        for key, (view, i) in least.directions.items():
+            share = _nonnegative(dual, inner, key) / (weights[view] * program.unit(view))
+            scores[view] += np.outer(least.faces[view].told_directions[i], share)
         return replace(whole, scores=scores)
 
-    return FacialReduction(program, name, inner, lift, program.scale)
+    rounded = any(face.score.any() for face in least.faces.values())  # λ F(p) − λ b, in floats
+    lost = 1e-9 if rounded else 1e-12
+    return FacialReduction(program, name, inner, lift, program.scale, lost=lost)
 
 
-def _equality(row: str, view: str, v: int) -> str:
-    return f"{row}: {view} = {v}"
+def _nonnegative(dual: Dual, inner: ChannelProgram, name: str) -> FloatArray:
+    """Return multipliers of a row for each output, made ≥ 0.
 
-
-def _independence(program: ChannelProgram, name: str) -> dict[str, Constraint]:
-    """Return J(v, y) = π(v) q(y), one row per output, for every v but the last of each view.
-
-    The last v and the last y follow from the others; rounded on their own they would contradict
-    them.
+    Of an equality by what is the same at every output: its rows add up to 0.
     """
-    rows: dict[str, Constraint] = {}
-    for view in program.constraints[name].expression.weights:
-        matrix = program.view_matrix(view).toarray()
-        mass = matrix.sum(axis=0)
-        for v, share in enumerate(program.reference(view)[:-1]):
-            cost = np.tile(((matrix[v] - share * mass) / program.mass)[:, None], (1, program.m))
-            cost[:, -1] = 0.0
-            term = Expression("independence", cost=cost, per_output=True)
-            bounds = (Fraction(0),) * program.m
-            rows[_equality(name, view, v)] = Constraint(term, "==", bounds)
-    return rows
+    each = np.array(dual.multipliers[name], float)
+    if inner.constraints[name].sense == "==":
+        each[-1] = 0.0  # whose row is empty
+        each -= each.min()
+    return each
 
 
 def _to_other_outputs(program: ChannelProgram, name: str, forbidden: np.ndarray) -> FacialReduction:
@@ -306,7 +324,7 @@ def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
     """
     rows: dict[str, Constraint] = dict(program.constraints)
     for name, row in program.constraints.items():
-        if row.sense == "==" or row.silences:
+        if row.sense == "==" or least_leakage(program, name) is not None:
             continue
         cost = program.cost(row.expression)
         span = float(np.abs(cost).max() if row.per_output else np.ptp(cost))

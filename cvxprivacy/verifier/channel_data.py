@@ -7,7 +7,7 @@ Needs the standard library and python-flint only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +63,7 @@ class ChannelData:
         if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
             raise UnprovableError("the law has a negative or infinite atom")
         self.whole, _ = whole(self.atoms)  # the same law in whole numbers
+        self.whole_total = sum(map(sum, self.whole))
         starts = range(0, self.n, self._most)
         self.blocks = [range(s, min(s + self._most, self.n)) for s in starts]
         boxes = ((k, program[k]) for k in ("lower", "upper"))
@@ -153,6 +154,12 @@ class ChannelData:
         parts = (len(t["cost"]["parts"]) for t in terms if isinstance(t["cost"], dict))
         affordable(entries * sum(parts), 5 * _ENTRIES)
 
+    def take_exactly(self, view: str, bits: int) -> None:
+        """Refuse what takes too long to evaluate in whole numbers of so many bits."""
+        measure = self.program["views"][view]["measure"]
+        entries = len(self.measures[view].reference) + work_of(measure)
+        affordable(entries * self.m * (1 + bits // 64), _ENTRIES)
+
     def view(self, name: str, law: Matrix) -> tuple[Matrix, list[Any]]:
         """Return p(v, s)·total and the reference masses of a view, for the law in some numbers."""
         tables = _tables(self.program["views"][name])
@@ -182,16 +189,18 @@ class ChannelData:
             self.cost(term)
         return [w for view in term["weights"] for w in self.weights(term, view)]
 
-    def weights(self, term: Mapping[str, Any], view: str) -> list[arb]:
-        """Return the weight of a view's information for each output."""
+    def weights(
+        self, term: Mapping[str, Any], view: str, kind: Callable[[Any], Any] = ball
+    ) -> list[Any]:
+        """Return the weight of a view's information for each output, in balls or in rationals."""
         if view not in self.views:
             raise UnprovableError(f"no view {view!r}")
         weights = term["weights"][view]
         if not isinstance(weights, list):
-            return [ball(weights)] * self.m
+            return [kind(weights)] * self.m
         if len(weights) != self.m:
             raise UnprovableError(f"weights of {view}")
-        return [ball(w) for w in weights]
+        return [kind(w) for w in weights]
 
     def cost(self, term: Mapping[str, Any]) -> WeightedCost:
         """Return the weighted cost of a term that has one, with its radius."""

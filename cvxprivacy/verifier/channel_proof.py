@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 import flint
-from flint import arb, arb_mat, fmpq, fmpz_mat
+from flint import arb, arb_mat, fmpq, fmpz, fmpz_mat
 
 from cvxprivacy.verifier.balls import (
     PRECISION,
@@ -182,6 +182,7 @@ class Evaluation:
         self.proof, self._outputs, self._k, self._den = proof, outputs, numerators, denominator
         program = proof.program
         self._phi: dict[str, list[arb]] = {}
+        self._exact: dict[str, list[fmpq]] = {}
         self.broken = self._simple()
         self.violation: dict[str, list[arb]] = {}
         for name, row in program["rows"].items():
@@ -248,23 +249,22 @@ class Evaluation:
         if view not in self._phi:
             measure, scale = self.proof.measures[view], self.proof.total * self._den
             joint = self._joint(self.proof.views[view], arb_mat, arb(0))
-            phi = [measure.value(column) / scale for column in zip(*joint, strict=True)]
-            near = measure.divergence and all(abs(value) < 2.0**-40 for value in phi)
-            if near and self._independent(view):
-                phi = [arb(0)] * self.proof.m
-            self._phi[view] = phi
+            self._phi[view] = [measure.value(c) / scale for c in zip(*joint, strict=True)]
         return self._phi[view]
 
-    def _independent(self, view: str) -> bool:
-        """Decide J = π q exactly: a ball cannot tell no information from very little."""
-        seen, reference = self.proof.view(view, self.proof.whole)
-        mass, ranges = sum(reference), self.proof.blocks
-        blocks = [fmpz_mat([row[b.start : b.stop] for row in seen]) for b in ranges]
-        for column in zip(*self._joint(blocks, lambda rows: rows, 0), strict=True):
-            q = sum(column)
-            if any(j * mass != r * q for j, r in zip(column, reference, strict=True)):
-                return False
-        return True
+    def _rational_phi(self, view: str) -> list[fmpq]:
+        """Return Φ_k(y) for every output in rationals, or raise ``UnprovableError``."""
+        if view not in self._exact:
+            proof, measure = self.proof, self.proof.measures[view]
+            seen, masses = proof.view(view, proof.whole)
+            blocks = [fmpz_mat([row[b.start : b.stop] for row in seen]) for b in proof.blocks]
+            joint = self._joint(blocks, lambda rows: rows, fmpz(0))
+            proof.take_exactly(view, max(x.bit_length() for row in joint for x in row))
+            phi = [measure.exactly(column, masses) for column in zip(*joint, strict=True)]
+            self._exact[view] = [x / (proof.whole_total * self._den) for x in phi if x is not None]
+        if len(self._exact[view]) < self.proof.m:
+            raise UnprovableError(f"what is leaked to {view} is not known to be rational")
+        return self._exact[view]
 
     def _spent(self, cost: WeightedCost, zero: Any, per_output: bool) -> list[Any]:
         """Return ⟨cost, K⟩ times the denominator, in one number or in one for each output."""
@@ -293,7 +293,10 @@ class Evaluation:
         return value
 
     def _value(self, term: Mapping[str, Any]) -> arb:
-        return self._columns(term, False)[0] + enclosure(term["constant"])
+        value = self._columns(term, False)[0] + enclosure(term["constant"])
+        if term["weights"] and value.contains(arb(float(value.mid()))):  # it may be this very one
+            value = arb((self._rational(term, False) or [value])[0])
+        return value
 
     def _violation(self, row: Mapping[str, Any]) -> list[arb]:
         term, many = row["term"], row["per_output"]
@@ -303,21 +306,33 @@ class Evaluation:
         return [abs(g) for g in gaps] if row["sense"] == "==" else gaps
 
     def _holds(self, row: Mapping[str, Any]) -> bool:
-        """Decide a linear row in rationals, where a ball cannot tell equality."""
-        term, proof = row["term"], self.proof
-        inexact = any(map(number, (row["radius"], term["cost_radius"], term["constant"][1])))
-        if term["weights"] or inexact or term["cost"] is None:
+        """Decide a row in rationals, where a ball cannot tell equality."""
+        value = None if number(row["radius"]) else self._rational(row["term"], row["per_output"])
+        if value is None:
             return False
-        try:
-            cost, common = proof.whole_cost(term["cost"])
-        except UnprovableError:  # no common denominator
-            return False
-        value = list(map(fmpq, self._spent(cost, 0, row["per_output"])))
-        total = fmpq(sum(map(sum, proof.whole)) * self._den * common)
-        if not row["per_output"]:
-            value = [value[0] + exactly(term["constant"][0]) * total]
-        pairs = zip(value, (b * total for b in proof.bounds(row)), strict=True)
+        pairs = zip(value, self.proof.bounds(row), strict=True)
         return all(v == b if row["sense"] == "==" else v <= b for v, b in pairs)
+
+    def _rational(self, term: Mapping[str, Any], per_output: bool) -> list[fmpq] | None:
+        """Return a term, or what each output contributes to it, in rationals if it is rational."""
+        proof, value = self.proof, [fmpq(0)] * self.proof.m
+        if self._den <= 0 or any(map(number, (term["cost_radius"], term["constant"][1]))):
+            return None
+        try:
+            for view in term["weights"]:
+                weighted = map(
+                    operator.mul, proof.weights(term, view, exactly), self._rational_phi(view)
+                )
+                value = list(map(operator.add, value, weighted))
+            value = value if per_output else [sum(value, exactly(term["constant"][0]))]
+            if term["cost"] is not None:
+                cost, common = proof.whole_cost(term["cost"])
+                scale = proof.whole_total * self._den * common
+                spent = (fmpq(x, scale) for x in self._spent(cost, 0, per_output))
+                value = list(map(operator.add, value, spent))
+        except UnprovableError:  # no common denominator either
+            return None
+        return value
 
     def _excess(self, aux: Mapping[str, Any], weights: list[arb], levels: list[arb]) -> arb:
         found, scale = [-level for level in levels], self.proof.total * self._den

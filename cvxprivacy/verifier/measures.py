@@ -9,11 +9,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-from flint import arb
+from flint import arb, fmpq, fmpz
 
-from cvxprivacy.verifier.balls import UnprovableError, ball, exactly, smallest, total
+from cvxprivacy.verifier.balls import (
+    Matrix,
+    UnprovableError,
+    ball,
+    exactly,
+    smallest,
+    total,
+    whole,
+)
 from cvxprivacy.verifier.transport import least_cost, worth
 
 __all__ = ["Measure", "measure_of", "work_of"]
@@ -57,6 +66,16 @@ class Measure:
     def value(self, joint: Sequence[arb]) -> arb:
         """Enclose F(J)."""
         raise NotImplementedError
+
+    def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq | None:
+        """Return F of whole numbers J where it is known to be rational, of π in whole masses.
+
+        By default where J = π q, which no ball can tell: there it is 0, or q.
+        """
+        mass, q = sum(masses), sum(joint, fmpz(0))
+        if any(j * mass != p * q for j, p in zip(joint, masses, strict=True)):
+            return None
+        return fmpq(0) if self.divergence else fmpq(q)
 
     def inside(self, column: Column) -> list[arb]:
         """Return a member of 𝒮."""
@@ -126,13 +145,20 @@ class HockeyStick(Measure):
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
-        self._gamma = ball(data["gamma"])
-        if exactly(data["gamma"]) < 1:
+        self._given = exactly(data["gamma"])
+        self._gamma = arb(self._given)
+        if self._given < 1:
             raise UnprovableError("a hockey-stick measure with γ < 1")
 
     def value(self, joint: Sequence[arb]) -> arb:
         q = total(joint) * self._gamma
         return total((j - p * q).max(arb(0)) for j, p in zip(joint, self.reference, strict=True))
+
+    def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
+        """Return F(J), which has no roots or logarithms."""
+        by, q = self._given.q * sum(masses), self._given.p * sum(joint, fmpz(0))
+        beyond = (by * j - p * q for j, p in zip(joint, masses, strict=True))
+        return fmpq(sum((x for x in beyond if x > 0), fmpz(0)), by)
 
     def inside(self, column: Column) -> list[arb]:
         scores = [arb(max(0.0, min(x, 1.0))) for x in column]
@@ -157,6 +183,21 @@ class Transport(Measure):
         q = total(joint)
         return least_cost(joint, [p * q for p in self.reference], self._ground).max(arb(0))
 
+    def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq | None:
+        """Return 0 where values of no distance from each other have their shares of π q."""
+        both = ([sum(x[v] for v in values) for values in self._classes] for x in (joint, masses))
+        return super().exactly(*both)
+
+    @cached_property
+    def _classes(self) -> list[list[int]]:
+        """Values of which those of one class are at distance 0 from each other."""
+        classes: dict[tuple[bool, ...], list[int]] = {}
+        columns = zip(*self._ground, strict=True)
+        for v, (out, back) in enumerate(zip(self._ground, columns, strict=True)):
+            near = (a.is_zero() and b.is_zero() for a, b in zip(out, back, strict=True))
+            classes.setdefault(tuple(near), []).append(v)
+        return list(classes.values())
+
     def inside(self, column: Column) -> list[arb]:
         """Return f + Σ π g with g the most that f(v) + g(v') ≤ ρ(v, v') allows."""
         return self._less_mean([arb(x) for x in column], [-g for g in worth(column, self._ground)])
@@ -170,7 +211,8 @@ class Gain(Measure):
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
-        self._gains = _matrix(data["matrix"], len(data["matrix"]), self.rows)
+        self._given = data["matrix"]
+        self._gains = _matrix(self._given, len(self._given), self.rows)
         self.rows = len(self._gains)
         if not self.rows:
             raise UnprovableError("a gain of no guess")
@@ -181,9 +223,19 @@ class Gain(Measure):
     def value(self, joint: Sequence[arb]) -> arb:
         return _largest([total(map(operator.mul, row, joint)) for row in self._gains])
 
+    def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
+        """Return F(J), which has no roots or logarithms."""
+        gains, common = self._whole
+        return fmpq(max(sum(map(operator.mul, row, joint), fmpz(0)) for row in gains), common)
+
+    @cached_property
+    def _whole(self) -> tuple[Matrix, int]:
+        """G in whole numbers over one denominator."""
+        return whole(self._given)
+
     def inside(self, column: Column) -> list[arb]:
         """Return a mixture of the rows of G, of weights that are made ≥ 0 and of sum 1."""
-        weights = _some([max(x, 0.0) for x in column])
+        weights = _some([arb(max(x, 0.0)) for x in column])
         columns, whole = zip(*self._gains, strict=True), total(weights)
         return [total(map(operator.mul, weights, gains)) / whole for gains in columns]
 
@@ -204,8 +256,8 @@ class Sibson(Measure):
         return self._norm([j / p for j, p in zip(joint, self.reference, strict=True)], self._order)
 
     def inside(self, column: Column) -> list[arb]:
-        """Return scores ≥ 0 of dual norm 1."""
-        scores = _some([max(x, 0.0) for x in column])
+        """Return scores ≥ 0 of dual norm 1, which are told by what they exceed 1."""
+        scores = _some([(1 + arb(x)).max(arb(0)) for x in column])
         norm = self._norm(scores, self._order / (self._order - 1))
         return [s / norm for s in scores]
 
@@ -228,7 +280,7 @@ class MaximalLeakage(Measure):
 
     def inside(self, column: Column) -> list[arb]:
         """Return scores ≥ 0 with Σ π s = 1."""
-        scores = _some([max(x, 0.0) for x in column])
+        scores = _some([arb(max(x, 0.0)) for x in column])
         norm = total(map(operator.mul, self.reference, scores))
         return [s / norm for s in scores]
 
@@ -270,9 +322,9 @@ def _matrix(rows: Any, count: int, width: int) -> list[list[arb]]:
     return [[ball(x) for x in row] for row in rows]
 
 
-def _some(numbers: Sequence[float]) -> list[arb]:
+def _some(numbers: Sequence[arb]) -> Sequence[arb]:
     """Return numbers ≥ 0, ones where all of them are 0."""
-    return [arb(x) for x in (numbers if any(numbers) else [1.0] * len(numbers))]
+    return numbers if any(x > 0 for x in numbers) else [arb(1)] * len(numbers)
 
 
 def _largest(values: Sequence[arb]) -> arb:

@@ -76,6 +76,36 @@ def test_the_cap_begins_at_no_leakage_and_ends_where_it_costs_nothing():
     check_exactly(curve, 50)
 
 
+LEAKS = cpv.leakage
+FROM_NO_LEAKAGE = {  # where letters look alike, so that the first point is no constant
+    "hockey-stick": (LEAKS.HockeyStick(1.25), 0.0, 20),
+    "variation": (LEAKS.TotalVariation(), 0.0, 20),
+    "guess": (LEAKS.GuessingProbability(), 164 / 357, 20),
+    "maximal": (LEAKS.MaximalLeakageOf(), 1.0, 25),
+    "Sibson": (LEAKS.Sibson(2), 1.0, 55),
+}
+
+
+@pytest.mark.parametrize("name", FROM_NO_LEAKAGE)
+def test_caps_in_other_measures_begin_at_what_is_leaked_without_a_release(name):
+    """Bounds next to the first, of which the optimum falls steeply, are not tried for ever."""
+    measure, first, most = FROM_NO_LEAKAGE[name]
+    counts = np.random.default_rng(5).integers(1, 50, (3, 6))
+    source = cpv.DiscreteSource.from_counts(counts)
+    problem = cpv.MinimumDistortion(
+        source, cpv.hamming(6), [cpv.LeakageCap(first, leakage=measure)]
+    )
+    curve = cpv.frontier(problem, "leakage_cap", tol=1e-3, max_solves=most)
+    assert curve.complete
+    assert curve.solves <= most
+    start = curve.points[0]
+    assert 0 <= start.x - first <= 1e-15
+    assert start.status == "certified"
+    assert start.price == -math.inf
+    assert start.upper < 1 - max(source.p_x) - 1e-3
+    check_exactly(curve, 20)
+
+
 def test_a_feasibility_end_where_other_constraints_decide():
     curve = cpv.frontier(least_risk(cpv.LeakageCap(0.03)))
     least = least_distortion(cpv.LeakageCap(0.03), distortion=D5).solve()

@@ -169,11 +169,11 @@ def test_gradients_and_curvatures_are_derivatives(name: str, seed: int) -> None:
 @given(seed=SEEDS)
 @settings(max_examples=25)
 def test_a_gradient_and_a_constant_tell_the_scores(name: str, seed: int) -> None:
-    """Scores of a measure that separates are known up to a constant, and lose nothing by it."""
+    """Scores of a divergence are known up to a constant, and lose nothing by it."""
     rng = np.random.default_rng(seed)
     (joint, prior), measure = inner_law(rng), MEASURES[name][0]
     slope = measure.gradient(joint, prior)
-    moved = slope + rng.normal(size=5) * 10.0 ** rng.integers(-3, 3) * measure.separates
+    moved = slope + rng.normal(size=5) * 10.0 ** rng.integers(-3, 3) * measure.divergence
     found = measure.inside(measure.told(moved, prior), prior)
     assert found == pytest.approx(slope, abs=1e-9 * (1 + np.abs(moved).max()))
 

@@ -106,6 +106,8 @@ def chi_scores(measure: Measure, column: Numbers) -> list[Fraction]:
 
 def hellinger(measure: Measure, joint: Numbers) -> Pair:
     q = sum(joint)
+    if all(j == p * q for j, p in zip(joint, measure.pi, strict=True)):  # no root is needed
+        return ZERO, ZERO
     roots = (enclosed(lambda x=j * p * q: iv.sqrt(ball(x))) for j, p in
              zip(joint, measure.pi, strict=True) if j)  # fmt: skip
     return plus((2 * q, 2 * q), *(times(Fraction(-2), root) for root in roots))
@@ -192,11 +194,13 @@ def norm(values: Numbers, pi: Numbers, order: Fraction) -> Pair:
 
 def sibson(measure: Measure, joint: Numbers) -> Pair:
     ratios = [j / p for j, p in zip(joint, measure.pi, strict=True)]
+    if len({*ratios}) == 1:  # the norm of a constant, exactly
+        return ratios[0], ratios[0]
     return norm(ratios, measure.pi, measure.number)
 
 
 def sibson_scores(measure: Measure, column: Numbers) -> list[Fraction]:
-    scores = some(column)
+    scores = some([1 + x for x in column])
     dual = norm(scores, measure.pi, measure.number / (measure.number - 1))
     return [x / dual[1] for x in scores]
 

@@ -17,6 +17,7 @@ from cvxprivacy.solvers.cvxpy_channel import ConicModel
 from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
 from cvxprivacy.solvers.driver import _minimise, solve, solve_gaussian
 from cvxprivacy.solvers.task import Task, attempts
+from tests import referee
 from tests.programs.test_channel import base, cost
 
 MASS = base().mass
@@ -84,6 +85,22 @@ def test_no_phase_one_where_a_strictly_feasible_point_is_at_hand():
     task = Stages(99, has_interior=True)
     _minimise(task)
     assert task.called == [*FIRST, *4 * ["propose", "prove"]]
+
+
+class FirstIsRarer(cpv.Criterion):
+    """The first value of W is no likelier than the second, whatever is released."""
+
+    def constraints(self, release):
+        return {"": release.mass(0).each() <= release.mass(1).each()}
+
+
+def test_a_linear_row_for_each_output_alone_is_mended():
+    """A channel of least cost does not satisfy it strictly; constant ones do."""
+    law = np.random.default_rng(3).integers(1, 50, (2, 5))
+    source, d = cpv.DiscreteSource.from_counts(law), cpv.squared_error(np.arange(5))
+    problem = cpv.MinimumDistortion(source, d, [FirstIsRarer()])
+    for method in ("structured", "conic"):
+        referee.check(problem.solve(method=method))
 
 
 # ---- the log -----------------------------------------------------------------------------

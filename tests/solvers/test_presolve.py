@@ -79,7 +79,7 @@ def lifted(program, **options):
     assert outcome.edges == ([reduction.name] if reduction.edge else [])
     assert certificate.status == "certified"
     assert certificate.verify()
-    dual = reduction.dual(inner.dual)
+    dual = next(reduction.duals(inner.dual))
     assert dual.lower_bound(program) == pytest.approx(inner.lower, abs=1e-9)
     return reduction, certificate
 
@@ -138,7 +138,7 @@ def test_a_contradiction_of_the_face_is_one_of_the_program(off):
     reduction = presolve.facial_reduction(program)
     inner = solve(reduction.program).certificate
     assert inner.status == "infeasible"
-    dual = reduction.dual(inner.dual)
+    dual = next(reduction.duals(inner.dual))
     assert dual.objective == 0
     prover = Prover(program)
     assert prover.offer_dual(dual)

@@ -33,7 +33,7 @@ from cvxprivacy.verifier import (
     rationals,
     verify,
 )
-from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
+from cvxprivacy.verifier.balls import UnaffordableError, UnprovableError, ceil, floor
 from tests import second_checker
 from tests.primals import INFORMATION, listed
 from tests.verifier.documents import Document, changed, signed
@@ -699,14 +699,95 @@ def test_no_information_is_none_and_little_is_some() -> None:
     rows = [bounded({"weights": {v: 1}}, 0, per_output=True) for v in "WP"]
     blind = listed([[1, 2], [1, 2]], 3)
     assert broken(*rows, primal=blind, **more) == ["1"]  # J is not π q of a part
-    proof = verify.proof_of(channel(**more))
-    assert all(phi.is_zero() for phi in proof.upper(blind).phi("W"))
+    own = {"objective": {**BLANK, "weights": {"W": 1}}}
+    proof = verify.proof_of(channel(**more, **own))
+    assert proof.upper(blind).objective.is_zero()
     big = 3 * 2**70
     little = listed([[2**70 + 1, big - 2**70 - 1], [2**70, 2 * 2**70]], big)
     assert broken(*rows, primal=little, **more)[0] == "0"
+    assert not proof.upper(little).objective.is_zero()
     phi = proof.upper(little).phi("W")
     assert not any(x.is_zero() for x in phi)
     assert all(abs(x) < 2.0**-80 for x in phi)
+
+
+MORE_LAW = [[0.1, 0.3], [0.7, 0.2]]
+TOTAL = sum(map(Fraction, (0.1, 0.3, 0.7, 0.2)))
+PRIOR = [(Fraction(a) + Fraction(b)) / TOTAL for a, b in MORE_LAW]
+LEAST: dict[str, tuple[Any, Fraction]] = {
+    "information": (INFORMATION, Fraction(0)),
+    "chi-squared": ({"kind": "chi-squared"}, Fraction(0)),
+    "Hellinger": ({"kind": "squared Hellinger"}, Fraction(0)),
+    "variation": ({"kind": "hockey-stick", "gamma": 1}, Fraction(0)),
+    "hockey": ({"kind": "hockey-stick", "gamma": "5/4"}, Fraction(0)),
+    "transport": ({"kind": "transport", "ground": [[0, 1], ["1/3", 0]]}, Fraction(0)),
+    "Sibson": ({"kind": "Sibson", "order": "5/2"}, Fraction(1)),
+    "maximal": ({"kind": "maximal leakage"}, Fraction(1)),
+    "guess": ({"kind": "gain", "matrix": [[1, 0], [0, 1]]}, max(PRIOR)),
+    "gain": ({"kind": "gain", "matrix": [[1, "-2/7"], ["1/3", 0]]}, PRIOR[0] - PRIOR[1] * 2 / 7),
+}
+
+
+@pytest.mark.parametrize("kind", LEAST)
+def test_what_is_leaked_without_a_release_is_met_exactly_or_not_at_all(kind: str) -> None:
+    measure, least = LEAST[kind]
+    view = {"labels": [[0, 0], [1, 1]], "reference": None, "measure": measure}
+    more: Any = {"law": MORE_LAW, "views": {"V": view}}
+    bounds = [least - TINY, least, least + TINY]
+    rows = [bounded({"weights": {"V": 1}}, b) for b in bounds]
+    each = [
+        bounded({"weights": {"V": 1}, "cost": [[str(-b)] * 2] * 2}, 0, per_output=True)
+        for b in bounds
+    ]
+    blind = listed([[1, 2], [1, 2]], 3)
+    assert broken(*rows, *each, primal=blind, **more) == ["0", "3"]
+    proof = verify.proof_of(channel(**more, objective={**BLANK, "weights": {"V": "3/8"}}))
+    value = proof.upper(blind).objective
+    assert value.contains(balls.ball(least * 3 / 8))
+    assert value.rad() == 0 or kind in ("guess", "gain")
+    # off π q by 2^-150, which is too little for a ball to tell, and more than TINY
+    far = 2**150
+    little = listed([[far + 1, 2 * far - 1], [far, 2 * far]], 3 * far)
+    expected = {
+        "chi-squared": ["0", "1", "3", "4"],  # its square is less
+        "hockey": ["0", "3"],  # 0 still
+        "guess": ["0", "3", "4", "5"],  # as much in all, but not in each output
+        "gain": ["0", "3", "4", "5"],
+    }.get(kind, ["0", "1", "2", "3", "4", "5"])
+    assert broken(*rows, *each, primal=little, **more) == expected
+
+
+def test_classes_of_values_at_distance_0_have_their_shares_or_not() -> None:
+    ground = [[0, 0, 1], [0, 0, 2], [1, 1, 0]]
+    law = [[0.25, 0.0], [0.0, 0.25], [0.25, 0.25]]
+    for cost, answer in (
+        (ground, []),
+        ([[0, 0, 1], ["1/9", 0, 2], [1, 1, 0]], ["0"]),  # back it is paid for
+        ([[0, 0, 0], [0, 0, 2], [1, 1, 0]], []),
+    ):
+        measure = {"kind": "transport", "ground": cost}
+        view = {"labels": [[0, 0], [1, 1], [2, 2]], "reference": None, "measure": measure}
+        row = bounded({"weights": {"V": 1}}, 0)
+        told = listed([[2, 1], [1, 2]], 3)  # which of the first two it is
+        assert broken(row, primal=told, law=law, views={"V": view}) == answer
+        half = 2**150
+        little = listed([[half + 1, half - 1], [half, half]], 2 * half)
+        uneven = [[0.25, 0.125], [0.125, 0.25], [0.125, 0.25]]
+        assert broken(row, primal=little, law=uneven, views={"V": view}) == ["0"]
+
+
+def test_no_rational_is_worth_hours() -> None:
+    tiny = [f"1/{p**k}" for p, k in ((3, 4000), (5, 2800), (7, 2300), (11, 1900))]
+    gains = [[x, f"-{x}"] for x in tiny]  # worth 0 without a release
+    even = listed([[1, 1], [1, 1]], 2)
+    for matrix, answer in ((gains[:1], []), (gains, ["0"])):  # no common denominator
+        view = {"labels": [[0, 0], [1, 1]], "reference": None}
+        view["measure"] = {"kind": "gain", "matrix": matrix}
+        row = bounded({"weights": {"V": 1}}, 0)
+        assert broken(row, primal=even, views={"V": view}, **LAYERS) == answer
+    proof = verify.proof_of(channel(views={"V": view}, **LAYERS))
+    with pytest.raises(UnaffordableError):
+        proof.take_exactly("V", 64 * 10**7)
 
 
 def test_divergences_of_balls_that_touch_zero() -> None:
