@@ -265,44 +265,46 @@ class ChannelData:
         That one in a ball: offsets that cancel between letters must not absorb the rest.
         """
         flint.ctx.prec = PRECISION
-        found = map(self._steps_of, self.objectives.values())
+        found = (_steps_of(self, part) for part in self.objectives.values())
         steps, ceilings, (least, *others) = zip(*found, strict=True)
         for other in others:  # the greatest of several is below none of their least
             least = least.max(other)
         return min(steps), max(ceilings), least
 
-    def _steps_of(self, term: Mapping[str, Any]) -> tuple[float, float, arb]:
-        least, small, large = ball(term["constant"][0]), [], [0.0]
-        for view in term["weights"]:
-            measure, weights = self.measures[view], self.weights(term, view)
-            joint = [_sum(row) for row in self.view(view, self.law)[0]]
-            share = _sum(joint) / self.total
-            # more than 1 is no more where it makes up for the mass that a view does not see
-            sizes = [w.min((w * share).max(arb(1))) for w in weights if w > 0]
-            small += [float(size * measure.step) for size in sizes]
-            large += [float(size * measure.unit) for size in sizes]
-            if not measure.divergence:  # no release leaks less than none
-                least += smallest(weights) * measure.value(joint) / self.total
-        ceiling, steps, highest = max(large), [], max(large)
-        term = {**term, "cost_radius": 0}
-        most = [[1] * self.m] * self.n if self.boxes["upper"] is None else self.boxes["upper"][0]
-        for letters in [] if term["cost"] is None else self.blocks:
-            for s, row in zip(letters, self.block(term, letters).tolist(), strict=True):
-                high = most[s]
-                weighted = [c for c, h in zip(row, high, strict=True) if h > 0]
-                if not weighted:
-                    continue
-                lowest = smallest(weighted)
-                least += lowest / self.total
-                own = [float(c / self.mass[s]) for c in weighted]
-                low = min(own)
-                gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
-                steps += [min(gaps)] if gaps else []
-                ceiling = max(ceiling, highest + max(gaps, default=0.0))
-        step = min([*steps, *small], default=1.0)
-        if not (math.isfinite(step) and math.isfinite(ceiling) and least.is_finite()):
-            raise UnprovableError("the objective's scale is not finite")
-        return step, ceiling, least
+
+def _steps_of(data: ChannelData, term: Mapping[str, Any]) -> tuple[float, float, arb]:
+    """Return the smallest step of an objective, the greatest, and its least cost."""
+    least, small, large = ball(term["constant"][0]), [], [0.0]
+    for view in term["weights"]:
+        measure, weights = data.measures[view], data.weights(term, view)
+        joint = [_sum(row) for row in data.view(view, data.law)[0]]
+        share = _sum(joint) / data.total
+        # more than 1 is no more where it makes up for the mass that a view does not see
+        sizes = [w.min((w * share).max(arb(1))) for w in weights if w > 0]
+        small += [float(size * measure.step) for size in sizes]
+        large += [float(size * measure.unit) for size in sizes]
+        if not measure.divergence:  # no release leaks less than none
+            least += smallest(weights) * measure.value(joint) / data.total
+    ceiling, steps, highest = max(large), [], max(large)
+    term = {**term, "cost_radius": 0}
+    most = [[1] * data.m] * data.n if data.boxes["upper"] is None else data.boxes["upper"][0]
+    for letters in [] if term["cost"] is None else data.blocks:
+        for s, row in zip(letters, data.block(term, letters).tolist(), strict=True):
+            high = most[s]
+            weighted = [c for c, h in zip(row, high, strict=True) if h > 0]
+            if not weighted:
+                continue
+            lowest = smallest(weighted)
+            least += lowest / data.total
+            own = [float(c / data.mass[s]) for c in weighted]
+            low = min(own)
+            gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
+            steps += [min(gaps)] if gaps else []
+            ceiling = max(ceiling, highest + max(gaps, default=0.0))
+    step = min([*steps, *small], default=1.0)
+    if not (math.isfinite(step) and math.isfinite(ceiling) and least.is_finite()):
+        raise UnprovableError("the objective's scale is not finite")
+    return step, ceiling, least
 
 
 def _excesses(
