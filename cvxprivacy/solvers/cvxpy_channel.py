@@ -262,10 +262,9 @@ class ConicModel(ConicStatement):
     def _told(self, view: str, weight: FloatArray) -> FloatArray:
         """Return what the multipliers of x = A J say of the scores: they are ω times those."""
         program, joint = self.program, self._own.get(("view", view))
-        measure = program.views[view].measure
-        rows = measure.rows(program.views[view].size)
+        measure, size = program.views[view].measure, program.views[view].size
         if joint is None or joint.dual_value is None:
-            return np.zeros((rows, program.m))
+            return np.zeros((measure.rows(size), program.m))
         priced = np.asarray(joint.dual_value, float) * self.scale
         with np.errstate(all="ignore"):
             told = priced / (weight * program.unit(view))
