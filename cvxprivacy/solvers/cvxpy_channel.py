@@ -265,9 +265,8 @@ class ConicModel(ConicStatement):
         measure, size = program.views[view].measure, program.views[view].size
         if joint is None or joint.dual_value is None:
             return np.zeros((measure.rows(size), program.m))
-        priced = np.asarray(joint.dual_value, float) * self.scale
         with np.errstate(all="ignore"):
-            told = priced / (weight * program.unit(view))
+            told = joint.dual_value * self.scale / (weight * program.unit(view))
             if isinstance(measure, Smooth):  # x = J, or x = J − π q
                 told = measure.told(np.nan_to_num(told), program.reference(view))
         return np.where(np.isfinite(told), told, 0.0)
