@@ -109,7 +109,7 @@ def check_exactly(curve: cpv.Frontier, count: int, seed: int = 0) -> None:
         width = lines[right][0] - lines[left][0]
         share = (x - lines[left][0]) / width if width else 0
         assert high <= (1 - share) * tops[left] + share * tops[right] + tiny
-        assert high - low <= band
+        assert high - low <= band + tiny  # of curves that are rounded outwards
 
 
 def check_releases(curve: cpv.Frontier, places: list[float]) -> None:
