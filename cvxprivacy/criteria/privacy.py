@@ -179,11 +179,7 @@ class TCloseness(Criterion):
 
 
 class LDiversity(Criterion):
-    """H(W | x̂) ≥ log ℓ for every released letter x̂: entropy ℓ-diversity, ℓ ≥ 1.
-
-    With ℓ = 2^(H(W) − b) it bounds the maximum information leakage, max_x̂ H(W) − H(W | x̂) ≤ b, of
-    du Pin Calmon and Fawaz, *Privacy against statistical inference*, Allerton 2012.
-    """
+    """H(W | x̂) ≥ log ℓ for every x̂: entropy ℓ-diversity, ℓ ≥ 1; maximum information leakage."""
 
     name = "l_diversity"
     l = Parameter(least=1.0, loosest=1.0)  # noqa: E741
@@ -331,10 +327,7 @@ class PerfectPrivacy(Criterion):
 
 
 class LeakageCap(Criterion):
-    """I(W; X̂) ≤ b, the average leakage (Rebollo-Monedero et al. 2010, eq. 2).
-
-    The average information leakage of du Pin Calmon and Fawaz (Allerton 2012); its least under a
-    budget of distortion is ``PrivacyDistortion``.
+    """I(W; X̂) ≤ b, the average information leakage (Rebollo-Monedero et al. 2010, eq. 2).
 
     Parameters
     ----------
