@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import reprlib
 import sys
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -39,6 +39,7 @@ __all__ = [
     "table",
     "text",
     "typed",
+    "untaken",
     "whole",
 ]
 
@@ -246,6 +247,15 @@ def one_of(
         *others, last = (f'"{o}"' if isinstance(o, str) else f"{o}" for o in options)
         remedy = f"use {', '.join(others)} or {last}" if others else f"use {last}"
         raise InputError(argument, f"{value!r} {problem}", remedy, where=where, value=value)
+
+
+def untaken(name: str, taken: Collection[str]) -> str:
+    """Return a name, or the first of name[2], name[3], … that is not taken."""
+    copies, found = 1, name
+    while found in taken:
+        copies += 1
+        found = f"{name}[{copies}]"
+    return found
 
 
 def present(name: Hashable, known: Iterable[str], argument: str) -> None:

@@ -320,3 +320,13 @@ def check(
         rel_tol=1e-3,
         abs_tol=1e-10 * program.scale + 1e-15 * largest,
     )
+
+
+def check_against_conic(problem: Any) -> None:
+    """Check the own solver's optimum, found without another's help, beside the conic one."""
+    own = problem.solve(method="structured")
+    check(own)
+    assert not any("CLARABEL" in line for line in own.log)
+    conic = problem.solve(method="conic")
+    assert own.lower <= conic.upper
+    assert conic.lower <= own.upper

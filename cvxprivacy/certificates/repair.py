@@ -18,6 +18,7 @@ from cvxprivacy.certificates.equalities import has_equalities, project
 from cvxprivacy.certificates.exact_channel import DENOMINATOR, ExactChannel, round_channel
 from cvxprivacy.exact import Exact, FloatArray, floats
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.side_conditions import Excess
 from cvxprivacy.verifier.channel_proof import ChannelProof, Evaluation
 
 __all__ = ["repair"]
@@ -130,7 +131,7 @@ def _simple_channels(
         cost = sum(program.cost(row.expression) for row in linear)
         channels.append(program.least(program.mass[:, None] * cost)[0])
     for name, aux in program.auxiliaries.items():
-        if name in evaluation.broken and aux.levels is not None:  # the marginal itself
+        if name in evaluation.broken and isinstance(aux, Excess):  # the marginal itself
             channels.append(np.tile(floats(aux.levels), (program.n, 1)))
     if len(linear) < len(broken) or len(evaluation.broken) > len(broken):
         # a constant channel reveals nothing: the cheapest, the uniform, and one of this law

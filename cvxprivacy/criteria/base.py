@@ -35,6 +35,7 @@ from cvxprivacy.frozen import Frozen
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
+from cvxprivacy.validation import untaken
 
 __all__ = ["Criterion", "by_name", "criteria_listed"]
 
@@ -134,9 +135,5 @@ def by_name(criteria: Sequence[Criterion], taken: Mapping[str, Any]) -> dict[str
     """Return the criteria by name, a second of one name as ``name[2]``."""
     names: dict[str, Criterion] = {}
     for criterion in criteria:
-        copies, name = 1, criterion.name
-        while name in names or name in taken:
-            copies += 1
-            name = f"{criterion.name}[{copies}]"
-        names[name] = criterion
+        names[untaken(criterion.name, {*names, *taken})] = criterion
     return names

@@ -18,7 +18,7 @@ from cvxprivacy.model.laws import index_of
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Parameter, Scalar, Symbol
-from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
+from cvxprivacy.programs.side_conditions import EntryBounds, Excess, Rule
 from cvxprivacy.validation import labels, one_of, table, text, typed
 
 __all__ = [
@@ -217,7 +217,7 @@ class MarginalDistance(Criterion):
         known = dict(zip(release.source.x, release.p_x, strict=True))
         levels = exact_array([known.get(y, Fraction(0)) for y in release.outputs])
         mass: Any = release.mass().cost
-        return {"": Auxiliary.excess(self.t, mass[:, 0], levels)}
+        return {"": Excess.above(levels, mass[:, 0], self.t)}
 
     def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
         return 0.0, 1.0  # such a letter has no part in the marginal

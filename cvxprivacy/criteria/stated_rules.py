@@ -12,10 +12,10 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.compiler import Rules
-from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.programs.side_conditions import Rule, renamed
-from cvxprivacy.programs.worst import each_part, indexed
+from cvxprivacy.programs.worst import Worst, each_part, indexed, parts_of
 
 __all__ = ["at", "names_of", "refuse_untraced", "stated_rules"]
 
@@ -42,10 +42,10 @@ def stated_rules(
 
 
 def refuse_untraced(
-    numbers: Iterable[str], objective: Any, constraints: Mapping[str, Constraint]
+    numbers: Iterable[str], objective: Expression | Worst, constraints: Mapping[str, Constraint]
 ) -> None:
     """Refuse a number that was typed and leaves no trace: its price would be unknown."""
-    places: tuple[Any, ...] = (*each_part({"": objective}).values(), *constraints.values())
+    places: tuple[Any, ...] = (*parts_of(objective).values(), *constraints.values())
     traced = {symbol.name.split("[")[0] for each in places for symbol in each.derivatives}
     for name in numbers:
         if name not in traced:
@@ -111,9 +111,9 @@ def at(criteria: Mapping[str, Criterion], name: str, value: Real) -> dict[str, C
     return {**criteria, owner: type(criterion)(**{**numbers, key: value})}
 
 
-def names_of(rules: Rules, objective: Any) -> set[str]:
+def names_of(rules: Rules, objective: Expression | Worst) -> set[str]:
     """Return the names of rules, of their parts, and of the numbers that were typed."""
     parts = {key: rule for group in rules.values() for key, rule in group.items()}
-    objectives = each_part({"": objective}).values()
-    symbols = (s for rule in (*parts.values(), *objectives) for s in rule.derivatives)
+    places: tuple[Any, ...] = (*parts.values(), *parts_of(objective).values())
+    symbols = (s for place in places for s in place.derivatives)
     return {*rules, *parts, *(symbol.name for symbol in symbols)}

@@ -105,9 +105,9 @@ class PrivacyDistortion(ChannelProblem):
         return self.alphabet.under_each_law(lambda of: of.risk_in(self.leakage))
 
     def quantities(self) -> Mapping[str, Any]:
-        of, known = self.alphabet, {"risk": self.risk, "distortion": self.distortion}
-        also = {} if self.leakage.informs else {"information": Alphabet.information}
-        return known | {name: of.under_each_law(quantity) for name, quantity in also.items()}
+        under, informs = self.alphabet.under_each_law, self.leakage.informs
+        information = {} if informs else {"information": under(Alphabet.information)}
+        return {"risk": self.risk, **information, "distortion": self.distortion}
 
     def formulation(self) -> Formulation:
         if self.price is not None:

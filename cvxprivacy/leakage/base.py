@@ -40,6 +40,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats, fractions
 from cvxprivacy.frozen import Frozen
+from cvxprivacy.validation import untaken
 
 __all__ = ["Face", "Leakage", "beyond", "by_name", "checked"]
 
@@ -211,12 +212,8 @@ def by_name(leakage: Any, argument: str) -> dict[str, Leakage]:
     several = leakage if isinstance(leakage, Sequence) else [leakage]
     names: dict[str, Leakage] = {}
     for each in several:
-        measure, copies = checked(each, argument), 1
-        name = measure.name
-        while name in names:
-            copies += 1
-            name = f"{measure.name}[{copies}]"
-        names[name] = measure
+        measure = checked(each, argument)
+        names[untaken(measure.name, names)] = measure
     return names
 
 

@@ -16,7 +16,7 @@ __all__ = ["Laws", "stacked", "with_letters_of"]
 
 Laws = Mapping[str, DiscreteSource] | Sequence[DiscreteSource] | None
 
-REMEDY = "pass a list of DiscreteSource, or a mapping of names to them"
+_REMEDY = "pass a list of DiscreteSource, or a mapping of names to them"
 
 
 def with_letters_of(laws: Laws, source: DiscreteSource) -> dict[str, DiscreteSource]:
@@ -32,14 +32,14 @@ def with_letters_of(laws: Laws, source: DiscreteSource) -> dict[str, DiscreteSou
     if laws is None or not isinstance(source, DiscreteSource):
         return {}  # such a source is refused where it is read
     if isinstance(laws, DiscreteSource) or not isinstance(laws, Mapping | Sequence):
-        raise InputError("laws", f"a {type(laws).__name__}", REMEDY)
+        raise InputError("laws", f"a {type(laws).__name__}", _REMEDY)
     named = laws if isinstance(laws, Mapping) else {f"law {i}": k for i, k in enumerate(laws, 1)}
     found = {}
     for name, law in named.items():
         if not isinstance(name, str) or not name:
             raise InputError("laws", f"{name!r} is no name", "name laws by texts", value=name)
         if not isinstance(law, DiscreteSource):
-            raise InputError("laws", f"a {type(law).__name__}", REMEDY, where=name)
+            raise InputError("laws", f"a {type(law).__name__}", _REMEDY, where=name)
         found[name] = _with_letters_of(source, law, name)
     return found
 

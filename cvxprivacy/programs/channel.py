@@ -46,8 +46,8 @@ from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.notation import listed
-from cvxprivacy.programs.side_conditions import Auxiliary
-from cvxprivacy.programs.worst import Worst
+from cvxprivacy.programs.side_conditions import Auxiliary, Excess
+from cvxprivacy.programs.worst import Worst, parts_of
 from cvxprivacy.validation import table
 
 __all__ = ["INFORMATION", "ChannelProgram", "View"]
@@ -244,7 +244,7 @@ class ChannelProgram:
     @property
     def objectives(self) -> Mapping[str, Expression]:
         """What is minimised the greatest of, by name; one without a name, as a rule."""
-        return self.objective.parts if isinstance(self.objective, Worst) else {"": self.objective}
+        return parts_of(self.objective)
 
     # ---- functions of a channel ----------------------------------------------------------
 
@@ -286,7 +286,7 @@ class ChannelProgram:
             off = value - row.bounds(self.m)
             worst.append(np.max(np.abs(off) if row.sense == "==" else off))
         for aux in self.auxiliaries.values():
-            if aux.kind == "excess":
+            if isinstance(aux, Excess):
                 over = np.maximum(aux.exceeded(self.mass, positive), 0.0)
                 worst.append(over.sum() - float(aux.bound))
                 continue

@@ -13,7 +13,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
-from cvxprivacy.programs.worst import Worst, each_part
+from cvxprivacy.programs.worst import Worst, each_part, parts_of
 
 __all__ = ["Rules", "compiled"]
 
@@ -37,12 +37,12 @@ def compiled(
     parts = {name: rule for group in rules.values() for name, rule in group.items()}
     constraints = {name: rule for name, rule in parts.items() if isinstance(rule, Constraint)}
     lower, upper = _entry_bounds(alphabet, list(parts.values()))
-    objectives = objective.parts.values() if isinstance(objective, Worst) else [objective]
     reported: dict[str, Expression] = {
         **each_part(terms),
         **{f"distortion of {name}": term for name, term in alphabet.distortions.items()},
     }
-    expressions = [*objectives, *(c.expression for c in constraints.values()), *reported.values()]
+    rows = (row.expression for row in constraints.values())
+    expressions = [*parts_of(objective).values(), *rows, *reported.values()]
     views: dict[str, Any] = {"W": alphabet.w_view}
     for expression in expressions:
         if expression.origin not in (None, alphabet.origin):

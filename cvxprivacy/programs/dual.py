@@ -13,6 +13,7 @@ from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.frozen import frozen
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
+from cvxprivacy.programs.side_conditions import Excess
 
 __all__ = ["Dual"]
 
@@ -129,7 +130,7 @@ class Dual:
             g = g + program.mass[:, None] * (lam * program.cost(row.expression))
             c = c + float((lam * (float(row.expression.constant) - row.bounds(program.m))).sum())
         for name, aux in program.auxiliaries.items():
-            if aux.share is not None and aux.levels is not None:
+            if isinstance(aux, Excess):
                 (mu,) = self.auxiliaries[name]
                 g = g + (floats(aux.share) * program.mass)[:, None] * mu
                 c -= float(mu @ floats(aux.levels)) + float(aux.bound) * float(np.max(mu))

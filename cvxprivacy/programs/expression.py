@@ -257,6 +257,7 @@ class Constraint:
     bound: Fraction | tuple[Fraction, ...]
     radius: Any = 0
     derivatives: Mapping[Symbol, Expression] = field(default_factory=dict)
+    of_law: ClassVar[bool] = True  # not of the channel alone
     relation: str = r"\le"
     right: str = ""
 
@@ -305,8 +306,6 @@ class Constraint:
     def per_output(self) -> bool:
         """One constraint for each output y, of column y alone."""
         return self.expression.per_output
-
-    of_law: ClassVar[bool] = True  # not of the channel alone
 
     @property
     def linear(self) -> bool:

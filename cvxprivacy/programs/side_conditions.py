@@ -25,28 +25,22 @@ from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.notation import listed
 from cvxprivacy.programs.parameter import Scalar, Symbol
 
-__all__ = ["Auxiliary", "EntryBounds", "Rule", "renamed"]
+__all__ = ["Auxiliary", "EntryBounds", "Excess", "Rule", "renamed"]
 
 
 @dataclass(frozen=True, eq=False)
 class Auxiliary:
-    """A bounded auxiliary: ``ratio`` with factor e^ε, ``maximum`` with total e^b, or ``excess``.
+    """A bounded auxiliary: ``ratio`` with factor e^ε, or ``maximum`` with total e^b.
 
-    ``bound`` is that exponential as a float, within ``radius`` of the number meant, or t;
-    ``derivatives`` are d bound by each function of a number that was typed.  Of an ``excess``,
-    ``share`` is a, shape (n,), and ``levels`` is b, shape (m,), both exact.
+    ``bound`` is that exponential as a float, within ``radius`` of the number meant;
+    ``derivatives`` are d bound by each function of a number that was typed.
     """
 
     kind: Literal["ratio", "maximum", "excess"]
     bound: Any
     radius: float = 0.0
     derivatives: Mapping[Symbol, float] = field(default_factory=dict)
-    share: Exact | None = None
-    levels: Exact | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("share", "levels"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+    of_law: ClassVar[bool] = False
 
     @classmethod
     def of(cls, kind: Literal["ratio", "maximum"], bound: Scalar) -> Auxiliary:
@@ -56,33 +50,12 @@ class Auxiliary:
             value, radius = Fraction(1 + 2.0**-52), Fraction(2.0**-52)
         return cls(kind, float(value), float(radius), bound.slopes)
 
-    @classmethod
-    def excess(cls, bound: Scalar, share: Exact, levels: Exact) -> Auxiliary:
-        """Return one by which a marginal may exceed its levels in all."""
-        value, radius = bound.enclosure
-        return cls("excess", value, float(radius), bound.slopes, share, levels)
-
-    @property
-    def of_law(self) -> bool:
-        """Whether it is of the law, and not of the channel alone."""
-        return self.kind == "excess"
-
-    def exceeded(self, mass: FloatArray, channel: FloatArray) -> FloatArray:
-        """Return what each output has above its level, in floats."""
-        assert self.share is not None
-        assert self.levels is not None
-        return (floats(self.share) * mass) @ channel - floats(self.levels)
-
     def shapes(self, n: int, m: int) -> list[tuple[int, ...]]:
         """Return the shapes of its multipliers: (μ, η) of a ratio, (μ,) of the others."""
-        if self.kind == "excess":
-            return [(m,)]
         return [(n, m), (n, m)] if self.kind == "ratio" else [(n, m)]
 
     def marginal(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
         """Return d value / d bound; −inf at ratio or total 1, the least there is."""
-        if self.kind == "excess":
-            return -float(np.max(duals[0]))
         if self.bound == 1.0 and not self.radius:
             return -math.inf
         last = mass[:, None] * np.asarray(duals[-1], float)
@@ -92,10 +65,44 @@ class Auxiliary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data as a proof file stores it."""
-        bound = {"kind": self.kind, "bound": [written(self.bound), written(self.radius)]}
-        if self.share is None or self.levels is None:
-            return bound
-        return {**bound, "share": listed(self.share), "levels": listed(self.levels)}
+        return {"kind": self.kind, "bound": [written(self.bound), written(self.radius)]}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Excess(Auxiliary):
+    """The ``excess`` of a marginal above its levels, t in all, of which ``bound`` is the number.
+
+    ``share`` is a, shape (n,), and ``levels`` is b, shape (m,), both exact.
+    """
+
+    kind: Literal["ratio", "maximum", "excess"] = "excess"
+    share: Exact
+    levels: Exact
+    of_law: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name in ("share", "levels"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @classmethod
+    def above(cls, levels: Exact, share: Exact, bound: Scalar) -> Excess:
+        """Return one by which a marginal may exceed its levels in all."""
+        value, radius = bound.enclosure
+        own: dict[str, Any] = {"radius": float(radius), "derivatives": bound.slopes}
+        return cls(bound=value, share=share, levels=levels, **own)
+
+    def exceeded(self, mass: FloatArray, channel: FloatArray) -> FloatArray:
+        """Return what each output has above its level, in floats."""
+        return (floats(self.share) * mass) @ channel - floats(self.levels)
+
+    def shapes(self, n: int, m: int) -> list[tuple[int, ...]]:
+        return [(m,)]
+
+    def marginal(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
+        return -float(np.max(duals[0]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "share": listed(self.share), "levels": listed(self.levels)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,8 @@ from typing import Any
 
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.parameter import Symbol
 
-__all__ = ["Worst", "each_part", "first_part", "indexed"]
+__all__ = ["Worst", "each_part", "first_part", "indexed", "parts_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +36,6 @@ class Worst:
     def latex(self) -> str:
         shown = dict.fromkeys(part.latex for part in self.parts.values())
         return rf"\max\{{{', '.join(shown)}\}}"
-
-    @property
-    def symbols(self) -> set[Symbol]:
-        """The numbers that were typed into it."""
-        return {symbol for part in self.parts.values() for symbol in part.derivatives}
 
     def named(self, name: str, latex: str = "") -> Worst:
         """Return the same quantities under another name; ``latex`` is of that under the source."""
@@ -107,9 +101,14 @@ class Worst:
     __hash__ = None  # type: ignore[assignment]  # equality is a constraint
 
 
-def first_part(objective: Any) -> Expression:
+def parts_of(objective: Expression | Worst) -> Mapping[str, Expression]:
+    """Return what is minimised the greatest of, by name; "" where it is one alone."""
+    return objective.parts if isinstance(objective, Worst) else {"": objective}
+
+
+def first_part(objective: Expression | Worst) -> Expression:
     """Return what says in which units a program's value is: its objective, or one of several."""
-    return next(iter(objective.parts.values())) if isinstance(objective, Worst) else objective
+    return next(iter(parts_of(objective).values()))
 
 
 def indexed(name: str, law: str) -> str:

@@ -26,7 +26,7 @@ from cvxprivacy.leakage import Leakage, Smooth
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.side_conditions import Auxiliary
+from cvxprivacy.programs.side_conditions import Excess
 from cvxprivacy.programs.worst import Worst, first_part, indexed
 from cvxprivacy.solvers.cvxpy_run import ConicStatement
 
@@ -107,7 +107,7 @@ class ConicModel(ConicStatement):
         else:
             self._objective = cp.sum(self._columns(program.objective, self.scale, shift=True))
         for name, aux in program.auxiliaries.items():
-            if aux.kind == "excess":
+            if isinstance(aux, Excess):
                 self._excess(name, aux, slack)
             else:
                 self._auxiliary(name, aux.kind, aux.bound, slack)
@@ -189,9 +189,7 @@ class ConicModel(ConicStatement):
         for part, constraint in parts.items():
             self._own[part, name] = self._add(f"{name}.{part}", constraint)
 
-    def _excess(self, name: str, aux: Auxiliary, slack: Any) -> None:
-        assert aux.share is not None
-        assert aux.levels is not None
+    def _excess(self, name: str, aux: Excess, slack: Any) -> None:
         q, levels = self.variables["Q"], floats(aux.levels)
         x = self.variables[f"u[{name}]"] = cp.Variable(len(levels), name=f"u[{name}]", nonneg=True)
         marginal = floats(aux.share)[self.letters] @ q

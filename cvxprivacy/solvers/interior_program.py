@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +33,7 @@ from cvxprivacy.leakage import Polyhedral, Smooth
 from cvxprivacy.programs.channel import INFORMATION, ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.side_conditions import Excess
 from cvxprivacy.solvers.interior_blocks import TINY
 from cvxprivacy.solvers.interior_layout import Layout
 from cvxprivacy.solvers.interior_point import HIGH, LOW, WORST, ByName, Point
@@ -94,17 +96,15 @@ class ScaledProgram:
             self.weights = self._weights(observers, program.objective, program.scale)
         else:
             for own, part in program.objectives.items():
-                self.worst[f"{WORST} {own}"] = own
-                self.rows[f"{WORST} {own}"] = self._ceiling(observers, part, f"{WORST} {own}")
+                self.worst[name := f"{WORST} {own}"] = own
+                below = Constraint(part, "<=", Fraction(0))  # … τ, in the scale of that
+                self.rows[name] = self._row(observers, below, name, program.scale)
         for name, row in program.constraints.items():
-            cost, bound, span = _linear(program, layout, row)
-            weights = self._weights(observers, row.expression, span, name)
-            equal = row.sense == "=="
-            self.rows[name] = Row(cost, weights, bound, span, equal, row.per_output)
+            self.rows[name] = self._row(observers, row, name)
         self.levels: dict[str, Level] = {}
         self.excesses: dict[str, ExcessTerm] = {}
         for name, aux in program.auxiliaries.items():
-            if aux.share is not None and aux.levels is not None:
+            if isinstance(aux, Excess):
                 marginal = Observer(name, floats(aux.share)[None], np.ones(1), layout, INFORMATION)
                 excess = ExcessTerm(marginal, floats(aux.levels)[layout.outputs], name)
                 self.recourses[excess.name] = self.excesses[name] = excess
@@ -118,14 +118,12 @@ class ScaledProgram:
         a = np.sqrt(self.n * program.mass)
         self.share = layout.spread(a / a.mean())  # of μ that a letter's pairs have
 
-    def _ceiling(self, observers: Mapping[str, Observer], part: Expression, row: str) -> Row:
-        """Return the row that an objective is not above the worst, in the scale of that."""
-        scale, cost = self.program.scale, self.program.cost(part)
-        base = cost.min(axis=1)
-        constant = float(part.constant) + float(base @ self.mass)
-        weights = self._weights(observers, part, scale, row)
-        taken = self.layout.take(cost - base[:, None]) / scale
-        return Row(taken, weights, np.asarray(-constant / scale), scale, False, False)
+    def _row(
+        self, observers: Mapping[str, Observer], row: Constraint, name: str, span: float = 0.0
+    ) -> Row:
+        cost, bound, span = _linear(self.program, self.layout, row, span)
+        weights = self._weights(observers, row.expression, span, name)
+        return Row(cost, weights, bound, span, row.sense == "==", row.per_output)
 
     def _weights(
         self, observers: Mapping[str, Observer], term: Expression, span: float, row: str = ""
@@ -246,13 +244,13 @@ def _observers(program: ChannelProgram, layout: Layout) -> dict[str, Observer]:
 
 
 def _linear(
-    program: ChannelProgram, layout: Layout, row: Constraint
+    program: ChannelProgram, layout: Layout, row: Constraint, span: float
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return a row's cost and bound in its span, and that."""
+    """Return a row's cost and bound in its span, and that: its own unless one is given."""
     cost = program.cost(row.expression)
     base = np.zeros(program.n) if row.per_output else cost.min(axis=1)
     cost = cost - base[:, None]  # row sums are fixed: what all moves of a letter cost is no choice
-    span = float(np.abs(cost).max() + sum(program.sizes(row.expression))) or 1.0
+    span = span or float(np.abs(cost).max() + sum(program.sizes(row.expression))) or 1.0
     constant = float(row.expression.constant) + float(base @ program.mass)
     bound = (row.bounds(program.m) - constant) / span
     if row.per_output:

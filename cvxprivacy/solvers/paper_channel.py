@@ -13,7 +13,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Symbol
-from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
+from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
 
@@ -112,7 +112,7 @@ class _Statement:
         if rule.kind == "ratio":
             a = cp.Variable((1, self.program.m), name=f"a[{name}]", nonneg=True)
             return {"floor": p @ a <= self.q, "cap": self.q <= bound * (p @ a)}
-        if rule.share is not None and rule.levels is not None:
+        if isinstance(rule, Excess):
             above = floats(rule.share) @ self.q - floats(rule.levels)
             return {"total": cp.sum(cp.pos(above)) <= bound}
         u = cp.Variable((1, self.program.m), name=f"u[{name}]", nonneg=True)

@@ -21,7 +21,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.least_leakage import LeastLeakage, breach, least_leakage, prior_leakage
-from cvxprivacy.programs.side_conditions import Auxiliary
+from cvxprivacy.programs.side_conditions import Auxiliary, Excess
 from cvxprivacy.solvers.constant_channel import constant_channel
 
 __all__ = [
@@ -312,7 +312,7 @@ def _to_other_outputs(program: ChannelProgram, name: str, forbidden: np.ndarray)
 
 
 def _stricter(aux: Auxiliary, share: float) -> float:
-    least = 0.0 if aux.kind == "excess" else 1.0
+    least = 0.0 if isinstance(aux, Excess) else 1.0
     return least + (float(aux.bound) - least) * (1.0 - share)
 
 
