@@ -23,6 +23,7 @@ from .criteria import (
     TCloseness as TCloseness,
 )
 from .errors import (
+    BrokenTableError as BrokenTableError,
     CertificationError as CertificationError,
     InfeasibleError as InfeasibleError,
     InputError as InputError,
@@ -62,6 +63,10 @@ from .microdata.compare import (
     compare as compare,
 )
 from .microdata.determinism import price_of_determinism as price_of_determinism
+from .microdata.drawn_table import (
+    DrawnTable as DrawnTable,
+    release_table as release_table,
+)
 from .microdata.full_domain import full_domain as full_domain
 from .microdata.generalisation import Generalisation as Generalisation
 from .microdata.hierarchy import Hierarchy as Hierarchy
@@ -71,6 +76,7 @@ from .model import (
     information as information,
     one_symbol as one_symbol,
 )
+from .model.attributes import per_attribute as per_attribute
 from .model.discrete import DiscreteSource as DiscreteSource
 from .model.distortion import (
     Distortion as Distortion,
@@ -78,7 +84,6 @@ from .model.distortion import (
     hamming as hamming,
     hierarchy_distance as hierarchy_distance,
     ordinal as ordinal,
-    per_attribute as per_attribute,
     squared_error as squared_error,
 )
 from .model.gaussian import GaussianSource as GaussianSource

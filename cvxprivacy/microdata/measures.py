@@ -20,12 +20,14 @@ from cvxprivacy.criteria import (
     DeltaDisclosure,
     KAnonymity,
     LDiversity,
+    PerfectPrivacy,
     PerLetter,
     PointwiseMaximalLeakage,
     TCloseness,
 )
 from cvxprivacy.errors import InputError
-from cvxprivacy.leakage import Leakage, MaximalLeakageOf
+from cvxprivacy.leakage import Leakage, MaximalLeakageOf, MutualInformation
+from cvxprivacy.microdata.exact_standing import meets
 from cvxprivacy.model.one_symbol import SLACK, i1, laws
 from cvxprivacy.validation import array, whole
 
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _MOST_VALUES = 2_000  # of W
+_NEAR = 1e-6  # of max(1, bound): beyond it no rounding of a float tells a letter wrongly
 
 Letters = npt.NDArray[np.float64]
 
@@ -199,12 +202,15 @@ def standing(
 ) -> tuple[Letters, npt.NDArray[np.bool_]]:
     """Return each letter's measure and whether it satisfies a criterion per letter.
 
-    A letter without records satisfies each; equality does, to a rounding of 1e-9 max(1, bound).
+    A letter without records satisfies each.  Of whole records it is decided exactly: in floats
+    where these are far from the bound, else in whole numbers and balls
+    (:mod:`cvxprivacy.microdata.exact_standing`); of other masses equality is met, to a rounding of
+    1e-9 max(1, bound).
 
     Parameters
     ----------
-    criterion : TCloseness, PerLetter, LDiversity, KAnonymity, DeltaDisclosure or
-        PointwiseMaximalLeakage
+    criterion : TCloseness, PerLetter, LDiversity, KAnonymity, DeltaDisclosure,
+        PointwiseMaximalLeakage or PerfectPrivacy
     counts : array_like, shape (|W|, |X̃|)
         For k-anonymity, of records: the letters must be made of whole classes.
     units : {"bits", "nats"}
@@ -220,8 +226,23 @@ def standing(
         values, sign = entropy_diversity(counts), -1
     elif isinstance(criterion, KAnonymity):
         values, sign = size(counts), -1
+    elif isinstance(criterion, PerfectPrivacy):
+        values, sign = leaked(MutualInformation(), counts, reference=reference, units=units), 1
     else:
         known = "TCloseness, PerLetter, LDiversity, KAnonymity and DeltaDisclosure"
         raise InputError("criteria", f"{criterion!r} is not one per letter", f"use {known}")
-    bound = float(criterion.value)
-    return values, ~(sign * values > sign * bound + SLACK * max(1.0, bound))
+    bound = float(criterion.value or 0.0)
+    table = _counts(counts)
+    masses = table.sum(axis=1) if reference is None else np.asarray(reference, float)
+    if not (_whole(table) and _whole(masses)):
+        return values, ~(sign * values > sign * bound + SLACK * max(1.0, bound))
+    holds = ~(sign * values > sign * bound)
+    own, near = [int(p) for p in masses], abs(values - bound) <= _NEAR * max(1.0, bound)
+    for i in np.flatnonzero(near):
+        holds[i] = meets(criterion, [int(j) for j in table[:, i]], own, units)
+    return values, holds
+
+
+def _whole(masses: np.ndarray) -> bool:
+    """Tell whether masses are whole numbers of records."""
+    return bool((masses == np.rint(masses)).all() and masses.max(initial=0.0) < 2**53)

@@ -5,26 +5,30 @@ Every function returns a :class:`Distortion`; any nonnegative matrix makes one t
 
 from __future__ import annotations
 
-import itertools
 import math
 import numbers
 import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy import additive
-from cvxprivacy.additive import AdditiveCost, Cost, Part
+from cvxprivacy.additive import AdditiveCost, Cost
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, entries, fractions, over, times
-from cvxprivacy.frozen import Frozen, frozen
-from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.exact import Exact, FloatArray, Real, entries, fractions, over, rational, times
+from cvxprivacy.frozen import Frozen
 from cvxprivacy.model.laws import tabulated
-from cvxprivacy.validation import labels, one_of, table, typed
+from cvxprivacy.model.suppression import (
+    axes_of,
+    suppressed,
+    suppressed_parts,
+    with_suppressed_letters,
+)
+from cvxprivacy.validation import labels, table, typed
 
 __all__ = [
     "Distortion",
@@ -32,7 +36,6 @@ __all__ = [
     "hamming",
     "hierarchy_distance",
     "ordinal",
-    "per_attribute",
     "squared_error",
 ]
 
@@ -93,6 +96,7 @@ class Distortion(Frozen):
         self.inputs = None if inputs is None else labels(inputs, d.shape[-2], "inputs")
         self._values: list[Any] | None = None  # what the rows stand for, if they are numbers
         self.parts: Mapping[str, Cost] = {}  # per attribute, d_i of the whole letters
+        self._weights: Mapping[str, Any] = {}  # of the parts
         if self._outputs is not None and len(self._outputs) != d.shape[-1]:
             problem, remedy = f"{len(self._outputs)} labels", f"pass {d.shape[-1]}, one per column"
             raise InputError("outputs", problem, remedy)
@@ -118,7 +122,8 @@ class Distortion(Frozen):
     def __mul__(self, factor: float) -> Distortion:
         scaled = additive.times(self.cost, typed(factor, "factor"))
         found = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
-        return found._with(parts=self.parts)
+        weights = {name: weight * rational(factor) for name, weight in self._weights.items()}
+        return found._with(parts=self.parts, _weights=weights)
 
     __rmul__ = __mul__
 
@@ -152,7 +157,63 @@ class Distortion(Frozen):
         fitted = additive.of_letters(self.cost, order)
         found = Distortion(fitted, outputs=outputs, inputs=x, name=self.name)
         parts = {name: additive.of_letters(part, order) for name, part in self.parts.items()}
-        return found._with(parts=parts)
+        return found._with(parts=parts, _weights=self._weights)
+
+    def with_suppression(
+        self, cost: Real | Mapping[str, Real], *, columns: Sequence[str] = ()
+    ) -> Distortion:
+        """Return it with suppressed letters: values that are withheld, each at a cost.
+
+        With them among the released letters the optimum decides which records to suppress, and in
+        which columns.  A suppressed value is ``None``, a missing one in a table.
+
+        Parameters
+        ----------
+        cost : number, or mapping of attribute to number
+            What withholding a value adds to d, in d's unit, ≥ 0: one for each column of a letter,
+            or one for those named, which alone may be suppressed.  A value that is missing in x is
+            withheld at no cost.
+        columns : sequence of str, optional
+            What the columns of a letter are called, by default the attributes of
+            :func:`per_attribute`.
+
+        Returns
+        -------
+        Distortion
+            Of the same letters x, with outputs in which every choice of these columns is ``None``.
+            The columns that are left cost what they do by themselves where the distortion is
+            ``per_attribute``, and else the least d of any released letter that agrees with them.
+
+        Raises
+        ------
+        InputError
+            For a negative cost, unknown columns, or letters without labels.
+
+        Examples
+        --------
+        >>> d = hamming([("young", "m"), ("young", "f"), ("old", "f")])
+        >>> d = d.with_suppression({"sex": 0.25}, columns=["age", "sex"])
+        >>> d.outputs[3:], d.matrix[0].tolist()
+        ([('young', None), ('old', None)], [0.0, 1.0, 1.0, 0.25, 1.25])
+        """
+        square = self.cost.shape[-2] == self.cost.shape[-1]
+        rows = self.inputs or self._values or (self._outputs if square else None)
+        if self._outputs is None or rows is None:
+            remedy = "name the letters: hamming(source.x), or Distortion(…, outputs=…, inputs=…)"
+            raise InputError("cost", "letters without labels", remedy)
+        names = [str(name) for name in columns] or list(self.parts)
+        costs = axes_of(cost, names, self._outputs, "pass columns=[…], one for each column")
+        costs = {axis: typed(price, "cost", where=axis) for axis, price in costs.items()}
+        kept, added = with_suppressed_letters(self._outputs, list(costs))
+        outputs = [*(self._outputs[i] for i in kept), *added]
+        name, parts, d = f"{self.name} or suppressed", dict(self.parts), self.cost
+        if parts:
+            own = self._outputs
+            d, parts = suppressed_parts(parts, self._weights, rows, own, outputs, costs)
+        else:
+            d = suppressed(d, rows, self._outputs, kept, added, costs)
+        found = Distortion(d, outputs=outputs, inputs=self.inputs, name=name)
+        return found._with(parts=parts, _weights=self._weights, _values=self._values)
 
 
 def _numbers(values: npt.ArrayLike, argument: str) -> Exact:
@@ -269,121 +330,3 @@ def hierarchy_distance(paths: Mapping[Hashable, Sequence[Hashable]]) -> Distorti
             d[i, j] = next(k for k in range(depth + 1) if a[k:] == b[k:])
     d = times(d, Fraction(1, depth))
     return Distortion(d, outputs=names, inputs=names, name="hierarchy")
-
-
-def per_attribute(
-    distortions: Mapping[str, Distortion | str],
-    cells: Sequence[tuple[Hashable, ...]] | DiscreteSource | None = None,
-    *,
-    inputs: Mapping[str, Sequence[Hashable]] | None = None,
-    weights: Mapping[str, float] | None = None,
-) -> Distortion:
-    """Weighted sum over key attributes, d((x₁, …), (x̂₁, …)) = Σ_i c_i d_i(x_i, x̂_i).
-
-    Its parts E d_i are terms of every solution: ``solution.terms["distortion of age"]``.
-
-    Parameters
-    ----------
-    distortions : mapping of attribute to Distortion, shape (|X_i|, |X_i|)
-        In the order in which the attributes make up a cell.  With a source that was counted
-        from a table, also ``"hamming"``, ``"ordinal"``, ``"absolute_error"`` or
-        ``"squared_error"``, of the column's levels; bins stand for their middles, and to or
-        from a missing value it is as far as between the farthest two levels.
-    cells : sequence of tuple, or DiscreteSource, optional
-        The key letters (as in ``source.x``), by default all combinations; they are also the
-        released letters.
-    inputs : mapping of attribute to sequence, optional
-        Labels of each attribute's letters, by default its distortion's outputs.
-    weights : mapping of attribute to float, optional
-        c_i ≥ 0, by default 1.
-    """
-    if not distortions:
-        raise InputError("distortions", "none", "pass at least one attribute")
-    for argument, given in (("weights", weights), ("inputs", inputs)):
-        for name in given or {}:
-            one_of(name, argument, *distortions)
-    factors = {k: typed((weights or {}).get(k, 1.0), "weights", where=k) for k in distortions}
-    measures, labels = dict(distortions), None
-    if isinstance(cells, DiscreteSource):
-        measures, labels = _of_columns(distortions, cells), cells.x
-        cells = [x if isinstance(x, tuple) else (x,) for x in cells.x]
-    letters: dict[str, list[Any]] = {}
-    for name, d in measures.items():
-        if not isinstance(d, Distortion) or d.cost.ndim != 2 or np.ptp(d.cost.shape):
-            remedy = "pass a Distortion from the attribute's letters to themselves"
-            raise InputError("distortions", f"{name!r} is {d!r}", remedy)
-        letters[name] = list((inputs or {}).get(name, d.outputs))
-        if len(letters[name]) != d.cost.shape[0]:
-            problem = f"{len(letters[name])} letters of {name!r}"
-            raise InputError("inputs", problem, f"pass {d.cost.shape[0]}, one per row")
-    if cells is None:
-        cells = list(itertools.product(*letters.values()))
-    if not len(cells):
-        raise InputError("cells", "none", "pass at least one combination")
-    parts: dict[str, Cost] = {}
-    for axis, (name, d) in enumerate(measures.items()):
-        assert isinstance(d, Distortion)
-        place = {label: i for i, label in enumerate(letters[name])}
-        index = np.empty(len(cells), dtype=int)
-        for i, cell in enumerate(cells):
-            if not isinstance(cell, tuple) or len(cell) != len(measures):
-                remedy = f"pass tuples of {len(measures)} letters"
-                raise InputError("cells", f"{cell!r}", remedy, where=i, value=cell)
-            if cell[axis] not in place:
-                problem, remedy = f"{cell[axis]!r} is no letter of {name!r}", "pass inputs= for it"
-                raise InputError("cells", problem, remedy, where=i, value=cell[axis])
-            index[i] = place[cell[axis]]
-        places = frozen(index)
-        parts[name] = AdditiveCost((Part(d.exact, places, places),))
-    weighed = (additive.times(part, factors[k]) for k, part in parts.items())
-    total = reduce(additive.plus, weighed)
-    names = list(cells) if labels is None else labels
-    found = Distortion(total, outputs=names, inputs=names, name="per attribute")
-    return found._with(parts=parts)
-
-
-def _of_columns(
-    distortions: Mapping[str, Distortion | str], source: DiscreteSource
-) -> dict[str, Distortion | str]:
-    """Return a measure for each key column of a source, those given by name made."""
-    if source.schema is None:
-        remedy = "pass the key letters, or a source made by DiscreteSource.from_table"
-        raise InputError("cells", "a source that was not counted from a table", remedy)
-    keys = source.schema.key
-    for name in (*keys, *distortions):
-        if name not in distortions or name not in keys:
-            remedy = f"pass one distortion for each key column: {', '.join(keys)}"
-            raise InputError("distortions", f"{name!r} has none or is no key column", remedy)
-    found: dict[str, Distortion | str] = {}
-    for name in keys:
-        given, levels = distortions[name], source.levels[name]
-        if not isinstance(given, str):
-            found[name] = given
-            continue
-        one_of(given, "distortions", *_BY_NAME, where=name)
-        if given == "hamming":
-            found[name] = hamming(levels)
-            continue
-        seen = [level for level in levels if level is not None]
-        stand: list[Any] = list(range(len(seen)))
-        if given != "ordinal":
-            bins = source.schema.bins.get(name)
-            middles = dict(zip(bins.labels, bins.middles, strict=True)) if bins else {}
-            stand = [middles.get(level, level) for level in seen]
-            if not all(isinstance(v, numbers.Real) for v in stand):
-                problem = f"{given} of {name!r}, whose levels are no numbers ({stand[0]!r})"
-                raise InputError("distortions", problem, 'use "hamming" or "ordinal"', where=name)
-        d = ordinal(seen).exact if given == "ordinal" else _BY_NAME[given](stand).exact
-        whole = np.full((len(levels), len(levels)), d.max() if d.any() else 1.0)
-        whole[: len(seen), : len(seen)] = d  # a missing value is the last level
-        np.fill_diagonal(whole, 0.0)
-        found[name] = Distortion(whole, outputs=levels, inputs=levels, name=given)
-    return found
-
-
-_BY_NAME: dict[str, Callable[[Any], Distortion]] = {
-    "hamming": hamming,
-    "ordinal": ordinal,
-    "absolute_error": absolute_error,
-    "squared_error": squared_error,
-}
