@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = [
+    "BrokenTableError",
     "CertificationError",
     "InfeasibleError",
     "InputError",
@@ -79,6 +80,24 @@ class UnseenValueWarning(UserWarning):
         said = f"{records:,} records have values" if records > 1 else "1 record has a value"
         said += f" without mass in the source, such as {some!r}: the proof does not cover what is "
         return said + "released of them; make a channel from a table that has them"
+
+
+class BrokenTableError(_Kept, ValueError):
+    """A drawn table breaks criteria, and no merging of its groups mends that.
+
+    Attributes
+    ----------
+    criteria : list of str
+        Those that are still broken.
+    """
+
+    def __init__(self, groups: int, records: int, criteria: Sequence[str]) -> None:
+        self.criteria = list(criteria)
+        rest = "the only group that is left" if groups == 1 else f"one of {groups:,} groups left"
+        super().__init__(
+            f"the drawn table breaks {', '.join(criteria)}, in a group of {records:,} records that "
+            f"is {rest} and can be merged with no other; relax the criterion, or allow suppression"
+        )
 
 
 class InfeasibleError(_Kept, ValueError):

@@ -309,6 +309,8 @@ def measures_of(
     """Return measures and weights of key columns, written COLUMN=KIND or COLUMN=WEIGHT*KIND."""
     kinds: dict[str, str] = {}
     weights: dict[str, float] = {}
+    if [text.strip() for text in texts] == ["hamming"] and "hamming" not in columns:
+        return kinds, weights  # a record counts once if anything changed
     number = r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+"
     for name, kind in _pairs(texts, columns, "--distortion", "age=ordinal", "key column").items():
         match = re.fullmatch(rf"(?:({number})\*)?(\w+)", kind)
@@ -317,3 +319,33 @@ def measures_of(
             raise InputError("--distortion", f"{kind!r} for {name!r}", remedy, value=kind)
         weights[name], kinds[name] = float(match[1] or 1), match[2]
     return kinds, weights
+
+
+def prices_of(texts: Sequence[str], columns: Sequence[str]) -> float | dict[str, float]:
+    """Return what it costs to suppress any key column, or those named: COST or COLUMN=COST,…."""
+    example = "0.3, or age=0.3,sex=0.5"
+    named = len(texts) > 1 or "=" in texts[0]
+    typed = _pairs(texts, columns, "--suppress", example, "key column") if named else {"": texts[0]}
+    prices = {}
+    for name, text in typed.items():
+        try:
+            prices[name] = float(text)
+        except ValueError:
+            remedy = f"write a cost, {example}"
+            raise InputError("--suppress", f"{text!r}", remedy, value=text) from None
+    return prices if named else prices[""]
+
+
+def cap_of(text: str | None) -> list[tuple[str, dict[str, Any]]]:
+    """Return the criterion that NUMBER or NUMBER:MEASURE means, at most so much leakage."""
+    if text is None:
+        return []
+    number, _sign, measure = text.partition(":")
+    try:
+        arguments: dict[str, Any] = {"b": float(number)}
+    except ValueError:
+        remedy = "write it like 0.05, in bits, or 0.6:guessing-probability"
+        raise InputError("--at-most", f"{text!r}", remedy, value=text) from None
+    if measure:
+        arguments["leakage"] = leakage_of(measure, "--at-most")
+    return [("LeakageCap", arguments)]

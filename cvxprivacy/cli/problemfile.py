@@ -47,7 +47,10 @@ like and what ``[source]`` takes.
   key letters unless you write others;
 - ``matrix = [[…]]``, with ``outputs`` and ``inputs`` if you like;
 - ``attributes = { age = "ordinal", sex = "hamming" }``, a measure for each key column of a
-  table, with ``weights = { age = 2.0 }`` and ``kind = "per_attribute"`` if you like.
+  table, with ``weights = { age = 2.0 }`` and ``kind = "per_attribute"`` if you like;
+
+with ``suppress = 0.3``, or ``suppress = { age = 0.3 }``, if key columns may be suppressed: what it
+costs to withhold a value.
 
 ``[[criteria]]`` is a ``kind``, any class of ``cvxprivacy.criteria``, with its arguments:
 ``ForbiddenMoves`` with ``mask = [[false, true], …]``, ``PreserveMean`` with ``values``, numbers
@@ -83,6 +86,7 @@ from cvxprivacy.formulations.equivocation import RateDistortionEquivocation
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.model import distortion
+from cvxprivacy.model.attributes import per_attribute
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.results.solution import Solution
 
@@ -221,15 +225,32 @@ class _Reader(Written):
 
     def distortion(self, section: dict[str, Any], source: DiscreteSource) -> Any:
         """Return the measure that a section states, of the source's letters."""
+        section = dict(section)
+        suppress = {k: section.pop(k) for k in ("suppress",) if k in section}
+        measure = self.measure(section, source)
+        if not suppress:
+            return measure
+        columns = () if source.schema is None else source.schema.key
+
+        def suppressed(suppress: float | dict[str, float]) -> Any:
+            return measure.with_suppression(suppress, columns=columns)
+
+        self.typed(("distortion", "suppress"), suppress["suppress"], "float | Mapping[str, float]")
+        try:
+            return guarded(suppressed, suppress["suppress"])
+        except InputError as error:
+            raise self.located(("distortion", "suppress"), error) from error.__cause__
+
+    def measure(self, section: dict[str, Any], source: DiscreteSource) -> Any:
+        """Return the measure of a section before letters are suppressed."""
         keys = ("distortion",)
         section = {k: v for k, v in section.items() if (k, v) != ("kind", "per_attribute")}
         form = self.form(keys, section, "kind", "matrix", "attributes")
         if form == "attributes":
-            return self.call(distortion.per_attribute, keys, section, form, source)
+            return self.call(per_attribute, keys, section, form, source)
         if form == "matrix":
             return self.call(distortion.Distortion, keys, section, form)
         known = {n: getattr(distortion, n) for n in distortion.__all__ if n.islower()}
-        del known["per_attribute"]  # it is written with attributes
         measure = self.chosen((*keys, form), section.pop(form), known)
         letters = {"letters", "values"} & {*signature(measure).parameters}
         return self.call(partial(measure, **dict.fromkeys(letters, source.x)), keys, section)

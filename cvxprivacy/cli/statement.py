@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.options import (
     bins_of,
+    cap_of,
     leakage_of,
     measures_of,
+    prices_of,
     split_columns,
     stated_criterion,
     stated_leakage,
@@ -138,13 +140,23 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
 
     The table's path and how it is read are not among them.
     """
-    if options["budget"] is None and not options["criterion"]:
-        raise InputError("--budget", "neither a budget nor a criterion", "pass one of them")
+    criteria = [*options["criterion"], *cap_of(options["at_most"])]
+    if options["budget"] is None and not criteria:
+        problem = "neither a budget, nor --at-most, nor a criterion"
+        raise InputError("--budget", problem, "pass one of them")
+    if options["budget"] is not None and options["at_most"] is not None:
+        remedy = "pass one of them, or --criterion LeakageCap=… beside --budget"
+        raise InputError("--at-most", "the least distortion is found, beside --budget", remedy)
     if options["leakage"] and options["budget"] is None:
-        problem, remedy = "nothing is minimised of it", "pass --budget, or --criterion LeakageCap=…"
+        problem, remedy = "nothing is minimised of it", "pass --budget, or --at-most 0.1:MEASURE"
         raise InputError("--leakage", problem, remedy, value=options["leakage"])
     columns = {role: split_columns(options[role], header) for role in ("sensitive", "key")}
     kinds, weights = measures_of(options["distortion"], columns["key"])
+    distortion: dict[str, Any] = {"attributes": kinds, "weights": weights}
+    if not kinds:
+        distortion = {"kind": "hamming"}
+    if options["suppress"]:
+        distortion |= {"suppress": prices_of(options["suppress"], columns["key"])}
     budget = {} if options["budget"] is None else {"budget": options["budget"]}
     counting = {
         **columns,
@@ -159,8 +171,8 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
         "encoder": options["encoder"],
         "units": options["units"],
         "source": {name: value for name, value in counting.items() if value is not None},
-        "distortion": {"attributes": kinds, "weights": weights} if kinds else {"kind": "hamming"},
-        "criteria": [{"kind": kind, **numbers} for kind, numbers in options["criterion"]],
+        "distortion": distortion,
+        "criteria": [{"kind": kind, **numbers} for kind, numbers in criteria],
         "solve": {"accuracy": options["accuracy"]},
     }
 
@@ -168,7 +180,8 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
 def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProblem:
     """Return the problem that :func:`problem_data` holds, of its source."""
     import cvxprivacy
-    from cvxprivacy.model.distortion import hamming, per_attribute
+    from cvxprivacy.model.attributes import per_attribute
+    from cvxprivacy.model.distortion import hamming
 
     refuse_intractable(source, "--key")
     measure = data["distortion"]
@@ -176,6 +189,8 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
         d = per_attribute(measure["attributes"], source, weights=measure["weights"])
     else:
         d = hamming(source.x)
+    if "suppress" in measure:
+        d = suppressible(d, measure["suppress"], data["source"]["key"])
     rules = [stated_criterion(rule) for rule in data["criteria"]]
     own = {name: data[name] for name in ("budget", "encoder", "units") if name in data}
     if "leakage" in data:
@@ -184,6 +199,14 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     problem: ChannelProblem = formulation(source, d, criteria=rules, **own)
     refuse_intractable(problem, "--encoder")
     return problem
+
+
+def suppressible(d: Any, cost: Any, columns: Sequence[str]) -> Any:
+    """Return a distortion whose key columns may be suppressed at a cost."""
+    try:
+        return d.with_suppression(cost, columns=columns)
+    except InputError as error:
+        raise InputError("--suppress", error.problem, error.remedy, value=error.value) from None
 
 
 def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,6 +66,34 @@ class Mechanism:
         self._warn(self._counts(rows))
         return self._released(values, draws, row_id, rows=rows)
 
+    def tallied(self, values: Any, draws: Draws, row_id: Any) -> dict[tuple[Any, Any, int], int]:
+        """Return how many records :meth:`apply` releases, by letters w, x and the number of x̂."""
+        frame = as_narwhals(values, "values")
+        batches: Iterable[tuple[Any, Draws, int]] = [(values, draws, 0)]
+        if isinstance(frame, nw.LazyFrame):
+            batches = streaming.drawn_batches(streaming.engine_of(frame), values, draws)
+        counts: Counter[tuple[Any, Any, int]] = Counter()
+        inputs = list(self.rows)
+        for batch, own, first in batches:
+            table = as_narwhals(batch, "values")
+            assert isinstance(table, nw.DataFrame)
+            assert self.schema is not None
+            rows = self._rows(table, first)
+            drawn = self.draw(rows, own(len(rows), self._names(table, row_id), first))
+            w = self.schema.letters(table, self.schema.sensitive)
+            letters = zip(w, rows.tolist(), drawn.tolist(), strict=True)
+            for (hidden, row, y), records in Counter(letters).items():
+                x = inputs[row] if self.encoder == "x" else inputs[row][self.encoder.index("x")]
+                counts[hidden, x, y] += records
+        return dict(counts)
+
+    def _names(self, frame: nw.DataFrame[Any], row_id: Any) -> list[Any] | None:
+        """Return the names of the records, where they have any."""
+        if row_id is None:
+            return None
+        present(row_id, frame.columns, "row_id")
+        return python_values(frame[str(row_id)])
+
     def _released(
         self, values: Any, draws: Draws, row_id: Any, first: int = 0, rows: Places | None = None
     ) -> Any:
@@ -73,11 +102,7 @@ class Mechanism:
         assert isinstance(frame, nw.DataFrame)
         if rows is None:
             rows = self._rows(frame, first)
-        names = None
-        if row_id is not None:
-            present(row_id, frame.columns, "row_id")
-            names = python_values(frame[str(row_id)])
-        drawn = self.draw(rows, draws(len(rows), names, first))
+        drawn = self.draw(rows, draws(len(rows), self._names(frame, row_id), first))
         if self.column is not None:
             assert self.schema is not None
             return replace_columns(values, {self.column: drawn}, instead_of=self.schema.key)

@@ -203,6 +203,10 @@ class Channel(Frozen):
         """
         return self._mechanism.apply(values, Draws(seed, keyed=row_id is not None), row_id)
 
+    def relabelled(self, labels: Sequence[Hashable]) -> Channel:
+        """Return the channel that draws as this one, and releases output i as ``labels[i]``."""
+        return Channel(**{**self._arguments(), "outputs": list(labels)})
+
     def estimate(self, released: Any, *, method: str = "moment", **options: Any) -> Estimate:
         """Estimate the original law from released records, as one who knows the channel.
 

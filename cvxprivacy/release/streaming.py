@@ -10,7 +10,7 @@ import narwhals as nw
 from cvxprivacy.errors import InputError
 from cvxprivacy.release.draws import Draws
 
-__all__ = ["Engine", "engine_of"]
+__all__ = ["Engine", "drawn_batches", "engine_of"]
 
 BATCH = 131_072  # records
 
@@ -26,6 +26,7 @@ class Engine(NamedTuple):
 
     batches: Callable[[Any], Iterator[Any]]
     release: Callable[[Any, Draws, ReleaseOfBatch, list[str]], Any]
+    partitioned: bool = False  # whether each batch has draws of its own
 
 
 def engine_of(frame: nw.LazyFrame[Any]) -> Engine:
@@ -35,6 +36,20 @@ def engine_of(frame: nw.LazyFrame[Any]) -> Engine:
         problem = f"a lazy {frame.implementation.value} frame"
         raise InputError("values", problem, "collect it first, or stream it from DuckDB or Dask")
     return engine
+
+
+def drawn_batches(engine: Engine, values: Any, draws: Draws) -> Iterator[tuple[Any, Draws, int]]:
+    """Yield tables with the draws that a release of them takes, and their first record's number."""
+    batches = engine.batches(values)
+    if engine.partitioned:
+        parts = list(batches)
+        for part, own in zip(parts, draws.children(len(parts)), strict=True):
+            yield part, own.afresh(), 0
+        return
+    first = 0
+    for batch in batches:
+        yield batch, draws, first
+        first += len(batch)
 
 
 # ---- DuckDB: a reader of Arrow batches ---------------------------------------------------
@@ -127,5 +142,5 @@ def _release_dask(frame: Any, draws: Draws, release: ReleaseOfBatch, columns: li
 _ENGINES = {
     nw.Implementation.DUCKDB: Engine(_duckdb_batches, _release_duckdb),
     nw.Implementation.POLARS: Engine(_polars_batches, _release_polars),
-    nw.Implementation.DASK: Engine(_dask_batches, _release_dask),
+    nw.Implementation.DASK: Engine(_dask_batches, _release_dask, partitioned=True),
 }

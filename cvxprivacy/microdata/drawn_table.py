@@ -1,0 +1,398 @@
+"""A drawn table, held against what was asked: the law is proved, a table is a draw of it.
+
+A criterion per released letter, a cap or a budget that the law satisfies may be broken by the
+table that is drawn, where few records share a letter.  Here each is evaluated on the counts of the
+table itself, and groups that break one are merged if that is wanted
+(:mod:`cvxprivacy.microdata.merging`).  Drawing again until a table fits is not offered: the table
+would then not be one of the channel that the proof is of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.additive import AdditiveCost, Cost, Part
+from cvxprivacy.criteria import Criterion, KAnonymity, LeakageCap
+from cvxprivacy.criteria.words import PER_LETTER, in_words
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import rational
+from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.frozen import frozen
+from cvxprivacy.leakage import MutualInformation
+from cvxprivacy.microdata.exact_standing import leaks_at_most
+from cvxprivacy.microdata.measures import standing
+from cvxprivacy.microdata.merging import Merging, merging
+from cvxprivacy.model.one_symbol import i1
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.release.tally import DrawnCounts, drawn_counts
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.tables.engines import as_narwhals, is_missing
+from cvxprivacy.validation import one_of
+
+__all__ = ["Check", "DrawnTable", "release_table"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was asked, on the law and on the drawn table.
+
+    Attributes
+    ----------
+    name : str
+        Among the constraints of the problem.
+    stated, asks : str
+        As it was typed, and in words.
+    quantity, unit : str
+        What is bounded.
+    at_least : bool
+        Whether ``bound`` is the least that there may be, else the most.
+    bound : float or None
+        The number typed.
+    law : float or None
+        What the channel has under the law, at its worst letter; the certificate proves that it is
+        within the bound.
+    table : float or None
+        The same of the drawn table; None where a table cannot tell, as it is about chances.
+    holds : bool or None
+        Whether the table is within the bound, decided exactly.
+    per_group : bool
+        Whether it speaks of each released group by itself, else of the table as a whole.
+    groups, records : int
+        How many groups break it, and how many records they hold.
+    """
+
+    name: str
+    stated: str
+    asks: str
+    quantity: str
+    unit: str
+    at_least: bool
+    bound: float | None
+    law: float | None
+    table: float | None
+    holds: bool | None
+    per_group: bool = False
+    groups: int = 0
+    records: int = 0
+
+    @property
+    def breaks(self) -> bool:
+        """Whether a released group breaks it."""
+        return self.per_group and self.holds is False
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnTable:
+    """What a channel drew of a table, what was asked of it, and the channel that writes it.
+
+    Attributes
+    ----------
+    problem : ChannelProblem
+    solution : Solution
+    counts : DrawnCounts
+        Of the table that is released: after groups were merged.
+    merging : Merging or None
+        How groups were merged, where ``ensure="table"`` found some that break a criterion.
+    frame : frame or None
+        The released table, as :func:`release_table` returns it.
+    """
+
+    problem: ChannelProblem
+    solution: Solution
+    counts: DrawnCounts
+    merging: Merging | None = None
+    frame: Any = None
+
+    @classmethod
+    def of(
+        cls,
+        problem: ChannelProblem,
+        solution: Solution,
+        frame: Any,
+        *,
+        seed: int,
+        row_id: Any = None,
+        ensure: str = "law",
+    ) -> DrawnTable:
+        """Draw the table that a problem's source was counted from; see ``release_table``.
+
+        Raises
+        ------
+        BrokenTableError
+            If no merging of groups makes the table satisfy the criteria.
+        """
+        one_of(ensure, "ensure", "law", "table")
+        channel = solution.channel
+        if channel is None or problem.side_information is not None or problem.alphabet.several:
+            remedy = "pass a solved problem of one law, without side information"
+            raise InputError("problem", "no channel that draws this table", remedy)
+        kept = with_values(problem, frame)
+        counts = drawn_counts(channel, kept, problem.source, seed=seed, row_id=row_id)
+        if counts.total != problem.source.records:
+            said = f"{counts.total:,} records, where the source has {problem.source.records:,}"
+            raise InputError("frame", said, "pass the table that the source was counted from")
+        drawn = cls(problem, solution, counts)
+        if ensure == "law" or not drawn.broken:
+            return drawn
+        merged = merging(counts, drawn.per_letter, problem.alphabet, _blocked(problem, counts))
+        return cls(problem, solution, counts.relabelled(merged.places), merged)
+
+    @property
+    def channel(self) -> Channel:
+        """What releases this table, drawn with the same seed: the solution's channel, merged."""
+        channel = self.solution.channel
+        assert channel is not None
+        if self.merging is None:
+            return channel
+        return channel.relabelled([channel.outputs[y] for y in self.merging.places])
+
+    @property
+    def per_letter(self) -> dict[str, Criterion]:
+        """The criteria that speak of each released group."""
+        named = self.problem._criteria()
+        return {name: rule for name, rule in named.items() if isinstance(rule, PER_LETTER)}
+
+    @property
+    def broken(self) -> list[Check]:
+        """What some released group breaks."""
+        return [check for check in self.checks if check.breaks]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every released group satisfies every criterion."""
+        return not self.broken
+
+    @cached_property
+    def distortion(self) -> Fraction:
+        """The distortion of the table itself, Σ N(w, x, x̂) d / N."""
+        return mean_cost(self.problem.alphabet.d.cost, self.counts)
+
+    @cached_property
+    def law(self) -> np.ndarray:
+        """p(w, x̂) of the channel as it is released, shape (|W|, |X̂|)."""
+        alphabet, primal = self.problem.alphabet, self.solution.certificate.primal
+        assert primal is not None
+        atoms = np.zeros((len(self.counts.w), alphabet.n))  # p(w, s)
+        for own, w_of in zip(alphabet.law / alphabet.law.sum(), alphabet.w_of, strict=True):
+            np.add.at(atoms, (alphabet.w_support[w_of], np.arange(alphabet.n)), own)
+        return self._merged(atoms @ primal.matrix)
+
+    def _merged(self, joint: np.ndarray) -> np.ndarray:
+        """Return the columns of outputs that are released as one, added."""
+        if self.merging is None:
+            return joint
+        found = np.zeros_like(joint)
+        np.add.at(found.T, self.merging.places, joint.T)
+        return found
+
+    @property
+    def risk(self) -> float:
+        """I(W; X̂) of the channel as it is released, in the problem's units."""
+        per_letter = np.nan_to_num(i1(self.law, units=self.problem.units))
+        return float(per_letter @ self.law.sum(axis=0))
+
+    @cached_property
+    def checks(self) -> list[Check]:
+        """Everything that was asked, in the order of the problem's statement."""
+        rules = self.problem._criteria()
+        budget = [self._budget()] if "budget" in self.problem._formulated[1] else []
+        return [*budget, *(self._check(name, rule) for name, rule in rules.items())]
+
+    def _budget(self) -> Check:
+        budget: Any = getattr(self.problem, "budget", None)
+        if budget is None:
+            raise InputError("problem", "a budget of parts", "pass a problem of one budget")
+        bound = rational(budget)
+        return Check(
+            "budget", f"budget {float(bound):g}", f"the distortion is at most {float(bound):g}",
+            "distortion", "", False, float(bound), float(self.solution.terms["distortion"]),
+            float(self.distortion), self.distortion <= bound,
+        )  # fmt: skip
+
+    def _check(self, name: str, rule: Criterion) -> Check:
+        source, units = self.problem.source, self.problem.units
+        said = in_words(rule, w=source.names[0], x=source.names[1], units=units)
+        bound = None if rule.value is None else float(rule.value)
+        own = (name, repr(rule), said.asks, said.quantity, said.unit, said.at_least, bound)
+        if isinstance(rule, PER_LETTER):
+            values, holds = standing(rule, self.counts.joint, units=units)
+            worst = np.nanmin(values) if said.at_least else np.nanmax(values)
+            records = int(self.counts.joint[:, ~holds].sum())
+            return Check(
+                *own, self._worst_of_law(rule, said.at_least), float(worst), bool(holds.all()),
+                per_group=True, groups=int((~holds).sum()), records=records,
+            )  # fmt: skip
+        if isinstance(rule, LeakageCap):
+            measure = MutualInformation() if rule.leakage is None else rule.leakage
+            joint = self.counts.joint
+            law, table = (
+                measure.total(p / p.sum()) * measure.unit(units) for p in (self.law, joint)
+            )
+            columns, masses = joint.T.tolist(), joint.sum(axis=1).tolist()
+            within = leaks_at_most(measure, columns, masses, rational(rule.b), units)
+            return Check(*own, law, table, within)
+        return Check(*own, None, None, None)
+
+    def _worst_of_law(self, rule: Criterion, at_least: bool) -> float:
+        """Return a criterion's measure at the worst released letter of the law."""
+        law, records = self.law, self.problem.source.records
+        if isinstance(rule, KAnonymity):  # N 2^−D(p(s | x̂) ‖ p(s)), s what the encoder sees
+            values = (records or 0) * np.exp(-i1(self._letters, units="nats"))
+        else:
+            values = standing(rule, law, units=self.problem.units)[0]
+        values = values[law.sum(axis=0) > _NOTHING]
+        return float(np.nanmin(values) if at_least else np.nanmax(values))
+
+    def __str__(self) -> str:
+        return "\n".join(lines_of(self))
+
+    @property
+    def _letters(self) -> np.ndarray:
+        """p(s, x̂) of the encoder's letters s."""
+        primal, mass = self.solution.certificate.primal, self.problem.alphabet.mass_of_letters
+        assert primal is not None
+        return self._merged((mass / mass.sum())[:, None] * primal.matrix)
+
+
+_NOTHING = 1e-14  # mass of a letter that is no more than rounding
+
+
+def with_values(problem: ChannelProblem, frame: Any) -> Any:
+    """Return the records that were counted: of those that miss a value, none if so asked."""
+    schema = problem.source.schema
+    if schema is None:
+        remedy = "make the source with DiscreteSource.from_table"
+        raise InputError("problem", "its source was not counted from a table", remedy)
+    if schema.missing != "drop":
+        return frame
+    table = as_narwhals(frame)
+    for name in schema.columns:
+        table = table.filter(~is_missing(table.lazy(), name))
+    return table.to_native()
+
+
+def mean_cost(cost: Cost, counts: DrawnCounts) -> Fraction:
+    """Return Σ N(w, x, x̂) d / N exactly."""
+    parts: Sequence[Part]
+    rows, total = counts.x_at, Fraction(0)
+    if isinstance(cost, AdditiveCost):
+        parts = cost.parts
+    else:
+        table = np.asarray(cost)
+        if table.ndim == 3:
+            rows = counts.w_at * table.shape[1] + counts.x_at
+        table = frozen(table.reshape(-1, table.shape[-1]))
+        parts = [Part(table, np.arange(len(table)), np.arange(table.shape[1]))]
+    for part in parts:
+        width = part.table.shape[1]
+        at = part.rows[rows] * width + part.columns[counts.y_at]
+        entries, place = np.unique(at, return_inverse=True)
+        weights = np.bincount(place, counts.records).astype(np.int64).tolist()
+        values = part.table.ravel()[entries].tolist()
+        total += sum((n * rational(v) for n, v in zip(weights, values, strict=True)), Fraction(0))
+    return total / counts.total
+
+
+def _blocked(problem: ChannelProblem, counts: DrawnCounts) -> np.ndarray | None:
+    """Tell which outputs may not be released as which others: of a record that may not go there."""
+    upper = problem.program.upper
+    if upper is None:
+        return None
+    alphabet = problem.alphabet
+    letters = counts.x_at if alphabet.encoder == "x" else (
+        counts.w_at * len(counts.x) + counts.x_at
+    )  # fmt: skip
+    place = np.full(int(math.prod((len(counts.w), len(counts.x)))), -1)
+    place[alphabet.support] = np.arange(alphabet.n)
+    blocked = np.zeros((alphabet.m, alphabet.m), bool)
+    forbidden = np.asarray(upper == 0, bool)
+    np.logical_or.at(blocked, counts.y_at, forbidden[place[letters]])
+    return blocked
+
+
+def release_table(
+    problem: ChannelProblem,
+    frame: Any,
+    *,
+    seed: int,
+    solution: Solution | None = None,
+    row_id: Any = None,
+    ensure: str = "law",
+) -> DrawnTable:
+    """Release a table by the optimal channel, and check what was drawn.
+
+    Parameters
+    ----------
+    problem : PrivacyDistortion or MinimumDistortion
+        Of a source that was made of this table by ``DiscreteSource.from_table``.
+    frame : frame of any kind that :meth:`cvxprivacy.Channel.apply` takes
+    seed : int
+        As of :meth:`cvxprivacy.Channel.apply`: keep it secret.
+    solution : Solution, optional
+        Of the problem, if it has been solved.
+    row_id : column name, optional
+        Which names each record.
+    ensure : {"law", "table"}
+        What is to satisfy the criteria: the law, which is proved whatever is drawn; or the drawn
+        table too, of which groups that break a criterion per released letter are merged.
+
+    Returns
+    -------
+    DrawnTable
+        With the released ``frame``; records that were left out for missing values are not in it.
+
+    Raises
+    ------
+    BrokenTableError
+        If no merging makes the table satisfy the criteria.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv, pandas as pd
+    >>> table = pd.DataFrame({"age": [30, 30, 30, 50, 50, 50], "ill": [0, 1, 0, 0, 1, 1]})
+    >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
+    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), [cpv.KAnonymity(3)])
+    >>> released = cpv.release_table(problem, table, seed=1, ensure="table")
+    >>> released.holds, released.checks[0].table
+    (True, 3.0)
+    """
+    solved = problem.solve() if solution is None else solution
+    how: dict[str, Any] = {"seed": seed, "row_id": row_id}
+    drawn = DrawnTable.of(problem, solved, frame, **how, ensure=ensure)
+    released = drawn.channel.apply(with_values(problem, frame), **how)
+    return replace(drawn, frame=released)
+
+
+def lines_of(drawn: DrawnTable) -> list[str]:
+    """Return what was asked, on the law and on the table, a line each."""
+    rows = [("asked", "bound", "law", "table", "")]
+    for check in drawn.checks:
+        sign = "≥" if check.at_least else "≤"
+        bound = "" if check.bound is None else f"{sign} {check.bound:.6g}"
+        law, table = ("–" if v is None else f"{v:.6g}" for v in (check.law, check.table))
+        rows.append((check.stated, bound, law, table, standing_of(check)))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    return [
+        "  " + "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]])
+        .rstrip() for row in rows
+    ]  # fmt: skip
+
+
+def standing_of(check: Check) -> str:
+    """Say how the table stands with what was asked."""
+    if check.holds is None:
+        return "of the randomisation: a table cannot tell"
+    if check.holds:
+        return "holds"
+    if not check.per_group:
+        return "beyond it on this table; the law is within"
+    groups = "1 group" if check.groups == 1 else f"{check.groups:,} groups"
+    records = "1 record" if check.records == 1 else f"{check.records:,} records"
+    return f"BROKEN by {groups} of {records}"

@@ -1,0 +1,110 @@
+"""What a release drew: records by confidential letter, key letter and released letter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.release.draws import Draws
+from cvxprivacy.validation import whole
+
+__all__ = ["DrawnCounts", "drawn_counts"]
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCounts:
+    """Counts N(w, x, x̂) of a drawn table, those that are not 0.
+
+    Attributes
+    ----------
+    w, x, outputs : list
+        Values of W, key letters and released letters.
+    w_at, x_at, y_at : ndarray of int, shape (cells,)
+        Each cell's place among these.
+    records : ndarray of int, shape (cells,)
+    """
+
+    w: list[Any]
+    x: list[Any]
+    outputs: list[Any]
+    w_at: Places
+    x_at: Places
+    y_at: Places
+    records: Places
+
+    @classmethod
+    def of(
+        cls, w: Sequence[Any], x: Sequence[Any], outputs: Sequence[Any],
+        counts: Mapping[tuple[Any, Any, int], int],
+    ) -> DrawnCounts:  # fmt: skip
+        """Lay out counts by letters w, x and the number of x̂.
+
+        Raises
+        ------
+        UnknownValueError
+            For a letter that is none of these.
+        """
+        places = [{label: i for i, label in enumerate(axis)} for axis in (w, x)]
+        cells = []
+        for *letters, y in counts:
+            for place, letter in zip(places, letters, strict=True):
+                if letter not in place:
+                    remedy = "draw the table that the source was counted from"
+                    problem = f"{letter!r} is no letter of the source"
+                    raise UnknownValueError("frame", problem, remedy, value=letter)
+            cells.append((places[0][letters[0]], places[1][letters[1]], y))
+        at = np.array(cells, np.int64).reshape(-1, 3).T
+        records = np.array(list(counts.values()), np.int64)
+        return cls(list(w), list(x), list(outputs), at[0], at[1], at[2], records)
+
+    @property
+    def total(self) -> int:
+        """How many records there are."""
+        return int(self.records.sum())
+
+    @cached_property
+    def joint(self) -> Places:
+        """N(w, x̂), shape (|W|, |X̂|)."""
+        return self._summed(self.w_at, self.y_at, (len(self.w), len(self.outputs)))
+
+    @cached_property
+    def moves(self) -> Places:
+        """N(x, x̂), shape (|X|, |X̂|)."""
+        return self._summed(self.x_at, self.y_at, (len(self.x), len(self.outputs)))
+
+    def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> Places:
+        found = np.zeros(shape, np.int64)
+        np.add.at(found, (rows, columns), self.records)
+        return found
+
+    def relabelled(self, places: Places) -> DrawnCounts:
+        """Return the counts after the output y was released as ``places[y]``."""
+        return replace(self, y_at=places[self.y_at])
+
+
+def drawn_counts(
+    channel: Channel, frame: Any, source: DiscreteSource, *, seed: int, row_id: Any = None
+) -> DrawnCounts:
+    """Count what ``channel.apply`` with this seed releases of the table that ``source`` is of.
+
+    Parameters
+    ----------
+    frame : frame of any kind that :meth:`Channel.apply` takes
+        Tables beyond memory are drawn batch by batch, and nothing of them is kept.
+    """
+    if channel.schema is None or not channel.schema.sensitive or channel.decoder is not None:
+        remedy = "make the source with DiscreteSource.from_table, and use no decoder"
+        raise InputError("channel", "it does not know the table's columns", remedy)
+    draws = Draws(whole(seed, "seed", least=0), keyed=row_id is not None)
+    counts = channel._mechanism.tallied(frame, draws, row_id)
+    return DrawnCounts.of(source.w, source.x, channel.outputs, counts)
