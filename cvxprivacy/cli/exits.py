@@ -11,11 +11,24 @@ from typing import Any
 
 import click
 
-from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
+from cvxprivacy.errors import (
+    BrokenTableError,
+    CertificationError,
+    InfeasibleError,
+    InputError,
+)
 
 __all__ = ["AS_JSON", "CODES", "Commands", "say", "say_json", "wants_json"]
 
-CODES = {"certified": 0, "input": 2, "infeasible": 3, "uncertified": 4, "loose": 5, "internal": 70}
+CODES = {
+    "certified": 0,
+    "broken": 1,
+    "input": 2,
+    "infeasible": 3,
+    "uncertified": 4,
+    "loose": 5,
+    "internal": 70,
+}
 AS_JSON = "cvxprivacy.json"  # key of the context's meta
 _SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
          "encoding", "ordered", "reference", "bootstrap", "cells", "classes")  # fmt: skip
@@ -74,6 +87,8 @@ def _failure(error: Exception) -> tuple[str, str, dict[str, Any]]:
     match error:
         case InfeasibleError():
             return "infeasible", str(error), {"extremes": error.extremes}
+        case BrokenTableError():
+            return "infeasible", str(error), {"criteria": error.criteria}
         case CertificationError():
             return "uncertified", str(error), {}
         case InputError():

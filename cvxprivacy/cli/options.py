@@ -133,6 +133,10 @@ def criterion(metavar: str, purpose: str) -> Decorator:
 def _criteria(
     _: click.Context, __: click.Parameter, texts: Sequence[str]
 ) -> list[tuple[str, dict[str, Any]]]:
+    return criteria_of(texts)
+
+
+def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """Return names and arguments of criteria written NAME or NAME=NUMBER."""
     if not texts:
         return []
@@ -211,8 +215,8 @@ def stated_criterion(data: Mapping[str, Any]) -> Any:
     return getattr(criteria, data["kind"])(**arguments)
 
 
-def leakage_of(text: str, option: str) -> dict[str, Any]:
-    """Return what a problem file says of a measure NAME, or NAME:NUMBER (hockey-stick:1.5)."""
+def measures_of_leakage() -> dict[str, tuple[str, list[str]]]:
+    """Return the class of each measure by the name that is typed, and the numbers it needs."""
     from cvxprivacy import leakage
 
     known: dict[str, tuple[str, list[str]]] = {}
@@ -222,6 +226,12 @@ def leakage_of(text: str, option: str) -> dict[str, Any]:
         arguments = inspect.signature(measure).parameters.values()
         needed = [a.name for a in arguments if a.default is a.empty]
         known[re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()] = name, needed
+    return known
+
+
+def leakage_of(text: str, option: str) -> dict[str, Any]:
+    """Return what a problem file says of a measure NAME, or NAME:NUMBER (hockey-stick:1.5)."""
+    known = measures_of_leakage()
     name, _sign, number = text.partition(":")
     if name not in known:
         remedy = f"use one of {', '.join(known)}"

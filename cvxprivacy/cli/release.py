@@ -10,6 +10,7 @@ from typing import IO, Any
 import click
 
 from cvxprivacy.cli import options as shared
+from cvxprivacy.cli.catalogue import Catalogued
 from cvxprivacy.cli.exits import CODES, say
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
@@ -18,7 +19,7 @@ from cvxprivacy.errors import InputError
 __all__ = ["apply", "release"]
 
 
-@click.command()
+@click.command(cls=Catalogued)
 @click.argument("table", type=click.Path())
 @shared.sensitive
 @shared.key("that are released in perturbed form.")
@@ -28,7 +29,15 @@ __all__ = ["apply", "release"]
     multiple=True,
     metavar="COLUMN=KIND,…",
     help="hamming, ordinal, absolute_error or squared_error for each key column, with a "
-    "weight if you like: age=2*ordinal.  By default the share of changed records.",
+    "weight if you like: age=2*ordinal.  By default hamming for all of them together: a record "
+    "counts once if anything in its key is changed.",
+)
+@click.option(
+    "--suppress",
+    multiple=True,
+    metavar="COST|COLUMN=COST,…",
+    help="Key values may be withheld, one by one or all, at this cost in the distortion: the "
+    "optimum decides which.  A withheld value is a missing one in the released table.",
 )
 @click.option(
     "--budget",
@@ -36,16 +45,27 @@ __all__ = ["apply", "release"]
     help="Greatest expected distortion E d.  Without it, the least distortion under the criteria "
     "is found.",
 )
+@click.option(
+    "--at-most",
+    metavar="NUMBER[:MEASURE]",
+    help="In place of a budget: the least distortion with so much leakage at most, 0.05 (in "
+    "bits) or 0.6:guessing-probability.",
+)
 @shared.criterion(
     "NAME[=NUMBER[:MEASURE]]",
-    "Such as TCloseness=0.1, TCloseness=0.15:emd, KAnonymity=5, KeepProbability=0.6, "
-    "PreserveMarginal, LeakageCap=0.6:guessing-probability.",
+    "What the release must satisfy, several times if you like; listed below.",
 )
 @click.option(
     "--leakage",
     metavar="NAME[:NUMBER]",
-    help="What is minimised under --budget in place of information: chi-squared, total-variation, "
-    "hockey-stick:1.5, earth-mover, guessing-probability, sibson:2, …",
+    help="What is minimised under --budget in place of information; listed below.",
+)
+@shared.choice(
+    "--ensure",
+    ["law", "table"],
+    "What satisfies the criteria: the law, which is proved, or the drawn table too.  Groups of it "
+    "that break one are then merged into the nearest group, or the suppressed value; if that "
+    "cannot work the exit code is 3.",
 )
 @click.option("--weights", metavar="COLUMN", help="Survey weights.")
 @shared.missing("left out of the released table too")
@@ -88,13 +108,17 @@ def release(
     The confidential column and all others are copied; every byte outside the key columns of a
     text table stays as it is.
     """
+    from cvxprivacy.cli.checks import with_checks
     from cvxprivacy.cli.report import report, report_text
     from cvxprivacy.cli.table_files import open_table
+    from cvxprivacy.microdata.drawn_table import DrawnTable
 
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
     targets["problem-out"] = options["problem_out"]
     refuse_unwritable(targets, table)
     _refuse_another_format(table, targets["out"])
+    if options["ensure"] == "table" and targets["out"] is None:
+        raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
     opened = open_table(table, reading)
     if row_id is not None and row_id not in opened.header:
         raise shared.unknown_column("--row-id", row_id, opened.header)
@@ -113,21 +137,29 @@ def release(
         )
     channel, schema = solution.channel, source.schema
     assert channel is not None
+    assert solution.channel is not None
     assert schema is not None
+    drawn = None
+    if targets["out"] is not None:
+        draws: dict[str, Any] = {"seed": seed, "row_id": row_id}
+        drawn = DrawnTable.of(problem, solution, frame, **draws, ensure=options["ensure"])
+        channel = drawn.channel
     leaks = _leaks(frame, source, options["units"]) if options["untouched"] else []
     results = write_all(
         [
             _released(opened, channel, targets["out"], schema.columns, seed, row_id),
             Output("certificate", targets["certificate"], solution.certificate.write, private=True),
-            Output("channel", targets["channel"], channel.write, private=True),
+            Output("channel", targets["channel"], solution.channel.write, private=True),
             Output("problem-out", targets["problem-out"], lambda file: file.write(stated)),
         ]
     )
-    drawn = results.get("out", {})
     leakage = getattr(problem, "leakage", None)
-    document = report(table, source, solution, leaks, drawn, targets, leakage)
+    written = results.get("out", {})
+    document = report(table, source, solution, leaks, written, targets, leakage)
+    document = with_checks(document, solution, source, drawn)
     say(document, report_text(document, source, solution))
-    sys.exit(CODES[solution.status])
+    broken = drawn is not None and not drawn.holds
+    sys.exit(CODES["broken"] if broken else CODES[solution.status])
 
 
 @click.command()

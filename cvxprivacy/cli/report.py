@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from cvxprivacy.cli.checks import check_lines
 from cvxprivacy.cli.outputs import described
 from cvxprivacy.model.information import FEW_CELLS, bias_in_words
 
@@ -130,6 +131,7 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
             f"  {told['measure']}: {told['before']:.6g} before, {told['after']:.6g} after, "
             f"{told['none']:.6g} without any release"
         )
+    lines += check_lines(document)
     if document["untouched"]:
         lines.append(f"what the other columns reveal about {w}, each by itself:")
         lines += [f"  {_leak_text(leak, units)}" for leak in document["untouched"]]

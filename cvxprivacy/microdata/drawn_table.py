@@ -10,7 +10,7 @@ would then not be one of the channel that the proof is of.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -36,7 +36,7 @@ from cvxprivacy.results.solution import Solution
 from cvxprivacy.tables.engines import as_narwhals, is_missing
 from cvxprivacy.validation import one_of
 
-__all__ = ["Check", "DrawnTable", "release_table"]
+__all__ = ["Check", "DrawnTable", "lines_of", "release_table"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,38 @@ class Check:
         """Whether a released group breaks it."""
         return self.per_group and self.holds is False
 
+    @property
+    def standing(self) -> str:
+        """How the table stands with it, in words."""
+        if self.holds is None:
+            return "of the randomisation: a table cannot tell"
+        if self.holds:
+            return "holds"
+        if not self.per_group:
+            return "beyond it on this table"
+        groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
+        records = "1 record" if self.records == 1 else f"{self.records:,} records"
+        return f"BROKEN by {groups} of {records}"
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        table: dict[str, Any] | None = None
+        if self.holds is not None:
+            table = {"value": self.table, "bound": self.bound, "holds": self.holds,
+                     "groups": self.groups, "records": self.records}  # fmt: skip
+        return {
+            "name": self.name,
+            "criterion": self.stated,
+            "says": self.asks,
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "at_least": self.at_least,
+            "per_group": self.per_group,
+            "law": {"value": self.law, "bound": self.bound, "holds": True},
+            "table": table,
+            "standing": self.standing,
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class DrawnTable:
@@ -100,6 +132,8 @@ class DrawnTable:
         Of the table that is released: after groups were merged.
     merging : Merging or None
         How groups were merged, where ``ensure="table"`` found some that break a criterion.
+    drawn_distortion : Fraction
+        Of the table before groups were merged, where some were.
     frame : frame or None
         The released table, as :func:`release_table` returns it.
     """
@@ -108,6 +142,7 @@ class DrawnTable:
     solution: Solution
     counts: DrawnCounts
     merging: Merging | None = None
+    drawn_distortion: Fraction = Fraction(0)
     frame: Any = None
 
     @classmethod
@@ -142,7 +177,8 @@ class DrawnTable:
         if ensure == "law" or not drawn.broken:
             return drawn
         merged = merging(counts, drawn.per_letter, problem.alphabet, _blocked(problem, counts))
-        return cls(problem, solution, counts.relabelled(merged.places), merged)
+        before, after = drawn.distortion, counts.relabelled(merged.places)
+        return cls(problem, solution, after, merged, before)
 
     @property
     def channel(self) -> Channel:
@@ -251,7 +287,7 @@ class DrawnTable:
         return float(np.nanmin(values) if at_least else np.nanmax(values))
 
     def __str__(self) -> str:
-        return "\n".join(lines_of(self))
+        return "\n".join(lines_of(check.document() for check in self.checks))
 
     @property
     def _letters(self) -> np.ndarray:
@@ -370,29 +406,17 @@ def release_table(
     return replace(drawn, frame=released)
 
 
-def lines_of(drawn: DrawnTable) -> list[str]:
-    """Return what was asked, on the law and on the table, a line each."""
-    rows = [("asked", "bound", "law", "table", "")]
-    for check in drawn.checks:
-        sign = "≥" if check.at_least else "≤"
-        bound = "" if check.bound is None else f"{sign} {check.bound:.6g}"
-        law, table = ("–" if v is None else f"{v:.6g}" for v in (check.law, check.table))
-        rows.append((check.stated, bound, law, table, standing_of(check)))
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+def lines_of(checks: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return checks, as ``Check.document`` has them, a line each under a head."""
+    rows: list[tuple[str, ...]] = [("", "bound", "law", "table", "")]
+    for check in checks:
+        bound, sign = check["law"]["bound"], "≥" if check["at_least"] else "≤"
+        numbers = [check["law"]["value"], (check["table"] or {}).get("value")]
+        said = ["–" if value is None else f"{value:.6g}" for value in numbers]
+        limit = "" if bound is None else f"{sign} {bound:.6g} {check['unit']}".rstrip()
+        rows.append((check["criterion"], limit, *said, check["standing"]))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  " + "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]])
-        .rstrip() for row in rows
-    ]  # fmt: skip
-
-
-def standing_of(check: Check) -> str:
-    """Say how the table stands with what was asked."""
-    if check.holds is None:
-        return "of the randomisation: a table cannot tell"
-    if check.holds:
-        return "holds"
-    if not check.per_group:
-        return "beyond it on this table; the law is within"
-    groups = "1 group" if check.groups == 1 else f"{check.groups:,} groups"
-    records = "1 record" if check.records == 1 else f"{check.records:,} records"
-    return f"BROKEN by {groups} of {records}"
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -29,6 +29,7 @@ from cvxprivacy.exact import rational
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.verifier.measures import measure_of
 from cvxprivacy.verifier.rationals import whole
+from cvxprivacy.verifier.transport import plan
 
 __all__ = ["leaks_at_most", "meets"]
 
@@ -149,6 +150,8 @@ def _measures_at_most(
 ) -> bool:
     """Tell whether Σ F(J) ≤ most: in rationals, or in balls that tell."""
     data, total = leakage.data(), sum(own)
+    if data["kind"] == "transport" and _moved_at_most(data["ground"], table, own, most):
+        return True
     multiple = _denominator(table, own, most, data) if data["kind"] in _RATIONAL else 0
     bits, limit = 128, 2 * multiple.bit_length() + 256 if multiple else _BITS
     while True:
@@ -167,6 +170,20 @@ def _measures_at_most(
             if bits >= limit:  # a rational nearer to zero than one over its denominator is zero
                 return bool(multiple and abs(off) < arb(fmpq(1, multiple)))
         bits = min(2 * bits, limit)
+
+
+def _moved_at_most(ground: Any, table: list[list[int]], own: list[int], most: Fraction) -> bool:
+    """Tell whether plans in whole numbers move the letters' records at no more than ``most``."""
+    cost, common = whole(ground)
+    floats, total, paid = [[c / common for c in row] for row in cost], sum(own), 0
+    for column in table:
+        supply, demand = [j * total for j in column], [p * sum(column) for p in own]
+        flow = [list(map(int, row)) for row in plan(supply, demand, floats)[0]]
+        if [*map(sum, flow)] != supply or [*map(sum, zip(*flow, strict=True))] != demand:
+            return False  # no plan: of more records than floats can count
+        paid += sum(x * c for row, costs in zip(flow, cost, strict=True)
+                    for x, c in zip(row, costs, strict=True))  # fmt: skip
+    return Fraction(paid, common * total) <= most
 
 
 def _denominator(

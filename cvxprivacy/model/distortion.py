@@ -122,7 +122,8 @@ class Distortion(Frozen):
     def __mul__(self, factor: float) -> Distortion:
         scaled = additive.times(self.cost, typed(factor, "factor"))
         found = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
-        weights = {name: weight * rational(factor) for name, weight in self._weights.items()}
+        by = rational(factor)
+        weights = {name: by * rational(weight) for name, weight in self._weights.items()}
         return found._with(parts=self.parts, _weights=weights)
 
     __rmul__ = __mul__

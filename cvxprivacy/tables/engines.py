@@ -172,6 +172,11 @@ def _attempts(values: list[Any], like: Any, engine: nw.Implementation) -> list[C
 
         own = pd.Series(values, dtype=object)
         inferred = [] if None in values else [lambda: pd.Series(values)]  # which makes None NaN
+        room: Any = {"i": "Int64", "u": "UInt64", "b": "boolean"}.get(
+            getattr(like.dtype, "kind", "")
+        )
+        if None in values and room is not None:  # for a missing value
+            inferred = [lambda: own.astype(room)]
         return [lambda: own.astype(like.dtype), *inferred, lambda: own]
     if engine.is_pyarrow():
         import pyarrow as pa

@@ -1,0 +1,69 @@
+"""Everything that may be asked for, with its unit: what ``release --help`` lists at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+__all__ = ["EXAMPLES", "Catalogued"]
+
+EXAMPLES = {  # of each criterion, as it is typed
+    "KAnonymity": ["KAnonymity=5"],
+    "LDiversity": ["LDiversity=2.5"],
+    "TCloseness": ["TCloseness=0.1", "TCloseness=0.15:emd"],
+    "DeltaDisclosure": ["DeltaDisclosure=1"],
+    "PerLetter": ["PerLetter=0.2:total-variation"],
+    "PointwiseMaximalLeakage": ["PointwiseMaximalLeakage=1"],
+    "LocalInformationPrivacy": ["LocalInformationPrivacy=1"],
+    "PerfectPrivacy": ["PerfectPrivacy"],
+    "LeakageCap": ["LeakageCap=0.05", "LeakageCap=0.6:guessing-probability"],
+    "LocalPrivacy": ["LocalPrivacy=2"],
+    "MaximalLeakage": ["MaximalLeakage=1"],
+    "KeepProbability": ["KeepProbability=0.6"],
+    "MarginalDistance": ["MarginalDistance=0.05"],
+    "PreserveMarginal": ["PreserveMarginal"],
+}
+DISTORTIONS = {
+    "hamming": "1 where the value changes: its mean is the share of records",
+    "ordinal": "steps between ordered values, as a share of all steps",
+    "absolute_error": "the change, in the column's unit (years); bands count as their middles",
+    "squared_error": "the change squared, in the square of that unit",
+}
+
+
+class Catalogued(click.Command):
+    """A command whose help ends with everything that its options may ask for."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write criteria, leakages and distortions, a line each."""
+        sections = {
+            "Criteria (W the confidential column, X the key)": criteria(),
+            "Measures of leakage (pure numbers, but for information)": leakages(),
+            "Distortions of a key column (age=ordinal)": iter(DISTORTIONS.items()),
+        }
+        for title, entries in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(list(entries), col_max=34)
+
+
+def criteria() -> Iterator[tuple[str, str]]:
+    """Yield each criterion as it is typed, with what it asks for and in which unit."""
+    from cvxprivacy.cli.options import criteria_of, stated_criterion
+    from cvxprivacy.criteria.words import in_words
+
+    for typed in (text for texts in EXAMPLES.values() for text in texts):
+        ((kind, arguments),) = criteria_of([typed])
+        said = in_words(stated_criterion({"kind": kind, **arguments}))
+        told = not said.unit or said.unit in said.asks
+        yield typed, said.asks if told else f"{said.asks} [{said.unit}]"
+
+
+def leakages() -> Iterator[tuple[str, str]]:
+    """Yield each measure of leakage as it is typed, with what it means."""
+    from cvxprivacy.cli.options import measures_of_leakage
+    from cvxprivacy.leakage import MEASURES
+
+    for typed, (kind, needed) in measures_of_leakage().items():
+        name = f"{typed}:{needed[0].upper()}" if needed else typed
+        yield name, MEASURES[kind].meaning

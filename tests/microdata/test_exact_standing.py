@@ -1,0 +1,137 @@
+"""Records against bounds: ties, and what is nearly one, told as rationals and logarithms are."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import cvxprivacy as cpv
+from cvxprivacy.microdata.exact_standing import leaks_at_most, meets
+from cvxprivacy.microdata.measures import standing
+
+NEXT = math.nextafter
+TINY = Fraction(1, 10**30)
+RULES = {
+    "k": cpv.KAnonymity,
+    "l": cpv.LDiversity,
+    "t": cpv.TCloseness,
+    "tv": lambda t: cpv.TCloseness(t, "tv"),
+    "emd": lambda t: cpv.TCloseness(t, "emd"),
+    "chi": lambda t: cpv.PerLetter(cpv.leakage.ChiSquared(), t),
+    "hellinger": lambda t: cpv.PerLetter(cpv.leakage.SquaredHellinger(), t),
+    "guess": lambda t: cpv.PerLetter(cpv.leakage.GuessingProbability(), t),
+    "delta": cpv.DeltaDisclosure,
+    "pml": cpv.PointwiseMaximalLeakage,
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "bound", "joint", "masses"),
+    [  # met with equality
+        ("k", 7, [3, 4], [30, 40]),
+        ("l", 2, [5, 5, 0], [9, 9, 9]),
+        ("l", 4, [3, 3, 3, 3], [9, 9, 9, 9]),
+        ("t", 1, [6, 0], [20, 20]),  # one bit is told
+        ("t", 2, [0, 6, 0, 0], [7, 7, 7, 7]),
+        ("tv", Fraction(1, 2), [6, 0], [20, 20]),
+        ("tv", Fraction(1, 3), [2, 0], [20, 10]),
+        ("emd", Fraction(1, 2), [6, 0, 0], [10, 10, 10]),
+        ("chi", Fraction(1, 9), [2, 1], [5, 5]),
+        ("guess", Fraction(2, 3), [2, 1], [5, 5]),
+        ("delta", 0, [2, 4], [5, 10]),
+        ("pml", 0, [2, 4], [5, 10]),
+    ],
+)
+def test_equality_is_met_and_the_least_excess_is_not(rule, bound, joint, masses):
+    rule, least = RULES[rule], rule in ("k", "l")
+    assert meets(rule(bound), joint, masses, "bits")
+    if bound:
+        worse = bound + TINY if least else bound - TINY
+        assert not meets(rule(worse), joint, masses, "bits")
+        assert meets(rule(bound - TINY if least else bound + TINY), joint, masses, "bits")
+    else:
+        assert not meets(rule(bound), [joint[0] + 1, *joint[1:]], masses, "bits")
+
+
+def test_a_bound_between_two_floats():
+    """log2 3 is no float: one of its neighbours is met by three equal values, the other is not."""
+    joint, masses = [4, 0, 0], [9, 9, 9]
+    with mpmath.workprec(200):
+        exact = mpmath.log(3, 2)
+        low, high = float(mpmath.floor(exact * 2**50)) / 2**50, 0.0
+    while mpmath.mpf(low) < exact:
+        high, low = low, NEXT(low, 9)
+    assert meets(cpv.TCloseness(low), joint, masses, "bits")
+    assert not meets(cpv.TCloseness(high), joint, masses, "bits")
+    holds = standing(cpv.TCloseness(high), np.array([[4, 5], [0, 9], [0, 9]]))[1]
+    assert holds.tolist() == [False, True]
+
+
+counts = st.integers(2, 4).flatmap(
+    lambda w: st.lists(
+        st.tuples(st.integers(0, 6), st.integers(1, 9)), min_size=w, max_size=w
+    ).filter(lambda pairs: sum(j for j, _ in pairs))
+)
+
+
+def measured(rule, joint, masses):
+    """Return the measure in 60 digits, by the field's formulas."""
+    with mpmath.workdps(60):
+        mp = mpmath.mpf
+        q, total = mp(sum(joint)), mp(sum(masses))
+        p, prior = [mp(j) / q for j in joint], [mp(m) / total for m in masses]
+        ratios = [a / b for a, b in zip(p, prior, strict=True)]
+        steps = [sum(p[: i + 1]) - sum(prior[: i + 1]) for i in range(len(p) - 1)]
+        return {
+            "k": lambda: q,
+            "l": lambda: mpmath.exp(-sum(a * mpmath.log(a) for a in p if a)),
+            "t": lambda: sum(a * mpmath.log(r, 2) for a, r in zip(p, ratios, strict=True) if a),
+            "tv": lambda: sum(abs(a - b) for a, b in zip(p, prior, strict=True)) / 2,
+            "emd": lambda: sum(map(abs, steps)) / (len(p) - 1),
+            "chi": lambda: sum(b * (r - 1) ** 2 for b, r in zip(prior, ratios, strict=True)),
+            "hellinger": lambda: sum(
+                (mpmath.sqrt(a) - mpmath.sqrt(b)) ** 2 for a, b in zip(p, prior, strict=True)
+            ),
+            "guess": lambda: max(p),
+            "delta": lambda: max(abs(mpmath.log(r)) if r else mpmath.inf for r in ratios),
+            "pml": lambda: max(map(mpmath.log, filter(None, ratios))),
+        }[rule]()
+
+
+@given(counts, st.sampled_from(list(RULES)), st.sampled_from([-1, 1]), st.integers(2, 25))
+@settings(max_examples=300, deadline=None)
+def test_against_sixty_digits(pairs, rule, side, digits):
+    joint, masses = [j for j, _ in pairs], [j + m for j, m in pairs]
+    value = measured(rule, joint, masses)
+    if not mpmath.isfinite(value) or value > 100 or value < 1e-9:
+        return
+    with mpmath.workdps(60):
+        at = value * (1 + side * mpmath.mpf(10) ** -digits)
+        bound = Fraction(int(mpmath.floor(at * mpmath.mpf(10) ** 50)), 10**50)
+    if rule in ("k", "l"):
+        bound, holds = max(bound, Fraction(1)), value >= max(at, 1)
+    else:
+        holds = side > 0
+    if abs(value - 1) < 1e-9:
+        return
+    assert meets(RULES[rule](bound), joint, masses, "bits") == holds
+
+
+def test_all_letters_together():
+    table, masses = [[3, 0], [1, 4]], [4, 4]
+    joint = np.array(table).T / 8
+    exact = cpv.leakage.MutualInformation().total(joint) / math.log(2)
+    bound = Fraction(exact)
+    information = cpv.leakage.MutualInformation()
+    assert leaks_at_most(information, table, masses, bound + Fraction(1, 10**12), "bits")
+    assert not leaks_at_most(information, table, masses, bound - Fraction(1, 10**12), "bits")
+    guess = cpv.leakage.GuessingProbability()
+    assert leaks_at_most(guess, table, masses, Fraction(7, 8), "bits")
+    assert not leaks_at_most(guess, table, masses, Fraction(7, 8) - TINY, "bits")
+    assert leaks_at_most(information, [[4, 0], [0, 4]], [4, 4], Fraction(1), "bits")
+    assert not leaks_at_most(information, [[4, 0], [0, 4]], [4, 4], 1 - TINY, "bits")
