@@ -361,7 +361,8 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     else:
         problem, more, options["budget"] = cpv.PrivacyDistortion, ["--budget", budget], budget
     solution = problem(source, cpv.hamming(source.x), **options).solve()
-    said = report("release", "w.csv", *BOTH[:-2], *typed, *more, *OUTPUTS, "--seed", 1)
+    how = (*typed, *more, *OUTPUTS, "--seed", 1, "--ensure", "law")
+    said = report("release", "w.csv", *BOTH[:-2], *how)
     assert said["risk_before"] == source.information(units=said["units"])
     assert said["status"] == solution.status == "certified"
     assert [said["lower"], said["upper"]] == [solution.lower, solution.upper]
@@ -487,3 +488,121 @@ def test_an_interrupt_releases_what_is_proved_and_says_so_in_a_line(here):
         "cvxprivacy: interrupted: what is proved so far is returned"
     )
     assert Path("o.csv").exists()
+
+
+# ---- the drawn table ---------------------------------------------------------------------
+
+RARE = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10")
+ASKED = ("--criterion", "KAnonymity=30", "--criterion", "TCloseness=0.05")
+
+
+def audited(name, code):
+    """Return what the audit of a released file says of the criteria, and how it ended."""
+    criteria = report("audit", "t.csv", name, *RARE, *ASKED, "--bootstrap", 0, code=code)[
+        "criteria"
+    ]
+    return {entry["criterion"]: (entry["letters"], entry["records"]) for entry in criteria}
+
+
+def test_a_table_that_breaks_what_was_asked_is_told_and_mended(here):
+    """Its law does not; an audit of the file counts the same groups."""
+    how = ("release", "t.csv", *RARE, *ASKED, "--seed", 1)
+    said = report(*how, "--out", "o.csv", "--problem-out", "r.toml", code=1)
+    assert said["status"] == "certified"
+    counted = {
+        c["criterion"]: (c["table"]["groups"], c["table"]["records"]) for c in said["checks"]
+    }
+    assert counted == audited("o.csv", code=1)
+    assert any(groups for groups, _ in counted.values())
+    assert any("--ensure table" in note for note in said["notes"])
+    assert "merged" not in said
+    text = say(*how, "--out", "o2.csv", code=1).out
+    assert "what was asked, on the law (proved) and on the table that was drawn:" in text
+    assert "BROKEN by" in text
+    assert Path("o2.csv").read_bytes() == Path("o.csv").read_bytes()
+    say(*how, "--out", "o3.csv", "--ensure", "law")  # asked for by name, it is no failure
+    assert Path("o3.csv").read_bytes() == Path("o.csv").read_bytes()
+
+    mended = report(*how, "--out", "m.csv", "--ensure", "table")
+    assert audited("m.csv", code=0) == dict.fromkeys(counted, (0, 0))
+    assert all(c["table"]["holds"] for c in mended["checks"])
+    assert mended["merged"]["risk"] <= mended["terms"]["risk"][1]
+    moved = sum(a["age"] != b["age"] or a["sex"] != b["sex"]
+                for a, b in zip(rows("o.csv"), rows("m.csv"), strict=True))  # fmt: skip
+    assert moved == mended["merged"]["records"]
+    assert "groups of" in say(*how, "--out", "m2.csv", "--ensure", "table").out
+
+
+def test_what_cannot_be_mended_ends_with_the_code_of_what_is_infeasible(here, monkeypatch):
+    from cvxprivacy.microdata import merging
+
+    monkeypatch.setattr(merging._Groups, "merge", lambda self, group: False)
+    how = ("release", "t.csv", *RARE, *ASKED, "--seed", 1, "--out", "o.csv", "--ensure", "table")
+    refused(*how, code=3, pieces=["the drawn table breaks", "KAnonymity(30)"])
+
+
+@pytest.mark.parametrize(
+    ("options", "pieces"),
+    [
+        (["--ensure", "table", *ASKED], ["--ensure", "--out"]),
+        (["--at-most", "0.05", "--budget", "1"], ["--at-most", "--budget"]),
+        (["--at-most", "much"], ["--at-most", "'much'"]),
+        (["--at-most", "0.1:guess"], ["--at-most", "guessing-probability"]),
+        (["--budget", "0.1", "--suppress", "height=1"], ["--suppress", "'height'"]),
+        (["--budget", "0.1", "--suppress", "cheap"], ["--suppress", "'cheap'"]),
+        (["--budget", "0.1", "--suppress", "-1"], ["--suppress", "-1"]),
+        (["--budget", "0.1", "--distortion", "ordinal"], ["--distortion", "age=ordinal"]),
+    ],
+)
+def test_refused_words(options, pieces, here):
+    refused("release", "t.csv", *RARE, *options, pieces=pieces)
+
+
+def test_at_most_is_the_least_distortion_under_a_cap(here):
+    said = report("release", "t.csv", *RARE, "--at-most", 0.01, *OUTPUTS)
+    assert said["terms"]["risk"][1] <= 0.01 + 1e-9
+    source = cpv.DiscreteSource.from_table(
+        pandas.read_csv("t.csv"), sensitive="ill", key=["age", "sex"], bins={"age": 10}
+    )
+    least = cpv.MinimumDistortion(source, cpv.hamming(source.x), [cpv.LeakageCap(0.01)]).solve()
+    assert said["lower"] == pytest.approx(least.lower)
+    (check,) = said["checks"]
+    assert (check["name"], check["per_group"]) == ("leakage_cap", False)
+    same = report("release", "t.csv", *RARE, "--at-most", 0.01, "--distortion", "hamming")
+    assert same["lower"] == said["lower"]
+    guess = report("release", "t.csv", *RARE, "--at-most", "0.55:guessing-probability")
+    assert "guessing" in guess["terms"] or guess["lower"] > 0
+
+
+@pytest.mark.parametrize("cost", ["0.05", "age=0.05"])
+def test_suppressed_values_are_missing_ones_and_come_back_from_the_problem_file(cost, here):
+    how = ("--suppress", cost, "--budget", 0.2, "--missing", "refuse", *OUTPUTS, "--seed", 1)
+    said = report("release", "t.csv", *RARE, *how)
+    say("verify", "p.json", "--table", "t.csv", "--problem", "r.toml")
+    released = rows("o.csv")
+    empty = Counter(name for row in released for name in ("age", "sex") if not row[name])
+    assert empty["age"]
+    assert (empty["sex"] > 0) == (cost == "0.05")
+    shares = {c["column"]: c["suppressed"] for c in said["changes"]}
+    assert shares["age"] == pytest.approx(empty["age"] / 300)
+    assert shares["sex"] == pytest.approx(empty["sex"] / 300)
+    assert report("solve", "r.toml")["lower"] == pytest.approx(said["lower"])
+    plain = report("release", "t.csv", *RARE, "--budget", 0.2)
+    assert said["upper"] < plain["lower"]  # more may be done with the same budget
+    say("apply", "c.json", "t.csv", "--seed", 1, "--out", "n.csv")
+    assert Path("n.csv").read_bytes() == Path("o.csv").read_bytes()
+
+
+def test_the_help_lists_everything_that_may_be_asked_for():
+    from cvxprivacy import criteria, leakage
+    from cvxprivacy.cli.catalogue import EXAMPLES
+
+    said = say("release", "--help").out
+    unlisted = {"Criterion", "ForbiddenMoves", "PreserveMean", "Linear"}  # of matrices and values
+    assert set(EXAMPLES) == set(criteria.__all__) - unlisted
+    assert all(text in said for texts in EXAMPLES.values() for text in texts)
+    plain = " ".join(said.split())
+    for measure in leakage.MEASURES.values():
+        assert measure.__name__ == "Gain" or " ".join(measure.meaning.split()) in plain
+    for name in ("hamming", "ordinal", "absolute_error", "squared_error"):
+        assert re.search(rf"^  {name} ", said, re.MULTILINE)

@@ -82,7 +82,8 @@ def test_a_loose_optimum_has_an_exit_code_of_its_own(here, monkeypatch):
         return solve(self, method="conic", solver_options={"max_iter": 1})
 
     monkeypatch.setattr(cpv.MinimumDistortion, "solve", stopped)
-    how = ("release", "t.csv", *BOTH[:-2], "--criterion", "TCloseness=0.01", *OUTPUTS, "--seed", 1)
+    how = ("release", "t.csv", *BOTH[:-2], "--criterion", "TCloseness=0.01", *OUTPUTS, "--seed", 1,
+           "--ensure", "law")  # fmt: skip
     assert report(*how, code=5)["status"] == "loose"
     assert "MinimumDistortion: loose" in say(*how, code=5).out
     assert all(Path(name).is_file() for name in OUTPUTS[1::2])
