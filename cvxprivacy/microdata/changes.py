@@ -59,18 +59,19 @@ def changes(
     before, after = ([v if several else (v,) for v in side] for side in (x, outputs))
     total = joint.sum()
     gone = np.array([None in cell for cell in after])
-    moved = np.array([[a != b for b in after] for a in before])
+    number = {cell: i for i, cell in enumerate(dict.fromkeys([*before, *after]))}
+    codes = [np.array([number[cell] for cell in side]) for side in (before, after)]
+    moved = codes[0][:, None] != codes[1]
     found = []
     if several:
-        lost = gone & ~np.array([cell in set(before) for cell in after])
+        lost = gone & ~np.isin(codes[1], codes[0])
         found.append(Change(None, _part(joint, moved & ~lost, total),
                             _part(joint, moved & lost, total)))  # fmt: skip
     for axis, name in enumerate(schema.key):
         was, now = ([cell[axis] for cell in side] for side in (before, after))
         places = {v: i for i, v in enumerate(dict.fromkeys([*was, *now]))}
-        counts = np.zeros((len(places), len(places)))
         rows, columns = ([places[v] for v in side] for side in (was, now))
-        np.add.at(counts, np.ix_(rows, columns), joint)
+        counts = _summed(_summed(joint, rows, len(places)).T, columns, len(places)).T
         levels = list(places)
         withheld = np.array([v is None for v in levels])
         off = ~np.eye(len(levels), dtype=bool)
@@ -88,6 +89,13 @@ def changes(
 def in_words(found: Sequence[Change]) -> list[str]:
     """Return a sentence for each change."""
     return [str(change) for change in found]
+
+
+def _summed(table: np.ndarray, places: Sequence[int], size: int) -> np.ndarray:
+    """Return the sums of a table's rows that have the same place."""
+    found = np.zeros((size, table.shape[1]))
+    np.add.at(found, places, table)
+    return found
 
 
 def _part(joint: np.ndarray, chosen: np.ndarray, total: float) -> float:
