@@ -50,6 +50,7 @@ PICTURES = (".pdf", ".png", ".svg")
 @shared.file("--picture", "Risk against distortion (.png, .pdf, .svg).")
 @shared.file("--out", "The table of results, as CSV.")
 @shared.as_json()
+@shared.force
 @shared.reads_tables
 def compare(
     table: str,
