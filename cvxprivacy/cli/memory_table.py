@@ -112,35 +112,34 @@ class MemoryTable(FramedTable):
     ) -> list[str]:
         """Write the released table in the format of its name."""
         rows = [i for i in range(len(self.cells[self.header[0]])) if keep is None or keep[i]]
-        new = {
-            name: [self._stored(name)(column[i]) for i in rows] for name, column in values.items()
-        }
+        new = {}
+        for name, column in values.items():
+            stored = self._stored(name)
+            new[name] = [stored.get(column[i], column[i]) for i in rows]
         if self.written == self.format and self.written != "excel":
             notes = self.write_own(file, new, rows)
         else:
-            cells = {
-                name: new.get(name) or [self._shown(name)(self.cells[name][i]) for i in rows]
-                for name in self.header
-            }
+            shown = {}
+            for name, cells in self.cells.items():
+                show = self._shown(name)
+                shown[name] = [show(v) for v in new.get(name) or [cells[i] for i in rows]]
             assert self.out is not None
-            notes = write_converted(file, self.out, cells, self.options)
-            notes += self.left_behind()
+            notes = [*write_converted(file, self.out, shown, self.options), *self.left_behind()]
         if progress is not None:
             progress(self.size)
         return [f"{Path(self.out or '').name}: {note}" for note in notes]
 
-    def _stored(self, name: str) -> Any:
-        """Return what makes a released value the cell that stood for it, if one did.
+    def _stored(self, name: str) -> dict[Any, Any]:
+        """Return a cell that stands for each value of a column, the first that does.
 
-        Which cell stands for a value is the same for all records: it does not tell which of
-        them were kept.
+        It is the same for all records, and does not tell which of them were kept.
         """
         first: dict[Any, Any] = {}
         counted = python_values(nw.from_native(self.frame([name])[name], series_only=True))
         for value, cell in zip(counted, self.cells[name], strict=True):
             first.setdefault(value, cell)
         first[None] = None
-        return lambda value: first.get(value, value)
+        return first
 
     def _shown(self, name: str) -> Any:
         """Return what makes a column's cells those of another format."""

@@ -130,7 +130,7 @@ class StatisticalTable(MemoryTable):
 
         def shown(value: Any) -> Any:
             if value is None or isinstance(value, str):
-                return None
+                return None if value in letters else value
             try:
                 moment = _EPOCH[self.format] + value * unit[0]
             except OverflowError:
@@ -264,9 +264,12 @@ class StatisticalTable(MemoryTable):
 
     def left_behind(self) -> list[str]:
         """Return what a table in another format lacks."""
+        said = []
         if self.meta.variable_value_labels:
-            return ["values are codes; their labels are not in it"]
-        return []
+            said.append("values are codes; their labels are not in it")
+        if self.meta.missing_ranges:
+            said.append("codes declared as missing stay where a column is copied")
+        return said
 
 
 def _column(values: Sequence[Any], dtype: str) -> Any:
