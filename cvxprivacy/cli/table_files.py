@@ -64,9 +64,9 @@ def open_table(
     typed = {k: v for k, v in (reading or {}).items() if v is not None}
     options = {k: v for k, v in {**(recorded or {}), **typed}.items() if v is not None}
     if kind == "text":
-        if "delimiter" not in typed and options.get("delimiter") == ",":  # recorded
-            if ending_of(path)[0] in TABS or options.get("decimal") == ",":
-                del options["delimiter"]
+        other = ending_of(path)[0] in TABS or options.get("decimal") == ","
+        if other and "delimiter" not in typed and options.get("delimiter") == ",":  # recorded
+            del options["delimiter"]
         return TextTable(path, out=out, **{k: options[k] for k in _TEXT if k in options})
     if kind == "excel":
         from cvxprivacy.cli.workbook import Workbook

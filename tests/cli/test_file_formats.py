@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cvxprivacy.cli.table_files import open_table
-from tests.cli.runner import loaded, people, refused, report, rows, say, write
+from tests.cli.runner import loaded, refused, report, rows, say, write
 
 WHY = "the extra `files` is not installed"
 pyreadstat = pytest.importorskip("pyreadstat", reason=WHY)
@@ -49,7 +49,7 @@ def written(frame):
         )  # fmt: skip
     pyreadstat.write_xport(frame, "f.xpt", column_labels=LABELS)
     plain = ("f.csv", "f.tsv", "z.csv.gz", "f.xlsx", "f.dta", "f.sav", "f.zsav", "f.xpt")
-    return {name: () for name in plain} | {"semi.csv": ("--decimal", ",")}
+    return dict.fromkeys(plain, ()) | {"semi.csv": ("--decimal", ",")}
 
 
 def values(path, reading=None, names=("id", "age", "sex", "dose", "ill", "left")):
