@@ -118,9 +118,7 @@ def draw(result: cpv.Comparison, path: Path) -> None:
 
     figure, axes = plt.subplots(1, 2, figsize=(15, 6), layout="constrained")
     result.draw(axes[0])
-    axes[0].set_xlim(0, 1)
-    axes[0].set_ylim(0, 1.5 * result.information)
-    axes[0].legend(fontsize=9, ncols=2, loc="upper right")
+    axes[0].legend(fontsize=9, loc="upper right")
     axes[0].set_title("what is learnt of taxable income, and what it costs", fontsize=11)
     ax = axes[1]
     names = [*dict.fromkeys(p.method for p in result.points if p.method in METHODS)]

@@ -61,6 +61,7 @@ __all__ = ["audit"]
 @shared.file("--html", "The audit as one self-contained page.")
 @shared.file("--out", "The audit as JSON, every released letter with its counts of W.")
 @shared.as_json(", without the single letters")
+@shared.force
 @shared.reads_tables
 def audit(
     original: str,

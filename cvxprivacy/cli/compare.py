@@ -50,6 +50,7 @@ PICTURES = (".pdf", ".png", ".svg")
 @shared.file("--picture", "Risk against distortion (.png, .pdf, .svg).")
 @shared.file("--out", "The table of results, as CSV.")
 @shared.as_json()
+@shared.force
 @shared.reads_tables
 def compare(
     table: str,
@@ -175,8 +176,18 @@ def _frame(opened: Any, names: Sequence[str]) -> Any:
 
 
 def _draw(result: Any, file: IO[bytes], kind: str) -> None:
+    """Draw both pictures: of the tables cut into cells, and of the records as they are."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    result.draw(figure.subplots()).legend(fontsize=9)
+    letters = {"mdav": "k", "mu-approx": "k", "hansen-mukherjee": "k", "rank-swapping": "p",
+               "noise": "σ", "correlated-noise": "σ"}  # fmt: skip
+    letters |= {f"scaled-{name}": letter for name, letter in letters.items()}
+    figure = Figure(figsize=(14, 7.5))  # whose axes stay where the labels were placed
+    figure.subplots_adjust(left=0.05, right=0.99, top=0.95, bottom=0.21, wspace=0.11)
+    left, right = figure.subplots(1, 2)
+    left.set_title("tables cut into cells, beside the certified frontier", fontsize=11)
+    right.set_title("records as they are, by nearest neighbours: estimates", fontsize=11)
+    for ax, of in ((right, "records"), (left, "cells")):
+        result.draw(ax, of=of, parameters=letters)
+        ax.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2)
     figure.savefig(file, format=kind, dpi=150)

@@ -226,7 +226,7 @@ class DelimitedTable:
 
 
 def as_numbers(
-    cells: Sequence[str | None], *, strict: bool = True
+    cells: Sequence[str | None], *, strict: bool = True, decimal: str = "."
 ) -> list[int | float | None] | None:
     """Return the numbers that all cells are, or None if some cell is text.
 
@@ -241,8 +241,12 @@ def as_numbers(
         None is missing and stays so.
     strict : bool
         If False, all that Python reads as a finite number is one, blanks around it too.
+    decimal : {".", ","}
+        The decimal sign.  With a comma, a cell with a point is text.
     """
     bare = {cell: cell if strict else cell.strip() for cell in cells if cell is not None}
+    if decimal != ".":
+        bare = {c: "." if "." in text else text.replace(decimal, ".") for c, text in bare.items()}
     whole = all(map(INTEGER.fullmatch, bare.values()))
     found: dict[str, int | float] = {}
     try:

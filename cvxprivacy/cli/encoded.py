@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
@@ -30,7 +32,8 @@ class EncodedText:
     Parameters
     ----------
     path : path
-        A regular file, since it is read several times; it must not change meanwhile.
+        A regular file, since it is read several times; it must not change meanwhile.  One that
+        ends in ``.gz`` is read through gzip.
     encoding : str
         Any that writes the text back as it was read.
 
@@ -58,7 +61,7 @@ class EncodedText:
             raise InputError("encoding", repr(encoding), remedy, value=encoding) from None
         self.path, self.encoding = Path(path), encoding
         with self._open() as file:
-            start, self._stamp = file.read(4), _stamp(file)
+            start, self._stamp = self._read(file, 4), _stamp(file)
         if not start:
             raise self.error("an empty file", "put the columns' names in the first line")
         self.codec = _mark_of(start) or name
@@ -117,21 +120,29 @@ class EncodedText:
     def _chunks(self, progress: Callable[[int], object] | None) -> Iterator[bytes]:
         """Yield the bytes after the mark; the last chunk is empty."""
         with self._open() as file:
-            file.seek(len(self.mark))
-            chunk = b"."
+            self._read(file, len(self.mark))
+            chunk, place, raw = b".", 0, getattr(file, "fileobj", None) or file
             while chunk:
-                chunk = file.read(CHUNK)
+                chunk = self._read(file, CHUNK)
                 if _stamp(file) != self._stamp:
                     raise self.error("changed while it was read", "run again when it is at rest")
-                if progress is not None:
-                    progress(len(chunk))
+                if progress is not None:  # of a compressed file, of the bytes on the disk
+                    progress(raw.tell() - place)
+                    place = raw.tell()
                 yield chunk
+
+    def _read(self, file: IO[bytes], size: int) -> bytes:
+        try:
+            return file.read(size)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            remedy = "pass a whole gzip file, or drop .gz from its name"
+            raise self.error(f"no gzip file that can be read ({error})", remedy) from None
 
     def _open(self) -> IO[bytes]:
         try:
             if self.path.exists() and not self.path.is_file():
                 raise OSError(0, "not a regular file")
-            return self.path.open("rb")
+            return _opened(self.path)
         except (OSError, ValueError) as error:
             problem = getattr(error, "strerror", None) or str(error)
             remedy = "pass the path of a text file that can be read"
@@ -141,10 +152,16 @@ class EncodedText:
 def marked(path: str | os.PathLike[str]) -> str | None:
     """Return the encoding that a file's byte order mark names, or None."""
     try:
-        with Path(path).open("rb") as file:
+        with _opened(Path(path)) as file:
             return _mark_of(file.read(4))
-    except OSError:  # who reads it will say so
+    except (OSError, EOFError, zlib.error):  # who reads it will say so
         return None
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a file for reading, through gzip if its name ends so."""
+    file: Any = gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb")
+    return file
 
 
 def _mark_of(start: bytes) -> str | None:

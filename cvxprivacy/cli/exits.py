@@ -18,7 +18,7 @@ from cvxprivacy.errors import (
     InputError,
 )
 
-__all__ = ["AS_JSON", "CODES", "Commands", "say", "say_json", "wants_json"]
+__all__ = ["AS_JSON", "CODES", "FORCED", "Commands", "say", "say_json", "wants_json"]
 
 CODES = {
     "certified": 0,
@@ -29,9 +29,10 @@ CODES = {
     "loose": 5,
     "internal": 70,
 }
-AS_JSON = "cvxprivacy.json"  # key of the context's meta
+AS_JSON, FORCED = "cvxprivacy.json", "cvxprivacy.force"  # keys of the context's meta
 _SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
-         "encoding", "ordered", "reference", "bootstrap", "cells", "classes")  # fmt: skip
+         "decimal", "encoding", "sheet", "ordered", "reference", "bootstrap", "cells",
+         "classes")  # fmt: skip
 _OPTIONS = {  # what Python's arguments are called on the command line
     **{name: f"--{name}" for name in _SAME},
     **{name: f"--criterion ({name})" for name in ("t", "l", "k", "b", "p", "delta", "epsilon")},

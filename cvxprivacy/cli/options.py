@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from cvxprivacy.cli.exits import AS_JSON
+from cvxprivacy.cli.exits import AS_JSON, FORCED
 from cvxprivacy.errors import InputError
 
 Command = Callable[..., Any]
@@ -70,6 +70,16 @@ def as_json(more: str = "") -> Decorator:
     )  # fmt: skip
 
 
+def _note_force(ctx: click.Context, _: click.Parameter, chosen: bool) -> None:
+    ctx.meta[FORCED] = chosen
+
+
+force = click.option(  # no argument of the command but a setting of its context, as --json is
+    "--force", is_flag=True, expose_value=False, callback=_note_force,
+    help="Replace files that are there already.",
+)  # fmt: skip
+
+
 def _nonnegative(_: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
     if value is not None and value < 0:
         raise InputError(parameter.opts[0], f"{value}", "pass a whole number ≥ 0", value=value)
@@ -106,18 +116,33 @@ def drawn(command: Command) -> Command:
 
 
 def reads_tables(command: Command) -> Command:
-    """Add the options that say how a text table is read: one argument ``reading``."""
+    """Add the options that say how a table is read: one argument ``reading``."""
 
-    @click.option("--delimiter", help="Of a text table; by default a comma, a tab for .tsv.")
-    @click.option("--encoding", help="Of a text table; utf-8 by default.")
+    @click.option(
+        "--delimiter",
+        help="Of a text table; by default a tab for .tsv, else a comma, "
+        "or the semicolon, tab or bar of a header without commas.",
+    )
+    @click.option(
+        "--decimal",
+        metavar="SIGN",
+        help="Decimal sign of a text table, a point or a comma; a point by default.",
+    )
+    @click.option(
+        "--encoding",
+        help="Of a text table, utf-8 by default, and of SPSS, Stata and "
+        "SAS tables that do not tell theirs.",
+    )
+    @click.option("--sheet", metavar="NAME", help="Of a workbook that has several.")
     @click.option("--na", multiple=True, metavar="TEXT",
                   help="Text of a missing cell; by default the empty one.  May be given several "
                   "times.")  # fmt: skip
     @wraps(command)
-    def run(*, delimiter: str | None, encoding: str | None, na: Any, **options: Any) -> Any:
+    def run(*, delimiter: str | None, na: Any, **options: Any) -> Any:
         if delimiter in ("tab", "\\t"):
             delimiter = "\t"
-        reading = {"delimiter": delimiter, "encoding": encoding, "na": na or None}
+        rest = {name: options.pop(name) for name in ("encoding", "decimal", "sheet")}
+        reading = {"delimiter": delimiter, "na": na or None, **rest}
         return command(reading=reading, **options)
 
     return run

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from cvxprivacy.cli.exits import wants_json
+from cvxprivacy.cli.exits import FORCED, wants_json
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
 
@@ -44,7 +44,10 @@ def write_all(outputs: Sequence[Output]) -> dict[str, Any]:
 
 
 def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: str = "--") -> None:
-    """Refuse, before any work, outputs that cannot be or that would destroy an input."""
+    """Refuse, before any work, outputs that cannot be or that would destroy a file.
+
+    A file that is there is replaced only with ``--force``; an input never is; a device is no file.
+    """
     taken = {os.path.realpath(path): f"the input {path}" for path in inputs}
     for name, path in targets.items():
         if path is None:
@@ -58,9 +61,22 @@ def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: s
             problem, remedy = f"{path}: there is no folder {folder}", "make it first"
         elif Path(real).is_dir() or not os.access(folder, os.W_OK):
             problem = f"{path} cannot be written"
+        elif _stands(path) and not _forced():
+            problem, remedy = f"{path} is there already", "pass --force to replace it"
         if problem:
             raise InputError(f"{prefix}{name}", problem, remedy)
         taken[real] = f"also {prefix}{name}"
+
+
+def _stands(path: str) -> bool:
+    """Tell whether a file would be replaced; what is written to /dev/stdout is not."""
+    device = Path(path).is_absolute() and Path(path).parts[1:2] == ("dev",)
+    return not device and Path(path).is_file()
+
+
+def _forced() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(FORCED))
 
 
 def described(targets: Mapping[str, str | None], words: Mapping[str, str]) -> list[str]:

@@ -34,7 +34,10 @@ Keys are the arguments' own names; what a class or a function says of its argume
 - ``gaussian = { rho = 0.95, points = 31, span = 3.0 }``, a sampled Gaussian;
 - ``table = "adult.csv"``, relative to the folder of the problem file, with
   ``sensitive = "income"``, ``key = ["age", "sex"]`` and what else the reader of tables takes:
-  ``side``, ``weights``, ``bins = { age = 10 }``, ``missing``, ``delimiter``, ``encoding``, ``na``.
+  ``side``, ``weights``, ``bins = { age = 10 }``, ``missing``; of text ``delimiter``, ``decimal``,
+  ``encoding``, ``na``; of a workbook ``sheet``.  The ending tells the format: ``.csv``, ``.tsv``,
+  ``.csv.gz``, ``.parquet``, ``.xlsx``, ``.xls``, ``.ods``, ``.sav``, ``.zsav``, ``.dta``,
+  ``.sas7bdat``, ``.xpt``.
 
 ``[[laws]]``, any number of them, are further laws of the same letters, each with a ``name`` if you
 like and what ``[source]`` takes.

@@ -12,6 +12,7 @@ import click
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.catalogue import Catalogued
 from cvxprivacy.cli.exits import CODES, say
+from cvxprivacy.cli.formats import output_format
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
 from cvxprivacy.errors import InputError
@@ -99,15 +100,19 @@ __all__ = ["apply", "release"]
     help="Measure what the other columns reveal.",
 )
 @shared.as_json()
+@shared.force
 @shared.drawn
 @shared.reads_tables
 def release(
     table: str, reading: dict[str, Any], seed: int, row_id: str | None, **options: Any
 ) -> None:
-    """Release TABLE (CSV, TSV or Parquet) with its key columns optimally randomised.
+    """Release TABLE with its key columns optimally randomised.
 
+    TABLE is delimited text (.csv, .tsv, .csv.gz), Parquet, a workbook (.xlsx, .xls, .ods), or of
+    SPSS (.sav, .zsav), Stata (.dta) or SAS (.sas7bdat, .xpt), where values are codes, not labels.
     The confidential column and all others are copied; every byte outside the key columns of a
-    text table stays as it is.
+    text table stays as it is.  SPSS, Stata and .xpt tables keep their labels and missing values;
+    these and workbooks can be released as .csv, .parquet or .xlsx, too.
     """
     from cvxprivacy.cli.checks import with_checks
     from cvxprivacy.cli.report import report, report_text
@@ -117,10 +122,9 @@ def release(
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
     targets["problem-out"] = options["problem_out"]
     refuse_unwritable(targets, table)
-    _refuse_another_format(table, targets["out"])
     if options["ensure"] == "table" and targets["out"] is None:
         raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
-    opened = open_table(table, reading)
+    opened = open_table(table, reading, out=targets["out"])
     if row_id is not None and row_id not in opened.header:
         raise shared.unknown_column("--row-id", row_id, opened.header)
     data = problem_data(options, opened.header)
@@ -169,6 +173,7 @@ def release(
 @click.argument("table", type=click.Path())
 @shared.file("--out", "The released table.", required=True)
 @shared.as_json()
+@shared.force
 @shared.drawn
 @shared.reads_tables
 def apply(
@@ -176,20 +181,19 @@ def apply(
 ) -> None:
     """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
 
-    A text table is read as the first one was, unless options say otherwise.
+    It is read as the first one was, unless options say otherwise.
     """
     from cvxprivacy.cli.report import records_drawn
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.release.channel import Channel
 
     refuse_unwritable({"out": out}, table, channel)
-    _refuse_another_format(table, out)
+    output_format(table, out)
     kept = Channel.load(channel)
     if kept.schema is None:
         problem = "the channel does not know a table's columns"
         raise InputError("channel", problem, "pass one that `release --channel` kept")
-    typed = {name: value for name, value in reading.items() if value is not None}
-    opened = open_table(table, {**kept.schema.reading, **typed})
+    opened = open_table(table, reading, recorded=kept.schema.reading, out=out)
     if kept.decoder is not None:
         problem = "it releases letters u that a user decodes with Z, which this command cannot do"
         raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
@@ -210,15 +214,6 @@ def _released(
             return opened.release(channel, file, used, seed, row_id, written)
 
     return Output("out", out, write, binary=True)
-
-
-def _refuse_another_format(path: str, out: str | None) -> None:
-    """Refuse an output whose name says another format than it will have."""
-    parquet = [Path(p).suffix.lower() in (".parquet", ".pq") for p in (path, out or path)]
-    if parquet[0] != parquet[1]:
-        kind = "Parquet" if parquet[0] else "text"
-        problem = f"{out} would hold {kind}, as {path} does"
-        raise InputError("--out", problem, "give both the same ending", value=out)
 
 
 def _leaks(frame: Any, source: Any, units: str) -> list[Any]:

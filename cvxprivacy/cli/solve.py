@@ -21,6 +21,7 @@ __all__ = ["solve"]
 @click.command()
 @click.argument("problem", type=click.Path())
 @shared.as_json()
+@shared.force
 def solve(problem: str) -> None:
     """Solve the PROBLEM of a TOML file: any discrete formulation, with any criteria.
 
@@ -55,6 +56,7 @@ def solve(problem: str) -> None:
             words[name] = f"the {name}; it holds the law of the source{{private}}"
         if isinstance(result, Relaxed):  # its lower bound is another program's
             beside = str(result.beside(path))
+            refuse_unwritable({name: beside}, prefix="output.")
             outputs.append(Output("lower", beside, result.relaxation.write, private=True))
             words["lower"] = "the proof of the lower end; the other proves the upper one"
     write_all(outputs)

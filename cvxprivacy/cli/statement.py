@@ -73,13 +73,15 @@ def source_of(
 
 
 def table_source(
-    path: Path, *, delimiter: str | None = None, encoding: str | None = None,
-    na: list[str] | None = None, **counting: Any,
+    path: Path, *, delimiter: str | None = None, decimal: str | None = None,
+    encoding: str | None = None, sheet: str | None = None, na: list[str] | None = None,
+    **counting: Any,
 ) -> Any:  # fmt: skip
     """Return the source of a problem file's table; its options are those of the file."""
     from cvxprivacy.cli.table_files import open_table
 
-    opened = open_table(path, {"delimiter": delimiter, "encoding": encoding, "na": na})
+    how = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "sheet": sheet}
+    opened = open_table(path, {**how, "na": na})
     source = source_of(opened, **counting)[1]
     refuse_intractable(source, "key")
     return source

@@ -1,48 +1,82 @@
-"""Tables as files: read for counting, and written back with some columns released."""
+"""Tables as files: read for counting, and written back with some columns released.
+
+Delimited text (``.csv``, ``.tsv``, through gzip too) is written back byte for byte outside the
+columns that are released; Parquet is streamed; workbooks and the tables of SPSS, Stata and SAS
+are read as a whole (:mod:`cvxprivacy.cli.workbook`, :mod:`cvxprivacy.cli.statistical`).
+"""
 
 from __future__ import annotations
 
 import glob
+import gzip
 import os
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import narwhals as nw
-
-from cvxprivacy.cli.delimited import DelimitedTable, as_numbers
-from cvxprivacy.cli.encoded import marked
-from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
-from cvxprivacy.tables.engines import python_values
-from cvxprivacy.tables.labels import as_label
+from cvxprivacy.cli.delimited import DelimitedTable
+from cvxprivacy.cli.encoded import EncodedText, marked
+from cvxprivacy.cli.formats import TABS, ending_of, format_of, output_format
+from cvxprivacy.cli.framed import FramedTable, Progress, applied
+from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
+    from cvxprivacy.cli.memory_table import MemoryTable
     from cvxprivacy.release.channel import Channel
 
 __all__ = ["ParquetTable", "TextTable", "copies", "open_table"]
 
-Progress = Callable[[int], object]
-
-PARQUET, TABS = (".parquet", ".pq"), (".tsv", ".tab")
+_TEXT = ("delimiter", "encoding", "na", "numbers", "decimal")
+_KINDS = {"delimiter": str, "encoding": str, "na": list, "numbers": list, "decimal": str}
 
 
 def open_table(
-    path: str | os.PathLike[str], reading: Mapping[str, Any] | None = None
-) -> TextTable | ParquetTable:
-    """Return a table by its file's name: Parquet, or delimited text.
+    path: str | os.PathLike[str],
+    reading: Mapping[str, Any] | None = None,
+    *,
+    recorded: Mapping[str, Any] | None = None,
+    out: str | None = None,
+) -> TextTable | ParquetTable | MemoryTable:
+    """Return a table by its file's name: text, Parquet, a workbook, or SPSS, Stata and SAS.
 
     Parameters
     ----------
     reading : mapping, optional
-        ``delimiter``, ``encoding``, ``na`` and ``numbers`` of a text file, as a table recorded
-        them or as the user gives them; None stands for the usual.
+        ``delimiter``, ``decimal``, ``encoding``, ``na`` and ``numbers`` of a text file and
+        ``sheet`` of a workbook, as the user gives them; None stands for the usual.  What means
+        nothing to the format is passed over, since tables of two formats may share it.
+    recorded : mapping, optional
+        The same as a table recorded them, for what the user does not say.
+    out : path, optional
+        Where the table will be released: its name tells the format.
+
+    Raises
+    ------
+    InputError
+        For files that cannot be read, and for an ``out`` that this table cannot be written as.
     """
-    if Path(path).suffix.lower() in PARQUET:
+    kind, written = format_of(path), output_format(path, out)
+    if kind == "parquet":
         return ParquetTable(path)
-    options = {k: v for k, v in (reading or {}).items() if v is not None and k != "format"}
-    return TextTable(path, **options)
+    typed = {k: v for k, v in (reading or {}).items() if v is not None}
+    options = {k: v for k, v in {**(recorded or {}), **typed}.items() if v is not None}
+    if kind == "text":
+        other = ending_of(path)[0] in TABS or options.get("decimal") == ","
+        if other and "delimiter" not in typed and options.get("delimiter") == ",":  # recorded
+            del options["delimiter"]
+        return TextTable(path, out=out, **{k: options[k] for k in _TEXT if k in options})
+    if kind == "excel":
+        from cvxprivacy.cli.workbook import Workbook
+
+        return Workbook(path, options, typed.get("sheet"), out=out, written=written)
+    from cvxprivacy.cli.statistical import StatisticalTable
+
+    if (recorded or {}).get("format", kind) != kind and "encoding" not in typed:
+        options.pop("encoding", None)  # of a file of another format
+    return StatisticalTable(path, options, out=out, written=written)
 
 
 def copies(
@@ -50,11 +84,12 @@ def copies(
     recorded: Mapping[str, Any],
     typed: Mapping[str, Any],
     names: Sequence[str],
-) -> Iterator[TextTable | ParquetTable]:
+) -> Iterator[TextTable | ParquetTable | MemoryTable]:
     """Open a file in every way in which it may hold the columns of a table read before.
 
-    A copy may have another delimiter or encoding.  The first way is that of the file's ending or
-    mark, or else that of the recorded table; where none has the columns, it alone is tried.
+    A copy may have another delimiter, decimal sign or encoding.  The first way is that of the
+    file's ending or mark, or else that of the recorded table; where none has the columns, it
+    alone is tried.
 
     Parameters
     ----------
@@ -63,19 +98,27 @@ def copies(
     typed : mapping
         What the user says of this file, which is not guessed; None stands for nothing said.
     """
+    if format_of(path) != "text":
+        kinds = {**_KINDS, "sheet": str, "format": str}
+        kept = {k: v for k, v in recorded.items() if k in kinds and isinstance(v, kinds[k])}
+        yield open_table(path, typed, recorded=kept)
+        return
     typed = {k: v for k, v in typed.items() if v is not None}
-    kinds = {"delimiter": str, "encoding": str, "na": list, "numbers": list}
-    known = {k: v for k, v in recorded.items() if k in kinds and isinstance(v, kinds[k])} | typed
-    suffix = Path(path).suffix.lower()
-    delimiters = [*(["\t"] if suffix in TABS else []), known.get("delimiter", ","), *",\t;|"]
-    encodings = [*filter(None, [marked(path)]), known.get("encoding", "utf-8"), "utf-8"]
+    known = {k: v for k, v in recorded.items() if k in _KINDS and isinstance(v, _KINDS[k])} | typed
+    suffix = ending_of(path)[0]
+    tried = {
+        "encoding": [*filter(None, [marked(path)]), known.get("encoding", "utf-8"), "utf-8"],
+        "delimiter": [*(["\t"] if suffix in TABS else []), known.get("delimiter", ","), *",\t;|"],
+        "decimal": [known.get("decimal", "."), ".", ","],
+    }
+    tried |= {name: [typed[name]] for name in tried if name in typed}
     ways = [
-        {**known, "encoding": encoding, "delimiter": delimiter}
-        for encoding in dict.fromkeys([typed["encoding"]] if "encoding" in typed else encodings)
-        for delimiter in dict.fromkeys([typed["delimiter"]] if "delimiter" in typed else delimiters)
+        {**known, "encoding": encoding, "delimiter": delimiter, "decimal": decimal}
+        for encoding, delimiter, decimal in product(*map(dict.fromkeys, tried.values()))
+        if delimiter != decimal or len(tried["delimiter"]) == len(tried["decimal"]) == 1
     ]
     opened = False
-    for way in [] if suffix in PARQUET else ways:
+    for way in ways:
         try:
             table = open_table(path, way)
         except InputError:  # no text of this encoding, or no header; said below if none is
@@ -87,13 +130,21 @@ def copies(
         yield open_table(path, ways[0])
 
 
-class TextTable(DelimitedTable):
+class TextTable(DelimitedTable, FramedTable):
     """A delimited text file; a column is numbers if all its cells are.
 
     Parameters
     ----------
+    delimiter : str, optional
+        By default a tab for ``.tsv``; else a comma, or the first of semicolon, tab and bar that
+        the header has where it has no comma outside quotes.  Semicolons if ``decimal`` is a comma.
     numbers : sequence of str, optional
         The columns that are numbers; by default those whose cells all look so.
+    decimal : {".", ","}, optional
+        By default a point; but where the comma is no delimiter, a column that would be numbers
+        with a decimal comma is refused until this is said.
+    out : path, optional
+        Where the table will be released: through gzip if its name ends in ``.gz``.
     """
 
     def __init__(
@@ -102,91 +153,67 @@ class TextTable(DelimitedTable):
         *,
         delimiter: str | None = None,
         numbers: Sequence[str] | None = None,
+        decimal: str | None = None,
+        out: str | None = None,
         **options: Any,
     ) -> None:
+        if decimal not in (None, ".", ","):
+            raise InputError("decimal", repr(decimal), "pass a point or a comma", value=decimal)
         if delimiter is None:
-            delimiter = "\t" if Path(path).suffix.lower() in TABS else ","
+            delimiter = _delimiter_of(path, options.get("encoding", "utf-8"), decimal)
+        if delimiter == decimal:
+            problem = f"{decimal!r} is the delimiter, too"
+            raise InputError("decimal", problem, "pass another --delimiter", value=decimal)
         super().__init__(path, delimiter=delimiter, **options)
-        self.size, self.numbers = self.path.stat().st_size, numbers
+        self.size, self.numbers, self.decimal = self.path.stat().st_size, numbers, decimal
+        self.compressed = out is not None and ending_of(out)[1]
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""
         return {
             "format": "text",
             "delimiter": self.delimiter,
+            "decimal": self.decimal or ".",
             "encoding": self.encoding,
             "na": list(self.na),
             "numbers": [n for n in names if frame[n].dtype.kind in "iuf"],
         }
 
-    def frame(
+    def _write(
         self,
-        names: Sequence[str] | None = None,
-        *,
-        binned: Sequence[str] = (),
-        progress: Progress | None = None,
-    ) -> Any:
-        """Return columns as a pandas frame: numbers where they are, else text."""
-        import pandas as pd
+        file: IO[bytes],
+        values: Mapping[str, Sequence[Any]],
+        keep: Sequence[bool] | None,
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the file with new cells in some columns, byte for byte elsewhere."""
+        cells = {name: [self._cell(v) for v in column] for name, column in values.items()}
+        with ExitStack() as stack:
+            into: IO[bytes] = file
+            if self.compressed:  # neither time nor name: the same table is the same file
+                packed: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+                into = stack.enter_context(packed)
+            for chunk in self.rewritten(cells, keep=keep):
+                into.write(chunk)
+                if progress is not None:
+                    progress(len(chunk))
+        return []
 
-        columns = self.columns(names, progress=progress)
-        numeric = binned if self.numbers is None else self.numbers
-        return pd.DataFrame(
-            {name: self._series(name, cells, name in numeric) for name, cells in columns.items()}
-        )
+    def _cell(self, value: Any) -> str | None:
+        """Return the text of a released value."""
+        if isinstance(value, float) and self.decimal == ",":
+            return str(value).replace(".", ",")
+        return None if value is None else str(value)
 
-    def _series(self, name: str, cells: list[str | None], numeric: bool) -> Any:
-        """Return a column; one that has to be numeric is refused at its first other cell."""
-        import pandas as pd
 
-        values: Any = None
-        if numeric or self.numbers is None:
-            values = as_numbers(cells, strict=not numeric)
-        if numeric and values is None:
-            row = next(i for i, c in enumerate(cells) if as_numbers([c], strict=False) is None)
-            problem = f"column {name!r} has {cells[row]!r}, which is no number"
-            remedy = "mend it, or name it as missing (--na)"
-            where = f"{self.path.name}, record {row + 1:,}"
-            raise InputError(where, problem, remedy, value=cells[row])
-        if values is None or any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
-            return pd.Series(cells, dtype="str")
-        whole = not any(isinstance(v, float) for v in values)
-        return pd.Series(values, dtype="Int64" if whole else "Float64")
-
-    def release(
-        self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
-        row_id: str | None = None, progress: Progress | None = None,
-    ) -> dict[str, Any]:  # fmt: skip
-        """Write the released table into an open file; return what was done.
-
-        ``used`` are the columns whose missing values leave a record out, if the channel drops them.
-        """
-        schema = channel.schema
-        assert schema is not None
-        names = list(dict.fromkeys([*used, *([row_id] if row_id else [])]))
-        if self.numbers is None and schema.reading.get("format") == "text":
-            self.numbers = schema.reading["numbers"]
-        frame = self.frame(names, binned=list(schema.bins))
-        kept = frame.dropna(subset=list(used)) if schema.missing == "drop" else frame
-        with _applied(self.path, kept.index) as notes:
-            released = channel.apply(kept, seed=seed, row_id=row_id)
-        before = schema.letters(nw.from_native(kept), schema.key)
-        columns = [
-            python_values(nw.from_native(released[name], series_only=True)) for name in schema.key
-        ]
-        after = [as_label(letters) for letters in zip(*columns, strict=True)]
-        changed = sum(a != b for a, b in zip(before, after, strict=True))
-        replacements: dict[str, list[str | None]] = {}
-        for name, values in zip(schema.key, columns, strict=True):
-            cells = {i: str(v) for i, v in zip(kept.index, values, strict=True) if v is not None}
-            replacements[name] = [cells.get(i) for i in frame.index]
-        keep = None if len(kept) == len(frame) else frame.index.isin(kept.index).tolist()
-        for chunk in self.rewritten(replacements, keep=keep):
-            file.write(chunk)
-            if progress is not None:
-                progress(len(chunk))
-        dropped = len(frame) - len(kept)
-        return {"records": len(kept), "dropped": dropped, "changed": changed, "notes": notes}
+def _delimiter_of(path: str | os.PathLike[str], encoding: str, decimal: str | None) -> str:
+    """Return the delimiter that a file's ending or its header tells."""
+    if ending_of(path)[0] in TABS:
+        return "\t"
+    line = next(EncodedText(path, encoding).lines(), "")
+    bare = re.sub(r'"[^"]*"', "", line)
+    usual = ";" if decimal == "," else ","
+    return next((d for d in (usual, *";\t|") if d in bare), usual)
 
 
 class ParquetTable:
@@ -239,7 +266,7 @@ class ParquetTable:
                 nan = f" AND NOT isnan({quoted})" if types[name] in ("FLOAT", "DOUBLE") else ""
                 relation = relation.filter(f"{quoted} IS NOT NULL{nan}")
         kept = 0
-        with _applied(self.path) as notes:
+        with applied(self.path) as notes:
             reader = channel.apply(relation, seed=seed, row_id=row_id)
         with pq.ParquetWriter(file, reader.schema) as writer:
             for batch in reader:
@@ -248,27 +275,3 @@ class ParquetTable:
                 if progress is not None:
                     progress(self.size * len(batch) // max(records, 1))
         return {"records": kept, "dropped": records - kept, "notes": notes}
-
-
-@contextmanager
-def _applied(path: Path, rows: Sequence[int] | None = None) -> Iterator[list[str]]:
-    """Collect what is to be said of values that the channel's source never had.
-
-    A value that is no input is refused by its record, counted from 1; ``rows`` are the places of
-    the records in the file, if some are left out.
-    """
-    notes: list[str] = []
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UnseenValueWarning)
-            yield notes
-    except UnknownValueError as error:
-        row = int(error.where if rows is None else rows[error.where])
-        remedy = "nothing is written: mend the record, or make a channel from this table"
-        where = f"{path.name}, record {row + 1:,}"
-        raise UnknownValueError(where, error.problem, remedy, value=error.value) from None
-    for warning in caught:
-        if isinstance(warning.message, UnseenValueWarning):
-            notes.append(str(warning.message))
-        else:
-            warnings.warn(warning.message, stacklevel=2)

@@ -12,10 +12,12 @@ import numpy.typing as npt
 from cvxprivacy.leakage import Leakage as Measure
 from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.microdata.measures import extremes
+from cvxprivacy.microdata.plane import draw_bounds, draw_curves, draw_estimates
 from cvxprivacy.microdata.risk import Leakage
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import bias_in_words
 from cvxprivacy.results.solution import GaussianSolution, Solution
+from cvxprivacy.validation import one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,40 +200,54 @@ class Comparison:
             notes.append(f"  {order_in_words('W', self.source.w)}")
         return "\n".join([repr(self), table, *notes])
 
-    def draw(self, ax: Axes | None = None) -> Axes:
-        """Draw risk against distortion: bounds, frontier and every method's curve.
+    def draw(
+        self,
+        ax: Axes | None = None,
+        *,
+        of: str = "cells",
+        parameters: Mapping[str, str] | None = None,
+    ) -> Axes:
+        """Draw risk against distortion: a curve for each method, its points by their settings.
 
-        Filled marks are tables cut into cells, beside the frontier of releases that see X's cell
-        alone; crosses are the records as they are, beside the QGLB, both of them estimates.
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            With its legend, if the labels of points shall keep clear of it.
+        of : {"cells", "records"}
+            The tables cut into cells, above the certified frontier of releases that see X's cell
+            alone (a point below it is ringed, and the legend says why); or the records as they
+            are, beside the QGLB, both of them estimates.
+        parameters : mapping of str to str, optional
+            The letter of each method's settings: ``{"mdav": "k"}`` writes k = 3 for 3.
         """
         import matplotlib.pyplot as plt
 
+        one_of(of, "of", "cells", "records")
         ax = plt.gca() if ax is None else ax
-        fine = np.linspace(self.within, 1.0, 400)
-        ax.fill_between(fine, self.lower(fine), self.upper(fine), color="0.35", alpha=0.45)
-        optima = [(self.within + _budget(s), s.value) for s in self.frontier]
-        ax.plot(fine, self.upper(fine), color="0.1", lw=1.2)
-        label = "frontier of releases of X's cell, certified"
-        ax.plot(*zip(*optima, strict=True), ".-", color="0.1", ms=5, lw=1.2, label=label)
-        ax.plot(fine, self.chord(fine), "k--", lw=1.0, label="MIUB: the cell, or the mean")
-        if self.gaussian:
-            label = "QGLB, from estimates of h(W) and Σ"
-            label = "optimum, if Gaussian" if self.entropy is None else label
-            bound = [max(s.lower, 0.0) for s in self.gaussian.values()]
-            ax.plot(list(self.gaussian), bound, "k-.", lw=1.0, label=label)
-        curves = dict.fromkeys(p.method for p in self.points if p.method != OPTIMUM)
-        for i, name in enumerate(curves):
-            points = [p for p in self.points if p.method == name]
-            color, mark = f"C{i % 10}", "osD^v<>P"[i % 8]
-            cut = [(p.cut, p.risk) for p in points]
-            ax.plot(*np.array(cut).T, mark + "-", ms=5.5, color=color, label=name)
-            whole = [(p.distortion, p.leakage.value) for p in points]
-            ax.plot(*np.array(whole).T, "x", ms=5, color=color, alpha=0.6)
-        ax.plot([], [], "x", ms=5, color="0.3", label="the same, records as they are")
-        ax.set_xlim(0.0, max(1.0, *(p.cut for p in self.points)) * 1.02)
-        ax.set_ylim(bottom=0.0)
+        names = dict.fromkeys(p.method for p in self.points if p.method != OPTIMUM)
+        curves = {name: [p for p in self.points if p.method == name] for name in names}
+        letters, cells = parameters or {}, of == "cells"
+        texts = {
+            name: [
+                f"{letters[name]} = {p.setting}" if name in letters else p.setting for p in of_it
+            ]
+            for name, of_it in curves.items()
+        }
+        if cells:
+            draw_bounds(self, [_budget(s) for s in self.frontier], ax)
+        else:
+            draw_estimates(self, ax)
         ax.set_xlabel("distortion [share of the variance]")
         ax.set_ylabel(f"risk $I(W; \\hat X)$ [{self.units}]")
+        places = {
+            name: [(p.cut, p.risk) if cells else (p.distortion, p.leakage.value) for p in of_it]
+            for name, of_it in curves.items()
+        }
+        most = [max(p.cut, p.distortion) for p in self.points]
+        risks = [max(p.risk, p.leakage.value) for p in self.points]
+        limits = max(1.0, *most), max(self.information, *risks)  # of both pictures
+        floor = self.lower if cells else None
+        draw_curves(places, texts, ax, limits, filled=cells, floor=floor)
         return ax
 
 

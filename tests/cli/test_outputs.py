@@ -64,7 +64,8 @@ def test_a_killed_command_leaves_what_stood_there(sent, ended, code, large, kept
     killed, before = 0, contents()
     for megabytes in (0, 1, 3):
         process = subprocess.Popen(
-            [sys.executable, "-c", code, "apply", kept / "c.json", large, "--out", "o.csv"],
+            [sys.executable, "-c", code, "apply", kept / "c.json", large, "--out", "o.csv",
+             "--force"],
             env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, cwd=here,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
@@ -89,7 +90,8 @@ def test_an_error_halfway_leaves_what_stood_there(large, kept, here):
     code = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (10**6, 10**6)); {RUN}"
     for _ in range(2):
         before = contents()
-        done = command("apply", kept / "c.json", large, "--out", "o.csv", cwd=here, code=code)
+        how = ("apply", kept / "c.json", large, "--out", "o.csv", "--force")
+        done = command(*how, cwd=here, code=code)
         assert (done.returncode, done.stdout) == (2, "")
         assert re.fullmatch(r"cvxprivacy: .*too large\n", done.stderr)
         assert contents() == before

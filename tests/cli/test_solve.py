@@ -49,7 +49,7 @@ def test_a_problem_file_is_what_release_does(here):
     assert (done.returncode, done.stderr) == (0, "")
     assert "certified" in done.stdout
     assert stat.S_IMODE(Path("s.json").stat().st_mode) == 0o600
-    said = report("solve", "p.toml")
+    said = report("solve", "p.toml", "--force")
     how = ("--distortion", "age=ordinal,sex=hamming", *OUTPUTS, "--seed", 1)
     other = report("release", "t.csv", *BOTH, *how)
     for name in ("status", "lower", "upper", "terms", "prices"):
@@ -72,7 +72,7 @@ def test_a_loose_optimum_has_an_exit_code_of_its_own(here, monkeypatch):
     said = report("solve", "p.toml", code=5)
     assert (said["status"], said["value_units"], said["units"]) == ("loose", None, "bits")
     assert said["lower"] < said["upper"] < math.inf
-    assert "MinimumDistortion: loose" in say("solve", "p.toml", code=5).out
+    assert "MinimumDistortion: loose" in say("solve", "p.toml", "--force", code=5).out
     assert loaded("s.json")["claim"]["status"] == "loose"
     assert Path("s.c").is_file()
 
@@ -83,7 +83,7 @@ def test_a_loose_optimum_has_an_exit_code_of_its_own(here, monkeypatch):
 
     monkeypatch.setattr(cpv.MinimumDistortion, "solve", stopped)
     how = ("release", "t.csv", *BOTH[:-2], "--criterion", "TCloseness=0.01", *OUTPUTS, "--seed", 1,
-           "--ensure", "law")  # fmt: skip
+           "--ensure", "law", "--force")  # fmt: skip
     assert report(*how, code=5)["status"] == "loose"
     assert "MinimumDistortion: loose" in say(*how, code=5).out
     assert all(Path(name).is_file() for name in OUTPUTS[1::2])

@@ -24,7 +24,7 @@ from tests.cli.runner import (
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_progress_is_shown_on_a_terminal_and_not_beside_json(ending, parquet):
-    how = ("release", f"t.{ending}", *SEX, "--out", f"o.{ending}")
+    how = ("release", f"t.{ending}", *SEX, "--out", f"o.{ending}", "--force")
     shown = say(*how, stream=Terminal).err
     for piece in (f"reading t.{ending}", f"writing o.{ending}", "other columns", "100%"):
         assert piece in shown

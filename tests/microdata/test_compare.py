@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -263,16 +264,51 @@ def test_text_and_picture(result, tmp_path):
     for piece in ("k = 30", "optimal channel", "certified", "counted from the table", "bias"):
         assert piece in text
     assert "nan" not in text
-    figure, ax = plt.subplots()
-    result.draw(ax)
-    labels = ax.get_legend_handles_labels()[1]
-    assert labels[:3] == [
-        "frontier of releases of X's cell, certified", "MIUB: the cell, or the mean",
-        "QGLB, from estimates of h(W) and Σ",
-    ]  # fmt: skip
-    assert {"MDAV", "noise", "swap", "mine"} <= set(labels)
+    figure, axes = plt.subplots(1, 2, figsize=(14, 7))
+    bounds = {
+        "cells": {"frontier of releases of X's cell, certified", "MIUB: the cell, or the mean"},
+        "records": {"QGLB, from estimates of h(W) and Σ"},
+    }
+    for ax, (of, names) in zip(axes, bounds.items(), strict=True):
+        result.draw(ax, of=of, parameters={"mine": "m"})
+        handles, labels = ax.get_legend_handles_labels()
+        assert names | {"MDAV", "noise", "swap", "mine"} <= set(labels)
+        lines = [h for h in handles if hasattr(h, "get_xdata")]
+        assert all(np.isfinite(line.get_xdata()).any() for line in lines)  # each is drawn
+        assert not (bounds["records" if of == "cells" else "cells"] & set(labels))
+    assert axes[0].get_ylim() == axes[1].get_ylim()
     figure.savefig(tmp_path / "plane.png")
     plt.close(figure)
+
+
+def test_every_point_is_labelled_and_no_label_hides_another(result):
+    figure, ax = plt.subplots(figsize=(7, 7))
+    result.draw(ax, parameters={"mine": "m"})
+    points = [p for p in result.points if p.method != "optimal channel"]
+    texts = [t for t in ax.texts if t.get_text()]
+    expected = [f"m = {p.setting}" if p.method == "mine" else p.setting for p in points]
+    assert [t.get_text() for t in texts] == expected
+    boxes = [t.get_window_extent() for t in texts]
+    spots = [ax.transData.transform((p.cut, p.risk)) for p in points]
+    for i, box in enumerate(boxes):
+        assert ax.get_window_extent().padded(1).containsx(box.x0)
+        assert not any(box.overlaps(other) for other in boxes[:i]), texts[i]
+        assert not any(box.contains(*spot) for spot in spots), texts[i]
+    plt.close(figure)
+
+
+def test_a_point_below_the_frontier_is_ringed_and_said(result):
+    """The frontier lies below the points, or the legend says why not."""
+    why = "below the frontier: by sampling, or as more than the cell was used"
+    for shift in (0.0, 5.0):
+        points = [replace(p, risk=p.risk + 5.0 - shift * 2) for p in result.points[:1]]
+        figure, ax = plt.subplots()
+        replace(result, points=points).draw(ax)
+        handles = dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+        assert (why in handles) is (shift > 0) is (points[0].excess < 0)
+        if shift:
+            assert handles[why].get_xydata().tolist() == [[points[0].cut, points[0].risk]]
+        plt.close(figure)
 
 
 class Broken:

@@ -1,0 +1,177 @@
+"""What tables have in common that are read into a frame: types of columns, and the release."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from cvxprivacy.cli.delimited import as_numbers
+from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
+from cvxprivacy.tables.engines import python_values
+from cvxprivacy.tables.labels import as_label
+
+if TYPE_CHECKING:
+    from cvxprivacy.release.channel import Channel
+
+__all__ = ["FramedTable", "Progress", "applied"]
+
+Progress = Callable[[int], object]
+
+
+class FramedTable:
+    """A table whose columns become a pandas frame: numbers if all their cells are, else text.
+
+    Attributes
+    ----------
+    path : Path
+    header : list of str
+    size : int
+        Bytes of the file, in which progress is counted.
+    numbers : sequence of str or None
+        The columns that are numbers; None for those whose cells all look so.
+    decimal : str or None
+        The decimal sign of numbers in text; None for a point, and for a refusal of a column
+        that would be numbers with a comma.
+    """
+
+    path: Path
+    header: list[str]
+    size: int
+    numbers: Sequence[str] | None = None
+    decimal: str | None = None
+
+    def frame(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        binned: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Any:
+        """Return columns as a pandas frame: numbers where they are, else text."""
+        import pandas as pd
+
+        columns = self.columns(names, progress=progress)
+        numeric = binned if self.numbers is None else self.numbers
+        return pd.DataFrame(
+            {name: self._series(name, cells, name in numeric) for name, cells in columns.items()}
+        )
+
+    def columns(
+        self, names: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Any:
+        """Return whole columns by name: text, numbers or None in each cell."""
+        raise NotImplementedError
+
+    def _write(
+        self,
+        file: IO[bytes],
+        values: Mapping[str, Sequence[Any]],
+        keep: Sequence[bool] | None,
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the table with new values in some columns; return what is to be said of it."""
+        raise NotImplementedError
+
+    def _series(self, name: str, cells: Sequence[Any], numeric: bool) -> Any:
+        """Return a column; one that has to be numeric is refused at its first other cell."""
+        import pandas as pd
+
+        values: Any = None
+        if numeric or self.numbers is None:
+            values = self._numbers(cells, strict=not numeric)
+            if values is None:
+                self._refuse_comma(name, cells, numeric)
+        if numeric and values is None:
+            row = next(i for i, c in enumerate(cells) if self._numbers([c], strict=False) is None)
+            problem = f"column {name!r} has {cells[row]!r}, which is no number"
+            remedy = "mend it, or name it as missing (--na)"
+            where = f"{self.path.name}, record {row + 1:,}"
+            raise InputError(where, problem, remedy, value=cells[row])
+        if values is None or any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
+            return pd.Series([None if c is None else str(c) for c in cells], dtype="str")
+        whole = not any(isinstance(v, float) for v in values)
+        return pd.Series(values, dtype="Int64" if whole else "Float64")
+
+    def _numbers(self, cells: Sequence[Any], *, strict: bool) -> Any:
+        """Return the numbers that all cells are, or None; those stored as numbers are."""
+        if any(isinstance(cell, int | float) for cell in cells):
+            if all(isinstance(cell, int | float | None) for cell in cells):
+                return cells
+            cells = [None if cell is None else str(cell) for cell in cells]
+        return as_numbers(cells, strict=strict, decimal=self.decimal or ".")
+
+    def _refuse_comma(self, name: str, cells: Sequence[Any], numeric: bool) -> None:
+        """Refuse to guess whether 1,5 is a number or text, where the comma is no delimiter."""
+        if self.decimal is not None or getattr(self, "delimiter", ",") == ",":
+            return
+        if as_numbers(cells, strict=not numeric, decimal=",") is not None:
+            row, cell = next((i, c) for i, c in enumerate(cells) if c is not None and "," in c)
+            problem = f"column {name!r} has {cell!r}: a number with a decimal comma, or text"
+            where = f"{self.path.name}, record {row + 1:,}"
+            remedy = "pass --decimal , for numbers, or --decimal . for text"
+            raise InputError(where, problem, remedy, value=cell)
+
+    def release(
+        self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
+        row_id: str | None = None, progress: Progress | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Write the released table into an open file; return what was done.
+
+        ``used`` are the columns whose missing values leave a record out, if the channel drops
+        them.  A released letter that is None, or has None in a column, is written as a missing
+        cell there.
+        """
+        schema = channel.schema
+        assert schema is not None
+        names = list(dict.fromkeys([*used, *([row_id] if row_id else [])]))
+        if self.numbers is None:
+            self.numbers = schema.reading.get("numbers")
+        frame = self.frame(names, binned=list(schema.bins))
+        kept = frame.dropna(subset=list(used)) if schema.missing == "drop" else frame
+        with applied(self.path, kept.index) as notes:
+            released = channel.apply(kept, seed=seed, row_id=row_id)
+        before = schema.letters(nw.from_native(kept), schema.key)
+        columns = [
+            python_values(nw.from_native(released[name], series_only=True)) for name in schema.key
+        ]
+        after = [as_label(letters) for letters in zip(*columns, strict=True)]
+        changed = sum(a != b for a, b in zip(before, after, strict=True))
+        replacements: dict[str, list[Any]] = {}
+        for name, values in zip(schema.key, columns, strict=True):
+            cells = dict(zip(kept.index, values, strict=True))
+            replacements[name] = [cells.get(i) for i in frame.index]
+        keep = None if len(kept) == len(frame) else frame.index.isin(kept.index).tolist()
+        said = self._write(file, replacements, keep, progress)
+        dropped = len(frame) - len(kept)
+        return {
+            "records": len(kept), "dropped": dropped, "changed": changed, "notes": [*notes, *said],
+        }  # fmt: skip
+
+
+@contextmanager
+def applied(path: Path, rows: Sequence[int] | None = None) -> Iterator[list[str]]:
+    """Collect what is to be said of values that the channel's source never had.
+
+    A value that is no input is refused by its record, counted from 1; ``rows`` are the places of
+    the records in the file, if some are left out.
+    """
+    notes: list[str] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UnseenValueWarning)
+            yield notes
+    except UnknownValueError as error:
+        row = int(error.where if rows is None else rows[error.where])
+        remedy = "nothing is written: mend the record, or make a channel from this table"
+        where = f"{path.name}, record {row + 1:,}"
+        raise UnknownValueError(where, error.problem, remedy, value=error.value) from None
+    for warning in caught:
+        if isinstance(warning.message, UnseenValueWarning):
+            notes.append(str(warning.message))
+        else:
+            warnings.warn(warning.message, stacklevel=2)

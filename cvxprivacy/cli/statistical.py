@@ -1,0 +1,323 @@
+"""Tables of SPSS, Stata and SAS, with what these packages know of their variables.
+
+Values are codes and not their labels: codes are what is counted, released and written, and the
+labels stay beside them.  Missing are the system's missing value, an empty text, what SPSS
+declares as missing, and Stata's ``.a`` to ``.z``; whichever it was, a released missing value is
+the system's.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any
+
+from cvxprivacy.cli.formats import NAMES, ending_of, format_of, imported
+from cvxprivacy.cli.memory_table import MemoryTable, plain
+from cvxprivacy.errors import InputError
+
+__all__ = ["StatisticalTable"]
+
+_READERS = {
+    ".sav": "read_sav", ".zsav": "read_sav", ".dta": "read_dta", ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}  # fmt: skip
+_WIDTHS = {"int8": "Int8", "int16": "Int16", "int32": "Int32"}  # of Stata
+_RELEASES = {b"117": 13, b"118": 14, b"119": 15, b"\x73": 12, b"\x72": 10, b"\x71": 8}
+_EPOCH = {
+    "spss": datetime(1582, 10, 14),
+    "stata": datetime(1960, 1, 1),
+    "sas": datetime(1960, 1, 1),
+}
+
+
+class StatisticalTable(MemoryTable):
+    """A table of SPSS, Stata or SAS, read with pyreadstat.
+
+    Parameters
+    ----------
+    options : mapping
+        As of :class:`MemoryTable`; ``encoding``, for files that do not tell theirs.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        options: Mapping[str, Any],
+        *,
+        out: str | None,
+        written: str,
+    ) -> None:
+        self.format = format_of(path)
+        self.package = imported("pyreadstat", NAMES[self.format])
+        if written == "excel":
+            imported("openpyxl", "writing Excel")  # before any work
+        elif written == "parquet":
+            imported("pyarrow", "Parquet")
+        self.encoding = options.get("encoding")
+        self.data, self.meta = self._read(os.fspath(path), ending_of(path)[0])
+        if not self.meta.column_names:
+            problem = f"{os.fspath(path)!r}: no variables"
+            raise InputError("table", problem, "pass a table with variables")
+        cells = {
+            str(name): [None if v is None or v != v else v for v in self.data[name].tolist()]
+            for name in self.data.columns
+        }
+        super().__init__(path, cells, options, out=out, written=written)
+
+    def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
+        """Return how these columns were read, to read another table likewise."""
+        coded = {} if self.encoding is None else {"encoding": self.encoding}
+        return {**super().reading(names, frame), **coded}
+
+    def _read(self, path: str, ending: str) -> tuple[Any, Any]:
+        """Return the cells and what is known of the variables; dates stay numbers."""
+        how: dict[str, Any] = {"disable_datetime_conversion": True, "output_format": "pandas"}
+        if self.encoding is not None:
+            how["encoding"] = self.encoding
+        if ending != ".xpt":
+            how["user_missing"] = True
+        try:
+            with Path(path).open("rb"):
+                pass
+            found: tuple[Any, Any] = getattr(self.package, _READERS[ending])(path, **how)
+        except MemoryError:
+            raise
+        except Exception as error:  # the library has its own, and those of decoding
+            said = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            kind = NAMES[self.format]
+            remedy = f"pass a file of {kind} that can be read; --encoding if its text has another"
+            raise InputError("table", f"{path!r}: {said}", remedy) from None
+        return found
+
+    # ---- cells, as they are counted ----------------------------------------------------------
+
+    def _plain(self, name: str) -> Any:
+        """Return what makes a cell that which is counted: missing if it is declared so."""
+        shown, ranges = self._shown(name), self.meta.missing_ranges.get(name, ())
+        letters = self._letters(name)
+
+        def counted(value: Any) -> Any:
+            if value is None or value in letters or any(_within(value, of) for of in ranges):
+                return None
+            return plain(shown(value))
+
+        return counted
+
+    def _letters(self, name: str) -> Sequence[str]:
+        """Return Stata's missing values that a variable of numbers has besides the system's."""
+        kind = self.meta.readstat_variable_types.get(name)
+        return () if kind == "string" else self.meta.missing_user_values.get(name, ())
+
+    def _shown(self, name: str) -> Any:
+        """Return what makes the numbers of a date or a time a date or a time, and floats short."""
+        if self.meta.readstat_variable_types.get(name) == "float":
+            import numpy as np
+
+            return lambda v: float(str(np.float32(v))) if isinstance(v, float) else v
+        unit = _unit_of(self.format, str(self.meta.original_variable_types.get(name) or ""))
+        letters = self._letters(name)
+        if unit is None:
+            return lambda value: None if value in letters else value
+
+        def shown(value: Any) -> Any:
+            if value is None or isinstance(value, str):
+                return None if value in letters else value
+            try:
+                moment = _EPOCH[self.format] + value * unit[0]
+            except OverflowError:
+                return value
+            return (
+                moment.date()
+                if unit[1] is date
+                else moment
+                if unit[1] is datetime
+                else moment.time()
+            )
+
+        return shown
+
+    # ---- cells, as they are written ----------------------------------------------------------
+
+    def write_own(
+        self, file: IO[bytes], values: Mapping[str, list[Any]], rows: Sequence[int]
+    ) -> list[str]:
+        """Write these rows with what is known of the variables, and see that they read so."""
+        data = self.data.iloc[list(rows)].reset_index(drop=True)
+        changed = []
+        for name, column in values.items():
+            text = self.meta.readstat_variable_types[name] == "string"
+            if not text and any(isinstance(v, str) for v in column):
+                changed.append(name)
+                column = ["" if v is None else str(v) for v in column]
+            elif text:
+                column = ["" if v is None else str(v) for v in column]
+            data[name] = _column(column, "object" if text or name in changed else "float64")
+        known = self._known(changed)
+        ready = data.assign(**{
+            name: _column(data[name].tolist(), _WIDTHS[kind])
+            for name, kind in self.meta.readstat_variable_types.items()
+            if self.format == "stata" and kind in _WIDTHS and name not in changed
+        })  # fmt: skip
+        assert self.out is not None
+        ending = ending_of(self.out)[0]
+        with tempfile.TemporaryDirectory() as folder:  # which its owner alone can read
+            path = str(Path(folder) / f"released{ending}")
+            try:
+                self._write_file(ready, path, ending, known)
+            except Exception as error:  # the library has its own
+                said = f"{type(error).__name__}: {error}".splitlines()[0]
+                raise self._unfaithful(f"cannot be written ({said})") from None
+            self._see_that_it_reads(path, ending, data, known)
+            with Path(path).open("rb") as made:
+                while chunk := made.read(1 << 20):
+                    file.write(chunk)
+        notes = ["values are codes, and their labels are kept"] if known["value_labels"] else []
+        if changed:
+            texts = ", ".join(changed)
+            notes.append(f"now text, without labels of values: {texts}")
+        lost = [("multiple response sets", self.meta.mr_sets)]
+        lost += [("notes", self.meta.notes if self.format != "spss" else [])]
+        return notes + [f"the {what} are not kept" for what, there in lost if there]
+
+    def _known(self, changed: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return what is known of the variables, less what text has no use for."""
+        meta = self.meta
+        everything = {
+            "labels": {n: label for n, label in meta.column_names_to_labels.items() if label},
+            "value_labels": meta.variable_value_labels,
+            "missing_ranges": meta.missing_ranges,
+            "missing_letters": {n: list(v) for n, v in meta.missing_user_values.items()},
+            "measures": meta.variable_measure,
+            "widths": meta.variable_display_width,
+            "formats": {n: f for n, f in meta.original_variable_types.items() if f},
+        }
+        return {
+            kind: {
+                name: value for name, value in of.items() if name not in changed or kind == "labels"
+            }
+            for kind, of in everything.items()
+        }
+
+    def _write_file(
+        self, data: Any, path: str, ending: str, known: Mapping[str, dict[str, Any]]
+    ) -> None:
+        meta = self.meta
+        same = {
+            "file_label": meta.file_label or "",
+            "column_labels": known["labels"],
+            "variable_format": known["formats"],
+        }
+        if self.format == "spss":
+            self.package.write_sav(
+                data, path, **same, variable_value_labels=known["value_labels"],
+                missing_ranges=known["missing_ranges"], variable_measure=known["measures"],
+                variable_display_width=known["widths"], note=list(meta.notes) or None,
+                **({"compress": True} if ending == ".zsav" else {"row_compress": True}),
+            )  # fmt: skip
+        elif self.format == "stata":
+            self.package.write_dta(
+                data, path, **same, variable_value_labels=known["value_labels"],
+                missing_user_values=known["missing_letters"], version=_release(self.path),
+            )  # fmt: skip
+        else:
+            self.package.write_xport(data, path, **same, table_name=meta.table_name)
+
+    def _see_that_it_reads(
+        self, path: str, ending: str, data: Any, known: Mapping[str, dict[str, Any]]
+    ) -> None:
+        """Refuse a file that does not read as what was to be written."""
+        again, meta = self._read(path, ending)
+        if list(again.columns) != list(data.columns) or len(again) != len(data):
+            raise self._unfaithful("would lack variables or records")
+        for name in data.columns:
+            pairs = zip(data[name].tolist(), again[name].tolist(), strict=True)
+            row = next((i for i, (a, b) in enumerate(pairs) if not _same(a, b)), None)
+            if row is not None:
+                raise self._unfaithful(f"would change {name!r} of record {row + 1:,}")
+        other = StatisticalTable.__new__(StatisticalTable)
+        other.meta = meta
+        read = other._known(())
+        for kind, words in {
+            "labels": "label", "value_labels": "labels of values",
+            "missing_ranges": "missing values", "missing_letters": "missing values",
+        }.items():  # fmt: skip
+            for name, value in known[kind].items():
+                if read[kind].get(name) != value and (kind != "missing_letters" or value):
+                    there = kind != "missing_letters" or any(
+                        v in value for v in data[name].tolist()
+                    )
+                    if there:
+                        raise self._unfaithful(f"would lose the {words} of {name!r}")
+
+    def _unfaithful(self, problem: str) -> InputError:
+        remedy = "choose .csv, .parquet or .xlsx"
+        return InputError("--out", f"{self.out} {problem}", remedy, value=self.out)
+
+    def left_behind(self) -> list[str]:
+        """Return what a table in another format lacks."""
+        said = []
+        if self.meta.variable_value_labels:
+            said.append("values are codes; their labels are not in it")
+        if self.meta.missing_ranges:
+            said.append("codes declared as missing stay where a column is copied")
+        return said
+
+
+def _column(values: Sequence[Any], dtype: str) -> Any:
+    """Return a column of this type, or as objects where Stata's letters stand among numbers."""
+    import pandas as pd
+
+    if dtype != "object" and any(isinstance(v, str) for v in values):
+        dtype = "object"
+    return pd.Series([None if v is None or v != v else v for v in values], dtype=dtype)  # type: ignore[call-overload]
+
+
+def _within(value: Any, of: Any) -> bool:
+    """Tell whether a value is in a range that SPSS declares as missing."""
+    if not isinstance(of, Mapping):
+        return bool(value == of)
+    low, high = of["lo"], of["hi"]
+    if isinstance(value, str) != isinstance(low, str):
+        return False
+    return bool(low <= value <= high)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Tell whether two cells are the same, missing ones and empty texts among them."""
+    gone, empty = (v is None or v == "" or v != v for v in (one, other))
+    if gone or empty:
+        return gone and empty
+    return bool(one == other) and isinstance(one, str) == isinstance(other, str)
+
+
+def _unit_of(kind: str, shown: str) -> tuple[timedelta, type] | None:
+    """Return what a unit of a variable that is shown so is, and what it makes; None for numbers."""
+    name = shown.upper().lstrip("%")
+    if kind == "stata":
+        if name.startswith(("TC", "-TC")):
+            return timedelta(milliseconds=1), datetime
+        return (timedelta(days=1), date) if name.startswith(("TD", "-TD")) else None
+    if name.startswith(("DATETIME", "YMDHMS", "E8601DT")):
+        return timedelta(seconds=1), datetime
+    letters = name.rstrip("0123456789.")
+    if letters in ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "DDMMYY", "MMDDYY", "YYMMDD",
+                   "E8601DA"):  # fmt: skip
+        return timedelta(days=1) if kind == "sas" else timedelta(seconds=1), date
+    return None
+
+
+def _release(path: Path) -> int:
+    """Return the version of Stata whose format a file has, as pyreadstat counts them."""
+    with path.open("rb") as file:
+        start = file.read(80)
+    found = start.partition(b"<release>")[2][:3] if start.startswith(b"<stata_dta>") else start[:1]
+    return _RELEASES.get(found, 14)

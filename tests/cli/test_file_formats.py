@@ -1,0 +1,352 @@
+"""The files that disclosure officers have: one table in every format, and what cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cvxprivacy.cli.table_files import open_table
+from tests.cli.runner import loaded, refused, report, rows, say, write
+
+WHY = "the extra `files` is not installed"
+pyreadstat = pytest.importorskip("pyreadstat", reason=WHY)
+pytest.importorskip("python_calamine", reason=WHY)
+openpyxl = pytest.importorskip("openpyxl", reason=WHY)
+
+ROLES = ("--sensitive", "ill", "--key", "age,sex,dose", "--bins", "age=10", "--budget", "0.1")
+FIXED = ("--seed", 5, "--row-id", "id")
+LABELS = {"age": "Age in years", "sex": "Sex of the person"}
+CODES = {"sex": {1: "male", 2: "female", 9: "not told"}}
+
+
+@pytest.fixture
+def frame(here):
+    """Return a table with text, whole numbers, decimals and gaps, as every format has them."""
+    frame = pd.read_csv("t.csv")
+    frame["dose"] = [(0.5, 1.25, 2.0)[i % 3] for i in range(len(frame))]
+    frame["left"] = [None if i % 5 == 0 else i / 8 for i in range(len(frame))]
+    return frame
+
+
+def written(frame):
+    """Write the table in every format; return each with the options that it needs."""
+    frame.to_csv("f.csv", index=False)
+    frame.to_csv("f.tsv", index=False, sep="\t")
+    frame.to_csv("semi.csv", index=False, sep=";", decimal=",")
+    write("z.csv.gz", gzip.compress(Path("f.csv").read_bytes()))
+    frame.to_excel("f.xlsx", index=False)
+    narrow = frame.astype({"id": "int16", "age": "int8"})
+    pyreadstat.write_dta(narrow, "f.dta", column_labels=LABELS, version=14)
+    for name in ("f.sav", "f.zsav"):
+        pyreadstat.write_sav(
+            frame, name, column_labels=LABELS, compress=name.endswith("zsav"),
+            variable_measure={"age": "scale"}, variable_format={"left": "F10.3"},
+        )  # fmt: skip
+    pyreadstat.write_xport(frame, "f.xpt", column_labels=LABELS)
+    plain = ("f.csv", "f.tsv", "z.csv.gz", "f.xlsx", "f.dta", "f.sav", "f.zsav", "f.xpt")
+    return dict.fromkeys(plain, ()) | {"semi.csv": ("--decimal", ",")}
+
+
+def values(path, reading=None, names=("id", "age", "sex", "dose", "ill", "left")):
+    """Return the records of a file, as they are counted."""
+    frame = open_table(path, reading or {}).frame(list(names)).astype(object)
+    frame = frame.where(frame.notna(), None)
+    return list(frame.itertuples(index=False, name=None))
+
+
+def test_one_table_in_every_format(frame):
+    """Counts, optimum and released values are the same; each format's proof is of every file."""
+    found, released = {}, {}
+    files = written(frame)
+    for name, options in files.items():
+        out, proof = f"o.{name}", f"{name}.p"
+        how = ("--out", out, "--certificate", proof, "--channel", f"{name}.c")
+        found[name] = report("release", name, *ROLES, *FIXED, *how, *options)
+        reading = {"decimal": ","} if options else {}
+        released[name] = values(out, reading)
+        assert loaded(proof)["program"]["law"] == loaded("f.csv.p")["program"]["law"]
+        say("verify", proof, "--table", "f.csv")
+        say("verify", "f.csv.p", "--table", name)
+    kept = ("records", "lower", "upper", "risk_before", "terms", "prices")
+    for name, document in found.items():
+        assert {k: document[k] for k in kept} == {k: found["f.csv"][k] for k in kept}, name
+        assert document["released"]["changed"] == found["f.csv"]["released"]["changed"] > 0
+        assert released[name] == released["f.csv"], name
+    assert {age for _, age, *_ in released["f.csv"]} <= {
+        f"[{a}, {a + 10})" for a in (20, 30, 40, 50)
+    }
+    assert {r[3] for r in released["f.sav"]} == {0.5, 1.25, 2}  # still numbers
+    assert gzip.decompress(Path("o.z.csv.gz").read_bytes()) == Path("o.f.csv").read_bytes()
+    for name, options in files.items():  # a channel of one format, a table of another
+        say("apply", "f.csv.c", name, *FIXED, "--out", f"a.{name}", *options)
+        assert values(f"a.{name}", {"decimal": ","} if options else {}) == released["f.csv"]
+
+
+def test_what_is_not_released_stays_as_it_is(frame):
+    """Outside the key, a semicolon file keeps its bytes, the packages' files their cells."""
+    for name, options in written(frame).items():
+        say("release", name, *ROLES, *FIXED, "--out", f"o.{name}", *options)
+        reading = {"decimal": ","} if options else {}
+        rest = ("id", "ill", "left", "note")
+        assert values(f"o.{name}", reading, rest) == values(name, reading, rest)
+    before, after = (Path(n).read_bytes().splitlines() for n in ("semi.csv", "o.semi.csv"))
+    for one, other in zip(before, after, strict=True):
+        assert [one.split(b";")[i] for i in (0, 3, 4, 6)] == [
+            other.split(b";")[i] for i in (0, 3, 4, 6)
+        ]
+    assert {line.split(b";")[5] for line in after[1:]} == {b"0,5", b"1,25", b"2,0"}
+
+
+def coded(path):
+    """Write a survey of codes: labels, a declared missing value, an untouched date."""
+    n = 200
+    frame = pd.DataFrame({
+        "sex": [9.0 if i % 20 == 0 else 1.0 + (i * i) % 3 % 2 for i in range(n)],
+        "age": [20.0 + i % 37 for i in range(n)],
+        "ill": ["ny"[i * i % 3 > 0] for i in range(n)],
+        "day": [date(2020, 1, 1 + i % 28) for i in range(n)],
+    })  # fmt: skip
+    if path.endswith("dta"):
+        sex = [("a" if v == 9 else int(v)) for v in frame["sex"]]
+        frame["sex"] = pd.Series(sex, dtype=object)
+        labels = {"sex": {1: "male", 2: "female"}}
+        pyreadstat.write_dta(frame, path, column_labels=LABELS, variable_value_labels=labels,
+                             missing_user_values={"sex": ["a"]}, file_label="A survey")  # fmt: skip
+    else:
+        pyreadstat.write_sav(
+            frame, path, column_labels=LABELS, variable_value_labels=CODES, file_label="A survey",
+            missing_ranges={"sex": [9], "age": [{"lo": 90, "hi": 99}]}, note="asked by post",
+            variable_measure={"sex": "nominal", "age": "scale"}, variable_format={"age": "F3.0"},
+        )  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize("ending", ["sav", "zsav", "dta"])
+def test_codes_labels_and_missing_values_are_kept(ending, here):
+    path = coded(f"s.{ending}")
+    key = ("--sensitive", "ill", "--key", "sex,age", "--budget", "0.2", "--bins", "age=10")
+    refused("release", path, *key, "--out", f"o.{ending}", pieces=["missing", "'sex'"])
+    how = (*key, "--missing", "level", "--seed", 1)
+    said = say("release", path, *how, "--out", f"o.{ending}").out
+    assert f"o.{ending}: values are codes, and their labels are kept" in said
+    assert f"o.{ending}: now text, without labels of values: age" in said
+    read = pyreadstat.read_dta if ending == "dta" else pyreadstat.read_sav
+    (old, before), (new, after) = (read(p, user_missing=True) for p in (path, f"o.{ending}"))
+    assert after.column_names_to_labels == before.column_names_to_labels
+    assert after.file_label == before.file_label == "A survey"
+    assert after.variable_value_labels == before.variable_value_labels
+    assert after.variable_measure["sex"] == before.variable_measure["sex"]
+    assert after.missing_ranges == {k: v for k, v in before.missing_ranges.items() if k != "age"}
+    assert after.original_variable_types["sex"] == before.original_variable_types["sex"]
+    assert after.notes == before.notes
+    assert list(new["day"]) == list(old["day"])
+    codes = {v for v in new["sex"] if v == v and v is not None}
+    assert codes == {1, 2}  # 9 and .a are missing: released as the system's missing value
+    assert 0 < new["sex"].isna().sum() < len(new)
+    assert set(new["age"]) == {"[20, 30)", "[30, 40)", "[40, 50)", "[50, 60)"}
+    said = say("release", path, *how, "--out", "o.csv").out
+    assert "o.csv: values are codes; their labels are not in it" in said
+    assert {r["sex"] for r in rows("o.csv")} == {"1", "2", ""}
+    assert {r["day"] for r in rows("o.csv")} == {f"2020-01-{d:02}" for d in range(1, 29)}
+
+
+def test_a_suppressed_value_is_written_as_missing(here):
+    """A letter with None in a column: the format's missing value."""
+    from cvxprivacy.release.channel import Channel
+    from cvxprivacy.tables.schema import TableSchema
+
+    data = pd.DataFrame({"sex": [1.0, 2.0] * 20, "town": ["x", "y"] * 20})
+    data.to_csv("s.csv", index=False)
+    data.to_excel("s.xlsx", index=False)
+    data.to_parquet("s.parquet")
+    pyreadstat.write_sav(data, "s.sav")
+    pyreadstat.write_dta(data, "s.dta")
+    inputs, outputs = [(1, "x"), (2, "y")], [(1, None), (None, "y")]
+    schema = TableSchema(key=("sex", "town"))
+    channel = Channel([[1.0, 0.0], [0.0, 1.0]], inputs=inputs, outputs=outputs, schema=schema)
+    for name in ("s.csv", "s.xlsx", "s.sav", "s.dta", "s.parquet"):
+        opened = open_table(name, {"na": ["NA"]} if name == "s.csv" else {}, out=f"o.{name}")
+        with Path(f"o.{name}").open("wb") as file:
+            opened.release(channel, file, ["sex", "town"], 1)
+        if name == "s.parquet":
+            table = pd.read_parquet("o.s.parquet")
+            cells = [[None if v != v else v for v in row] for row in table.values.tolist()]
+            assert cells == [[1, None], [None, "y"]] * 20
+            continue
+        reading = {"na": ["NA"]} if name == "s.csv" else {}
+        assert values(f"o.{name}", reading, ("sex", "town")) == [(1, None), (None, "y")] * 20
+    assert Path("o.s.csv").read_text().splitlines()[1:3] == ["1.0,NA", "NA,y"] or (
+        Path("o.s.csv").read_text().splitlines()[1:3] == ["1,NA", "NA,y"]
+    )
+
+
+def test_a_sheet_is_named_where_there_are_several(frame):
+    with pd.ExcelWriter("two.xlsx") as book:
+        frame.to_excel(book, sheet_name="data", index=False)
+        pd.DataFrame({"read": ["me"]}).to_excel(book, sheet_name="about", index=False)
+    how = ("release", "two.xlsx", *ROLES, *FIXED)
+    refused(*how, pieces=["--sheet: two.xlsx has the sheets 'data', 'about'", "--sheet NAME"])
+    refused(*how, "--sheet", "Data", pieces=["no sheet 'Data'", "choose from 'data', 'about'"])
+    outputs = ("--out", "o.xlsx", "--certificate", "p.json", "--channel", "c.json",
+               "--problem-out", "r.toml")  # fmt: skip
+    said = say(*how, "--sheet", "data", *outputs).out
+    assert "o.xlsx: values alone, in one sheet" in said
+    assert loaded("p.json")["table"]["reading"]["sheet"] == "data"
+    say("verify", "p.json", "--table", "two.xlsx", "--problem", "r.toml")  # read as recorded
+    say("solve", "r.toml")
+    say("apply", "c.json", "two.xlsx", *FIXED, "--out", "a.csv")
+    assert values("a.csv") == values("o.xlsx")
+    frame.to_excel("next.xlsx", sheet_name="december", index=False)  # its only sheet
+    say("apply", "c.json", "next.xlsx", *FIXED, "--out", "n.xlsx")
+    assert values("n.xlsx") == values("o.xlsx")
+
+
+def test_text_in_a_workbook_is_no_formula(here):
+    book = openpyxl.Workbook()
+    book.active.append(["sex", "ill", "note"])
+    for i in range(30):
+        book.active.append(["MF"[i % 2], "ny"[i % 3 > 0], "x"])
+        book.active.cell(i + 2, 3).value = "=1+1"
+        book.active.cell(i + 2, 3).data_type = "s"
+    book.save("f.xlsx")
+    say("release", "f.xlsx", "--sensitive", "ill", "--key", "sex", "--budget", "0.1",
+        "--out", "o.xlsx")  # fmt: skip
+    assert {c.data_type for c in openpyxl.load_workbook("o.xlsx").active["C"]} == {"s"}
+
+
+def test_a_decimal_comma_is_no_guess(frame):
+    files = written(frame)
+    assert files["semi.csv"] == ("--decimal", ",")
+    how = ("release", "semi.csv", *ROLES, *FIXED)
+    refused(*how, pieces=["record 1", "'dose' has '0,5'", "--decimal ,", "--decimal ."])
+    refused(*how, "--decimal", "!", pieces=["--decimal: '!'"])
+    refused(*how, "--decimal", ",", "--delimiter", ",", pieces=["--decimal: ','", "delimiter"])
+    outputs = ("--certificate", "p.json", "--problem-out", "r.toml", "--channel", "c.json")
+    assert report(*how, "--decimal", ",", *outputs)["records"] == len(frame)
+    reading = loaded("p.json")["table"]["reading"]
+    assert (reading["decimal"], reading["delimiter"]) == (",", ";")
+    say("verify", "p.json", "--table", "semi.csv", "--problem", "r.toml")
+    say("apply", "c.json", "semi.csv", *FIXED, "--out", "o.csv")
+    assert 'decimal = ","' in Path("r.toml").read_text()
+    say("solve", "r.toml")
+    texts = report(*how, "--decimal", ".", "--key", "note", "--missing", "level")
+    assert texts["records"] == len(frame)
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [("a;b", ";"), ("a\tb", "\t"), ("a|b", "|"), ("a,b;c", ","), ('"a,b";c', ";"), ("ab", ",")],
+)
+def test_a_header_tells_the_delimiter(header, said, here):
+    assert open_table(write("f.csv", header + "\n")).delimiter == said
+
+
+def broken(name, keep):
+    write(f"b{Path(name).suffix}", Path(name).read_bytes()[:keep])
+    return f"b{Path(name).suffix}"
+
+
+@pytest.mark.parametrize("name", ["f.sav", "f.zsav", "f.dta", "f.xpt", "f.xlsx", "z.csv.gz"])
+def test_what_cannot_be_read(name, frame):
+    written(frame)
+    size = Path(name).stat().st_size
+    for path in (f"none{Path(name).suffix}", broken(name, size // 2), broken(name, 0)):
+        refused(
+            "release", path, *ROLES, "--out", "o.csv" + ".gz" * name.endswith("gz"), pieces=[path]
+        )
+    path = write(f"t{Path(name).suffix}", Path("f.csv").read_bytes())
+    refused("release", path, *ROLES, "--out", "o.csv" + ".gz" * name.endswith("gz"), pieces=[path])
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("f.xlsx", "python_calamine"), ("f.sav", "pyreadstat"),
+                         ("f.dta", "pyreadstat"), ("f.xpt", "pyreadstat")],
+)  # fmt: skip
+def test_a_library_that_is_not_there_is_named(name, module, frame, monkeypatch):
+    written(frame)
+    monkeypatch.setitem(sys.modules, module, None)
+    package = module.replace("_", "-")
+    refused("release", name, *ROLES, pieces=[f"needs {package}", f"pip install {package}",
+                                             "cvxprivacy[files]"])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "out", "pieces"),
+    [
+        ("f.sav", "o.dta", ["f.sav cannot be written as Stata", ".sav or .zsav, .xlsx, .csv"]),
+        ("f.dta", "o.xpt", ["f.dta cannot be written as SAS", "choose .dta, .xlsx, .csv"]),
+        ("f.xpt", "o.sas7bdat", [".sas7bdat is read and not written", "choose .xpt"]),
+        ("f.xlsx", "o.xls", [".xls is read and not written", "choose .xlsx, .csv or .parquet"]),
+        ("f.xlsx", "o.sav", ["f.xlsx cannot be written as SPSS"]),
+        ("f.csv", "o.xlsx", ["o.xlsx would hold text, as f.csv does"]),
+        ("f.xlsx", "o.parquet.gz", ["Parquet inside gzip"]),
+    ],
+)
+def test_formats_that_cannot_be_written(name, out, pieces, frame):
+    written(frame)
+    refused("release", name, *ROLES, "--out", out, pieces=pieces)
+
+
+def test_columns_of_a_workbook_need_names(here):
+    for header, piece in ((["sex", None, "ill"], "column 2 of 3 has no name"),
+                          (["sex", "sex", "ill"], "second that is named 'sex'")):  # fmt: skip
+        book = openpyxl.Workbook()
+        book.active.append(header)
+        book.active.append(["M", "x", "n"])
+        book.save("f.xlsx")
+        refused("release", "f.xlsx", *ROLES, pieces=["f.xlsx", piece])
+
+
+def test_other_commands_read_them_too(frame):
+    files = written(frame)
+    audit = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10", "--bootstrap", 0)
+    expected = report("audit", "f.csv", *audit)
+    for name, options in files.items():
+        assert report("audit", name, *audit, *options) == expected, name
+    expected = report("audit", "f.csv", "f.csv", *audit)
+    assert report("audit", "f.sav", "semi.csv", *audit, "--decimal", ",") == expected
+
+
+def test_files_are_replaced_with_force_alone(here):
+    how = ("release", "t.csv", "--sensitive", "ill", "--key", "sex", "--budget", "0.1")
+    for option, name in (("out", "o.csv"), ("certificate", "p.json"), ("channel", "c.json"),
+                         ("problem-out", "r.toml")):  # fmt: skip
+        write(name, "precious")
+        refused(
+            *how, f"--{option}", name, pieces=[f"--{option}: {name} is there already", "--force"]
+        )
+        assert Path(name).read_text() == "precious"
+        say(*how, f"--{option}", name, "--force")
+        assert Path(name).read_text() != "precious"
+    audit = ("audit", "t.csv", "--sensitive", "ill", "--key", "sex", "--bootstrap", 0)
+    for option in ("html", "out"):
+        write("a", "precious")
+        refused(*audit, f"--{option}", "a", pieces=[f"--{option}: a is there already", "--force"])
+        say(*audit, f"--{option}", "a", "--force")
+        assert Path("a").read_text() != "precious"
+    refused("apply", "c.json", "t.csv", "--out", "o.csv", pieces=["--out: o.csv is there already"])
+    refused(*how, "--out", "t.csv", "--force", pieces=["is the input"])  # not even then
+    say(*how, "--out", "/dev/null")
+    write("r.toml", Path("r.toml").read_text() + '\n[output]\nchannel = "c.json"\n')
+    refused("solve", "r.toml", pieces=["r.toml, line", "c.json is there already", "--force"])
+    say("solve", "r.toml", "--force")
+
+
+def test_dates_of_a_workbook_stay_dates(here):
+    frame = pd.DataFrame({"day": [date(2020, 1, 1 + i % 3) for i in range(60)],
+                          "seen": [date(2021, 5, 1 + i % 28) for i in range(60)],
+                          "ill": ["ny"[i * i % 4 > 1] for i in range(60)]})  # fmt: skip
+    frame.to_excel("d.xlsx", index=False)
+    frame.to_csv("d.csv", index=False)
+    key = ("--sensitive", "ill", "--key", "day", "--budget", "0.1", "--seed", 3)
+    found = [report("release", f"d.{e}", *key, "--out", f"o.{e}")["lower"] for e in ("csv", "xlsx")]
+    assert found[0] == found[1]
+    names = ("day", "seen", "ill")
+    assert values("o.xlsx", {}, names) == values("o.csv", {}, names)
+    cells = openpyxl.load_workbook("o.xlsx").active
+    assert all(cell.is_date for column in "AB" for cell in cells[column][1:])
