@@ -34,7 +34,11 @@ Keys are the arguments' own names; what a class or a function says of its argume
 - ``gaussian = { rho = 0.95, points = 31, span = 3.0 }``, a sampled Gaussian;
 - ``table = "adult.csv"``, relative to the folder of the problem file, with
   ``sensitive = "income"``, ``key = ["age", "sex"]`` and what else the reader of tables takes:
-  ``side``, ``weights``, ``bins = { age = 10 }``, ``missing``, ``delimiter``, ``encoding``, ``na``.
+  ``side``, ``weights``, ``bins = { age = 10 }``, ``missing``, ``delimiter``, ``encoding``, ``na``;
+  ``groups = { town = "groups.csv", country = 20 }``, a file of value,group or the number of most
+  frequent values that are kept, or a table of value to group; and
+  ``hierarchy = { education = "education.csv" }`` with ``level = { education = 2 }``.  Files are
+  relative to the folder of the problem file too.
 
 ``[[laws]]``, any number of them, are further laws of the same letters, each with a ``name`` if you
 like and what ``[source]`` takes.
@@ -75,6 +79,7 @@ from pathlib import Path
 from typing import Any
 
 from cvxprivacy import criteria, leakage
+from cvxprivacy.cli.recodings import placed
 from cvxprivacy.cli.toml import Keys
 from cvxprivacy.cli.written import Written, guarded
 from cvxprivacy.errors import InputError
@@ -216,6 +221,7 @@ class _Reader(Written):
             remedy = "write counts, or pass table= to read"
             raise self.error((*keys, form), "nothing is there to read a table with", remedy)
         folder = self.path.parent
+        section = placed(section, folder)
         opened = wraps(table)(lambda name, **rest: table(folder / name, **rest))
         return self.call(opened, keys, section, form)
 

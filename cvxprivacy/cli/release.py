@@ -23,6 +23,7 @@ __all__ = ["apply", "release"]
 @shared.sensitive
 @shared.key("that are released in perturbed form.")
 @shared.bins("The bands are what is released.")
+@shared.recoded
 @click.option(
     "--distortion",
     multiple=True,
