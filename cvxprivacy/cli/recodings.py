@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli.options import pairs
+from cvxprivacy.cli.options import pairs, unknown_column
 from cvxprivacy.errors import InputError
 
-__all__ = ["groups_file", "placed", "resolved", "stated"]
+if TYPE_CHECKING:
+    from cvxprivacy.microdata.recoded_key import KeyRecoding
+    from cvxprivacy.tables.schema import TableSchema
+
+__all__ = ["chosen", "groups_file", "placed", "recoded", "recoded_text", "resolved", "stated"]
+
+
+_ORDER = ("sensitive", "key", "weights", "bins", "missing", "groups", "hierarchy", "level")
 
 
 def stated(recoding: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict[str, Any]:
@@ -131,3 +140,95 @@ def groups_file(path: str) -> dict[str, str]:
     if next(iter(groups.items())) == ("value", "group"):  # a header
         del groups["value"]
     return groups
+
+
+# ---- chosen for a number of cells --------------------------------------------------------
+
+
+def chosen(
+    opened: Any, counting: Mapping[str, Any], cells: int
+) -> tuple[dict[str, Any], KeyRecoding]:
+    """Choose the recodings of the columns that have none, for a key of few cells.
+
+    Returns
+    -------
+    counting : dict
+        What was stated, with what was chosen.
+    KeyRecoding
+    """
+    from cvxprivacy.microdata.recoded_key import recoded_key
+
+    known, levels = read_hierarchies(counting), dict(counting.get("level") or {})
+    free = {name: known.pop(name) for name in [*known] if name not in levels}
+    arguments = resolved(counting, known)
+    roles = [name for role in ("sensitive", "key") for name in arguments[role]]
+    columns = [*roles, *([arguments["weights"]] if arguments.get("weights") else [])]
+    for name in columns:
+        if name not in opened.header:
+            raise unknown_column("--key", name, opened.header)
+    frame = opened.frame(columns, binned=list(arguments.get("bins") or ()))
+    choice = recoded_key(frame, cells=cells, hierarchies=free, **arguments)
+    more = {"bins": choice.bins, "level": choice.levels, "groups": choice.top}
+    found = {key: {**(counting.get(key) or {}), **new} for key, new in more.items()}
+    whole = {**counting, **{key: value for key, value in found.items() if value}}
+    return {key: whole[key] for key in _ORDER if key in whole}, choice
+
+
+def recoded(
+    counting: Mapping[str, Any], schema: TableSchema, choice: KeyRecoding | None
+) -> dict[str, Any]:
+    """Return what a report says of recodings that were settled from the data; nothing if none."""
+    from cvxprivacy.tables.bins import quantiles_in
+
+    quantiles = {
+        name: list(schema.bins[name].edges)
+        for name, spec in (counting.get("bins") or {}).items()
+        if quantiles_in(spec) is not None
+    }
+    found: dict[str, Any] = {"quantiles": quantiles} if quantiles else {}
+    if choice is None:
+        return found
+    source = choice.source
+    return found | {
+        "options": " ".join(options_of(choice)),
+        "cells": {"before": choice.cells, "after": len(source.x)},
+        "information": {"before": choice.before, "after": choice.after, "units": "bits"},
+        "bias": {"before": choice.bias, "after": source.bias()},
+    }
+
+
+def recoded_text(facts: Mapping[str, Any]) -> list[str]:
+    """Return the same in plain words, a line each."""
+    from cvxprivacy.model.information import bias_in_words
+
+    lines = [f"--bins {shlex.quote(bins_text(name, edges))}: quantiles, settled from the data"
+             for name, edges in facts.get("quantiles", {}).items()]  # fmt: skip
+    if "options" in facts:
+        cells, information, bias = facts["cells"], facts["information"], facts["bias"]
+        lines += [
+            f"key recoded: {cells['before']:,} observed cells → {cells['after']:,}",
+            *(
+                f"  I(W; X) {when:<9}{information[when]:.4f} bits, {bias_in_words(bias[when])}"
+                for when in ("before", "after")
+            ),
+            f"  lost             {information['before'] - information['after']:.4f} bits",
+            "  chosen with the confidential column in view, which itself tells a little of it; "
+            "to paste in place of --cells:",
+            f"  {facts['options']}",
+        ]
+    return lines
+
+
+def options_of(choice: KeyRecoding) -> list[str]:
+    """Return the options that ask for the recodings that were chosen."""
+    typed = [("--bins", bins_text(name, edges)) for name, edges in choice.bins.items()]
+    for option, numbers in (("--level", choice.levels), ("--top", choice.top)):
+        typed += [(option, f"{name}={number}") for name, number in numbers.items()]
+    return [f"{option} {shlex.quote(text)}" for option, text in typed]
+
+
+def bins_text(name: str, edges: Sequence[float]) -> str:
+    """Return intervals as ``--bins`` takes them."""
+    from cvxprivacy.tables.bins import short
+
+    return f"{name}={':'.join(str(e) if math.isinf(e) else short(e) for e in edges)}"

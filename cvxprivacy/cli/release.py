@@ -12,6 +12,7 @@ import click
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import CODES, say
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
+from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
 from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
 from cvxprivacy.errors import InputError
 
@@ -24,6 +25,14 @@ __all__ = ["apply", "release"]
 @shared.key("that are released in perturbed form.")
 @shared.bins("The bands are what is released.")
 @shared.recoded
+@click.option(
+    "--cells",
+    type=int,
+    metavar="NUMBER",
+    help="Choose bins, levels and most frequent values of the key columns that have none, so that "
+    "at most so many observed cells are left and they tell most of W; the choice is printed as "
+    "options.",
+)
 @click.option(
     "--distortion",
     multiple=True,
@@ -99,7 +108,9 @@ def release(
     opened = open_table(table, reading)
     if row_id is not None and row_id not in opened.header:
         raise shared.unknown_column("--row-id", row_id, opened.header)
-    data = problem_data(options, opened.header)
+    data, choice = problem_data(options, opened.header), None
+    if options["cells"] is not None:
+        data["source"], choice = chosen(opened, data["source"], options["cells"])
     with progress(opened.size, f"reading {Path(table).name}") as read:
         frame, source = source_of(
             opened, whole=options["untouched"], progress=read, **data["source"]
@@ -127,7 +138,10 @@ def release(
     drawn = results.get("out", {})
     leakage = getattr(problem, "leakage", None)
     document = report(table, source, solution, leaks, drawn, targets, leakage)
-    say(document, report_text(document, source, solution))
+    settled = recoded(data["source"], schema, choice)
+    document |= {"recoding": settled} if settled else {}
+    text = report_text(document, source, solution)
+    say(document, "\n".join([*recoded_text(settled), text]))
     sys.exit(CODES[solution.status])
 
 

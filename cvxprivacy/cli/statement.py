@@ -75,7 +75,8 @@ def source_of(
 def table_source(
     path: Path, *, delimiter: str | None = None, encoding: str | None = None,
     na: list[str] | None = None, hierarchy: Mapping[str, str] | None = None,
-    level: Mapping[str, int] | None = None, **counting: Any,
+    level: Mapping[str, int] | None = None, groups: Mapping[str, Any] | None = None,
+    **counting: Any,
 ) -> Any:  # fmt: skip
     """Return the source of a problem file's table; its options are those of the file.
 
@@ -84,7 +85,8 @@ def table_source(
     from cvxprivacy.cli.table_files import open_table
 
     opened = open_table(path, {"delimiter": delimiter, "encoding": encoding, "na": na})
-    source = source_of(opened, hierarchy=hierarchy, level=level, **counting)[1]
+    recoding: dict[str, Any] = {"hierarchy": hierarchy, "level": level, "groups": groups}
+    source = source_of(opened, **recoding, **counting)[1]
     refuse_intractable(source, "key")
     return source
 

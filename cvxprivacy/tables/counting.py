@@ -203,10 +203,9 @@ def _check_cells(
                 problem = f"column {name!r} has {levels:,} different values"
                 remedy = "give it bins (a width, or edges) if it is a number, or leave it out"
                 raise InputError(argument, problem, remedy, value=name)
-            strange = [i for i, v in enumerate(values[name]) if isinstance(v, Ungrouped)]
-            if strange:
-                ungrouped = {values[name][i] for i in strange}
-                raise without_group(name, ungrouped, int(records[strange].sum()))
+            ungrouped = {v for v in values[name] if isinstance(v, Ungrouped)}
+            if ungrouped:
+                raise without_group(name, ungrouped)
             if name in schema.bins:
                 edges = schema.bins[name].edges
                 outside = records[[isinstance(v, int) for v in values[name]]].sum()

@@ -173,10 +173,9 @@ def raw(letter: Any) -> Any:
     return letter.value if isinstance(letter, Ungrouped) else letter
 
 
-def without_group(name: str, values: Iterable[Ungrouped], records: int) -> InputError:
+def without_group(name: str, values: Iterable[Ungrouped]) -> InputError:
     """Return the error for values of a column that are in no group, the first of them named."""
     texts = sorted({repr(value) for value in values})
     more = f" and {len(texts) - SHOWN:,} more" if len(texts) > SHOWN else ""
-    problem = f"column {name!r} has {records:,} records with values of no group: "
-    problem += ", ".join(texts[:SHOWN]) + more
+    problem = f"column {name!r} has values of no group: {', '.join(texts[:SHOWN])}{more}"
     return InputError("groups", problem, "name a group for each of them", value=name)
