@@ -151,12 +151,14 @@ def groups_of(name: str, spec: Any, counts: Callable[[], Mapping[Any, int]]) -> 
             return Groups(spec)
         if isinstance(spec, Groups):
             return spec
+        if isinstance(spec, bool):
+            raise InputError("groups", f"{spec!r} is no number", "", value=spec)
         number = whole(spec, "groups", least=1)
         known = counts()
         return Groups.most_frequent(known, number) if set(known) - {None} else None
     except InputError as error:
         remedy = error.remedy
-        if not isinstance(spec, Mapping | int):
+        if not isinstance(spec, Mapping | int) or isinstance(spec, bool):
             remedy = "pass {value: group}, or how many of the most frequent values are kept"
         raise InputError("groups", error.problem, remedy, where=name, value=error.value) from None
 

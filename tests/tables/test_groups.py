@@ -152,7 +152,7 @@ def test_missing_values_stay_missing(kind):
 
 
 def test_what_makes_no_groups_is_refused_by_name():
-    for spec in (0, -1, 1.5, "20", {}, {"9th": None}, {None: "x"}, {1: "a", "1": "b"},
+    for spec in (0, -1, 1.5, True, "20", {}, {"9th": None}, {None: "x"}, {1: "a", "1": "b"},
                  {"9th": math.nan}, [("9th", "a")]):  # fmt: skip
         with pytest.raises(cpv.InputError) as caught:
             source_of(FRAME, groups={"school": spec})
