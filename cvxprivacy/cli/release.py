@@ -57,6 +57,13 @@ __all__ = ["apply", "release"]
     help="What is minimised under --budget in place of information: chi-squared, total-variation, "
     "hockey-stick:1.5, earth-mover, guessing-probability, sibson:2, …",
 )
+@click.option(
+    "--noise",
+    is_flag=True,
+    help="Release numbers as numbers, through the optimal Gaussian rule.  --budget is then the "
+    "mean share of the key columns' variances that is error.  The proof holds for second moments: "
+    "of the leakage if the columns were jointly Gaussian.",
+)
 @click.option("--weights", metavar="COLUMN", help="Survey weights.")
 @shared.missing("left out of the released table too")
 @shared.choice("--encoder", ["x", "wx"], "What the randomisation sees: X, or W and X.")
@@ -101,6 +108,11 @@ def release(
     from cvxprivacy.cli.report import report, report_text
     from cvxprivacy.cli.table_files import open_table
 
+    if options["noise"]:
+        from cvxprivacy.cli.noise import release_noise
+
+        _refuse_another_format(table, options["out"])
+        release_noise(table, reading, seed, options)
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
     targets["problem-out"] = options["problem_out"]
     refuse_unwritable(targets, table)
