@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.tables.groups import Ungrouped
 from cvxprivacy.tables.selection import records_with
+from cvxprivacy.verifier.statement import stated
 from tests.engines import INF, KINDS, MEMORY, column, converted, made, pd, people, whole
 from tests.refusals import refused
 
@@ -250,3 +251,25 @@ def test_quantiles_of_text_are_refused(kind):
         cpv.DiscreteSource.from_table(
             made(kind, people()), sensitive="ill", key="note", bins={"note": "q4"}
         )
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        5, [5], [["school", [["a", "b"]]]], [["school", 5, None]], [["school", [["a"]], None]],
+        [["school", [["9th", ["x"]]], None]], [["school", [], None]],
+        [["school", [["9th", None]], None]], [["school", [[["9th"], "a"]], None]],
+        {"school": 2}, "abc", None,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_malformed_record_of_groups_is_a_difference_and_no_crash(groups):
+    source = source_of(FRAME)
+    solution = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.2).solve()
+    document = json.loads(json.dumps(solution.certificate.document()))
+    document["table"]["groups"] = groups
+    assert any("table" in line for line in stated(document))
+    try:
+        assert cpv.recount(document, FRAME) != []
+    except cpv.InputError as error:
+        assert error.argument == "table"  # noqa: PT017
