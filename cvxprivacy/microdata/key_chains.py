@@ -68,8 +68,8 @@ class Search:
                 groups = self.chains[i][at].groups
                 found = found * (int(groups.max()) + 1) + groups[self.codes[i]]
                 if found.max() > 1 << 20:
-                    found = np.unique(found, return_inverse=True)[1]
-        return np.unique(found, return_inverse=True)[1]
+                    found = _ranks(found)
+        return _ranks(found)
 
     @property
     def fine(self) -> Codes:
@@ -127,6 +127,16 @@ class Search:
         return state
 
 
+def _ranks(codes: Codes) -> Codes:
+    """Return the rank of each number among those that occur."""
+    most = int(codes.max())
+    if most > 1 << 22:
+        return np.unique(codes, return_inverse=True)[1]
+    occurs = np.zeros(most + 1, np.int64)
+    occurs[codes] = 1
+    return (np.cumsum(occurs) - 1)[codes]
+
+
 # ---- the fine cells ----------------------------------------------------------------------
 
 
@@ -149,9 +159,8 @@ def tabulated(cells: Codes, w: Codes, masses: npt.NDArray[np.float64]) -> npt.ND
 
 def information_less(table: npt.NDArray[np.float64]) -> float:
     """Return Σ p(w, x̃) log p(w, x̃) / p(x̃) = −H(W | X̃) in nats: I(W; X̃) less H(W)."""
-    rows = np.broadcast_to(table.sum(axis=1, keepdims=True), table.shape)
-    on = table > 0
-    return float((table[on] * np.log(table[on] / rows[on])).sum() / table.sum())
+    rows = table.sum(axis=1)
+    return float((_times_log(table).sum() - _times_log(rows).sum()) / rows.sum())
 
 
 # ---- chains of recodings -----------------------------------------------------------------
@@ -221,7 +230,8 @@ def intervals_of(
     starts: list[float] = []
     if name in schema.bins:
         bins = schema.bins[name]
-        starts = [bins.edges[bins.labels.index(label)] for label in levels[:known]]
+        low = dict(zip(bins.labels, bins.edges, strict=False))
+        starts = [low[label] for label in levels[:known]]
     else:
         starts = [float(v) for v in levels[:known]]
     chain = []
