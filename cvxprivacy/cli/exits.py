@@ -36,6 +36,8 @@ _PHRASES = {
     'pass missing="level" (a letter of their own) or missing="drop"': "pass --missing level (a "
     "letter of their own), --missing drop, or --na for the text of a missing cell",
     "pass a whole number ≥ 0 or a numpy.random.Generator": "pass a whole number ≥ 0",
+    "bin numbers, or name fewer columns": "bin numbers, name fewer columns, or let "
+    "`release --cells 300` choose bins",
     "pass a file that Channel.save wrote": "pass a file that `release --channel` wrote",
 }
 

@@ -189,3 +189,12 @@ def test_a_parquet_table_has_the_same_cells(here):
         report("release", "t.parquet", *ask)["recoding"]["options"]
         == report("release", "t.csv", *ask)["recoding"]["options"]
     )
+
+
+def test_a_key_of_too_many_cells_is_told_of_the_choice(here):
+    write(
+        "wide.csv", "ill,a,b\n" + "".join(f"{i % 2},{i % 150},{i // 150}\n" for i in range(15000))
+    )
+    ask = ("release", "wide.csv", "--sensitive", "ill", "--key", "a,b", "--budget", 0.1)
+    refused(*ask, pieces=["--key", "15,000 observed cells", "`release --cells 300`"])
+    assert report(*ask, "--cells", 20, "--no-untouched")["recoding"]["cells"]["before"] == 15000
