@@ -9,8 +9,8 @@ dynamic programming, 1, 2, … of them; of a hierarchy its levels; of any other 
 most frequent values and the rest.  The number of groups is allotted to the columns greedily, by
 information gained per cell added, from the coarsest key on; then columns give way to each other
 as long as that gains, and the intervals are cut anew for what the other columns tell already.
-The last two are what makes the search a local one of the joint key: no other column's step or cut
-improves it, but a better key may be there.
+It is a local search of a few rounds: a better key of as
+many cells may be there.
 """
 
 from __future__ import annotations
@@ -154,10 +154,8 @@ def recoded_key(
     ]
     state = _best(search, cells, fine, counts)
     chosen = {n: c[at] for n, c, at in zip(schema.key, search.chains, state, strict=True)}
-    found: dict[str, dict[str, Any]] = {
-        role: {n: chosen[n].spec for n in free if chosen[n].role == role}
-        for role in ("bins", "levels", "top", "unchanged")
-    }
+    found = {role: {n: chosen[n].spec for n in free if chosen[n].role == role}
+             for role in ("bins", "levels", "top", "unchanged")}  # fmt: skip
     levels = {n: hierarchies[n].mapping(at) for n, at in found["levels"].items()}
     all_bins: dict[Any, Any] = {**(bins or {}), **found["bins"]}
     all_groups: dict[Any, Any] = {**(groups or {}), **levels, **found["top"]}
@@ -166,12 +164,12 @@ def recoded_key(
         groups=all_groups,
     )  # fmt: skip
     table = tabulated(search.fine, search.w, search.masses)
-    observed = np.count_nonzero(table) - len(table) - table.shape[1] + 1
+    excess = np.count_nonzero(table) - len(table) - table.shape[1] + 1  # Miller and Madow's
     return KeyRecoding(
         source, found["bins"], found["levels"], found["top"], tuple(found["unchanged"]),
         cells=len(table),
         before=(information_less(table) - information_less(table.sum(axis=0)[None])) / math.log(2),
-        bias=observed / (2 * counts.effective) / math.log(2),
+        bias=excess / (2 * counts.effective) / math.log(2),
     )  # fmt: skip
 
 
