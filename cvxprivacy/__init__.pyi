@@ -71,6 +71,10 @@ from .microdata.full_domain import full_domain as full_domain
 from .microdata.generalisation import Generalisation as Generalisation
 from .microdata.hierarchy import Hierarchy as Hierarchy
 from .microdata.intervals import optimal_intervals as optimal_intervals
+from .microdata.recoded_key import (
+    KeyRecoding as KeyRecoding,
+    recoded_key as recoded_key,
+)
 from .microdata.untouched import untouched as untouched
 from .model import (
     information as information,
@@ -102,6 +106,7 @@ from .results.solution import (
 from .solvers.watch import Progress as Progress
 from .tables import datasets as datasets
 from .tables.bins import Bins as Bins
+from .tables.groups import Groups as Groups
 from .tables.schema import TableSchema as TableSchema
 
 __version__: str

@@ -12,6 +12,7 @@ import click
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import say
 from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, write_all
+from cvxprivacy.cli.recodings import resolved, stated
 from cvxprivacy.errors import InputError
 
 __all__ = ["audit"]
@@ -23,6 +24,7 @@ __all__ = ["audit"]
 @shared.sensitive
 @shared.key("that an intruder may know; those that RELEASED lacks are suppressed.")
 @shared.bins("In RELEASED only a column of numbers is binned.")
+@shared.recoded
 @shared.criterion(
     "NAME=NUMBER",
     "TCloseness=0.5, LDiversity=2.7, KAnonymity=5 or DeltaDisclosure=1.  If one is "
@@ -134,6 +136,7 @@ def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, An
     return {
         **settings,
         "bins": shared.bins_of(options["bins"], header),
+        "groups": resolved(stated(options["recoding"], header)).get("groups"),
         "criteria": [
             shared.stated_criterion({"kind": name, **rest}) for name, rest in options["criterion"]
         ],

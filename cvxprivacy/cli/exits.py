@@ -37,6 +37,8 @@ _OPTIONS = {  # what Python's arguments are called on the command line
     **{name: f"--{name}" for name in _SAME},
     **{name: f"--criterion ({name})" for name in ("t", "l", "k", "b", "p", "delta", "epsilon")},
     **dict.fromkeys(("frame", "original", "table"), "TABLE"),
+    **{name: f"--{name}" for name in ("group", "hierarchy", "level", "top")},
+    "groups": "--group",
     "row_id": "--row-id",
     "time_limit": "--time-limit",
     "distortions": "--distortion",
@@ -48,6 +50,8 @@ _PHRASES = {
     'pass missing="level" (a letter of their own) or missing="drop"': "pass --missing level (a "
     "letter of their own), --missing drop, or --na for the text of a missing cell",
     "pass a whole number ≥ 0 or a numpy.random.Generator": "pass a whole number ≥ 0",
+    "bin numbers, or name fewer columns": "bin numbers, name fewer columns, or let "
+    "`release --cells 300` choose bins",
     "pass a file that Channel.save wrote": "pass a file that `release --channel` wrote",
 }
 

@@ -67,7 +67,7 @@ class FramedTable:
         """Return whole columns by name: text, numbers or None in each cell."""
         raise NotImplementedError
 
-    def _write(
+    def write(
         self,
         file: IO[bytes],
         values: Mapping[str, Sequence[Any]],
@@ -146,7 +146,7 @@ class FramedTable:
             cells = dict(zip(kept.index, values, strict=True))
             replacements[name] = [cells.get(i) for i in frame.index]
         keep = None if len(kept) == len(frame) else frame.index.isin(kept.index).tolist()
-        said = self._write(file, replacements, keep, progress)
+        said = self.write(file, replacements, keep, progress)
         dropped = len(frame) - len(kept)
         return {
             "records": len(kept), "dropped": dropped, "changed": changed, "notes": [*notes, *said],

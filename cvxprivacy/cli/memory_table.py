@@ -103,7 +103,7 @@ class MemoryTable(FramedTable):
         """Return what makes a column's cells those that are counted."""
         return plain
 
-    def _write(
+    def write(
         self,
         file: IO[bytes],
         values: Mapping[str, Sequence[Any]],

@@ -47,9 +47,46 @@ def key(purpose: str) -> Decorator:
 
 def bins(purpose: str) -> Decorator:
     """Add the option that makes intervals of numbers."""
-    edges = "age=10 makes bands of ten anchored at 0; age=-inf:18:65:inf names the edges."
-    metavar = "COLUMN=WIDTH|EDGES"
+    edges = "age=10 makes bands of ten anchored at 0; age=-inf:18:65:inf names the edges; age=q10 "
+    edges += "makes ten intervals of about equal counts."
+    metavar = "COLUMN=WIDTH|EDGES|qN"
     return click.option("--bins", multiple=True, metavar=metavar, help=f"{edges} {purpose}")
+
+
+def recoded(command: Command) -> Command:
+    """Add the options that put values into groups: one argument ``recoding``."""
+
+    @click.option(
+        "--group",
+        multiple=True,
+        metavar="COLUMN=FILE",
+        help="Values put into groups by a CSV file of two columns: value, group.",
+    )
+    @click.option(
+        "--hierarchy",
+        multiple=True,
+        metavar="COLUMN=FILE",
+        help="Values put into the groups of a hierarchy as ARX writes it: a line per "
+        "value, value;level 1;level 2;…  Its level is chosen by --level.",
+    )
+    @click.option(
+        "--level",
+        multiple=True,
+        metavar="COLUMN=NUMBER",
+        help="The level of a hierarchy; 0 is the values themselves.",
+    )
+    @click.option(
+        "--top",
+        multiple=True,
+        metavar="COLUMN=NUMBER",
+        help='That many most frequent values, and all others as one group "other".',
+    )
+    @wraps(command)
+    def run(*, group: Any, hierarchy: Any, level: Any, top: Any, **options: Any) -> Any:
+        recoding = {"group": group, "hierarchy": hierarchy, "level": level, "top": top}
+        return command(recoding=recoding, **options)  # fmt: skip
+
+    return run
 
 
 def missing(dropped: str) -> Decorator:
@@ -305,11 +342,11 @@ def name_and_value(text: str, option: str, example: str) -> tuple[str, str]:
     return name, value
 
 
-def _pairs(
+def pairs(
     texts: Sequence[str], header: Sequence[str], option: str, example: str, what: str = "column"
 ) -> dict[str, str]:
     """Split COLUMN=VALUE,… at commas, except where a column's name has one."""
-    pairs: dict[str, str] = {}
+    found: dict[str, str] = {}
     for text in texts:
         whole = text.rpartition("=")[0] in header
         for part in [text] if whole else text.split(","):
@@ -319,20 +356,23 @@ def _pairs(
                 raise InputError(option, f"{part!r}", f"write it like {example}", value=part)
             if name not in header:
                 raise unknown_column(option, name, header, what)
-            if name in pairs:
+            if name in found:
                 raise InputError(option, f"{name!r} twice", "say it once", value=name)
-            pairs[name] = value.strip()
-    return pairs
+            found[name] = value.strip()
+    return found
 
 
-def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, float | list[float]]:
-    """Return a width, or the edges of intervals, for each column named."""
-    made: dict[str, float | list[float]] = {}
-    for name, value in _pairs(texts, header, "--bins", "age=10 or age=0:18:65:120").items():
+def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, Any]:
+    """Return a width, the edges of intervals, or quantiles ("q10"), for each column named."""
+    made: dict[str, float | str | list[float]] = {}
+    for name, value in pairs(texts, header, "--bins", "age=10 or age=0:18:65:120").items():
+        if re.fullmatch(r"q[0-9]+", value):
+            made[name] = value
+            continue
         try:
             numbers = [float(part) for part in value.split(":")]
         except ValueError:
-            remedy = "write a width, age=10, or edges, age=-inf:18:65:inf"
+            remedy = "write a width, age=10, edges, age=-inf:18:65:inf, or quantiles, age=q10"
             raise InputError("--bins", f"{value!r} for {name!r}", remedy, value=value) from None
         made[name] = numbers[0] if len(numbers) == 1 else numbers
     return made
@@ -347,7 +387,7 @@ def measures_of(
     if [text.strip() for text in texts] == ["hamming"] and "hamming" not in columns:
         return kinds, weights  # a record counts once if anything changed
     number = r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+"
-    for name, kind in _pairs(texts, columns, "--distortion", "age=ordinal", "key column").items():
+    for name, kind in pairs(texts, columns, "--distortion", "age=ordinal", "key column").items():
         match = re.fullmatch(rf"(?:({number})\*)?(\w+)", kind)
         if match is None:
             remedy = "write it like age=ordinal or age=2*ordinal"
@@ -360,7 +400,7 @@ def prices_of(texts: Sequence[str], columns: Sequence[str]) -> float | dict[str,
     """Return what it costs to suppress any key column, or those named: COST or COLUMN=COST,…."""
     example = "0.3, or age=0.3,sex=0.5"
     named = len(texts) > 1 or "=" in texts[0]
-    typed = _pairs(texts, columns, "--suppress", example, "key column") if named else {"": texts[0]}
+    typed = pairs(texts, columns, "--suppress", example, "key column") if named else {"": texts[0]}
     prices = {}
     for name, text in typed.items():
         try:

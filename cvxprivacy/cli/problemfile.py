@@ -37,7 +37,10 @@ Keys are the arguments' own names; what a class or a function says of its argume
   ``side``, ``weights``, ``bins = { age = 10 }``, ``missing``; of text ``delimiter``, ``decimal``,
   ``encoding``, ``na``; of a workbook ``sheet``.  The ending tells the format: ``.csv``, ``.tsv``,
   ``.csv.gz``, ``.parquet``, ``.xlsx``, ``.xls``, ``.ods``, ``.sav``, ``.zsav``, ``.dta``,
-  ``.sas7bdat``, ``.xpt``.
+  ``.sas7bdat``, ``.xpt``.  ``groups = { town = "groups.csv", country = 20 }`` is a file of
+  value,group or the number of most frequent values that are kept, or a table of value to group, and
+  ``hierarchy = { education = "education.csv" }`` goes with ``level = { education = 2 }``; these
+  files are relative to the folder of the problem file too.
 
 ``[[laws]]``, any number of them, are further laws of the same letters, each with a ``name`` if you
 like and what ``[source]`` takes.
@@ -81,6 +84,7 @@ from pathlib import Path
 from typing import Any
 
 from cvxprivacy import criteria, leakage
+from cvxprivacy.cli.recodings import placed
 from cvxprivacy.cli.toml import Keys
 from cvxprivacy.cli.written import Written, guarded
 from cvxprivacy.errors import InputError
@@ -223,6 +227,7 @@ class _Reader(Written):
             remedy = "write counts, or pass table= to read"
             raise self.error((*keys, form), "nothing is there to read a table with", remedy)
         folder = self.path.parent
+        section = placed(section, folder)
         opened = wraps(table)(lambda name, **rest: table(folder / name, **rest))
         return self.call(opened, keys, section, form)
 

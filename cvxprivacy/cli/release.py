@@ -14,6 +14,7 @@ from cvxprivacy.cli.catalogue import Catalogued
 from cvxprivacy.cli.exits import CODES, say
 from cvxprivacy.cli.formats import output_format
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
+from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
 from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
 from cvxprivacy.errors import InputError
 
@@ -25,6 +26,15 @@ __all__ = ["apply", "release"]
 @shared.sensitive
 @shared.key("that are released in perturbed form.")
 @shared.bins("The bands are what is released.")
+@shared.recoded
+@click.option(
+    "--cells",
+    type=int,
+    metavar="NUMBER",
+    help="Choose bins, levels and most frequent values of the key columns that have none, so that "
+    "at most so many observed cells are left and they tell most of W; the choice is printed as "
+    "options.",
+)
 @click.option(
     "--distortion",
     multiple=True,
@@ -68,6 +78,13 @@ __all__ = ["apply", "release"]
     "Groups of it that break one are then merged into the nearest group, or the suppressed value; "
     "if that cannot work the exit code is 3.  By default a table that breaks one is written and "
     "told, with exit code 1.",
+)
+@click.option(
+    "--noise",
+    is_flag=True,
+    help="Release numbers as numbers, through the optimal Gaussian rule.  --budget is then the "
+    "mean share of the key columns' variances that is error.  The proof holds for second moments: "
+    "of the leakage if the columns were jointly Gaussian.",
 )
 @click.option("--weights", metavar="COLUMN", help="Survey weights.")
 @shared.missing("left out of the released table too")
@@ -119,6 +136,10 @@ def release(
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.drawn_table import DrawnTable
 
+    if options["noise"]:
+        from cvxprivacy.cli.noise import release_noise
+
+        release_noise(table, reading, seed, options)
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
     targets["problem-out"] = options["problem_out"]
     refuse_unwritable(targets, table)
@@ -127,7 +148,9 @@ def release(
     opened = open_table(table, reading, out=targets["out"])
     if row_id is not None and row_id not in opened.header:
         raise shared.unknown_column("--row-id", row_id, opened.header)
-    data = problem_data(options, opened.header)
+    data, choice = problem_data(options, opened.header), None
+    if options["cells"] is not None:
+        data["source"], choice = chosen(opened, data["source"], options["cells"])
     with progress(opened.size, f"reading {Path(table).name}") as read:
         frame, source = source_of(
             opened, whole=options["untouched"], progress=read, **data["source"]
@@ -163,7 +186,10 @@ def release(
     written = results.get("out", {})
     document = report(table, source, solution, leaks, written, targets, leakage)
     document = with_checks(document, solution, source, drawn)
-    say(document, report_text(document, source, solution))
+    settled = recoded(data["source"], schema, choice)
+    document |= {"recoding": settled} if settled else {}
+    text = report_text(document, source, solution)
+    say(document, "\n".join([*recoded_text(settled), text]))
     broken = drawn is not None and not drawn.holds and options["ensure"] is None
     sys.exit(CODES["broken"] if broken else CODES[solution.status])
 

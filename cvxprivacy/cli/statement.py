@@ -20,6 +20,7 @@ from cvxprivacy.cli.options import (
     stated_leakage,
     unknown_column,
 )
+from cvxprivacy.cli.recodings import placed, resolved, stated
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def source_of(
     """
     from cvxprivacy.model.discrete import DiscreteSource
 
+    counting = resolved(counting)
     roles = role_columns(counting)
     for role, names in roles.items():
         for name in names:
@@ -75,14 +77,20 @@ def source_of(
 def table_source(
     path: Path, *, delimiter: str | None = None, decimal: str | None = None,
     encoding: str | None = None, sheet: str | None = None, na: list[str] | None = None,
+    hierarchy: Mapping[str, str] | None = None, level: Mapping[str, int] | None = None,
+    groups: Mapping[str, Any] | None = None,
     **counting: Any,
 ) -> Any:  # fmt: skip
-    """Return the source of a problem file's table; its options are those of the file."""
+    """Return the source of a problem file's table; its options are those of the file.
+
+    ``groups`` may name files, and ``hierarchy`` does, for columns of which ``level`` is taken.
+    """
     from cvxprivacy.cli.table_files import open_table
 
     how = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     opened = open_table(path, {**how, "na": na})
-    source = source_of(opened, **counting)[1]
+    recoding: dict[str, Any] = {"hierarchy": hierarchy, "level": level, "groups": groups}
+    source = source_of(opened, **recoding, **counting)[1]
     refuse_intractable(source, "key")
     return source
 
@@ -165,6 +173,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
         "weights": options["weights"],
         "bins": bins_of(options["bins"], header) or None,
         "missing": options["missing"],
+        **stated(options["recoding"], header),
     }
     return {
         "formulation": "PrivacyDistortion" if budget else "MinimumDistortion",
@@ -220,7 +229,8 @@ def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mappin
     with suppress(ValueError):  # of another drive
         place = os.path.relpath(place, folder)
     how = {name: value for name, value in reading.items() if value is not None}
-    source = {"table": Path(place).as_posix(), **data["source"], **how}
+    files = placed(data["source"], os.path.relpath(Path.cwd(), folder))
+    source = {"table": Path(place).as_posix(), **files, **how}
     try:
         return written({**data, "source": source})
     except InputError as error:

@@ -179,7 +179,7 @@ class TextTable(DelimitedTable, FramedTable):
             "numbers": [n for n in names if frame[n].dtype.kind in "iuf"],
         }
 
-    def _write(
+    def write(
         self,
         file: IO[bytes],
         values: Mapping[str, Sequence[Any]],

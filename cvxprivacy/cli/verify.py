@@ -168,6 +168,6 @@ def _recorded(document: dict[str, Any], problem: Any) -> list[str]:
         return []
     return [
         f"record of the table: its {quoted(key)} is not the problem's"
-        for key in theirs
-        if key != "reading" and mine.get(key) != theirs[key]
+        for key in {**theirs, **mine}
+        if key != "reading" and mine.get(key) != theirs.get(key)
     ]

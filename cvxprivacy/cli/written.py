@@ -122,7 +122,8 @@ class Written:
         if first:
             (_, main), *others = known.items()
             if others and others[-1][1].kind is Parameter.VAR_KEYWORD:  # **options of another's
-                others = others[:-1] + [*signature(_REST[first]).parameters.items()][1:]
+                rest = [*signature(_REST[first]).parameters.items()][1:]
+                others = [*others[:-1], *(p for p in rest if p[0] not in dict(others))]
             known = {first: main, **dict(others[len(also) :])}
         values = self.arguments(keys, table, known)
         front = (values.pop(first), *also) if first else ()

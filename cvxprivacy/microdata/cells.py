@@ -15,10 +15,11 @@ import numpy.typing as npt
 from cvxprivacy.microdata.arrays import complete, deviations, is_numeric, numbers
 from cvxprivacy.microdata.partitions import mdav
 from cvxprivacy.model.discrete import DiscreteSource
-from cvxprivacy.tables.counting import natural_order, ranked
+from cvxprivacy.tables.counting import natural_order
 from cvxprivacy.tables.engines import python_values
 from cvxprivacy.tables.labels import as_label
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.tables.values import ranked
 from cvxprivacy.validation import present
 
 __all__ = ["CutTable", "cell_finder", "classes_of"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import os
 from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,7 @@ from cvxprivacy.release.channel import Channel
 from cvxprivacy.tables.bins import bins_of
 from cvxprivacy.validation import array, labels, whole
 
-__all__ = ["Hierarchy", "indicator"]
+__all__ = ["Hierarchy", "delimited_rows", "indicator"]
 
 
 class Hierarchy:
@@ -124,14 +127,97 @@ class Hierarchy:
         sizes = " → ".join(str(len(set(level))) for level in self.levels)
         return f"Hierarchy({sizes} groups)"
 
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str], *, delimiter: str = ";") -> Hierarchy:
+        """Read a hierarchy as ARX writes it: a line per value, without a header.
+
+        The first field is the value, the next ones its groups from fine to coarse.
+
+        Parameters
+        ----------
+        path : path
+            Of a file in UTF-8.
+        delimiter : str
+
+        Raises
+        ------
+        InputError
+            For a file that cannot be read, a value with two lines, an empty field, lines of
+            different lengths, and a level that is no coarsening of the one below.
+        """
+        rows = delimited_rows(path, delimiter, "hierarchy")
+        seen: dict[str, int] = {}
+        for line, row in rows:
+            where = f"{Path(path).name}, line {line}"
+            if len(row) != len(rows[0][1]) or len(row) < 2:
+                problem = f"{len(row)} fields, where the first line has {len(rows[0][1])}"
+                remedy = f"write a value and its groups, parted by {delimiter!r}"
+                raise InputError("hierarchy", problem, remedy, where=where)
+            if seen.setdefault(row[0], line) != line:
+                problem = f"{row[0]!r} is in line {seen[row[0]]} too"
+                raise InputError("hierarchy", problem, "keep one", where=where, value=row[0])
+        levels = list(zip(*(row for _, row in rows), strict=True))
+        try:
+            return cls(levels[0], levels[1:])
+        except InputError as error:
+            where = f"{Path(path).name}, level {error.where}"
+            more = {"where": where, "value": error.value}
+            raise InputError("hierarchy", error.problem, error.remedy, **more) from None
+
+    def mapping(self, level: int) -> dict[Any, Any]:
+        """Return the group of each letter at a level, for ``DiscreteSource.from_table(groups=…)``.
+
+        Raises
+        ------
+        InputError
+            For a level that is not there; the error says how many groups each level has.
+        """
+        if whole(level, "level", least=0) >= len(self.levels):
+            remedy = f"the levels are {self.described()}"
+            raise InputError("level", f"{level}", remedy, value=level)
+        return dict(zip(self.letters, self.levels[level], strict=True))
+
+    def described(self) -> str:
+        """Return the levels with their numbers of groups, as "0 (16 groups), 1 (4 groups)"."""
+        sizes = [len(set(level)) for level in self.levels]
+        said = (f"{i} ({n} group{'s' * (n > 1)})" for i, n in enumerate(sizes))
+        return ", ".join(said)
+
     def channel(self, level: int) -> Channel:
         """Return a level as a channel from letters to groups."""
-        if whole(level, "level", least=0) >= len(self.levels):
-            remedy = f"the levels are 0 to {len(self.levels) - 1}"
-            raise InputError("level", f"{level}", remedy, value=level)
-        groups = self.levels[level]
+        groups = list(self.mapping(level).values())
         outputs = list(dict.fromkeys(groups))
         return Channel(indicator(groups), inputs=self.letters, outputs=outputs)
+
+
+def delimited_rows(
+    path: str | os.PathLike[str], delimiter: str, argument: str
+) -> list[tuple[int, list[str]]]:
+    """Return the lines of a small text table with their numbers, blank ones left out.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read or has no line, and for an empty field.
+    """
+    name = Path(path).name
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if row]
+    except OSError as error:
+        problem = f"{os.fspath(path)} cannot be read ({error.strerror})"
+        raise InputError(argument, problem, "name a file that is there") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        said = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is broken: {error}"
+        raise InputError(argument, f"{name} {said}", "save it as CSV in UTF-8") from None
+    if not rows:
+        raise InputError(argument, f"{name} has no line", "write a line for each value")
+    for line, row in rows:
+        if "" in row[1:]:
+            problem, where = f"no group for {row[0]!r}", f"{name}, line {line}"
+            raise InputError(argument, problem, "name one", where=where, value=row[0])
+    return rows
 
 
 def _several(values: Any, argument: str, where: Any = None) -> list[Any]:

@@ -42,7 +42,7 @@ from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.tables.bins import Bins, short
 from cvxprivacy.validation import whole
 
-__all__ = ["optimal_intervals"]
+__all__ = ["cuts_by_number", "optimal_intervals"]
 
 MOST_LETTERS = 3_000  # of an attribute cut into intervals: all pairs of cuts are visited
 
@@ -117,30 +117,50 @@ def _best_cuts(gain: np.ndarray, groups: int | None) -> list[int] | None:
     """Return the edges of the intervals of the greatest gain: of any number, or of ``groups``.
 
     ``value[j]`` is the most that the letters before j add: in any number of groups, which one
-    pass from left to right finds, or in as many as there were rounds.
+    pass from left to right finds.
     """
+    if groups is not None:
+        return cuts_by_number(gain, groups)[-1]
     n = len(gain)
     value = np.full(n + 1, -math.inf)
     value[0] = 0.0
-    cuts: list[np.ndarray] = []  # where the last group begins, by round
-    if groups is None:
-        cuts.append(np.zeros(n + 1, int))
-        for j in range(1, n + 1):
-            options = value[:j] + gain[:j, j - 1]
-            cuts[0][j] = int(options.argmax())
-            value[j] = options[cuts[0][j]]
-    for _ in range(groups or 0):
-        options = value[:-1, None] + gain
-        cuts.append(np.concatenate([[0], options.argmax(axis=0)]))
-        value = np.concatenate([[-math.inf], options.max(axis=0)])
+    cuts = np.zeros(n + 1, int)
+    for j in range(1, n + 1):
+        options = value[:j] + gain[:j, j - 1]
+        cuts[j] = int(options.argmax())
+        value[j] = options[cuts[j]]
     if value[n] == -math.inf:
         return None
     edges = [n]
     while edges[0]:
-        edges.insert(0, int(cuts[-1][edges[0]]))
-        if groups is not None:
-            cuts.pop()
+        edges.insert(0, int(cuts[edges[0]]))
     return edges
+
+
+def cuts_by_number(gain: np.ndarray, most: int) -> list[list[int] | None]:
+    """Return the edges of 1, 2, …, ``most`` intervals of the greatest gain, None where none are.
+
+    Parameters
+    ----------
+    gain : ndarray, shape (n, n)
+        Entry (first, last) is what the interval of these letters adds, −∞ if it is not allowed.
+    most : int
+        At most n.
+    """
+    n = len(gain)
+    value = np.full(n + 1, -math.inf)
+    value[0] = 0.0
+    cuts: list[np.ndarray] = []  # where the last group begins, by number of groups
+    found: list[list[int] | None] = []
+    for number in range(1, most + 1):
+        options = value[:-1, None] + gain
+        cuts.append(np.concatenate([[0], options.argmax(axis=0)]))
+        value = np.concatenate([[-math.inf], options.max(axis=0)])
+        edges = [n]
+        for before in reversed(cuts[:number] if value[n] > -math.inf else []):
+            edges.insert(0, int(before[edges[0]]))
+        found.append(edges if len(edges) > 1 else None)
+    return found
 
 
 def _gains(

@@ -10,8 +10,9 @@ import numpy as np
 
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.model.laws import SHAPE, Table
-from cvxprivacy.tables.counting import MOST_CELLS, Counts, count_records
+from cvxprivacy.tables.counting import Counts, count_records
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.tables.values import MOST_CELLS
 from cvxprivacy.validation import array
 
 __all__ = ["counted_law"]

@@ -137,8 +137,9 @@ class DiscreteSource(Frozen):
         key: Hashable | Sequence[Hashable],
         side: Hashable | Sequence[Hashable] | None = None,
         weights: Hashable | None = None,
-        bins: Mapping[Hashable, float | Sequence[float]] | None = None,
+        bins: Mapping[Hashable, float | str | Sequence[float]] | None = None,
         missing: str = "refuse",
+        groups: Mapping[Hashable, int | Mapping[Hashable, Hashable]] | None = None,
     ) -> DiscreteSource:
         """Count the records of a table.
 
@@ -158,19 +159,24 @@ class DiscreteSource(Frozen):
         bins : mapping of column to number or sequence, optional
             A number is the width of bands anchored at 0 (``{"age": 10}`` makes ``[20, 30)``, …);
             a sequence holds the edges of intervals closed below, and may begin with −inf and
-            end with inf.  They are kept in ``schema`` and used again on every other table.
+            end with inf; "q10" makes ten intervals of about equal counts.  They are kept in
+            ``schema`` and used again on every other table.
         missing : {"refuse", "level", "drop"}
             Whether a missing value is an error, a letter of its own (``None``), or its record
             is left out.
+        groups : mapping of column to mapping or number, optional
+            A mapping names the group of every value, ``{"education": {"9th": "school", …}}``, as
+            :meth:`cvxprivacy.Hierarchy.mapping` returns it for a level; a number keeps that
+            many most frequent values and calls the rest "other".  Kept in ``schema`` as bins are.
 
         Raises
         ------
         InputError
-            For an unknown column, a refused missing value, values outside the bins, more levels
-            than a program could use, or an empty table.
+            For an unknown column, a refused missing value, values outside the bins or in no
+            group, more levels than a program could use, or an empty table.
         """
         columns = {"sensitive": sensitive, "key": key, "side": side, "weights": weights}
-        schema = TableSchema.of(frame, **columns, bins=bins, missing=missing)
+        schema = TableSchema.of(frame, **columns, bins=bins, groups=groups, missing=missing)
         return cls.from_schema(frame, schema)
 
     @classmethod

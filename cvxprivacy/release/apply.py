@@ -25,6 +25,7 @@ from cvxprivacy.tables.engines import (
     replace_columns,
     series_like,
 )
+from cvxprivacy.tables.groups import raw
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import present
 
@@ -218,7 +219,7 @@ def rows_of(rows: Mapping[Any, int], letters: Sequence[Any], first: int = 0) -> 
             problem = f"{letter!r} is no input of the channel"
             remedy = "release only values that the source had, or rebuild it from this table"
             raise UnknownValueError(
-                "values", problem, remedy, where=first + i, value=letter
+                "values", problem, remedy, where=first + i, value=raw(letter)
             ) from None
     return places
 

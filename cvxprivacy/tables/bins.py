@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -15,7 +16,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.validation import array, number
 
-__all__ = ["Bins", "bins_of", "short"]
+__all__ = ["Bins", "bins_of", "quantile_bins", "quantiles_in", "short"]
 
 MOST_BINS = 1_000
 
@@ -84,6 +85,32 @@ class Bins:
         return [v if name is None else name for name, v in zip(names, values, strict=True)]
 
     @classmethod
+    def of_quantiles(cls, counts: Mapping[Any, int], number: int) -> Bins:
+        """Return intervals of about equal counts, the outermost open to −∞ and ∞.
+
+        The k-th edge is the value below which the number of records is nearest to k / ``number``
+        of all, the lower one of two that are as near.  Records of one value stay together: where
+        they are many, edges fall together and there are fewer intervals.
+
+        Parameters
+        ----------
+        counts : mapping of value to number of records
+            In increasing order of the values; a missing one is passed over.
+        number : int
+            Of intervals, from 2 to 1,000.
+        """
+        if not 2 <= number <= MOST_BINS:
+            remedy = f"pass a number from 2 to {MOST_BINS:,}"
+            raise InputError("bins", f"{number:,} quantile intervals", remedy, value=number)
+        values = [v for v in counts if v is not None and math.isfinite(v)]
+        below = np.cumsum([counts[v] for v in values])  # records up to each value
+        inner = set[float]()
+        for k in range(1, number) if len(values) > 1 else ():
+            distance = np.abs(below[:-1] * number - k * below[-1])  # of whole numbers: exact
+            inner.add(float(values[int(distance.argmin()) + 1]))
+        return cls((-math.inf, *sorted(inner), math.inf))
+
+    @classmethod
     def of_width(cls, width: float, least: float, greatest: float) -> Bins:
         """Return bands of one width, anchored at 0, that cover [least, greatest]."""
         low, high = math.floor(least / width), math.floor(greatest / width)
@@ -104,6 +131,21 @@ def short(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
+def quantiles_in(spec: Any) -> int | None:
+    """Return how many quantile intervals a text such as "q10" asks for; None if it is none."""
+    match = re.fullmatch(r"q([0-9]{1,9})", spec) if isinstance(spec, str) else None
+    return int(match[1]) if match else None
+
+
+def quantile_bins(name: Hashable, number: int, counts: Mapping[Any, int]) -> Bins:
+    """Return the quantile intervals of a column of which the values are counted."""
+    try:
+        return Bins.of_quantiles(counts, number)
+    except InputError as error:
+        more = {"where": name, "value": f"q{number}"}
+        raise InputError("bins", error.problem, error.remedy, **more) from None
+
+
 def bins_of(name: Hashable, spec: Any, least: Any, most: Any) -> Bins:
     """Return the bins that a width or edges mean for a column of values in [least, most]."""
     if isinstance(spec, Bins):
@@ -117,7 +159,7 @@ def bins_of(name: Hashable, spec: Any, least: Any, most: Any) -> Bins:
             span = array([least or 0, most or 0], "bins", "bin finite numbers", negative=True)
     except (TypeError, ValueError) as error:
         problem = error.problem if isinstance(error, InputError) else f"{spec!r}"
-        remedy = "pass a width, such as 10, or the edges of the intervals"
+        remedy = "pass a width, such as 10, the edges of the intervals, or q10 for ten quantiles"
         raise InputError("bins", problem, remedy, where=name, value=spec) from None
     try:
         return Bins.of_width(width, *map(float, span)) if edges is None else Bins(edges)

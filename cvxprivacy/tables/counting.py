@@ -16,13 +16,14 @@ import numpy.typing as npt
 from cvxprivacy.errors import InputError
 from cvxprivacy.tables.bins import short
 from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.tables.groups import Ungrouped, without_group
 from cvxprivacy.tables.labels import as_label
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.tables.values import MOST_CELLS, ranked
 
-__all__ = ["Counts", "count_letters", "count_records", "natural_order", "ranked"]
+__all__ = ["Counts", "count_letters", "count_records", "natural_order"]
 
 MOST_LEVELS = 10_000  # of a column, or of the cells of several
-MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,17 @@ def count_records(schema: TableSchema, frame: Any, *, most: int = MOST_LEVELS) -
             remedy = f"at most {most:,} are counted: bin numbers, or name fewer columns"
             raise InputError(argument, problem, remedy)
     levels = {n: ranked(set(v), natural_order(schema, frame, n, v)) for n, v in values.items()}
-    cells = list(zip(*axes, strict=True))
+    cells, masses = _merged(list(zip(*axes, strict=True)), masses)
     return Counts(cells, masses, kept, float(total**2 / squares), levels, dropped)
+
+
+def _merged(
+    cells: list[tuple[Any, ...]], masses: npt.NDArray[np.float64]
+) -> tuple[list[tuple[Any, ...]], npt.NDArray[np.float64]]:
+    """Add up cells that were counted apart and are grouped alike."""
+    places: dict[tuple[Any, ...], int] = {}
+    at = [places.setdefault(cell, len(places)) for cell in cells]
+    return list(places), np.bincount(at, masses).astype(np.float64)
 
 
 def count_letters(
@@ -141,7 +151,9 @@ def code(schema: TableSchema, lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
 
 
 def _values(schema: TableSchema, name: str, codes: list[Any]) -> list[Any]:
-    """Name the numbers of bins; those outside are kept as numbers, which no letter is."""
+    """Name groups, and the numbers of bins; what is outside of them becomes no letter."""
+    if name in schema.groups:
+        return schema.groups[name].named(codes)
     if name not in schema.bins:
         return codes
     labels = [0, *schema.bins[name].labels, len(schema.bins[name].edges)]
@@ -191,6 +203,9 @@ def _check_cells(
                 problem = f"column {name!r} has {levels:,} different values"
                 remedy = "give it bins (a width, or edges) if it is a number, or leave it out"
                 raise InputError(argument, problem, remedy, value=name)
+            ungrouped = {v for v in values[name] if isinstance(v, Ungrouped)}
+            if ungrouped:
+                raise without_group(name, ungrouped)
             if name in schema.bins:
                 edges = schema.bins[name].edges
                 outside = records[[isinstance(v, int) for v in values[name]]].sum()
@@ -214,10 +229,11 @@ def natural_order(
 ) -> list[Any] | None:
     """Return the order that a column's own type gives its values, those named at least.
 
-    Bins, numbers, dates and ordered categories have one; text has not.
+    Bins, numbers, dates and ordered categories have one; text has not.  Groups are in the order
+    in which they were stated.
     """
-    if name in schema.bins:
-        return list(schema.bins[name].labels)
+    if name in schema.bins or name in schema.groups:
+        return list((schema.bins.get(name) or schema.groups[name]).labels)
     dtype = as_narwhals(frame).lazy().collect_schema()[name]
     if dtype.is_numeric() or dtype.is_temporal():
         return sorted(set(values) - {None})
@@ -228,15 +244,3 @@ def natural_order(
         if column.type.ordered and column.num_chunks:
             return list(column.chunk(0).dictionary.to_pylist())
     return None
-
-
-def ranked(distinct: set[Any], order: list[Any] | None) -> list[Any]:
-    """Sort values: as their type says, else by size, else by kind and text; missing last."""
-    values = distinct - {None}
-    last = [None] if None in distinct else []
-    if order is not None and values <= set(order):
-        return [v for v in order if v in values] + last
-    try:
-        return sorted(values) + last
-    except TypeError:
-        return sorted(values, key=lambda v: (type(v).__name__, repr(v))) + last

@@ -1,18 +1,21 @@
-"""How a record of a table becomes letters: its columns, bins, and what of missing values."""
+"""How a record of a table becomes letters: its columns, bins, groups, missing values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import frozen
-from cvxprivacy.tables.bins import Bins, bins_of
+from cvxprivacy.tables.bins import Bins, bins_of, quantile_bins, quantiles_in
 from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.tables.groups import Groups, groups_of
+from cvxprivacy.tables.values import value_counts
 from cvxprivacy.validation import one_of, present
 
 __all__ = ["TableSchema", "column_names"]
@@ -20,7 +23,7 @@ __all__ = ["TableSchema", "column_names"]
 
 @dataclass(frozen=True)
 class TableSchema:
-    """How a record becomes letters: columns, bins, and what becomes of missing values.
+    """How a record becomes letters: columns, bins, groups, and what becomes of missing values.
 
     Parameters
     ----------
@@ -33,6 +36,7 @@ class TableSchema:
     weights : column name, optional
         Survey weights, nonnegative.
     bins : mapping of column to Bins
+    groups : mapping of column to Groups
     missing : {"refuse", "level", "drop"}
         A missing value is an error, is a letter (``None``), or leaves its record uncounted.
     reading : mapping
@@ -52,9 +56,10 @@ class TableSchema:
     bins: Mapping[str, Bins] = field(default_factory=dict)
     missing: str = "refuse"
     reading: Mapping[str, Any] = field(default_factory=dict)
+    groups: Mapping[str, Groups] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("key", "sensitive", "side", "bins", "reading"):
+        for name in ("key", "sensitive", "side", "bins", "reading", "groups"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         one_of(self.missing, "missing", "refuse", "level", "drop")
 
@@ -77,10 +82,11 @@ class TableSchema:
         key: Hashable | Sequence[Hashable],
         side: Hashable | Sequence[Hashable] | None,
         weights: Hashable | None,
-        bins: Mapping[Hashable, float | Sequence[float]] | None,
+        bins: Mapping[Hashable, Any] | None,
         missing: str,
+        groups: Mapping[Hashable, Any] | None = None,
     ) -> TableSchema:
-        """Check the columns named against a frame, and settle the edges of its bins."""
+        """Check the columns named against a frame, and settle its bins and groups."""
         w, x = column_names(sensitive, "sensitive"), column_names(key, "key")
         z = () if side is None else column_names(side, "side")
         weight = () if weights is None else (str(weights),)
@@ -95,17 +101,25 @@ class TableSchema:
                     raise InputError(argument, problem, "name each column once", value=name)
                 used.append(name)
         schema = cls(x, w, z, weight[0] if weight else None, missing=missing)
-        wanted = {str(name): spec for name, spec in (bins or {}).items()}
-        for name in wanted:
-            if name not in schema.columns:
-                problem = f"column {name!r} is neither key, sensitive nor side"
-                raise InputError("bins", problem, f"use one of {schema.columns}", value=name)
+        wanted, grouped = _specs(bins, "bins"), _specs(groups, "groups")
+        for argument, specs in (("bins", wanted), ("groups", grouped)):
+            for name in specs:
+                if name not in schema.columns:
+                    problem = f"column {name!r} is neither key, sensitive nor side"
+                    remedy = f"use one of {schema.columns}"
+                    raise InputError(argument, problem, remedy, value=name)
+        for name in wanted.keys() & grouped.keys():
+            problem = f"column {name!r} has bins too"
+            raise InputError("groups", problem, "pass one of the two for it", value=name)
         anything = dict.fromkeys(wanted, Bins((-math.inf, math.inf)))
         replace(schema, bins=anything).check(lazy, used)
-        if not wanted:
-            return schema
-        ranges = zip(wanted.items(), _ranges(lazy, list(wanted)), strict=True)
-        return replace(schema, bins={n: bins_of(n, spec, *ends) for (n, spec), ends in ranges})
+        settled = {name: groups_of(name, spec, partial(value_counts, lazy, name))
+                   for name, spec in grouped.items()}  # fmt: skip
+        return replace(
+            schema,
+            bins=_settled_bins(lazy, wanted),
+            groups={name: kept for name, kept in settled.items() if kept is not None},
+        )
 
     def check(self, lazy: nw.LazyFrame[Any], names: Sequence[str]) -> None:
         """Refuse a table that lacks a column, or has text where numbers are needed."""
@@ -127,6 +141,8 @@ class TableSchema:
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def _letters(self, name: str, values: list[Any]) -> list[Any]:
+        if name in self.groups:
+            return self.groups[name].named(values)
         if name not in self.bins:
             return values
         try:
@@ -143,6 +159,7 @@ class TableSchema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
+        groups = [[name, *groups.to_list()] for name, groups in self.groups.items()]
         return {
             "sensitive": list(self.sensitive),
             "key": list(self.key),
@@ -152,6 +169,7 @@ class TableSchema:
                 [name, [e if math.isfinite(e) else str(e) for e in bins.edges]]
                 for name, bins in self.bins.items()
             ],
+            **({"groups": groups} if groups else {}),
             "missing": self.missing,
             "reading": dict(self.reading),
         }
@@ -170,7 +188,30 @@ class TableSchema:
             bins={name: Bins(tuple(float(e) for e in edges)) for name, edges in data["bins"]},
             missing=data["missing"],
             reading=dict(data["reading"]),
+            groups={name: Groups.from_list(rest) for name, *rest in data.get("groups", ())},
         )
+
+
+def _specs(specs: Any, argument: str) -> dict[str, Any]:
+    """Return what is asked for each column; what is no mapping is refused."""
+    if specs is not None and not isinstance(specs, Mapping):
+        remedy = f"pass {{column: …}}, as {argument}={{'age': 10}}"
+        raise InputError(argument, f"{specs!r}", remedy, value=specs)
+    return {str(name): spec for name, spec in (specs or {}).items()}
+
+
+def _settled_bins(lazy: nw.LazyFrame[Any], wanted: Mapping[str, Any]) -> dict[str, Bins]:
+    """Return bins with edges: those of a width cover the values, quantiles are those of them."""
+    ends = dict.fromkeys(wanted, (None, None))
+    ranged = [name for name, spec in wanted.items() if quantiles_in(spec) is None]
+    if ranged:
+        ends |= dict(zip(ranged, _ranges(lazy, ranged), strict=True))
+    return {
+        name: bins_of(name, spec, *ends[name])
+        if (number := quantiles_in(spec)) is None
+        else quantile_bins(name, number, value_counts(lazy, name))
+        for name, spec in wanted.items()
+    }
 
 
 def _ranges(lazy: nw.LazyFrame[Any], names: Sequence[str]) -> list[tuple[Any, Any]]:

@@ -11,6 +11,7 @@ import narwhals as nw
 from cvxprivacy.tables.counting import code
 from cvxprivacy.tables.engines import as_narwhals, is_missing
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.tables.values import value_counts
 
 __all__ = ["records_with"]
 
@@ -39,9 +40,11 @@ def _is_among(schema: TableSchema, lazy: nw.LazyFrame[Any], letters: Sequence[An
     def one_of(axis: int, values: Iterable[Any]) -> nw.Expr:
         name, wanted = schema.key[axis], set(values)
         present = list(wanted - {None})
-        if name in schema.bins:
+        if name in schema.groups:
+            present = _of_groups(schema, lazy, name, set(present))
+        elif name in schema.bins:
             present = [schema.bins[name].labels.index(v) + 1 for v in present]
-        elif isinstance(types[name], nw.Decimal):
+        if isinstance(types[name], nw.Decimal) and name not in schema.bins:
             present = [Decimal(str(v)) for v in present]
         missing = is_missing(lazy, name)
         other = missing if None in wanted else nw.lit(False)
@@ -64,3 +67,12 @@ def _is_among(schema: TableSchema, lazy: nw.LazyFrame[Any], letters: Sequence[An
         pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
         terms = [pair[0] | pair[1] if len(pair) > 1 else pair[0] for pair in pairs]
     return terms[0]
+
+
+def _of_groups(
+    schema: TableSchema, lazy: nw.LazyFrame[Any], name: str, wanted: set[Any]
+) -> list[Any]:
+    """Return the values that occur in a column and are in one of some groups."""
+    values = value_counts(lazy, name)
+    names = schema.groups[name].named(values)
+    return [v for v, group in zip(values, names, strict=True) if v is not None and group in wanted]

@@ -169,6 +169,9 @@ def _table(table: Any) -> list[str]:
     for name, edges in table["bins"]:
         ends = f"{float(edges[0]):g} to {float(edges[-1]):g}"
         parts.append(f"{quoted(name)} in {many(len(edges) - 1, 'interval')} from {ends}")
+    for name, pairs, rest in table.get("groups", ()):
+        groups = {str(group) for _, group in pairs} | ({str(rest)} if rest is not None else set())
+        parts.append(f"{quoted(name)} in {many(len(groups), 'group')}")
     if table["missing"] != "refuse":
         parts.append(f"missing values {quoted(table['missing'])}")
     known = {"x": "the key", "wx": "sensitive and key"}

@@ -588,7 +588,7 @@ TABLES_REFUSED = """
 >> source.delimiter: 5 is a number; write a string
 @head | [source] | table = "people.csv" | delimiter = 5 # here | sensitive = "income"
 key = "age" | @years
->> source.bins.age: '30' is a string; write a number or an array
+>> source.bins.age: '30' is no number; pass a width
 @table | sensitive = "income" | key = "age" | bins = { age = "30" } # here | @years
 >> source.table: cannot be used (FileNotFoundError
 @head | [source] | table = "persons.csv" # here | sensitive = "income" | key = "age" | @years

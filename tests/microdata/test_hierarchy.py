@@ -52,3 +52,38 @@ def test_what_is_no_hierarchy(argument, make, arguments, where):
 def test_bands_that_do_not_nest():
     """The message names two letters that are parted."""
     assert "5 and 7 share" in str(refusal("levels", H.intervals, [5, 7], 5, 7))
+
+
+# ---- files -------------------------------------------------------------------------------
+
+
+def test_a_hierarchy_as_arx_writes_it(tmp_path):
+    path = tmp_path / "towns.csv"
+    path.write_text("\ufeffParis;France;*\nLyon;France;*\n\nRome ;Italy;*\n", encoding="utf-8")
+    towns = H.from_csv(path)
+    assert towns.levels == [["Paris", "Lyon", "Rome"], ["France", "France", "Italy"], ["*"] * 3]
+    assert towns.mapping(1) == {"Paris": "France", "Lyon": "France", "Rome": "Italy"}
+    assert towns.described() == "0 (3 groups), 1 (2 groups), 2 (1 group)"
+    with pytest.raises(cpv.InputError, match="^level: 3; the levels are 0"):
+        towns.mapping(3)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a;x\nb;x\na;x\n", "line 3.*'a' is in line 1 too"),
+        ("a;x\nb\n", "line 2.*1 fields"),
+        ("a;\n", "line 1.*no group for 'a'"),
+        ("a,x\n", "line 1.*1 fields"),
+        ("", "has no line"),
+        ("a;x;u\nb;x;v\n", "level 2.*'a' and 'b' share 'x'"),
+        (b"\xff", "is not UTF-8"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_hierarchy_is_refused(tmp_path, text, said):
+    path = tmp_path / "h.csv"
+    if text is not None:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(cpv.InputError, match=f"(?s)^hierarchy.*{said}"):
+        H.from_csv(path)

@@ -12,9 +12,11 @@ from cvxprivacy.microdata.audit.findings import masses_of
 from cvxprivacy.microdata.audit.words import shown
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.tables.bins import bins_of
-from cvxprivacy.tables.counting import MOST_CELLS, natural_order
+from cvxprivacy.tables.counting import natural_order
 from cvxprivacy.tables.engines import as_narwhals
+from cvxprivacy.tables.groups import Groups, Ungrouped
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.tables.values import MOST_CELLS, value_counts
 from cvxprivacy.validation import labels, present
 
 
@@ -25,6 +27,7 @@ def counted(
     key: Hashable | Sequence[Hashable],
     sensitive: Hashable | Sequence[Hashable],
     bins: Mapping[Hashable, Any],
+    groups: Mapping[Hashable, Any],
     missing: str,
 ) -> tuple[DiscreteSource, DiscreteSource, list[str]]:
     """Count both tables, the released one with the columns that it has; say what is notable.
@@ -32,7 +35,7 @@ def counted(
     Without a released table the original is both.
     """
     with _named("original"):
-        schema = _schema(original, sensitive, key, bins, missing)
+        schema = _schema(original, sensitive, key, bins, missing, groups)
     own, notes = schema, list[str]()
     if released is not None:
         with _named("released", besides=True):
@@ -62,11 +65,11 @@ def _named(table: str, *, besides: bool = False) -> Iterator[None]:
 
 
 def _schema(
-    frame: Any, sensitive: Any, key: Any, bins: Mapping[Any, Any], missing: str
-) -> TableSchema:
-    return TableSchema.of(
-        frame, sensitive=sensitive, key=key, side=None, weights=None, bins=bins, missing=missing
-    )
+    frame: Any, sensitive: Any, key: Any, bins: Mapping[Any, Any], missing: str,
+    groups: Mapping[Any, Any],
+) -> TableSchema:  # fmt: skip
+    roles = {"sensitive": sensitive, "key": key, "side": None, "weights": None}
+    return TableSchema.of(frame, **roles, bins=bins, groups=groups, missing=missing)
 
 
 def _own_schema(
@@ -81,8 +84,14 @@ def _own_schema(
         remedy = "keep at least one key column, if only as a constant"
         raise InputError("released", "no key column", remedy)
     numeric = {n for n in schema.bins if n in types.names() and types[n].is_numeric()}
-    specs = {str(name): spec for name, spec in bins.items() if str(name) in numeric}
-    own = _schema(released, schema.sensitive, kept, specs, schema.missing)
+    specs = {  # quantiles are those of the original
+        str(name): schema.bins[str(name)] if isinstance(spec, str) else spec
+        for name, spec in bins.items()
+        if str(name) in numeric
+    }
+    grouped = {n: g for n, g in schema.groups.items() if n in types.names()}
+    grouped = {n: g for n, g in grouped.items() if _ungrouped(released, n, g)}
+    own = _schema(released, schema.sensitive, kept, specs, schema.missing, grouped)
     both = dict(schema.bins)
     for column, spec in specs.items():
         edges = [of.bins[column].edges for of in (schema, own)]
@@ -94,11 +103,19 @@ def _own_schema(
     return replace(schema, bins=both), own, notes
 
 
+def _ungrouped(released: Any, name: str, groups: Groups) -> bool:
+    """Tell a released column of the original's values from one of groups, or of something else."""
+    values = [v for v in value_counts(as_narwhals(released).lazy(), name) if v is not None]
+    labels = set(map(str, groups.labels))
+    known = not any(isinstance(group, Ungrouped) for group in groups.named(values))
+    return known and not all(str(value) in labels for value in values)
+
+
 # ---- what is notable ---------------------------------------------------------------------
 
 
 def _unbinned(schema: TableSchema, after: DiscreteSource) -> list[str]:
-    """Say which released columns hold text where the original is binned."""
+    """Say which released columns hold something else where the original is binned or grouped."""
     assert after.schema is not None
     notes = []
     for name in (n for n in after.schema.columns if n in schema.bins):
@@ -106,6 +123,12 @@ def _unbinned(schema: TableSchema, after: DiscreteSource) -> list[str]:
         if name not in after.schema.bins and own:
             some = repr(min(map(str, own)))
             notes.append(f"{name} holds text in the release, such as {some}: it is not binned")
+    for name in (n for n in after.schema.columns if n in schema.groups):
+        labels = {str(label) for label in (None, *schema.groups[name].labels)}
+        strange = set(map(str, after.levels[name])) - labels
+        if name not in after.schema.groups and strange:
+            said = f"{name} holds other values in the release, such as {min(strange)!r}"
+            notes.append(f"{said}: it is not grouped")
     return notes
 
 
@@ -160,7 +183,8 @@ def order_of(ordered: Any, reference: str, *tables: tuple[DiscreteSource, Any]) 
     for source, frame in tables:
         assert source.schema is not None
         name, *more = source.schema.sensitive
-        own = None if more else natural_order(source.schema, frame, name, source.levels[name])
+        stated = more or name in source.schema.groups  # in an order that need not be W's
+        own = None if stated else natural_order(source.schema, frame, name, source.levels[name])
         if own is not None and values <= set(own):
             return [value for value in own if value in values]
     if ordered:

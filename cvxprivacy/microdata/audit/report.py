@@ -259,7 +259,8 @@ def audit(
     sensitive: Hashable | Sequence[Hashable],
     criteria: Sequence[Criterion] = (),
     leakage: Leakage | Sequence[Leakage] | None = None,
-    bins: Mapping[Hashable, float | Sequence[float]] | None = None,
+    bins: Mapping[Hashable, float | str | Sequence[float]] | None = None,
+    groups: Mapping[Hashable, int | Mapping[Hashable, Hashable]] | None = None,
     missing: str = "refuse",
     ordered: bool | Sequence[Hashable] | None = None,
     reference: str = "released",
@@ -287,7 +288,10 @@ def audit(
         the reference.
     bins : mapping of column to number or sequence, optional
         As for :meth:`DiscreteSource.from_table`; for a released column only where it is numeric.
-        Bands of a width cover both tables.
+        Bands of a width cover both tables; quantiles are those of the original.
+    groups : mapping of column to mapping or number, optional
+        As for :meth:`DiscreteSource.from_table`, of the original.  A released column that holds
+        the original's values is grouped likewise, one that holds groups is taken as it is.
     missing : {"refuse", "level", "drop"}
     ordered : bool or sequence of values, optional
         Whether W's values are in order, for the ordered earth mover's distance, or the values in
@@ -334,8 +338,9 @@ def audit(
     family = by_name(STANDARD if leakage is None else leakage, "leakage")
     one_of(reference, "reference", "released", "original")
     before, after, notes = counted(
-        original, released, key=key, sensitive=sensitive, bins=bins or {}, missing=missing
-    )
+        original, released, key=key, sensitive=sensitive, bins=bins or {}, groups=groups or {},
+        missing=missing,
+    )  # fmt: skip
     new = set(after.w) - set(before.w)
     if reference == "original" and new:
         problem = f"the original has no {' nor '.join(sorted(map(repr, new)))}"

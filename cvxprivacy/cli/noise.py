@@ -1,0 +1,179 @@
+"""``cvxprivacy release --noise``: numbers released through the optimal Gaussian rule."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import click
+import numpy as np
+from click.core import ParameterSource
+
+from cvxprivacy.cli.exits import CODES, say
+from cvxprivacy.cli.framed import FramedTable
+from cvxprivacy.cli.options import split_columns, unknown_column
+from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
+from cvxprivacy.cli.report import proved
+from cvxprivacy.cli.table_files import TextTable, open_table
+from cvxprivacy.errors import InputError
+from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
+from cvxprivacy.model.gaussian import GaussianSource
+from cvxprivacy.validation import number
+
+__all__ = ["release_noise"]
+
+_REFUSED = (
+    *("bins", "group", "hierarchy", "level", "top", "cells", "distortion", "criterion", "leakage"),
+    *("weights", "missing", "encoder", "channel", "problem_out", "row_id"),
+    *("at_most", "ensure", "suppress", "report", "holdout", "level_of_confidence"),
+)
+LITTLE = 0.01  # share of a variance that hides little
+_CAVEATS = (
+    "the proof holds for second moments: the least I(W; X̂) of this budget if W and X were jointly "
+    "Gaussian; what this release of another law leaks is not proved",
+    "the budget is the mean share of the key columns' variances that is error",
+    "the numbers released may lie where no record does, such as below 0",
+    "what the columns left as they are reveal is not measured with --noise",
+)
+
+
+def release_noise(
+    table: str, reading: Mapping[str, Any], seed: int, options: Mapping[str, Any]
+) -> NoReturn:
+    """Release numeric key columns of TABLE: the rule of least I(W; X̂) for Gaussian W and X.
+
+    ``budget`` is the mean share of the key columns' variances that is error, D / |X| for columns
+    of variance 1: Rebollo-Monedero et al. 2010, eq. (6) and Theorem 2.  Numbers are rounded to a
+    power of ten of at most a hundredth of their error's standard deviation.
+    """
+    _refuse_others()
+    targets = {name: options[name] for name in ("out", "certificate")}
+    refuse_unwritable(targets, table)
+    if options["budget"] is None:
+        raise InputError("--budget", "none", "pass the share of variance that is error, as 0.2")
+    share = number(options["budget"], "budget", zero=False)
+    if share > 1:
+        remedy = "pass the share of variance that is error, at most 1"
+        raise InputError("--budget", f"{share:g}", remedy, value=share)
+    opened = open_table(table, reading, out=targets["out"])
+    columns = {role: split_columns(options[role], opened.header) for role in ("sensitive", "key")}
+    for role, names in columns.items():
+        for name in names:
+            if name not in opened.header:
+                raise unknown_column(f"--{role}", name, opened.header)
+    frame = _numbers(opened, [*columns["sensitive"], *columns["key"]])
+    key = columns["key"]
+    source = GaussianSource.from_table(
+        frame, sensitive=columns["sensitive"], key=key, standardize=True
+    )
+    problem = QuadraticGaussian(source, budget=share * len(key), units=options["units"])
+    with steps() as told:
+        solution = problem.solve(
+            accuracy=options["accuracy"], time_limit=options["time_limit"], progress=told
+        )
+    assert solution.error_covariance is not None
+    shares = np.maximum(solution.error_covariance.diagonal(), 0.0)
+    deviations = np.sqrt(shares) * source.scale[list(source.x)]
+    units = [unit_of(d, s) for d, s in zip(deviations, source.scale[list(source.x)], strict=True)]
+
+    def write(file: IO[bytes]) -> list[str]:
+        released = solution.release.apply(frame, seed=seed)
+        rounded = {n: rounded_to(released[n], u) for n, u in zip(key, units, strict=True)}
+        with progress(opened.size, f"writing {Path(targets['out'] or '').name}") as written:
+            return _write(opened, rounded, units, file, written)
+
+    results = write_all(
+        [
+            Output("out", targets["out"], write, binary=True),
+            Output("certificate", targets["certificate"], solution.certificate.write, private=True),
+        ]
+    )
+    errors = {
+        name: {"deviation": float(d), "share": float(s), "unit": u}
+        for name, d, s, u in zip(key, deviations, shares, units, strict=True)
+    }
+    document = {"table": table, "records": source.records, **proved(solution), "errors": errors,
+                "files": {n: p for n, p in targets.items() if p}}  # fmt: skip
+    document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ())]
+    bare = [name for name, error in errors.items() if error["share"] < LITTLE]
+    if bare:
+        document["notes"].append(
+            f"released almost as they are, as they tell little more of W: {', '.join(bare)}; "
+            "their values may still identify records"
+        )
+    say(document, _text(document, str(solution), columns))
+    sys.exit(CODES[solution.status])
+
+
+def unit_of(deviation: float, scale: float) -> float:
+    """Return the power of ten that numbers are rounded to: at most a hundredth of their error."""
+    return float(10.0 ** math.floor(math.log10(max(deviation, 1e-6 * scale) / 100)))
+
+
+def rounded_to(values: Any, unit: float) -> list[float]:
+    """Return numbers as multiples of a power of ten, 0 without a sign."""
+    digits = -round(math.log10(unit))
+    return [round(float(v), digits) + 0.0 for v in values]
+
+
+def _refuse_others() -> None:
+    """Refuse the options that speak of letters, if they were typed."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        typed = context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        if name in _REFUSED and typed:
+            remedy = "leave it out: numbers are released as numbers"
+            raise InputError(parameter.opts[0], "does not apply with --noise", remedy)
+
+
+def _numbers(opened: Any, names: Sequence[str]) -> Any:
+    """Return columns of numbers in memory, as a pandas frame."""
+    frame = opened.frame(names, binned=names)
+    if not hasattr(frame, "dropna"):  # a DuckDB relation
+        frame = frame.to_arrow_table().select(list(dict.fromkeys(names))).to_pandas()
+    return frame
+
+
+def _write(
+    opened: Any, rounded: Mapping[str, list[float]], units: Sequence[float], file: IO[bytes],
+    written: Any,
+) -> list[str]:  # fmt: skip
+    """Write a table with new numbers in some columns; return what is to be said of it."""
+    if isinstance(opened, FramedTable):
+        cells: dict[str, list[Any]] = dict(rounded)
+        if isinstance(opened, TextTable):
+            places = [max(0, -round(math.log10(unit))) for unit in units]
+            cells = {
+                name: [f"{v:.{d}f}".replace(".", opened.decimal or ".") for v in values]
+                for (name, values), d in zip(rounded.items(), places, strict=True)
+            }
+        return opened.write(file, cells, None, written)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = opened.relation.to_arrow_table()
+    for name, values in rounded.items():
+        whole = whole.set_column(whole.column_names.index(name), name, pa.array(values))
+    pq.write_table(whole, file)
+    return []
+
+
+def _text(document: Mapping[str, Any], solved: str, columns: Mapping[str, list[str]]) -> str:
+    """Return the facts of the release in plain words."""
+    w, x = (", ".join(columns[role]) for role in ("sensitive", "key"))
+    lines = [f"{document['table']}: {document['records']:,} records, W = {w}, X = {x}", solved]
+    lines.append("error of each column: standard deviation, share of its variance, rounded to")
+    lines += [
+        f"  {name:<20} {e['deviation']:.4g}, {e['share']:.1%}, {e['unit']:g}"
+        for name, e in document["errors"].items()
+    ]
+    lines += [f"note: {note}" for note in document["notes"] if f" {note}" not in solved]
+    words = {
+        "out": f"{document['records']:,} records",
+        "certificate": f"the proof; it contains the covariance of {w} and {x}{{private}}",
+    }
+    return "\n".join([*lines, *described(document["files"], words)])

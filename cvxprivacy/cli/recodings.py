@@ -1,0 +1,234 @@
+"""Groups of values as they are typed: files, levels of hierarchies, most frequent values."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.cli.options import pairs, unknown_column
+from cvxprivacy.errors import InputError
+
+if TYPE_CHECKING:
+    from cvxprivacy.microdata.recoded_key import KeyRecoding
+    from cvxprivacy.tables.schema import TableSchema
+
+__all__ = ["chosen", "groups_file", "placed", "recoded", "recoded_text", "resolved", "stated"]
+
+
+_ORDER = ("sensitive", "key", "weights", "bins", "missing", "groups", "hierarchy", "level")
+
+
+def stated(recoding: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict[str, Any]:
+    """Return what the options say, with the keys of a problem file.
+
+    Returns
+    -------
+    dict
+        ``groups``: a file or a number for each column; ``hierarchy``: a file; ``level``: a number.
+        Those that nothing is said of are left out.
+    """
+    files = pairs(recoding["group"], header, "--group", "education=groups.csv")
+    groups: dict[str, Any] = dict(files)
+    tops = pairs(recoding["top"], header, "--top", "country=20")
+    for name, number in _whole(tops, "--top", least=1).items():
+        if name in groups:
+            raise InputError("--top", f"{name!r} has --group too", "say one", value=name)
+        groups[name] = number
+    hierarchy = pairs(recoding["hierarchy"], header, "--hierarchy", "education=education.csv")
+    typed = pairs(recoding["level"], header, "--level", "education=2")
+    found = {"groups": groups, "hierarchy": hierarchy, "level": _whole(typed, "--level")}
+    return {key: value for key, value in found.items() if value}
+
+
+def _whole(typed: Mapping[str, str], option: str, least: int = 0) -> dict[str, int]:
+    """Return whole numbers, or say which is none."""
+    for name, text in typed.items():
+        if not text.isdecimal() or int(text) < least:
+            remedy = f"pass a whole number ≥ {least}"
+            raise InputError(option, f"{text!r} for {name!r}", remedy, value=text)
+    return {name: int(text) for name, text in typed.items()}
+
+
+def placed(counting: Mapping[str, Any], folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the same with files of groups and hierarchies as seen from another folder's parent."""
+    found = dict(counting)
+    for key in ("groups", "hierarchy"):
+        if isinstance(found.get(key), Mapping):
+            found[key] = {
+                name: str(Path(folder) / value) if isinstance(value, str) else value
+                for name, value in found[key].items()
+            }
+    return found
+
+
+def resolved(
+    counting: Mapping[str, Any], hierarchies: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the arguments of ``DiscreteSource.from_table``: files read, levels taken.
+
+    Parameters
+    ----------
+    counting : mapping
+        Its arguments, of which ``groups`` may hold paths, and ``hierarchy`` and ``level`` besides.
+    hierarchies : mapping of column to Hierarchy, optional
+        Those that were read already.
+
+    Raises
+    ------
+    InputError
+        For a file that makes no groups, a level without a hierarchy, and a hierarchy without a
+        level, with the levels that there are.
+    """
+    found = {k: v for k, v in counting.items() if k not in ("hierarchy", "level")}
+    levels = counting.get("level") or {}
+    known = read_hierarchies(counting) if hierarchies is None else hierarchies
+    groups = {
+        name: groups_file(spec) if isinstance(spec, str) else spec
+        for name, spec in (counting.get("groups") or {}).items()
+    }
+    for name in levels:
+        if name not in known:
+            remedy = f"pass --hierarchy {name}=FILE too"
+            raise InputError("level", f"no hierarchy of {name!r}", remedy, value=name)
+    for name, hierarchy in known.items():
+        if name in groups:
+            raise InputError("hierarchy", f"{name!r} has groups too", "say one", value=name)
+        if name not in levels:
+            remedy = f"pass --level {name}=NUMBER: {hierarchy.described()}"
+            raise InputError("level", f"none for {name!r}", remedy, where=name)
+        try:
+            groups[name] = hierarchy.mapping(levels[name])
+        except InputError as error:
+            more = {"where": name, "value": error.value}
+            raise InputError("level", error.problem, error.remedy, **more) from None
+    return {**found, "groups": groups} if groups else found
+
+
+def read_hierarchies(counting: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the hierarchies that are named by files, by column."""
+    if not counting.get("hierarchy"):
+        return {}
+    from cvxprivacy.microdata.hierarchy import Hierarchy
+
+    return {name: Hierarchy.from_csv(path) for name, path in counting["hierarchy"].items()}
+
+
+def groups_file(path: str) -> dict[str, str]:
+    """Return the group of each value, of a CSV file of two columns; a header value,group may be.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read, lines of other than two fields, and a value with two lines.
+    """
+    from cvxprivacy.microdata.hierarchy import delimited_rows
+
+    groups: dict[str, str] = {}
+    for line, row in delimited_rows(path, ",", "group"):
+        where = f"{Path(path).name}, line {line}"
+        if len(row) != 2:
+            problem, remedy = f"{len(row)} fields", "write value,group"
+            raise InputError("group", problem, remedy, where=where)
+        if row[0] in groups:
+            problem = f"{row[0]!r} has a line before"
+            raise InputError("group", problem, "keep one", where=where, value=row[0])
+        groups[row[0]] = row[1]
+    if next(iter(groups.items())) == ("value", "group"):  # a header
+        del groups["value"]
+    return groups
+
+
+# ---- chosen for a number of cells --------------------------------------------------------
+
+
+def chosen(
+    opened: Any, counting: Mapping[str, Any], cells: int
+) -> tuple[dict[str, Any], KeyRecoding]:
+    """Choose the recodings of the columns that have none, for a key of few cells.
+
+    Returns
+    -------
+    counting : dict
+        What was stated, with what was chosen.
+    KeyRecoding
+    """
+    from cvxprivacy.microdata.recoded_key import recoded_key
+
+    known, levels = read_hierarchies(counting), dict(counting.get("level") or {})
+    free = {name: known.pop(name) for name in [*known] if name not in levels}
+    arguments = resolved(counting, known)
+    roles = [name for role in ("sensitive", "key") for name in arguments[role]]
+    columns = [*roles, *([arguments["weights"]] if arguments.get("weights") else [])]
+    for name in columns:
+        if name not in opened.header:
+            raise unknown_column("--key", name, opened.header)
+    frame = opened.frame(columns, binned=list(arguments.get("bins") or ()))
+    choice = recoded_key(frame, cells=cells, hierarchies=free, **arguments)
+    more = {"bins": choice.bins, "level": choice.levels, "groups": choice.top}
+    found = {key: {**(counting.get(key) or {}), **new} for key, new in more.items()}
+    whole = {**counting, **{key: value for key, value in found.items() if value}}
+    return {key: whole[key] for key in _ORDER if key in whole}, choice
+
+
+def recoded(
+    counting: Mapping[str, Any], schema: TableSchema, choice: KeyRecoding | None
+) -> dict[str, Any]:
+    """Return what a report says of recodings that were settled from the data; nothing if none."""
+    from cvxprivacy.tables.bins import quantiles_in
+
+    quantiles = {
+        name: list(schema.bins[name].edges)
+        for name, spec in (counting.get("bins") or {}).items()
+        if quantiles_in(spec) is not None
+    }
+    found: dict[str, Any] = {"quantiles": quantiles} if quantiles else {}
+    if choice is None:
+        return found
+    source = choice.source
+    return found | {
+        "options": " ".join(options_of(choice)),
+        "cells": {"before": choice.cells, "after": len(source.x)},
+        "information": {"before": choice.before, "after": choice.after, "units": "bits"},
+        "bias": {"before": choice.bias, "after": source.bias()},
+    }
+
+
+def recoded_text(facts: Mapping[str, Any]) -> list[str]:
+    """Return the same in plain words, a line each."""
+    from cvxprivacy.model.information import bias_in_words
+
+    lines = [f"--bins {shlex.quote(bins_text(name, edges))}: quantiles, settled from the data"
+             for name, edges in facts.get("quantiles", {}).items()]  # fmt: skip
+    if "options" in facts:
+        cells, information, bias = facts["cells"], facts["information"], facts["bias"]
+        lines += [
+            f"key recoded: {cells['before']:,} observed cells → {cells['after']:,}",
+            *(
+                f"  I(W; X) {when:<9}{information[when]:.4f} bits, {bias_in_words(bias[when])}"
+                for when in ("before", "after")
+            ),
+            f"  lost             {information['before'] - information['after']:.4f} bits",
+            "  chosen with the confidential column in view, which itself tells a little of it; "
+            "to paste in place of --cells:",
+            f"  {facts['options']}",
+        ]
+    return lines
+
+
+def options_of(choice: KeyRecoding) -> list[str]:
+    """Return the options that ask for the recodings that were chosen."""
+    typed = [("--bins", bins_text(name, edges)) for name, edges in choice.bins.items()]
+    for option, numbers in (("--level", choice.levels), ("--top", choice.top)):
+        typed += [(option, f"{name}={number}") for name, number in numbers.items()]
+    return [f"{option} {shlex.quote(text)}" for option, text in typed]
+
+
+def bins_text(name: str, edges: Sequence[float]) -> str:
+    """Return intervals as ``--bins`` takes them."""
+    from cvxprivacy.tables.bins import short
+
+    return f"{name}={':'.join(str(e) if math.isinf(e) else short(e) for e in edges)}"
