@@ -12,6 +12,7 @@ import click
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import CODES, say
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
+from cvxprivacy.cli.population import halves_of, held_out, measured_of, noted, refuse_with_holdout
 from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
 from cvxprivacy.errors import InputError
 
@@ -77,6 +78,7 @@ __all__ = ["apply", "release"]
     show_default=True,
     help="Measure what the other columns reveal.",
 )
+@held_out
 @shared.as_json()
 @shared.drawn
 @shared.reads_tables
@@ -94,6 +96,7 @@ def release(
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
     targets["problem-out"] = options["problem_out"]
     refuse_unwritable(targets, table)
+    refuse_with_holdout(options)
     _refuse_another_format(table, targets["out"])
     opened = open_table(table, reading)
     if row_id is not None and row_id not in opened.header:
@@ -103,7 +106,8 @@ def release(
         frame, source = source_of(
             opened, whole=options["untouched"], progress=read, **data["source"]
         )
-    problem = problem_of(data, source)
+    halves = halves_of(source, options, seed)
+    problem = problem_of(data, source if halves is None else halves.design)
     stated = ""
     if targets["problem-out"] is not None:
         stated = problem_text(targets["problem-out"], data, table, reading)
@@ -114,6 +118,7 @@ def release(
     channel, schema = solution.channel, source.schema
     assert channel is not None
     assert schema is not None
+    population = measured_of(halves, problem, solution, options, seed)
     leaks = _leaks(frame, source, options["units"]) if options["untouched"] else []
     results = write_all(
         [
@@ -126,7 +131,7 @@ def release(
     drawn = results.get("out", {})
     leakage = getattr(problem, "leakage", None)
     document = report(table, source, solution, leaks, drawn, targets, leakage)
-    say(document, report_text(document, source, solution))
+    say(*noted(document, report_text(document, source, solution), population))
     sys.exit(CODES[solution.status])
 
 
