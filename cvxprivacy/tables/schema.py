@@ -73,7 +73,7 @@ class TableSchema:
         cls,
         frame: Any,
         *,
-        sensitive: Hashable | Sequence[Hashable],
+        sensitive: Hashable | Sequence[Hashable] | None,
         key: Hashable | Sequence[Hashable],
         side: Hashable | Sequence[Hashable] | None,
         weights: Hashable | None,
@@ -81,7 +81,8 @@ class TableSchema:
         missing: str,
     ) -> TableSchema:
         """Check the columns named against a frame, and settle the edges of its bins."""
-        w, x = column_names(sensitive, "sensitive"), column_names(key, "key")
+        w = () if sensitive is None else column_names(sensitive, "sensitive")
+        x = column_names(key, "key")
         z = () if side is None else column_names(side, "side")
         weight = () if weights is None else (str(weights),)
         lazy = as_narwhals(frame).lazy()
