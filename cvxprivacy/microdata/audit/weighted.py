@@ -17,7 +17,7 @@ from cvxprivacy.validation import present
 
 __all__ = ["COUNTED", "Laws", "estimated_of_weights", "weighted"]
 
-COUNTED = "k, ℓ and the share of records are counted, all else is of the weighted law"
+COUNTED = "k and distinct ℓ are of records, all else is of the weighted law"
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,7 +83,8 @@ def _re_identified(findings: Findings) -> str:
     if findings.laws.weights is None:
         model = "1/k: too high where the table is a sample"
     expected = f"{findings.re_identified:.4g} records expected"
-    return f"{expected}, greatest risk {risk.worst:.4g}, {risk.records:,} records; {model}"
+    many = "1 record" if risk.records == 1 else f"{risk.records:,} records"
+    return f"{expected}, greatest risk {risk.worst:.4g} of {many}; {model}"
 
 
 def conclusions(findings: Findings) -> list[tuple[str, str, str]]:
