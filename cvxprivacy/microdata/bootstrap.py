@@ -134,7 +134,7 @@ def estimated(
         if len(through) != table.shape[1]:
             raise InputError("channel", f"{len(through)} rows", f"pass {table.shape[1]}, one per x")
         plugin = mutual_information(table @ through, units=units)
-        cells, excess = _through(table, through)
+        cells, excess = _through(table, through, through**2)
         bias = excess * nat(units)
     if not draws:
         return Information(plugin, bias, None, None, level, 0, units)
@@ -177,14 +177,13 @@ def _redrawn(table: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndar
     return np.concatenate(estimates)
 
 
-def _through(table: np.ndarray, channel: np.ndarray) -> tuple[float, float]:
+def _through(table: np.ndarray, channel: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
     """Return how many cells (w, x̂) the records determine, and the bias of the plug-in, in nats."""
 
     def determined(counts: np.ndarray) -> float:
-        released = counts @ channel
-        squares = counts @ channel**2
+        released, spread = counts @ channel, counts @ squares
         on = released > 0
-        return float((squares[on] / released[on]).sum())
+        return float((spread[on] / released[on]).sum())
 
     cells, columns = determined(table), determined(table.sum(axis=0))
     rows = int(np.count_nonzero(table.sum(axis=1)))
@@ -196,8 +195,9 @@ def _redrawn_through(
 ) -> np.ndarray:
     """Return I(W; X̂) less its bias of tables drawn again, in nats."""
     size, law, estimates = int(table.sum()), table.ravel() / table.sum(), np.empty(draws)
+    squares = channel**2
     for i in range(draws):  # the product with the channel is the work
         counts = rng.multinomial(size, law).reshape(table.shape).astype(float)
         released = mutual_information(counts @ channel, units="nats")
-        estimates[i] = released - _through(counts, channel)[1]
+        estimates[i] = released - _through(counts, channel, squares)[1]
     return estimates

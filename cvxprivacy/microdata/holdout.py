@@ -217,11 +217,11 @@ def measured(
         raise InputError("encoder", found, "use encoder='x', which a holdout can measure")
     channel = solution.channel
     assert channel is not None
-    lacking = [x for x in source.x if x not in channel.inputs]
+    place = {x: i for i, x in enumerate(channel.inputs)}
+    lacking = [x for x in source.x if x not in place]
     if lacking:
         found = f"{len(lacking)} cells of the table have no row: the design half lacks them"
         raise InputError("criteria", found, "hold out fewer records, or ask for less")
-    place = {x: i for i, x in enumerate(channel.inputs)}
     matrix = channel.matrix[[place[x] for x in source.x]]
     units = problem.units
     bounds = population_bounds(matrix, halves.design.law, halves.holdout, level=level, units=units)
