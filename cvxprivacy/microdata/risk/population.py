@@ -31,9 +31,10 @@ Markov's inequality for the product over the records and 4 give, with probabilit
     J ≤ Eψ ≤ (1 − e^{−s})/(λ − c),    s = λ(Ĵ + D(p̂_W ‖ r)) + mean a(Wᵢ) + log(1/δ)/n.
 
 λ, c and r are chosen on the design records and cost nothing.  To leading order this is
-Ĵ + √(2v log(1/δ)/n) with v a multiple of J itself; beside D(p̂_W ‖ r) and the bias of Ĵ no term grows
-with the number of letters.  The same with the roles changed: s a law of X̂, ψ = Σ_x̂ Q(x̂ | x) log [p(x̂ | w)/s(x̂)], and
-B(x) = Σ_x̂ Q(x̂ | x) log [max_x′ Q(x̂ | x′)/s(x̂)].  Which is used is decided on the design records.
+Ĵ + √(2v log(1/δ)/n) with v a multiple of J itself; beside D(p̂_W ‖ r) and the bias of Ĵ no term
+grows with the number of letters.  The same with the roles changed: s a law of X̂,
+ψ = Σ_x̂ Q(x̂ | x) log [p(x̂ | w)/s(x̂)], and B(x) = Σ_x̂ Q(x̂ | x) log [max_x′ Q(x̂ | x′)/s(x̂)].  Which is
+used is decided on the design records.
 (Step 2 is the central condition of T. van Erven, P. Grünwald, N. Mehta, M. Reid and R. Williamson,
 Fast rates in statistical and online learning, JMLR 16, 2015; the inequality of the mean is
 H. Chernoff's, Ann. Math. Statist. 23, 1952.  The combination is derived above.)
