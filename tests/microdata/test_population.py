@@ -164,6 +164,52 @@ def test_the_unknown_function_is_what_the_proof_says(law):
         assert (holdout / holdout.sum() * psi).sum() <= known + 1e-12
 
 
+def test_the_log_loss_bounds_the_mean_of_the_unknown_function_whatever_the_design():
+    """E ψ = J + D(p_W ‖ r), or with X̂, is far above J where the design was of another law."""
+    law, channel, level = np.full((4, 4), 0.02) + 0.17 * np.eye(4), blurred(4, 0.9), 0.8
+    rng, joint, tables = np.random.default_rng(9), law @ channel, 200
+    truth = mutual_information(joint, units="nats")
+    for design in (np.diag([900.0, 30.0, 3.0, 0.0]), np.diag([400.0, 400.0, 1.0, 1.0])):
+        of_w, of_x = population._references(channel, design)
+        own = [joint.sum(axis=1) @ np.log(joint.sum(axis=1) / of_w.law),
+               joint.sum(axis=0) @ np.log(joint.sum(axis=0) / of_x.law)]  # fmt: skip
+        assert min(own) > 0.3
+        above = 0
+        for _ in range(tables):
+            holdout = drawn(law, 300, rng)
+            value = population._log_loss(channel, design, holdout, -math.log(1 - level))[1]
+            above += value >= truth + min(own)
+        assert above / tables > level - 3 * math.sqrt(level * (1 - level) / tables)
+
+
+def test_the_formula_of_the_log_loss_bound(monkeypatch):
+    """Of one λ and one c, by W: (1 − e⁻ˢ)/(λ − c), s = λ(Ĵ + D) + Σ p̂(w) a(w) + log(1/δ)/n."""
+    rate, c = 0.45, 0.45**1.9
+    monkeypatch.setattr(population, "_LAMBDAS", np.array([rate]))
+    monkeypatch.setattr(population, "_STEPS", np.array([0.1]))
+    design, holdout = np.diag([98.0, 7.0]), np.array([[60.0, 5.0], [5.0, 30.0]])
+    channel, log = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]), 3.0
+    by_w = population._references(channel, design)[:1]
+    monkeypatch.setattr(population, "_references", lambda *_: by_w)
+    r, p = np.array([98.5, 7.5]) / 106, np.array([65.0, 35.0]) / 100
+    caps = -np.log(r)
+    a = -rate * caps - np.log(1 - rate * caps + c * (np.exp(-caps) - 1 + caps))
+    assert a[0] < 0 < a[1]
+    s = rate * (mutual_information(holdout, units="nats") + p @ np.log(p / r))
+    s += p[1] * a[1] + log / 100
+    found = population._log_loss(channel, design, holdout, log)[1]
+    assert found == pytest.approx((1 - math.exp(-s)) / (rate - c))
+
+
+def test_the_box_holds_all_cells_together():
+    law, rng, level = LAWS["many"], np.random.default_rng(3), 0.8
+    inside = 0
+    for _ in range(300):
+        low, high = population._box(drawn(law, 500, rng), level)
+        inside += ((low <= law) & (law <= high)).all()
+    assert level - 3 * math.sqrt(level * (1 - level) / 300) < inside / 300
+
+
 def test_one_record_moves_the_plug_in_by_what_is_allowed():
     rng, greatest = np.random.default_rng(6), 0.0
     for _ in range(300):
