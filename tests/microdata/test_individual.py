@@ -1,4 +1,4 @@
-"""Individual risk: closed forms, numerical integration, sums, published values, refusals."""
+"""Individual risk: closed forms, numerical integration, sums, values by hand, refusals."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_the_posterior_itself(records):
         assert re_identification([records], [records * ratio])[0] == pytest.approx(expected)
 
 
-def test_published_values():
-    """The eight records with which sdcMicro shows its risk (Templ, Kowarik and Meindl 2015)."""
+def test_values_by_hand():
+    """Eight records as in the examples of sdcMicro, from log(F̂)/(F̂ − 1) and its like for f = 2."""
     f = [2, 2, 2, 1, 1, 1, 1, 2]
     weights = [110, 84.5, 84.5, 17, 541, 8, 5, 110]
     expected = [0.017, 0.022, 0.022, 0.177, 0.012, 0.297, 0.402, 0.017]
