@@ -37,6 +37,12 @@ __all__ = ["audit"]
 )
 @shared.missing("not counted")
 @click.option(
+    "--weights",
+    metavar="COLUMN",
+    help="Survey weights, in both tables: k and distinct ℓ stay counts of records, all else is of "
+    "the weighted law, and the risk of each record is estimated for the population.",
+)
+@click.option(
     "--ordered",
     is_flag=False,
     flag_value="",
@@ -87,7 +93,8 @@ def audit(
     refuse_unwritable(targets, *paths)
     tables = [open_table(path, reading) for path in paths]
     settings = _settings(options, tables[0].header)
-    names = dict.fromkeys([*settings["sensitive"], *settings["key"]])
+    weights = [] if settings["weights"] is None else [settings["weights"]]
+    names = dict.fromkeys([*settings["sensitive"], *settings["key"], *weights])
     frames = [
         table.frame(
             [name for name in names if name in table.header],
@@ -123,13 +130,15 @@ def audit(
 
 def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of the audit: the options, with columns that the table has."""
-    same = ("leakage", "missing", "reference", "bootstrap", "seed", "units")
+    same = ("leakage", "missing", "weights", "reference", "bootstrap", "seed", "units")
     settings = {name: options[name] for name in same}
     for role in ("sensitive", "key"):
         settings[role] = shared.split_columns(options[role], header)
         for name in settings[role]:
             if name not in header:
                 raise shared.unknown_column(f"--{role}", name, header)
+    if settings["weights"] is not None and settings["weights"] not in header:
+        raise shared.unknown_column("--weights", settings["weights"], header)
     ordered: Any = False if options["unordered"] else options["ordered"]
     if isinstance(ordered, str):  # the values in their order, or none
         ordered = next(csv.reader([ordered])) or True

@@ -14,6 +14,7 @@ from cvxprivacy.cli.catalogue import Catalogued
 from cvxprivacy.cli.exits import CODES, say
 from cvxprivacy.cli.formats import output_format
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
+from cvxprivacy.cli.population import halves_of, held_out, measured_of, noted, refuse_with_holdout
 from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
 from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
 from cvxprivacy.errors import InputError
@@ -116,6 +117,7 @@ __all__ = ["apply", "release"]
     show_default=True,
     help="Measure what the other columns reveal.",
 )
+@held_out
 @shared.as_json()
 @shared.force
 @shared.drawn
@@ -143,6 +145,7 @@ def release(
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
     targets["problem-out"] = options["problem_out"]
     refuse_unwritable(targets, table)
+    refuse_with_holdout(options)
     if options["ensure"] == "table" and targets["out"] is None:
         raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
     opened = open_table(table, reading, out=targets["out"])
@@ -155,7 +158,8 @@ def release(
         frame, source = source_of(
             opened, whole=options["untouched"], progress=read, **data["source"]
         )
-    problem = problem_of(data, source)
+    halves = halves_of(source, options, seed)
+    problem = problem_of(data, source if halves is None else halves.design)
     stated = ""
     if targets["problem-out"] is not None:
         stated = problem_text(targets["problem-out"], data, table, reading)
@@ -167,11 +171,12 @@ def release(
     assert channel is not None
     assert solution.channel is not None
     assert schema is not None
+    population = measured_of(halves, problem, solution, options, seed)
     drawn = None
     if targets["out"] is not None:
         draws: dict[str, Any] = {"seed": seed, "row_id": row_id}
         ensure = options["ensure"] or "law"
-        drawn = DrawnTable.of(problem, solution, frame, **draws, ensure=ensure)
+        drawn = DrawnTable.of(problem, solution, frame, **draws, source=source, ensure=ensure)
         channel = drawn.channel
     leaks = _leaks(frame, source, options["units"]) if options["untouched"] else []
     results = write_all(
@@ -188,8 +193,8 @@ def release(
     document = with_checks(document, solution, source, drawn)
     settled = recoded(data["source"], schema, choice)
     document |= {"recoding": settled} if settled else {}
-    text = report_text(document, source, solution)
-    say(document, "\n".join([*recoded_text(settled), text]))
+    text = "\n".join([*recoded_text(settled), report_text(document, source, solution)])
+    say(*noted(document, text, population))
     broken = drawn is not None and not drawn.holds and options["ensure"] is None
     sys.exit(CODES["broken"] if broken else CODES[solution.status])
 

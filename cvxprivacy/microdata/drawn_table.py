@@ -29,6 +29,7 @@ from cvxprivacy.leakage import MutualInformation
 from cvxprivacy.microdata.exact_standing import leaks_at_most
 from cvxprivacy.microdata.measures import standing
 from cvxprivacy.microdata.merging import Merging, merging
+from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.one_symbol import i1
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.tally import DrawnCounts, drawn_counts
@@ -155,8 +156,11 @@ class DrawnTable:
         seed: int,
         row_id: Any = None,
         ensure: str = "law",
+        source: DiscreteSource | None = None,
     ) -> DrawnTable:
         """Draw the table that a problem's source was counted from; see ``release_table``.
+
+        Where the problem is of a part of the table alone, ``source`` is of the whole.
 
         Raises
         ------
@@ -170,8 +174,9 @@ class DrawnTable:
             raise InputError("problem", "no channel that draws this table", remedy)
         kept = with_values(problem, frame)
         counts = drawn_counts(channel, kept, problem.source, seed=seed, row_id=row_id)
-        if counts.total != problem.source.records:
-            said = f"{counts.total:,} records, where the source has {problem.source.records:,}"
+        known = (problem.source if source is None else source).records
+        if counts.total != known:
+            said = f"{counts.total:,} records, where the source has {known:,}"
             raise InputError("frame", said, "pass the table that the source was counted from")
         drawn = cls(problem, solution, counts)
         if ensure == "law" or not drawn.broken:
@@ -348,7 +353,7 @@ def _blocked(problem: ChannelProblem, counts: DrawnCounts) -> np.ndarray | None:
     place = np.full(int(math.prod((len(counts.w), len(counts.x)))), -1)
     place[alphabet.support] = np.arange(alphabet.n)
     blocked = np.zeros((alphabet.m, alphabet.m), bool)
-    forbidden = np.asarray(upper == 0, bool)
+    forbidden = np.vstack([upper == 0, np.zeros((1, alphabet.m), bool)])  # none of a letter unseen
     np.logical_or.at(blocked, counts.y_at, forbidden[place[letters]])
     return blocked
 

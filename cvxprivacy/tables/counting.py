@@ -86,11 +86,12 @@ def count_records(schema: TableSchema, frame: Any, *, most: int = MOST_LEVELS) -
     if not squares:
         raise InputError("weights", "all weights are zero", "pass weights of the records left")
     values = {n: [v[i] for i in np.flatnonzero(counted)] for n, v in values.items()}
-    groups = [g for g in (schema.sensitive, schema.key, schema.side) if g]
+    roles = [role for role in ("sensitive", "key", "side") if getattr(schema, role)]
+    groups = [getattr(schema, role) for role in roles]
     axes = [[as_label(row) for row in zip(*(values[n] for n in g), strict=True)] for g in groups]
-    for argument, axis in zip(("sensitive", "key"), axes, strict=False):
+    for argument, axis in zip(roles, axes, strict=True):
         many = len(set(axis))
-        if many > most:
+        if many > most and argument != "side":
             problem = f"{', '.join(getattr(schema, argument))} has {many:,} observed cells"
             remedy = f"at most {most:,} are counted: bin numbers, or name fewer columns"
             raise InputError(argument, problem, remedy)

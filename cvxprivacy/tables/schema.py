@@ -78,7 +78,7 @@ class TableSchema:
         cls,
         frame: Any,
         *,
-        sensitive: Hashable | Sequence[Hashable],
+        sensitive: Hashable | Sequence[Hashable] | None,
         key: Hashable | Sequence[Hashable],
         side: Hashable | Sequence[Hashable] | None,
         weights: Hashable | None,
@@ -87,7 +87,8 @@ class TableSchema:
         groups: Mapping[Hashable, Any] | None = None,
     ) -> TableSchema:
         """Check the columns named against a frame, and settle its bins and groups."""
-        w, x = column_names(sensitive, "sensitive"), column_names(key, "key")
+        w = () if sensitive is None else column_names(sensitive, "sensitive")
+        x = column_names(key, "key")
         z = () if side is None else column_names(side, "side")
         weight = () if weights is None else (str(weights),)
         lazy = as_narwhals(frame).lazy()

@@ -44,6 +44,7 @@ def test_every_measure_is_of_the_counts():
     p, prior = joint / joint.sum(axis=0), joint.sum(axis=1, keepdims=True) / joint.sum()
     expected = {
         "k": measures.size(joint),
+        "individual risk": 1 / joint.sum(axis=0),
         "distinct l": measures.distinct_diversity(joint),
         "entropy l": measures.entropy_diversity(joint),
         "c at l=2": measures.recursive_diversity(joint, 2),

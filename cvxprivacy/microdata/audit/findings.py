@@ -12,13 +12,15 @@ import numpy.typing as npt
 from cvxprivacy.criteria import Criterion, LDiversity, TCloseness
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.transport import order_in_words
-from cvxprivacy.microdata.audit.measured import CountedLetters, Leaked, Measure, measured
-from cvxprivacy.microdata.bootstrap import estimated
+from cvxprivacy.microdata.audit.measured import RISK, CountedLetters, Leaked, Measure, measured
+from cvxprivacy.microdata.audit.weighted import Laws, estimated_of_weights
+from cvxprivacy.microdata.bootstrap import Information, estimated
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.one_symbol import Condition, average_conditions, greatest_diversity
 from cvxprivacy.validation import generator, one_of, whole
 
 SHOWN = 10  # letters of each worst list
+LEVEL = 0.95  # of the intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,20 +67,26 @@ class Findings:
         seed: Any,
         units: str,
         notes: Sequence[str],
+        laws: Laws,
     ) -> None:
         self.original, self.released, self.units = original, released, units
         self.criteria, alike = tuple(criteria), original is released
-        table = CountedLetters.of(original, released, reference, order)
-        counts, rng = table.counts, generator(seed)
-        self.after = estimated(counts, draws=draws, seed=rng, units=units)
-        self.before = self.after
-        if not alike:
-            self.before = estimated(original.joint, draws=draws, seed=rng, units=units)
+        self.laws, rng = laws, generator(seed)
+        table = CountedLetters.of(laws, released, reference, order)
+        counts = table.counts
+
+        def information(law: DiscreteSource, table: np.ndarray) -> Information:
+            if laws.weights is not None:
+                return estimated_of_weights(law, LEVEL, draws, units)
+            return estimated(table, level=LEVEL, draws=draws, seed=rng, units=units)
+
+        self.after = information(laws.released, counts)
+        self.before = self.after if alike else information(laws.original, original.joint)
         self.measures = measured(table, leakage, units)
         self.verdicts = []
         for criterion in criteria:
             holds = table.standing(criterion, units)
-            records = int(counts[:, ~holds].sum())
+            records = int(table.records[:, ~holds].sum())
             self.verdicts.append(Verdict(criterion, np.flatnonzero(~holds), records))
         comparable = not alike and masses_of(original) == masses_of(released)
         self.averages: dict[str, Condition] = average_conditions(
@@ -93,13 +101,20 @@ class Findings:
         if order is None and any(of is not None and of.ordered for of in used):
             self.notes.append(order_in_words(released.names[0], table.w))
         if not alike:
-            self.notes += [f"original: {note}" for note in original.noted(units=units)]
-        self.notes += [f"{'' if alike else 'released: '}{n}" for n in released.noted(units=units)]
+            self.notes += [f"original: {note}" for note in laws.original.noted(units=units)]
+        after = laws.released.noted(units=units)
+        self.notes += [f"{'' if alike else 'released: '}{note}" for note in after]
 
     @property
     def letters(self) -> list[Any]:
         """Released letters x̃."""
         return self.released.x
+
+    @property
+    def re_identified(self) -> float:
+        """Expected number of records re-identified, were all looked up: the sum of their risks."""
+        risk = self.measures[RISK]
+        return float(risk.values @ risk.sizes)
 
     @property
     def leaks(self) -> list[Leaked]:
@@ -114,7 +129,7 @@ class Findings:
     @property
     def greatest_diversity(self) -> float:
         """ℓ_max = 2^H(W) (eq. 15)."""
-        return greatest_diversity(self.released.p_w)
+        return greatest_diversity(self.laws.released.p_w)
 
     def worst(self, measure: str = "I1", letters: int = SHOWN) -> list[Any]:
         """Return the released letters that are worst by a measure, the worst first."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria import Criterion, KAnonymity
 from cvxprivacy.leakage import (
     ChiSquared,
     EarthMover,
@@ -24,9 +24,12 @@ from cvxprivacy.leakage import (
     TotalVariation,
 )
 from cvxprivacy.microdata import measures
+from cvxprivacy.microdata.audit.weighted import Laws
+from cvxprivacy.microdata.risk.individual import re_identification
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.one_symbol import i2, i3, i4
 
+RISK, DISTINCT = "individual risk", "distinct ℓ-diversity"
 # What is measured of every table besides information and the distances of t-closeness.
 STANDARD: tuple[Leakage, ...] = (
     *(ChiSquared(), SquaredHellinger(), GuessingProbability(), Sibson(2), MaximalLeakageOf()),
@@ -46,6 +49,9 @@ class Measure:
         Whether low values are bad, else high ones are.
     sizes : ndarray, shape (|X̃|,)
         Records of each letter.
+    masses : ndarray, shape (|X̃|,)
+        What each letter weighs in the average: its records, or their survey weights where the
+        measure is one of the weighted law.
     """
 
     name: str
@@ -53,6 +59,7 @@ class Measure:
     values: npt.NDArray[np.float64]
     low: bool
     sizes: npt.NDArray[np.float64]
+    masses: npt.NDArray[np.float64]
 
     @property
     def worst(self) -> float:
@@ -75,8 +82,8 @@ class Measure:
 
     @property
     def average(self) -> float:
-        """Over the records."""
-        return float(self.values @ self.sizes / self.sizes.sum())
+        """Over the records, or over the persons whom they stand for."""
+        return float(self.values @ self.masses / self.masses.sum())
 
     @property
     def order(self) -> npt.NDArray[np.intp]:
@@ -110,6 +117,11 @@ class CountedLetters:
     Attributes
     ----------
     counts : ndarray, shape (|W|, |X̃|)
+        Records, or their survey weights.
+    records : ndarray, shape (|W|, |X̃|)
+        Records always.
+    weighted : bool
+        Whether the counts are sums of survey weights.
     w : list
         The values of their rows.
     prior : ndarray, shape (|W|,), or None
@@ -121,6 +133,8 @@ class CountedLetters:
     """
 
     counts: npt.NDArray[np.float64]
+    records: npt.NDArray[np.float64]
+    weighted: bool
     w: list[Any]
     prior: npt.NDArray[np.float64] | None
     order: list[int] | None
@@ -129,19 +143,21 @@ class CountedLetters:
     @classmethod
     def of(
         cls,
-        original: DiscreteSource,
-        released: DiscreteSource,
+        laws: Laws,
+        records: DiscreteSource,
         reference: str,
         order: Sequence[Any] | None,
     ) -> CountedLetters:
         """Lay out the counts; the values are those of the table that is referred to."""
+        original, released, weighted = laws.original, laws.released, laws.weights is not None
         w = list((released if reference == "released" else original).w)
         place, before = {v: i for i, v in enumerate(w)}, None
         if original is not released and {*original.w} == {*w}:
             before = _rows(original, place)
         own = original.joint.sum(axis=1) if reference == "original" else None
         at = None if order is None else [place[value] for value in order]
-        return cls(_rows(released, place), w, own, at, before)
+        counts, counted = _rows(released, place), _rows(records, place)
+        return cls(counts, counted, weighted, w, own, at, before)
 
     def rows(self, leakage: Leakage | None) -> Any:
         """Return the rows in the order in which a measure is to see them."""
@@ -155,6 +171,8 @@ class CountedLetters:
 
     def standing(self, criterion: Criterion, units: str) -> npt.NDArray[np.bool_]:
         """Tell which letters satisfy a criterion."""
+        if isinstance(criterion, KAnonymity):
+            return measures.standing(criterion, self.records, units=units)[1]
         counts, prior = self.seen(getattr(criterion, "leakage", None))
         return measures.standing(criterion, counts, reference=prior, units=units)[1]
 
@@ -169,7 +187,8 @@ class CountedLetters:
             was = self.original[self.rows(leakage)]
             each = measures.leaked(leakage, was, units=units)
             before = float(each @ was.sum(axis=0) / was.sum())
-        return Leaked(name, title, values, False, counts.sum(axis=0), leakage, *ends, before)
+        sizes = self.records.sum(axis=0), counts.sum(axis=0)
+        return Leaked(name, title, values, False, *sizes, leakage, *ends, before)
 
 
 def _rows(source: DiscreteSource, place: Mapping[Any, int]) -> np.ndarray:
@@ -183,11 +202,18 @@ def measured(
     table: CountedLetters, family: Mapping[str, Leakage], units: str
 ) -> dict[str, Measure]:
     """Return every measure of the letters; the ordered distance where W has an order."""
-    counts = table.counts
+    counts, sizes, masses = table.counts, table.records.sum(axis=0), table.counts.sum(axis=0)
     own: dict[str, Any] = {"reference": table.prior}
+    risk, risky = re_identification(sizes, masses if table.weighted else None), "1/k"
+    distinct = measures.distinct_diversity(table.records)
+    if table.weighted:
+        risky = "estimate of E 1/F"
+    found = {
+        "k": Measure("k", "k-anonymity: records", sizes, True, sizes, sizes),
+        RISK: Measure(RISK, f"individual risk: {risky}", risk, False, sizes, sizes),
+        "distinct l": Measure("distinct l", DISTINCT, distinct, True, sizes, sizes),
+    }
     rows: list[tuple[Any, ...]] = [
-        ("k", "k-anonymity: records", measures.size(counts), True),
-        ("distinct l", "distinct ℓ-diversity", measures.distinct_diversity(counts), True),
         ("entropy l", "entropy ℓ-diversity", measures.entropy_diversity(counts), True),
     ]
     for l in (2, 3):  # noqa: E741
@@ -204,7 +230,6 @@ def measured(
         ("I3", f"weighted reduction I3 [{units}]", i3(counts, units=units)),
         ("I4", f"membership I4 [{units}]", i4(counts, units=units)),
     ]
-    sizes = counts.sum(axis=0)
     leaks: list[tuple[str, str, Leakage]] = [
         ("I1", f"t-closeness: divergence I1 [{units}]", MutualInformation()),
         ("equal distance", "t-closeness: equal distance", TotalVariation()),
@@ -213,5 +238,6 @@ def measured(
         leaks.append(("ordered distance", "t-closeness: ordered distance", EarthMover()))
     for name, leakage in family.items():
         leaks.append((name, f"{name} [{units}]" if leakage.informs else name, leakage))
-    found = {name: Measure(name, title, of, bool(low), sizes) for name, title, of, *low in rows}
+    for name, title, of, *low in rows:
+        found[name] = Measure(name, title, of, bool(low), sizes, masses)
     return found | {name: table.leaked(name, title, of, units) for name, title, of in leaks}

@@ -48,7 +48,7 @@ def html(findings: Findings, *, document: bool = True) -> str:
 
 def _worst(findings: Findings, measure: str) -> list[list[Any]]:
     """Return the worst letters of a measure, what is measured of them, and their commonest W."""
-    counts, rows = findings.released.joint, []
+    counts, rows = findings.laws.released.joint, []
     for i in findings.measures[measure].order[:SHOWN]:
         values = [number(float(findings.measures[name].values[i])) for name in COLUMNS.values()]
         most = int(counts[:, i].argmax())

@@ -9,6 +9,7 @@ from typing import Any
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.audit.findings import masses_of
+from cvxprivacy.microdata.audit.weighted import Laws, weighted
 from cvxprivacy.microdata.audit.words import shown
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.tables.bins import bins_of
@@ -47,6 +48,24 @@ def counted(
     with _named("released", besides=True):
         after = DiscreteSource.from_schema(released, own, most=MOST_CELLS)
     return before, after, [*notes, *_unbinned(schema, after), *_changes(before, after)]
+
+
+def laws_of(
+    before: DiscreteSource,
+    after: DiscreteSource,
+    weights: Hashable | None,
+    original: Any,
+    released: Any,
+) -> Laws:
+    """Return the laws of two counted tables, given with their frames; the same without weights."""
+    if weights is None:
+        return Laws(before, after)
+    with _named("original"):
+        first = weighted(original, before, str(weights))
+    if before is after:
+        return Laws(first, first, str(weights))
+    with _named("released", besides=True):
+        return Laws(first, weighted(released, after, str(weights)), str(weights))
 
 
 @contextmanager

@@ -22,9 +22,11 @@ from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.base import by_name
 from cvxprivacy.microdata.audit import page, picture, words
 from cvxprivacy.microdata.audit.findings import Findings
-from cvxprivacy.microdata.audit.measured import STANDARD, Leaked, Measure
-from cvxprivacy.microdata.audit.pairing import counted, order_of
+from cvxprivacy.microdata.audit.measured import RISK, STANDARD, Leaked, Measure
+from cvxprivacy.microdata.audit.pairing import counted, laws_of, order_of
+from cvxprivacy.microdata.audit.weighted import COUNTED
 from cvxprivacy.microdata.bootstrap import draws_of
+from cvxprivacy.microdata.risk.individual import ESTIMATE
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.labels import written
 from cvxprivacy.tables.selection import records_with
@@ -44,10 +46,13 @@ class Audit(Findings):
     ----------
     original, released : DiscreteSource
         The tables as they were counted; ``released.joint`` holds the counts N(w, x̃).
+    laws : Laws
+        What is measured of them: the same, or the sums of the survey weights of the same letters.
     letters : list
         Released letters x̃.
     measures : dict of str to Measure
-        ``"k"``, ``"distinct l"``, ``"entropy l"``, ``"c at l=2"`` and ``"c at l=3"`` (recursive,
+        ``"k"``, ``"individual risk"`` (1/k, or with weights an estimate for the population),
+        ``"distinct l"``, ``"entropy l"``, ``"c at l=2"`` and ``"c at l=3"`` (recursive,
         infinite where W has fewer values), ``"I2"`` to ``"I4"``, ``"delta"``, ``"delta observed"``,
         ``"beta"``, ``"enhanced beta"``; then those of leakage.
     leaks : list of Leaked
@@ -167,7 +172,7 @@ class Audit(Findings):
             With every released letter and its counts of the confidential attribute, and the places
             among them of those that break a criterion.
         """
-        source = self.released
+        source, law = self.released, self.laws.released
         assert source.schema is not None
         assert self.original.schema is not None
         document = {
@@ -175,7 +180,8 @@ class Audit(Findings):
             "units": self.units,
             "original": {"records": self.original.records, **self.original.schema.to_dict()},
             "released": {"records": source.records, **source.schema.to_dict()},
-            "entropy": source.entropy(units=self.units),
+            "entropy": law.entropy(units=self.units),
+            "individual_risk": self._individual_risk(),
             "l_max": self.greatest_diversity,
             "information": {
                 name: {**asdict(of), "corrected": of.corrected}
@@ -197,16 +203,28 @@ class Audit(Findings):
             "notes": self.all_notes,
             "w": [written(w, lenient=True) for w in source.w],
         }  # fmt: skip
+        if self.laws.weights is not None:
+            own = {"column": self.laws.weights, "effective": law.effective, "measures": COUNTED}
+            document["weights"] = {**own, "population": float(law.joint.sum())}
         if letters:
+            sizes = law.joint.sum(axis=0).tolist()
             document["letters"] = [
                 {
                     "letter": written(letter, lenient=True),
                     "counts": source.joint[:, i].astype(int).tolist(),
+                    **({} if self.laws.weights is None else {"population": sizes[i]}),
                     **{m.name: written(float(m.values[i])) for m in self.measures.values()},
                 }
                 for i, letter in enumerate(self.letters)
             ]
         return document
+
+    def _individual_risk(self) -> dict[str, Any]:
+        """Return how many records are expected to be re-identified, and by which model."""
+        worst, records = self.measures[RISK].worst, self.released.records or 0
+        model = None if self.laws.weights is None else ESTIMATE
+        rate = self.re_identified / records
+        return {"expected": self.re_identified, "rate": rate, "greatest": worst, "model": model}
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write the audit as JSON, readable by its owner only; return where it is.
@@ -262,6 +280,7 @@ def audit(
     bins: Mapping[Hashable, float | str | Sequence[float]] | None = None,
     groups: Mapping[Hashable, int | Mapping[Hashable, Hashable]] | None = None,
     missing: str = "refuse",
+    weights: Hashable | None = None,
     ordered: bool | Sequence[Hashable] | None = None,
     reference: str = "released",
     bootstrap: int = 0,
@@ -293,6 +312,12 @@ def audit(
         As for :meth:`DiscreteSource.from_table`, of the original.  A released column that holds
         the original's values is grouped likewise, one that holds groups is taken as it is.
     missing : {"refuse", "level", "drop"}
+    weights : column name, optional
+        Survey weights, in both tables.  k, distinct ℓ and the records of letters stay counts of
+        records; entropies, divergences, distances, δ, β and leakage are those of the weighted law,
+        whose bias is told by Kish's effective number of records; an interval there is none of.
+        The sum of the weights of a letter estimates its persons in the population, and gives the
+        individual risk (:mod:`cvxprivacy.microdata.risk.individual`).
     ordered : bool or sequence of values, optional
         Whether W's values are in order, for the ordered earth mover's distance, or the values in
         their order.  By default they are where their type says so, in the released table or in the
@@ -315,8 +340,8 @@ def audit(
 
     Notes
     -----
-    Class sizes (k) speak of identity only where the release is deterministic in the key: under a
-    randomised one a small class need not hold the record that it seems to.
+    Class sizes (k) and individual risks speak of identity only where the release is deterministic
+    in the key: under a randomised one a small class need not hold the record that it seems to.
 
     The t of pycanon's ``t_closeness`` (1.3.6) is the worst "ordered distance" where W is of
     numbers, in ranks divided by one less than the values that occur, as here, and the worst "equal
@@ -357,5 +382,6 @@ def audit(
         seed=seed,
         units=units,
         notes=notes,
+        laws=laws_of(before, after, weights, original, frame),
         frame=frame,
     )

@@ -9,7 +9,9 @@ from unicodedata import combining
 
 from cvxprivacy.criteria import TCloseness
 from cvxprivacy.microdata.audit.findings import Findings, strictest
-from cvxprivacy.microdata.audit.measured import Leaked, Measure
+from cvxprivacy.microdata.audit.measured import RISK, Leaked, Measure
+from cvxprivacy.microdata.audit.weighted import COUNTED
+from cvxprivacy.microdata.risk.individual import ESTIMATE
 from cvxprivacy.model.one_symbol import equivalent_diversity
 
 COLUMNS = ("worst", "letters", "records", "average")
@@ -41,25 +43,48 @@ def _released(findings: Findings) -> str:
 def facts(findings: Findings) -> dict[str, str]:
     """Say what the tables are."""
     source, before, after = findings.released, findings.before, findings.after
-    entropy = f"{source.entropy(units=findings.units):.4f} {findings.units}"
+    law = findings.laws.released
+    entropy = f"{law.entropy(units=findings.units):.4f} {findings.units}"
     words = {
         "records": f"{source.records:,}",
         "confidential": f"{source.names[0]}, {len(source.w)} values",
         "released": f"{source.names[1]}, {len(source.x):,} letters",
+        **_weights(findings),
+        "re-identified": _re_identified(findings),
         "H(W)": f"{entropy}; ℓ_max = {findings.greatest_diversity:.4g}",
     }
     t = strictest(findings.criteria, TCloseness)
     if t is not None:
-        equivalent = equivalent_diversity(source.p_w, t, units=findings.units)
+        equivalent = equivalent_diversity(law.p_w, t, units=findings.units)
         words["ℓ_t"] = f"{equivalent:.4g} at t = {t:g}"
     if before is not after:
         words["I(W; X)"] = str(before)
     words[_released(findings)] = str(after)
-    biased = findings.original.biased or source.biased
+    biased = findings.laws.original.biased or law.biased
     alike = (before.lower is None) == (after.lower is None)  # corrected alike
     if before is not after and before.corrected > 0 and alike and not biased:
         words["kept"] = f"{after.corrected / before.corrected:.1%} of I(W; X), both corrected"
     return words
+
+
+def _weights(findings: Findings) -> dict[str, str]:
+    """Say what records weigh, where they have survey weights."""
+    law, column = findings.laws.released, findings.laws.weights
+    if column is None:
+        return {}
+    persons = f"{law.joint.sum():,.0f} persons by {column}"
+    return {"weights": f"{persons}; records weigh as {law.effective:,.0f} (Kish); {COUNTED}"}
+
+
+def _re_identified(findings: Findings) -> str:
+    """Say how many records are expected to be re-identified, and the greatest risk."""
+    risk = findings.measures[RISK]
+    model = ESTIMATE
+    if findings.laws.weights is None:
+        model = "1/k: too high where the table is a sample"
+    expected = f"{findings.re_identified:.4g} records expected"
+    many = "1 record" if risk.records == 1 else f"{risk.records:,} records"
+    return f"{expected}, greatest risk {risk.worst:.4g} of {many}; {model}"
 
 
 def conclusions(findings: Findings) -> list[tuple[str, str, str]]:
@@ -128,7 +153,7 @@ def meanings(findings: Findings) -> dict[str, str]:
 def text(findings: Findings) -> str:
     """Return the audit as lines for a terminal."""
     lines = ["audit of a released table"]
-    lines += [f"  {_padded(name, 12)}  {words}" for name, words in facts(findings).items()]
+    lines += [f"  {_padded(name, 13)}  {words}" for name, words in facts(findings).items()]
     for rows in (measured(findings), leaked(findings)):
         lines += ["", *(f"  {name:<37} {_in_columns(cells)}" for name, *cells in rows)]
     lines += ["", *(f"  {name:<37} {words}" for name, words in meanings(findings).items())]

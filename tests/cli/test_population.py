@@ -1,0 +1,124 @@
+"""``release --holdout`` and ``audit --weights``: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+import cvxprivacy as cpv
+from tests.cli.runner import BOTH, loaded, people, refused, report, rows, say, write
+
+HALF = ("release", "t.csv", *BOTH, "--seed", 1, "--holdout", 0.5, "--no-untouched")
+
+
+def test_all_records_are_released_through_the_channel_of_a_part(here):
+    said = say(*HALF, "--out", "o.csv", "--certificate", "p.json", "--channel", "c.json").out
+    assert "population: channel designed on 150 records, measured on 150 others" in said
+    assert re.search(r"I\(W; X̂\) +at most [0-9.]+ bits at 0\.95, proved: Chernoff", said)
+    assert "all 300 go through it" in said
+    assert len(rows("o.csv")) == 300
+    assert (cpv.Channel.load("c.json").p_input * 150).sum() == pytest.approx(150)
+    assert say("verify", "p.json").out.startswith("p.json: verified, certified")
+    assert "of mass 150 in all" in say("verify", "p.json").out
+    told = say("verify", "p.json", "--table", "t.csv", code=1)
+    assert "300 records, where the proof has 150" in told.out + told.err
+
+
+def test_the_document_has_the_population(here):
+    document = report(*HALF)
+    found = document["population"]
+    assert found["bound"] in found["bounds"]
+    assert found["upper"] == found["bounds"][found["bound"]]
+    assert found["holdout"]["plugin"] < found["upper"]
+    assert found["level"] == 0.95
+    assert found["design"]["plugin"] == pytest.approx(document["upper"])
+    assert found["design"]["records"] + found["holdout"]["records"] == document["records"] == 300
+    assert found["distortion"]["design"] == pytest.approx(0.1)
+    assert "independent draws" in found["assumption"]
+    assert any("designed on" in note for note in document["notes"])
+    assert report(*HALF)["population"] == found  # by the seed
+    other = report("release", "t.csv", *BOTH, "--seed", 2, "--holdout", 0.5, "--no-untouched")
+    assert other["population"]["holdout"] != found["holdout"]
+    surer = report(*HALF, "--confidence", 0.999)["population"]
+    assert surer["upper"] > found["upper"]
+    assert surer["holdout"]["plugin"] == found["holdout"]["plugin"]
+    nats = report(*HALF, "--units", "nats")["population"]
+    assert nats["holdout"]["plugin"] == pytest.approx(found["holdout"]["plugin"] * 0.693147, 1e-3)
+    assert "population" not in report("release", "t.csv", *BOTH, "--no-untouched")
+
+
+def test_criteria_and_measures_go_with_a_holdout(here):
+    roles = ("--sensitive", "ill", "--key", "sex", "--seed", 1, "--no-untouched")
+    closer = report("release", "t.csv", *roles, "--criterion", "TCloseness=0.01", "--holdout", 0.3)
+    assert closer["population"]["holdout"]["records"] == 90
+    chance = ("--budget", 0.1, "--leakage", "guessing-probability", "--holdout", 0.5)
+    found = report("release", "t.csv", *roles, *chance)
+    assert 0 < found["population"]["holdout"]["plugin"] < found["population"]["upper"]
+    missing = people().replace(",M,", ",,", 20)
+    write("gaps.csv", missing)
+    kept = report("release", "gaps.csv", *roles, "--budget", 0.1, "--missing", "drop",
+                  "--holdout", 0.5, "--out", "o.csv")  # fmt: skip
+    assert kept["dropped"] > 0
+    assert kept["released"]["records"] == kept["records"]
+
+
+def test_parquet_is_held_out_too(parquet):
+    found = report("release", "t.parquet", *BOTH, "--seed", 1, "--holdout", 0.5, "--no-untouched",
+                   "--out", "o.parquet")  # fmt: skip
+    assert found["population"]["whole"]["records"] == found["released"]["records"] == 300
+
+
+@pytest.mark.parametrize(
+    ("more", "pieces"),
+    [
+        (("--holdout", 0), ("--holdout", "0.5")),
+        (("--holdout", 1), ("--holdout",)),
+        (("--holdout", -0.5), ("--holdout",)),
+        (("--holdout", "nan"), ("--holdout",)),
+        (("--holdout", "half"), ("--holdout", "half")),
+        (("--holdout", 0.001), ("--holdout", "of 300 records it holds 0 out")),
+        (("--confidence", 0.9), ("--confidence", "--holdout")),
+        (("--holdout", 0.5, "--confidence", 1), ("--confidence", "0.95")),
+        (("--holdout", 0.5, "--confidence", "nan"), ("--confidence",)),
+        (("--holdout", 0.5, "--weights", "id"), ("--holdout", "--weights")),
+        (("--holdout", 0.5, "--encoder", "wx"), ("--holdout", "--encoder")),
+        (("--holdout", 0.5, "--problem-out", "r.toml"), ("--holdout", "--problem-out")),
+    ],
+)
+def test_what_does_not_go_with_a_holdout(here, more, pieces):
+    refused("release", "t.csv", *BOTH, "--out", "o.csv", *more, pieces=pieces)
+
+
+def test_one_record_cannot_be_held_out(here):
+    write("one.csv", "id,age,sex,ill,note\n1,30,M,no,x\n")
+    pieces = ("--holdout", "1 records")
+    refused("release", "one.csv", *BOTH, "--holdout", 0.5, pieces=pieces)
+
+
+# ---- audit --weights ---------------------------------------------------------------------
+
+
+def weighing():
+    chance = random.Random(3)
+    head, *lines = people().splitlines()
+    return "\n".join([f"{head},w", *(f"{line},{chance.randrange(1, 9)}" for line in lines)]) + "\n"
+
+
+def test_an_audit_with_weights(here):
+    write("w.csv", weighing())
+    roles = ("audit", "w.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10")
+    said = say(*roles, "--weights", "w").out
+    assert re.search(r"weights +[0-9,]+ persons by w; records weigh as", said)
+    assert re.search(r"re-identified +[0-9.]+ records expected.*estimate", said)
+    document = report(*roles, "--weights", "w", "--out", "a.json")
+    assert document["weights"]["column"] == "w"
+    assert "estimate" in document["individual_risk"]["model"]
+    plain = report(*roles)
+    assert document["measures"]["k"] == plain["measures"]["k"]
+    assert document["measures"]["I1"]["worst"] != plain["measures"]["I1"]["worst"]
+    assert loaded("a.json")["letters"][0]["population"] > 0
+    refused(*roles, "--weights", "weight", pieces=("--weights", "'weight'", "'w'"))
+    refused(*roles, "--weights", "note", pieces=("weights", "note"))
+    say("audit", "w.csv", "t.csv", *roles[2:], "--weights", "w", code=2)
