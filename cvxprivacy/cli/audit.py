@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.exits import say
-from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, write_all
+from cvxprivacy.cli.exits import arguments, say
+from cvxprivacy.cli.outputs import described, refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
 
 __all__ = ["audit"]
@@ -58,16 +58,14 @@ __all__ = ["audit"]
 )
 @shared.seed("Of the bootstrap.")
 @shared.units
-@shared.file("--html", "The audit as one self-contained page.")
-@shared.file("--out", "The audit as JSON, every released letter with its counts of W.")
+@shared.report
 @shared.as_json(", without the single letters")
 @shared.reads_tables
 def audit(
     original: str,
     released: str | None,
     reading: dict[str, Any],
-    html: str | None,
-    out: str | None,
+    report: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Measure what the RELEASED table tells about a confidential column, or ORIGINAL as it is.
@@ -76,10 +74,14 @@ def audit(
     δ-disclosure, β-likeness, one-symbol information; and what leaks in the measures that `release`
     can minimise, beside what nothing and what the column itself would tell.
     """
+    from cvxprivacy.cli.dossier import report_outputs, report_targets
+    from cvxprivacy.cli.dossier.common import Asked
+    from cvxprivacy.cli.dossier.facts import audit_facts
+    from cvxprivacy.cli.report import REPORTED
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.audit import audit as audited
 
-    targets = {"html": html, "out": out}
+    targets = report_targets(report)
     paths = [path for path in (original, released) if path is not None]
     refuse_unwritable(targets, *paths)
     tables = [open_table(path, reading) for path in paths]
@@ -100,20 +102,10 @@ def audit(
         where, value = error.where, error.value
         problem, remedy = error.problem, error.remedy
         raise InputError("ORIGINAL", problem, remedy, where=where, value=value) from None
-    write_all(
-        [
-            Output("html", html, result.write_html, private=True),
-            Output("out", out, result.write_json, private=True),
-        ]
-    )
-    w = result.released.names[0]
-    words = {
-        "html": f"the page; it tells the {w} of the worst groups",
-        "out": f"the audit; it holds the counts of {w} in every group",
-    }
-    words = {name: f"{said}{{private}}: keep it with the table" for name, said in words.items()}
+    asked = Asked(arguments(), click.get_current_context().command, original, tables[0])
+    write_all(report_outputs(targets, lambda: audit_facts(asked, result, released)))
     document = {**result.document(letters=False), "files": targets}
-    say(document, "\n".join([str(result), *described(targets, words)]))
+    say(document, "\n".join([str(result), *described(targets, dict.fromkeys(targets, REPORTED))]))
     if not result.holds:
         sys.exit(1)
 

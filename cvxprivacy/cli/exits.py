@@ -13,10 +13,11 @@ import click
 
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 
-__all__ = ["AS_JSON", "CODES", "Commands", "say", "say_json", "wants_json"]
+__all__ = ["AS_JSON", "CODES", "Commands", "arguments", "say", "say_json", "wants_json"]
 
 CODES = {"certified": 0, "input": 2, "infeasible": 3, "uncertified": 4, "loose": 5, "internal": 70}
 AS_JSON = "cvxprivacy.json"  # key of the context's meta
+_TYPED = "cvxprivacy.arguments"  # likewise
 _SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
          "encoding", "ordered", "reference", "bootstrap", "cells", "classes")  # fmt: skip
 _OPTIONS = {  # what Python's arguments are called on the command line
@@ -44,6 +45,11 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which they were added."""
         return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments as they were typed, for a report that names the command."""
+        ctx.meta[_TYPED] = tuple(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a failure becomes a line on standard error and an exit code."""
@@ -92,6 +98,12 @@ def _as_options(message: str) -> str:
     for python, typed in _PHRASES.items():
         message = message.replace(python, typed)
     return message
+
+
+def arguments() -> tuple[str, ...]:
+    """Return the arguments of the command as they were typed, its own name first."""
+    typed: tuple[str, ...] = click.get_current_context().meta.get(_TYPED, ())
+    return typed
 
 
 def wants_json() -> bool:

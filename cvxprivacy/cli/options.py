@@ -25,6 +25,19 @@ def _columns(name: str, purpose: str) -> Decorator:
     return click.option(name, multiple=True, required=True, metavar="COLUMN[,…]", help=purpose)
 
 
+def report(command: Command) -> Command:
+    """Add the option for a report that a disclosure board signs."""
+    return click.option(
+        "--report",
+        multiple=True,
+        type=click.Path(),
+        metavar="PATH.html|PATH.json",
+        help="What a disclosure board reads and signs: the verdict, what was asked and found, and "
+        "how to check it, as one page that needs nothing else, or as JSON; or both.  It names no "
+        "confidential value.",
+    )(command)
+
+
 def choice(name: str, values: Sequence[str], purpose: str = "") -> Decorator:
     """Add an option of which the first value is the default."""
     kind = click.Choice(values)

@@ -10,7 +10,7 @@ from typing import IO, Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.exits import CODES, say
+from cvxprivacy.cli.exits import CODES, arguments, say
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
 from cvxprivacy.errors import InputError
@@ -71,6 +71,7 @@ __all__ = ["apply", "release"]
     "whether a proof is of this question, and for `cvxprivacy solve`.",
     metavar="PATH",
 )
+@shared.report
 @click.option(
     "--untouched/--no-untouched",
     default=True,
@@ -88,11 +89,16 @@ def release(
     The confidential column and all others are copied; every byte outside the key columns of a
     text table stays as it is.
     """
+    from cvxprivacy.cli.dossier import report_outputs, report_targets
+    from cvxprivacy.cli.dossier.common import Asked
+    from cvxprivacy.cli.dossier.facts import release_facts
+    from cvxprivacy.cli.dossier.provenance import Kept
     from cvxprivacy.cli.report import report, report_text
     from cvxprivacy.cli.table_files import open_table
 
     targets = {name: options[name] for name in ("out", "certificate", "channel")}
     targets["problem-out"] = options["problem_out"]
+    targets |= (reports := report_targets(options["report"]))
     refuse_unwritable(targets, table)
     _refuse_another_format(table, targets["out"])
     opened = open_table(table, reading)
@@ -115,7 +121,7 @@ def release(
     assert channel is not None
     assert schema is not None
     leaks = _leaks(frame, source, options["units"]) if options["untouched"] else []
-    results = write_all(
+    kept = Kept(
         [
             _released(opened, channel, targets["out"], schema.columns, seed, row_id),
             Output("certificate", targets["certificate"], solution.certificate.write, private=True),
@@ -123,9 +129,18 @@ def release(
             Output("problem-out", targets["problem-out"], lambda file: file.write(stated)),
         ]
     )
-    drawn = results.get("out", {})
-    leakage = getattr(problem, "leakage", None)
-    document = report(table, source, solution, leaks, drawn, targets, leakage)
+
+    def document_of() -> dict[str, Any]:
+        drawn, leakage = kept.results.get("out", {}), getattr(problem, "leakage", None)
+        return report(table, source, solution, leaks, drawn, targets, leakage)
+
+    def facts() -> dict[str, Any]:
+        asked = Asked(arguments(), click.get_current_context().command, table, opened)
+        with steps() as told:
+            return release_facts(asked, data, problem, solution, document_of(), kept, told)
+
+    write_all([*kept.outputs, *report_outputs(reports, facts)])
+    document = document_of()
     say(document, report_text(document, source, solution))
     sys.exit(CODES[solution.status])
 
