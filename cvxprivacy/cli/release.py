@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -113,10 +114,12 @@ def release(
     stated = ""
     if targets["problem-out"] is not None:
         stated = problem_text(targets["problem-out"], data, table, reading)
+    started = time.monotonic()
     with steps() as told:
         solution = problem.solve(
             accuracy=options["accuracy"], time_limit=options["time_limit"], progress=told
         )
+    seconds = time.monotonic() - started
     channel, schema = solution.channel, source.schema
     assert channel is not None
     assert schema is not None
@@ -137,7 +140,7 @@ def release(
     def facts() -> dict[str, Any]:
         asked = Asked(arguments(), click.get_current_context().command, table, opened)
         with steps() as told:
-            return release_facts(asked, data, problem, solution, document_of(), kept, told)
+            return release_facts(asked, data, problem, solution, document_of(), kept, seconds, told)
 
     write_all([*kept.outputs, *report_outputs(reports, facts)])
     document = document_of()

@@ -20,6 +20,7 @@ from cvxprivacy.cli.dossier.checks import checks_of, release_verdict
 from cvxprivacy.cli.dossier.mathematics import mathml, statement_rows
 from cvxprivacy.cli.dossier.page import html
 from cvxprivacy.cli.dossier.secrecy import Guard, typed_command
+from cvxprivacy.cli.dossier.tradeoff import curve
 from cvxprivacy.errors import InputError
 from tests.cli.runner import BOTH, loaded, people, refused, report, say, write
 from tests.microdata.helpers import Page, owner_only
@@ -469,3 +470,13 @@ def test_a_command_is_told_without_what_it_must_not_say():
     )
     typed = ["audit", "t.csv", "--ordered", "--key", "age"]
     assert typed_command(typed, audit, []) == "cvxprivacy audit t.csv --ordered --key age"
+
+
+def test_a_program_that_takes_long_is_not_solved_again_for_a_curve():
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+    solution, minimised = problem.solve(), ("the least leakage", "bits")
+    assert curve(problem, solution, minimised, 0.3)[0]["solved"] > 3
+    none, why = curve(problem, solution, minimised, 0.3, seconds=100.0)
+    assert none is None
+    assert "100 seconds" in why

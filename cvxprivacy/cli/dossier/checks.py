@@ -158,5 +158,6 @@ def audit_verdict(checks: Sequence[Check]) -> dict[str, Any]:
         words = "Nothing was asked of this table: it is measured, and no criterion is judged."
         return {"may_be_released": None, "words": words, "reasons": []}
     names = cells([check["criterion"] for check in checks])
-    words = f"This table may be released under what was asked: {names} hold"
-    return {"may_be_released": True, "words": words + "s." * (len(checks) == 1), "reasons": []}
+    words = f"This table may be released under what was asked: {names} "
+    words += "hold." if len(checks) > 1 else "holds."
+    return {"may_be_released": True, "words": words, "reasons": []}

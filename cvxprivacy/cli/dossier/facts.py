@@ -51,6 +51,7 @@ def release_facts(
     solution: Solution,
     document: Mapping[str, Any],
     kept: Kept,
+    seconds: float,
     progress: Callable[[str], object] | None = None,
 ) -> Facts:
     """Return the facts of a release.
@@ -63,6 +64,8 @@ def release_facts(
         What the command reports (:func:`cvxprivacy.cli.report.report`).
     kept : Kept
         The files as they were written.
+    seconds : float
+        How long the problem took to solve.
     progress : callable, optional
         Is told how far the curve is.
     """
@@ -77,7 +80,9 @@ def release_facts(
         height = 2 * float(solution.terms["distortion"])
     elif measure is not None and not measure.informs:
         height = abs(measure.total(source.pmf) - measure.total(source.p_w[:, None]))
-    found_curve, no_curve = tradeoff.curve(problem, solution, minimised, height, progress)
+    found_curve, no_curve = tradeoff.curve(
+        problem, solution, minimised, height, seconds=seconds, progress=progress
+    )
     checks = checks_of(document, problem.criteria, solution, drawn.audit, schema)
     left_out = [*drawn.left_out]
     if found_curve is None:
@@ -200,7 +205,10 @@ def audit_facts(asked: Asked, found: Audit, released: str | None) -> Facts:
         "kind": "audit",
         "title": f"Audit of {title}",
         "verdict": audit_verdict(checks),
-        "cautions": [],
+        "cautions": [
+            "the columns that are neither confidential nor key were not measured: what they tell "
+            "comes on top"
+        ],
         "asked": [f"{c!r}: {words.criterion_words(c, w, found.units)}." for c in found.criteria],
         "distortion_words": [],
         "found": [{"name": name, "value": value} for name, value in rows],

@@ -58,7 +58,7 @@ def number(value: Any, digits: int = 4) -> str:
         return "–" if value is None else "∞"
     if isinstance(value, int) or value == round(value):
         return f"{value:,.0f}"
-    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 1e3 else f"{value:.{digits}g}"
 
 
 def css_string(text: str) -> str:

@@ -34,6 +34,8 @@ def curve(
     solution: Solution,
     minimised: tuple[str, str],
     height: float,
+    *,
+    seconds: float = 0.0,
     progress: Callable[[str], object] | None = None,
 ) -> tuple[dict[str, Any] | None, str]:
     """Return the optimum over the number that the user chose, or why it is not drawn.
@@ -44,6 +46,8 @@ def curve(
         What is minimised, in words, and its unit, "" if it has none.
     height : float
         Of the curve, in the unit of the optimum: what the band is measured by.
+    seconds : float
+        How long the problem itself took.
     """
     from cvxprivacy import frontier
 
@@ -53,6 +57,8 @@ def curve(
     if problem.alphabet.n * problem.alphabet.m > MOST_ENTRIES:
         size = f"{problem.alphabet.n:,} × {problem.alphabet.m:,}"
         return None, f"the channel has {size} entries, and each point of the curve is a program"
+    if seconds > SECONDS:
+        return None, f"each of its points is a program, and this one took {seconds:.0f} seconds"
     started = time.monotonic()
 
     def watched(line: str) -> None:
