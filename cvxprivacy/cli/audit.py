@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.exits import say
-from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, write_all
+from cvxprivacy.cli import options as shared, typed
+from cvxprivacy.cli.exits import arguments, say
+from cvxprivacy.cli.outputs import described, refuse_unwritable, write_all
 from cvxprivacy.cli.recodings import resolved, stated
 from cvxprivacy.errors import InputError
 
@@ -66,8 +66,7 @@ __all__ = ["audit"]
 )
 @shared.seed("Of the bootstrap.")
 @shared.units
-@shared.file("--html", "The audit as one self-contained page.")
-@shared.file("--out", "The audit as JSON, every released letter with its counts of W.")
+@shared.report
 @shared.as_json(", without the single letters")
 @shared.force
 @shared.reads_tables
@@ -75,8 +74,7 @@ def audit(
     original: str,
     released: str | None,
     reading: dict[str, Any],
-    html: str | None,
-    out: str | None,
+    report: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Measure what the RELEASED table tells about a confidential column, or ORIGINAL as it is.
@@ -85,10 +83,14 @@ def audit(
     δ-disclosure, β-likeness, one-symbol information; and what leaks in the measures that `release`
     can minimise, beside what nothing and what the column itself would tell.
     """
+    from cvxprivacy.cli.dossier import report_outputs, report_targets
+    from cvxprivacy.cli.dossier.common import Asked
+    from cvxprivacy.cli.dossier.facts import audit_facts
+    from cvxprivacy.cli.report import REPORTED
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.audit import audit as audited
 
-    targets = {"html": html, "out": out}
+    targets = report_targets(report)
     paths = [path for path in (original, released) if path is not None]
     refuse_unwritable(targets, *paths)
     tables = [open_table(path, reading) for path in paths]
@@ -110,20 +112,10 @@ def audit(
         where, value = error.where, error.value
         problem, remedy = error.problem, error.remedy
         raise InputError("ORIGINAL", problem, remedy, where=where, value=value) from None
-    write_all(
-        [
-            Output("html", html, result.write_html, private=True),
-            Output("out", out, result.write_json, private=True),
-        ]
-    )
-    w = result.released.names[0]
-    words = {
-        "html": f"the page; it tells the {w} of the worst groups",
-        "out": f"the audit; it holds the counts of {w} in every group",
-    }
-    words = {name: f"{said}{{private}}: keep it with the table" for name, said in words.items()}
+    asked = Asked(arguments(), click.get_current_context().command, original, tables[0])
+    write_all(report_outputs(targets, lambda: audit_facts(asked, result, released)))
     document = {**result.document(letters=False), "files": targets}
-    say(document, "\n".join([str(result), *described(targets, words)]))
+    say(document, "\n".join([str(result), *described(targets, dict.fromkeys(targets, REPORTED))]))
     if not result.holds:
         sys.exit(1)
 
@@ -133,21 +125,21 @@ def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, An
     same = ("leakage", "missing", "weights", "reference", "bootstrap", "seed", "units")
     settings = {name: options[name] for name in same}
     for role in ("sensitive", "key"):
-        settings[role] = shared.split_columns(options[role], header)
+        settings[role] = typed.split_columns(options[role], header)
         for name in settings[role]:
             if name not in header:
-                raise shared.unknown_column(f"--{role}", name, header)
+                raise typed.unknown_column(f"--{role}", name, header)
     if settings["weights"] is not None and settings["weights"] not in header:
-        raise shared.unknown_column("--weights", settings["weights"], header)
+        raise typed.unknown_column("--weights", settings["weights"], header)
     ordered: Any = False if options["unordered"] else options["ordered"]
     if isinstance(ordered, str):  # the values in their order, or none
         ordered = next(csv.reader([ordered])) or True
     return {
         **settings,
-        "bins": shared.bins_of(options["bins"], header),
+        "bins": typed.bins_of(options["bins"], header),
         "groups": resolved(stated(options["recoding"], header)).get("groups"),
         "criteria": [
-            shared.stated_criterion({"kind": name, **rest}) for name, rest in options["criterion"]
+            typed.stated_criterion({"kind": name, **rest}) for name, rest in options["criterion"]
         ],
         "ordered": ordered,
     }

@@ -49,7 +49,7 @@ class Catalogued(click.Command):
 
 def criteria() -> Iterator[tuple[str, str]]:
     """Yield each criterion as it is typed, with what it asks for and in which unit."""
-    from cvxprivacy.cli.options import criteria_of, stated_criterion
+    from cvxprivacy.cli.typed import criteria_of, stated_criterion
     from cvxprivacy.criteria.words import in_words
 
     for typed in (text for texts in EXAMPLES.values() for text in texts):
@@ -61,7 +61,7 @@ def criteria() -> Iterator[tuple[str, str]]:
 
 def leakages() -> Iterator[tuple[str, str]]:
     """Yield each measure of leakage as it is typed, with what it means."""
-    from cvxprivacy.cli.options import measures_of_leakage
+    from cvxprivacy.cli.typed import measures_of_leakage
     from cvxprivacy.leakage import MEASURES
 
     for typed, (kind, needed) in measures_of_leakage().items():

@@ -18,7 +18,7 @@ from cvxprivacy.errors import (
     InputError,
 )
 
-__all__ = ["AS_JSON", "CODES", "FORCED", "Commands", "say", "say_json", "wants_json"]
+__all__ = ["AS_JSON", "CODES", "FORCED", "Commands", "arguments", "say", "say_json", "wants_json"]
 
 CODES = {
     "certified": 0,
@@ -30,6 +30,7 @@ CODES = {
     "internal": 70,
 }
 AS_JSON, FORCED = "cvxprivacy.json", "cvxprivacy.force"  # keys of the context's meta
+_TYPED = "cvxprivacy.arguments"  # likewise
 _SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
          "decimal", "encoding", "sheet", "ordered", "reference", "bootstrap", "cells",
          "classes")  # fmt: skip
@@ -62,6 +63,11 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which they were added."""
         return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments as they were typed, for a report that names the command."""
+        ctx.meta[_TYPED] = tuple(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a failure becomes a line on standard error and an exit code."""
@@ -112,6 +118,12 @@ def _as_options(message: str) -> str:
     for python, typed in _PHRASES.items():
         message = message.replace(python, typed)
     return message
+
+
+def arguments() -> tuple[str, ...]:
+    """Return the arguments of the command as they were typed, its own name first."""
+    typed: tuple[str, ...] = click.get_current_context().meta.get(_TYPED, ())
+    return typed
 
 
 def wants_json() -> bool:

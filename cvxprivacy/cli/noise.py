@@ -14,10 +14,10 @@ from click.core import ParameterSource
 
 from cvxprivacy.cli.exits import CODES, say
 from cvxprivacy.cli.framed import FramedTable
-from cvxprivacy.cli.options import split_columns, unknown_column
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.report import proved
 from cvxprivacy.cli.table_files import TextTable, open_table
+from cvxprivacy.cli.typed import split_columns, unknown_column
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.model.gaussian import GaussianSource

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
 
-__all__ = ["halves_of", "held_out", "measured_of", "noted", "refuse_with_holdout"]
+__all__ = ["halves_of", "held_out", "measured_of", "population_facts", "refuse_with_holdout"]
 
 LEVEL = 0.95
 
@@ -106,16 +106,13 @@ def _chance(seed: int, use: int) -> Any:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(use,)))
 
 
-def noted(
-    document: dict[str, Any], text: str, risk: PopulationRisk | None
-) -> tuple[dict[str, Any], str]:
-    """Add the population's risk to what is reported."""
+def population_facts(document: dict[str, Any], risk: PopulationRisk | None) -> dict[str, Any]:
+    """Return a report with the population's risk."""
     if risk is None:
-        return document, text
+        return document
     note = (
         f"the optimum, the risk after and the proof are of the {risk.records[0]:,} records that "
         f"the channel was designed on; all {sum(risk.records):,} go through it, and "
         "`cvxprivacy verify --table` counts all"
     )
-    said = {**document, "population": risk.document(), "notes": [*document["notes"], note]}
-    return said, "\n".join([text, str(risk), f"note: {note}"])
+    return {**document, "population": risk.document(), "notes": [*document["notes"], note]}

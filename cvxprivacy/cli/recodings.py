@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli.options import pairs, unknown_column
+from cvxprivacy.cli.typed import pairs, unknown_column
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:

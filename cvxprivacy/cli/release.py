@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.catalogue import Catalogued
-from cvxprivacy.cli.exits import CODES, say
+from cvxprivacy.cli.exits import say
 from cvxprivacy.cli.formats import output_format
-from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
-from cvxprivacy.cli.population import halves_of, held_out, measured_of, noted, refuse_with_holdout
-from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
-from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
+from cvxprivacy.cli.outputs import refuse_unwritable, write_all
+from cvxprivacy.cli.population import held_out
 from cvxprivacy.errors import InputError
 
 __all__ = ["apply", "release"]
@@ -111,6 +107,7 @@ __all__ = ["apply", "release"]
     "whether a proof is of this question, and for `cvxprivacy solve`.",
     metavar="PATH",
 )
+@shared.report
 @click.option(
     "--untouched/--no-untouched",
     default=True,
@@ -133,70 +130,19 @@ def release(
     text table stays as it is.  SPSS, Stata and .xpt tables keep their labels and missing values;
     these and workbooks can be released as .csv, .parquet or .xlsx, too.
     """
-    from cvxprivacy.cli.checks import with_checks
-    from cvxprivacy.cli.report import report, report_text
-    from cvxprivacy.cli.table_files import open_table
-    from cvxprivacy.microdata.drawn_table import DrawnTable
-
     if options["noise"]:
         from cvxprivacy.cli.noise import release_noise
 
         release_noise(table, reading, seed, options)
-    targets = {name: options[name] for name in ("out", "certificate", "channel")}
-    targets["problem-out"] = options["problem_out"]
-    refuse_unwritable(targets, table)
-    refuse_with_holdout(options)
-    if options["ensure"] == "table" and targets["out"] is None:
-        raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
-    opened = open_table(table, reading, out=targets["out"])
-    if row_id is not None and row_id not in opened.header:
-        raise shared.unknown_column("--row-id", row_id, opened.header)
-    data, choice = problem_data(options, opened.header), None
-    if options["cells"] is not None:
-        data["source"], choice = chosen(opened, data["source"], options["cells"])
-    with progress(opened.size, f"reading {Path(table).name}") as read:
-        frame, source = source_of(
-            opened, whole=options["untouched"], progress=read, **data["source"]
-        )
-    halves = halves_of(source, options, seed)
-    problem = problem_of(data, source if halves is None else halves.design)
-    stated = ""
-    if targets["problem-out"] is not None:
-        stated = problem_text(targets["problem-out"], data, table, reading)
-    with steps() as told:
-        solution = problem.solve(
-            accuracy=options["accuracy"], time_limit=options["time_limit"], progress=told
-        )
-    channel, schema = solution.channel, source.schema
-    assert channel is not None
-    assert solution.channel is not None
-    assert schema is not None
-    population = measured_of(halves, problem, solution, options, seed)
-    drawn = None
-    if targets["out"] is not None:
-        draws: dict[str, Any] = {"seed": seed, "row_id": row_id}
-        ensure = options["ensure"] or "law"
-        drawn = DrawnTable.of(problem, solution, frame, **draws, source=source, ensure=ensure)
-        channel = drawn.channel
-    leaks = _leaks(frame, source, options["units"]) if options["untouched"] else []
-    results = write_all(
-        [
-            _released(opened, channel, targets["out"], schema.columns, seed, row_id),
-            Output("certificate", targets["certificate"], solution.certificate.write, private=True),
-            Output("channel", targets["channel"], solution.channel.write, private=True),
-            Output("problem-out", targets["problem-out"], lambda file: file.write(stated)),
-        ]
-    )
-    leakage = getattr(problem, "leakage", None)
-    written = results.get("out", {})
-    document = report(table, source, solution, leaks, written, targets, leakage)
-    document = with_checks(document, solution, source, drawn)
-    settled = recoded(data["source"], schema, choice)
-    document |= {"recoding": settled} if settled else {}
-    text = "\n".join([*recoded_text(settled), report_text(document, source, solution)])
-    say(*noted(document, text, population))
-    broken = drawn is not None and not drawn.holds and options["ensure"] is None
-    sys.exit(CODES["broken"] if broken else CODES[solution.status])
+    from cvxprivacy.cli.releasing import Releasing
+
+    work = Releasing(table, reading, seed, row_id, options)
+    work.count()
+    work.solve()
+    work.draw()
+    work.write()
+    say(work.document, work.text)
+    sys.exit(work.code)
 
 
 @click.command()
@@ -214,6 +160,7 @@ def apply(
 
     It is read as the first one was, unless options say otherwise.
     """
+    from cvxprivacy.cli.releasing import released_output
     from cvxprivacy.cli.report import records_drawn
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.release.channel import Channel
@@ -229,28 +176,7 @@ def apply(
         problem = "it releases letters u that a user decodes with Z, which this command cannot do"
         raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
     used = [name for group in kept.schema.input_columns(kept.encoder) for name in group]
-    drawn = write_all([_released(opened, kept, out, used, seed, row_id)])["out"]
+    drawn = write_all([released_output(opened, kept, out, used, seed, row_id)])["out"]
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *notes])
     say({"table": table, "channel": channel, "out": out, **drawn}, text)
-
-
-def _released(
-    opened: Any, channel: Any, out: str | None, used: Sequence[str], seed: int, row_id: str | None
-) -> Output:
-    """Return the released table, which is drawn as it is written."""
-
-    def write(file: IO[bytes]) -> dict[str, Any]:
-        with progress(opened.size, f"writing {Path(out or '').name}") as written:
-            return opened.release(channel, file, used, seed, row_id, written)
-
-    return Output("out", out, write, binary=True)
-
-
-def _leaks(frame: Any, source: Any, units: str) -> list[Any]:
-    """Return what each column that is copied reveals."""
-    from cvxprivacy.microdata.untouched import untouched
-
-    columns = [name for name in frame.columns if name not in source.schema.columns]
-    with progress(len(columns), "other columns") as counted:
-        return untouched(frame, source.schema, units=units, columns=columns, progress=counted)

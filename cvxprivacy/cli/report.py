@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["proved", "records_drawn", "report", "report_text"]
 
+REPORTED = "the report, to be signed; it names no confidential value{private}"
 _ROUNDED = 1e-12  # what two sums of floats may be apart
 
 
@@ -143,6 +144,7 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         "original table",
         "channel": "the channel, for `cvxprivacy apply`; it holds the law of its inputs{private}",
         "problem-out": "the problem, for `cvxprivacy verify --problem` and `cvxprivacy solve`",
+        **dict.fromkeys(("report", "report, again"), REPORTED),
     }
     return "\n".join([*lines, *described(document["files"], words)])
 

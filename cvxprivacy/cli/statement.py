@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli.options import (
+from cvxprivacy.cli.recodings import placed, resolved, stated
+from cvxprivacy.cli.typed import (
     bins_of,
     cap_of,
     leakage_of,
@@ -20,7 +21,6 @@ from cvxprivacy.cli.options import (
     stated_leakage,
     unknown_column,
 )
-from cvxprivacy.cli.recodings import placed, resolved, stated
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,0 +1,163 @@
+"""Each criterion on the law and on the drawn table, and what follows: release it, or do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.cli.dossier.tables import rounded
+from cvxprivacy.cli.dossier.words import cells, criterion_words
+
+if TYPE_CHECKING:
+    from cvxprivacy.microdata.audit import Audit
+    from cvxprivacy.results.solution import Solution
+
+__all__ = ["audit_verdict", "checks_of", "release_verdict"]
+
+_MEASURED = {  # criteria whose own measure an audit has
+    "KAnonymity": "k",
+    "LDiversity": "entropy l",
+    "DeltaDisclosure": "delta",
+}
+Check = dict[str, Any]
+
+
+def checks_of(
+    document: Mapping[str, Any],
+    criteria: Sequence[Any],
+    solution: Solution | None,
+    found: Audit | None,
+    schema: Any,
+) -> list[Check]:
+    """Return the checks of a document, or those that a proof and an audit imply.
+
+    A certified or loose release satisfies every criterion on the law, by proof.
+    """
+    if "checks" in document:
+        return [_plain(check) for check in document["checks"]]
+    units = solution.units if solution is not None else found.units if found is not None else ""
+    verdicts = {id(v.criterion): v for v in (found.verdicts if found is not None else ())}
+    checks = []
+    for criterion in criteria:
+        bound, law = _number(getattr(criterion, "value", None)), None
+        if solution is not None:
+            law = {
+                "value": None, "bound": bound, "holds": solution.status in ("certified", "loose")
+            }  # fmt: skip
+        verdict, table = verdicts.get(id(criterion)), None
+        if verdict is not None and found is not None:
+            table = {
+                "value": _worst(criterion, found),
+                "bound": bound,
+                "holds": bool(verdict.holds),
+                "groups": verdict.letters,
+                "records": verdict.records,
+            }
+        checks.append(
+            {
+                "criterion": repr(criterion),
+                "says": criterion_words(criterion, cells(schema.sensitive), units),
+                "law": law,
+                "table": table,
+                "unit": _unit(criterion, units),
+            }
+        )
+    return checks
+
+
+def _plain(check: Mapping[str, Any]) -> Check:
+    """Return a check with the keys of the schema alone."""
+    law, table = check.get("law"), check.get("table")
+    return {
+        "criterion": check["criterion"],
+        "says": check["says"],
+        "law": law and {name: law.get(name) for name in ("value", "bound", "holds")},
+        "table": table
+        and {n: table.get(n) for n in ("value", "bound", "holds", "groups", "records")},
+        "unit": check.get("unit", ""),
+    }
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return rounded(float(value))
+    except (TypeError, ValueError):
+        return None
+
+
+def _unit(criterion: Any, units: str) -> str:
+    """Return the unit of a criterion's number."""
+    name, measure = type(criterion).__name__, getattr(criterion, "leakage", None)
+    if name == "KAnonymity":
+        return "records"
+    informs = measure is None or measure.informs
+    return units if name in ("TCloseness", "LeakageCap", "PerLetter") and informs else ""
+
+
+def _worst(criterion: Any, found: Audit) -> float | None:
+    """Return the worst group's measure, if the audit has the criterion's own."""
+    for kind in type(criterion).__mro__:
+        if kind.__name__ in _MEASURED:
+            return rounded(found.measures[_MEASURED[kind.__name__]].worst)
+    measure = getattr(criterion, "leakage", None)
+    if measure is not None and measure.informs:
+        return rounded(found.measures["I1"].worst)
+    return None
+
+
+def _broken(checks: Sequence[Check], what: str) -> list[str]:
+    """Say which criteria are broken, and by how much."""
+    said = []
+    for check in checks:
+        law, table = check["law"], check["table"]
+        if table and table["holds"] is False:
+            groups = table.get("groups") or 0
+            by = f"{groups:,} group{'s' * (groups != 1)} of {what}"
+            records = f", with {table['records']:,} records" if table.get("records") else ""
+            said.append(f"{check['criterion']} is broken by {by}{records}")
+        if law and not law["holds"]:
+            said.append(f"{check['criterion']} is broken by the law of the release")
+    return said
+
+
+def release_verdict(
+    document: Mapping[str, Any], checks: Sequence[Check], counted: bool
+) -> dict[str, Any]:
+    """Return whether a release may go out, in words; None where nothing was drawn."""
+    broken = _broken(checks, "the drawn table")
+    if document["status"] not in ("certified", "loose"):
+        broken.append(f"nothing is proved of it (status {document['status']})")
+    if broken:
+        words = f"This table must not be released: {'; '.join(broken)}."
+        return {"may_be_released": False, "words": words, "reasons": broken}
+    if not document["released"]:
+        words = (
+            "No table was drawn: this report prices a release that could be made, and nothing is "
+            "approved by signing it."
+        )
+        return {"may_be_released": None, "words": words, "reasons": []}
+    names = cells([check["criterion"] for check in checks]) if checks else ""
+    what = f"{names} {'hold' if len(checks) > 1 else 'holds'}" if names else ""
+    limits = [what] if what else []
+    if "distortion" in document.get("terms", {}) and "budget" in document.get("prices", {}):
+        limits.append("the expected distortion is within its budget")
+    words = "This table may be released under what was asked"
+    words += f": {'; '.join(limits)}." if limits else "."
+    if not counted:
+        words += " The drawn table itself was not counted."
+    return {"may_be_released": True, "words": words, "reasons": []}
+
+
+def audit_verdict(checks: Sequence[Check]) -> dict[str, Any]:
+    """Return whether an audited table satisfies what was asked."""
+    broken = _broken(checks, "the table")
+    if broken:
+        words = f"This table must not be released: {'; '.join(broken)}."
+        return {"may_be_released": False, "words": words, "reasons": broken}
+    if not checks:
+        words = "Nothing was asked of this table: it is measured, and no criterion is judged."
+        return {"may_be_released": None, "words": words, "reasons": []}
+    names = cells([check["criterion"] for check in checks])
+    words = f"This table may be released under what was asked: {names} "
+    words += "hold." if len(checks) > 1 else "holds."
+    return {"may_be_released": True, "words": words, "reasons": []}

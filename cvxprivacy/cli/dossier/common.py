@@ -1,0 +1,115 @@
+"""Facts that a release and an audit have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.cli.dossier import provenance
+from cvxprivacy.cli.dossier.secrecy import Guard, typed_command
+from cvxprivacy.cli.dossier.tables import extended, rounded
+
+if TYPE_CHECKING:
+    import click
+
+    from cvxprivacy.microdata.audit import Audit
+
+__all__ = ["Asked", "Facts", "guard_of", "input_facts", "measures", "uncertainty", "worst_group"]
+
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A command as it was typed.
+
+    Attributes
+    ----------
+    arguments : sequence of str
+        The command's name first.
+    command : click.Command
+    table : str
+        Path of the original table.
+    opened : TextTable or ParquetTable
+        The same.
+    """
+
+    arguments: Sequence[str]
+    command: click.Command
+    table: str
+    opened: Any
+
+
+def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], seed: Any) -> Facts:
+    """Return where the numbers come from."""
+    schema = source.schema
+    reading = {k: v for k, v in schema.reading.items() if k not in ("na", "numbers")}
+    return {
+        "file": provenance.input_file(asked.table),
+        "released": None,
+        "records": source.records,
+        "left_out": source.dropped,
+        "confidential": {"columns": list(schema.sensitive), "values": len(source.w)},
+        "key": {"columns": list(schema.key), "cells": len(source.x)},
+        "columns": provenance.columns_of(asked.opened.header, schema),
+        "recodings": [
+            {
+                "column": name,
+                "intervals": len(bins.labels),
+                "edges": None
+                if name in schema.sensitive
+                else [rounded(e, 12) if abs(e) < float("inf") else str(e) for e in bins.edges],
+            }
+            for name, bins in schema.bins.items()
+        ],
+        "missing": schema.missing,
+        "reading": reading,
+        "when": provenance.now(),
+        "versions": provenance.versions(),
+        "command": typed_command(asked.arguments, asked.command, schema.sensitive),
+        "seed": seed,
+        "notes": guard.kept(notes),
+    }
+
+
+def guard_of(source: Any) -> Guard:
+    """Return what knows the values of W; names and key letters are public."""
+    schema, key = source.schema, [source.levels.get(name, []) for name in source.schema.key]
+    return Guard(source.w, [*schema.columns, *(str(level) for levels in key for level in levels)])
+
+
+def uncertainty(found: Audit | None, guard: Guard, population: Any = None) -> Facts:
+    """Return how far the information that was counted is known."""
+
+    def estimate(of: Any) -> Facts:
+        return {
+            "counted": rounded(of.plugin), "bias": rounded(of.bias),
+            "corrected": rounded(of.corrected), "lower": rounded(of.lower),
+            "upper": rounded(of.upper), "level": of.level, "draws": of.draws, "note": of.note,
+        }  # fmt: skip
+
+    rows = []
+    if found is not None and found.before is not found.after:
+        rows.append({"of": "the original table, I(W; X)", **estimate(found.before)})
+    if found is not None:
+        alone = found.before is found.after
+        of = "the original table, I(W; X)" if alone else "the released table, I(W; X̂)"
+        rows.append({"of": of, **estimate(found.after)})
+    return {"rows": rows, "population": guard.scalars(population)}
+
+
+def measures(found: Audit, guard: Guard) -> Facts:
+    """Return every measure of the groups at its worst."""
+    rows = [
+        {"measure": m.title, "worst": extended(m.worst), "groups": m.letters,
+         "records": m.records, "average": extended(m.average)}
+        for m in found.measures.values()
+    ]  # fmt: skip
+    return {"rows": rows, "notes": guard.kept(found.all_notes)}
+
+
+def worst_group(found: Audit) -> str:
+    """Return the greatest divergence of a group, with its unit."""
+    measure = found.measures["I1"]
+    return f"{measure.worst:.4g} {found.units}"

@@ -1,0 +1,102 @@
+"""The table that a release drew: read again, counted, and set beside its original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.cli.dossier.tables import changed, losses, paired, released_table
+
+if TYPE_CHECKING:
+    from cvxprivacy.cli.dossier.common import Asked
+    from cvxprivacy.cli.dossier.provenance import Kept
+    from cvxprivacy.microdata.audit import Audit
+    from cvxprivacy.model.discrete import DiscreteSource
+
+__all__ = ["Drawn"]
+
+DRAWS = 200  # of the bootstrap
+SEED = 0  # of the same: a report made twice says the same
+JUDGED = ("TCloseness", "PerLetter", "LDiversity", "KAnonymity", "DeltaDisclosure",
+          "PointwiseMaximalLeakage")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What is known of the drawn table.
+
+    Attributes
+    ----------
+    audit : Audit or None
+        Its groups against the original; None where nothing was drawn, or it cannot be read again.
+    changed, losses : dict or None
+        Of its cells beside the original ones.
+    left_out : list of dict
+        What is not known, and why.
+    """
+
+    audit: Audit | None = None
+    changed: dict[str, Any] | None = None
+    losses: dict[str, Any] | None = None
+    left_out: list[dict[str, str]] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        asked: Asked,
+        source: DiscreteSource,
+        criteria: Sequence[Any],
+        kept: Kept,
+        data: Mapping[str, Any],
+    ) -> Drawn:
+        """Read the table that was written under ``--out``."""
+        section = "Groups, changed cells and loss"
+        if "out" not in kept.results:
+            return cls(left_out=[{"section": section, "why": "no table was drawn"}])
+        suffix = ".parquet" if Path(asked.table).suffix.lower() in (".parquet", ".pq") else ".csv"
+        with kept.copy("out", suffix) as path:
+            if path is None:
+                why = "the released table was written to a device, or is too large to be read again"
+                return cls(left_out=[{"section": section, "why": why}])
+            return cls._counted(asked, source, criteria, path, data)
+
+    @classmethod
+    def _counted(
+        cls,
+        asked: Asked,
+        source: DiscreteSource,
+        criteria: Sequence[Any],
+        path: Path,
+        data: Mapping[str, Any],
+    ) -> Drawn:
+        from cvxprivacy import criteria as known
+        from cvxprivacy.microdata.audit import audit
+
+        schema = source.schema
+        assert schema is not None
+        names = schema.columns
+        after = released_table(path, schema).frame(
+            names, binned=[name for name in schema.sensitive if name in schema.bins]
+        )
+        before = asked.opened.frame(names, binned=list(schema.bins))
+        judged = tuple(getattr(known, name) for name in JUDGED)
+        found = audit(
+            before,
+            after,
+            key=list(schema.key),
+            sensitive=list(schema.sensitive),
+            criteria=[rule for rule in criteria if isinstance(rule, judged)],
+            bins=data["source"].get("bins"),
+            missing=schema.missing,
+            reference="released",
+            bootstrap=DRAWS,
+            seed=SEED,
+            units=data["units"],
+        )
+        pairs = paired(before, after, schema)
+        if pairs is None:
+            why = "the records of both tables cannot be set side by side in memory"
+            return cls(found, left_out=[{"section": "Changed cells and loss", "why": why}])
+        return cls(found, changed(pairs), losses(pairs))

@@ -1,0 +1,207 @@
+"""What was drawn, beside what it was drawn from: letters, changes, and loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from cvxprivacy.criteria import KAnonymity, TCloseness
+from cvxprivacy.microdata.audit.findings import strictest
+from cvxprivacy.microdata.audit.words import shown
+from cvxprivacy.tables.engines import as_narwhals, python_values
+from cvxprivacy.tables.schema import TableSchema
+
+if TYPE_CHECKING:
+    from cvxprivacy.microdata.audit import Audit
+
+__all__ = [
+    "INFINITE",
+    "Pairs",
+    "changed",
+    "counted_letters",
+    "extended",
+    "losses",
+    "paired",
+    "released_table",
+    "rounded",
+]
+
+DIGITS = 4  # of a letter's risk, so that no count can be read off it
+INFINITE = "infinite"  # which JSON has no number for
+MOST_PAIRS = 5_000_000  # records of which both versions are held in memory
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Key letters of each released record, before and after, by column."""
+
+    before: Mapping[str, list[Any]]
+    after: Mapping[str, list[Any]]
+    records: int
+
+
+def rounded(value: float | None, digits: int = 6) -> float | None:
+    """Return a number to so many digits, None for what is no finite number."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{float(value):.{digits}g}")
+
+
+def extended(value: float, digits: int = DIGITS) -> float | str | None:
+    """Return a number to so many digits, or that it is infinite; None for none."""
+    return INFINITE if math.isinf(value) else rounded(value, digits)
+
+
+def released_table(path: Path, schema: TableSchema) -> Any:
+    """Open a released table as the original was read; bands stand in place of numbers."""
+    from cvxprivacy.cli.table_files import open_table
+
+    reading = dict(schema.reading)
+    if "numbers" in reading:
+        bands = {*schema.key} & {*schema.bins}
+        reading["numbers"] = [name for name in reading["numbers"] if name not in bands]
+    return open_table(path, reading)
+
+
+def paired(original: Any, released: Any, schema: TableSchema) -> Pairs | None:
+    """Return both versions of the key of each record, None where they cannot be set side by side.
+
+    Records with missing values are left out where the schema says so; what remains has to be the
+    released records, in their order.
+    """
+    before, after = _collected(original, schema.columns), _collected(released, schema.key)
+    if before is None or after is None:
+        return None
+    columns = {name: schema.letters(before, [name]) for name in schema.columns}
+    rows: Sequence[int] = range(len(before))
+    if schema.missing == "drop":
+        letters = zip(*columns.values(), strict=True)
+        rows = [i for i, record in enumerate(letters) if not any(map(_missing, record))]
+    if len(rows) != len(after):
+        return None
+    return Pairs(
+        {name: [columns[name][i] for i in rows] for name in schema.key},
+        {name: python_values(after[name]) for name in schema.key},
+        len(rows),
+    )
+
+
+def _collected(frame: Any, names: Sequence[str]) -> nw.DataFrame[Any] | None:
+    """Return columns in memory, None if they are too long for it."""
+    lazy = as_narwhals(frame).lazy().select(*names)
+    size = lazy.select(nw.len()).collect().item()
+    return None if size > MOST_PAIRS else lazy.collect()
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value
+
+
+def changed(pairs: Pairs) -> dict[str, Any]:
+    """Count the records whose cell is another one: in each column, and in any."""
+    unlike = {
+        name: np.array([a != b for a, b in zip(pairs.before[name], pairs.after[name], strict=True)])
+        for name in pairs.before
+    }
+    anywhere = np.logical_or.reduce(list(unlike.values()))
+
+    def row(flags: Any) -> dict[str, Any]:
+        return {"records": int(flags.sum()), "share": rounded(float(flags.mean()))}
+
+    return {
+        "records": pairs.records,
+        "columns": [{"column": name, **row(flags)} for name, flags in unlike.items()],
+        "any": row(anywhere),
+    }
+
+
+def losses(pairs: Pairs) -> dict[str, Any]:
+    """Measure what numeric key columns have lost as numbers, and all of them as categories."""
+    import pandas as pd
+
+    from cvxprivacy.microdata.loss import categorical_loss
+
+    before, after = (
+        pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in side.items()})
+        for side in (pairs.before, pairs.after)
+    )
+    numeric = [n for n in pairs.before if _numeric(pairs.before[n]) and _numeric(pairs.after[n])]
+    loss = categorical_loss(before, after)
+    rows = zip(loss.columns, loss.changed, loss.uncertainty, loss.marginals, strict=True)
+    document: dict[str, Any] = {
+        "categorical": {
+            "columns": [
+                {"column": name, "changed": rounded(a), "uncertainty": rounded(b),
+                 "marginal": rounded(c)}
+                for name, a, b, c in rows
+            ],
+            "total": rounded(loss.total),
+        },
+        "numeric": None,
+    }  # fmt: skip
+    if numeric:
+        document["numeric"] = _numeric_losses(
+            before[numeric].astype(float), after[numeric].astype(float)
+        )
+    return document
+
+
+def _numeric_losses(before: Any, after: Any) -> dict[str, Any]:
+    """Return Table 1 of Mateo-Sanz et al. and the probabilistic losses."""
+    from cvxprivacy.microdata.loss import information_loss, probabilistic_loss
+
+    loss, pil = information_loss(before, after), probabilistic_loss(before, after)
+    return {
+        "columns": list(before.columns),
+        "table": [
+            {"compared": what, **{how.replace(" ", "_"): rounded(v) for how, v in row.items()}}
+            for what, row in loss.table.items()
+        ],
+        "parts": {name: rounded(value) for name, value in loss.parts.items()},
+        "probabilistic": {name: rounded(value) for name, value in pil.parts.items()},
+        "probabilistic_total": rounded(pil.total),
+    }
+
+
+def _numeric(values: Sequence[Any]) -> bool:
+    return all(
+        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values
+    )
+
+
+def counted_letters(found: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
+    """Return every released letter with its records and what it reveals, the worst first.
+
+    What it reveals is D(p(w | x̂) ‖ p(w)), to so few digits that no count can be read off it.
+    """
+    ks = [float(criterion.value) for criterion in criteria if isinstance(criterion, KAnonymity)]
+    measure, sizes = found.measures["I1"], found.released.joint.sum(axis=0)
+    schema = found.released.schema
+    assert schema is not None
+    return {
+        "columns": list(schema.key),
+        "unit": found.units,
+        "average": rounded(found.after.plugin),
+        "bounds": {
+            "records": rounded(max(ks, default=None)),
+            "risk": rounded(strictest(criteria, TCloseness)),
+        },
+        "rows": [
+            {
+                "key": [shown(part) for part in _parts(found.letters[i])],
+                "records": int(sizes[i]),
+                "risk": rounded(float(measure.values[i]), DIGITS),
+            }
+            for i in measure.order
+        ],
+    }
+
+
+def _parts(letter: Any) -> tuple[Any, ...]:
+    return letter if isinstance(letter, tuple) else (letter,)

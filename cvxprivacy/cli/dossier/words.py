@@ -1,0 +1,217 @@
+"""Criteria, terms and sources in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+__all__ = ["asked", "cells", "criterion_words", "definitions", "quantity"]
+
+_CRITERIA = {
+    "KAnonymity": "every released group stands for at least {0} records",
+    "TCloseness": "in every released group, the distribution of {w} is within {0} of that in the "
+    "whole table ({how})",
+    "LDiversity": "in every released group, {w} is as uncertain as {0} equally likely values, or "
+    "more",
+    "DeltaDisclosure": "in every released group, the share of each value of {w} is within a "
+    "factor e^{0} of its share in the whole table",
+    "LocalInformationPrivacy": "in every released group, the share of each value of {w} is "
+    "within a factor e^{0} of its share in the whole table",
+    "PointwiseMaximalLeakage": "in no released group is any value of {w} more than e^{0} times "
+    "as frequent as in the whole table",
+    "PerfectPrivacy": "the released columns tell nothing at all about {w}",
+    "PerLetter": "in every released group, {how} is at most {0}",
+    "LeakageCap": "on average, the released columns tell at most {0} about {w} ({how})",
+    "LocalPrivacy": "no record's own cell makes any released cell more than e^{0} times as "
+    "probable as another record's would",
+    "MaximalLeakage": "whatever an intruder guesses about a record, the logarithm of the factor by "
+    "which the release helps is at most {0}",
+    "KeepProbability": "each record keeps its own cell with probability at least {0}",
+    "MarginalDistance": "the shares of the released cells differ from the original ones by at most "
+    "{0} in all (total variation)",
+    "PreserveMarginal": "the expected share of each released cell is its original share",
+    "PreserveMean": "an expected mean is preserved",
+}
+_DISTORTIONS = {
+    "hamming": "1 if it is changed, else 0",
+    "ordinal": "difference in rank, as a share of the greatest",
+    "absolute_error": "absolute difference",
+    "squared_error": "squared difference",
+}
+_BEZZI = (
+    "M. Bezzi, An information theoretic approach for privacy metrics, Transactions on Data Privacy "
+    "3 (2010)"
+)
+_REBOLLO = (
+    "D. Rebollo-Monedero, J. Forné and J. Domingo-Ferrer, From t-closeness-like privacy to "
+    "postrandomization via information theory, IEEE TKDE 22(11) (2010)"
+)
+_MATEO = (
+    "J. M. Mateo-Sanz, J. Domingo-Ferrer and F. Sebé, Probabilistic information loss measures in "
+    "confidentiality protection of continuous microdata, DMKD 11 (2005)"
+)
+_COVER = "T. M. Cover and J. A. Thomas, Elements of Information Theory, Wiley (2006)"
+_LI = "N. Li, T. Li and S. Venkatasubramanian, t-closeness, ICDE (2007)"
+_MACHANAVAJJHALA = "A. Machanavajjhala et al., ℓ-diversity, ACM TKDD 1(1) (2007)"
+_SAMARATI = "P. Samarati, Protecting respondents' identities in microdata release, TKDE 13 (2001)"
+_BRICKELL = "J. Brickell and V. Shmatikov, The cost of privacy, KDD (2008)"
+_SAEIDIAN = "S. Saeidian et al., Pointwise maximal leakage, IEEE Trans. Inf. Theory 69 (2023)"
+_ISSA = "I. Issa, A. B. Wagner and S. Kamath, An operational approach to information leakage, IEEE Trans. Inf. Theory 66 (2020)"  # noqa: E501
+_PRAM = "J. M. Gouweleeuw et al., Post randomisation for statistical disclosure control, J. Official Statistics 14 (1998)"  # noqa: E501
+_MILLER = "G. A. Miller, Note on the bias of information estimates (1955)"
+_BOYD = "S. Boyd and L. Vandenberghe, Convex Optimization, Cambridge (2004), ch. 5"
+
+_ALWAYS = ["confidential attribute", "key", "information", "divergence", "bias"]
+_TERMS: dict[str, tuple[str, str]] = {
+    "confidential attribute": (
+        "W: what nobody is to learn about a person; its values are named nowhere in this report.",
+        _REBOLLO,
+    ),
+    "key": (
+        "X: the columns by which an intruder may know a person, released as X̂; a released cell, or "
+        "group, is one combination of their values.",
+        _REBOLLO,
+    ),
+    "information": (
+        "I(W; X̂): by how much knowing X̂ lowers the uncertainty about W on average; in bits, 1 "
+        "bit being the answer to one fair yes-or-no question; 0 if X̂ tells nothing.",
+        _COVER,
+    ),
+    "divergence": (
+        "D(p(w | x̂) ‖ p(w)): how far the distribution of W in a group is from that in the whole "
+        "table; its average over records is I(W; X̂).",
+        _BEZZI,
+    ),
+    "bias": (
+        "By how much information counted from a sample exceeds, on average, that of the law behind "
+        "the sample.",
+        _MILLER,
+    ),
+    "distortion": (
+        "E d(X, X̂): the expected damage per record, by the distance d stated above.",
+        _REBOLLO,
+    ),
+    "law and drawn table": (
+        "The law is what the randomisation makes on average over all tables that it could draw: "
+        "proofs are of it. The drawn table is the one file that came out: it is counted.",
+        _PRAM,
+    ),
+    "proved": (
+        "Established by interval arithmetic from the proof file, whatever the solver said; the "
+        "enclosure holds the least value that any release of this kind attains.",
+        _BOYD,
+    ),
+    "price": (
+        "The derivative of the optimum in a number that was typed: what the next small step costs.",
+        _BOYD,
+    ),
+    "KAnonymity": ("k-anonymity: nobody hides among fewer than k records.", _SAMARATI),
+    "TCloseness": (
+        "t-closeness: no group's distribution of W is farther than t from the whole table's.",
+        _LI,
+    ),
+    "LDiversity": (
+        "ℓ-diversity: in no group is W less uncertain than ℓ equally likely values.",
+        _MACHANAVAJJHALA,
+    ),
+    "DeltaDisclosure": (
+        "δ-disclosure: no value of W is more or less frequent in a group than in the table by more "
+        "than a factor e^δ.",
+        _BRICKELL,
+    ),
+    "PointwiseMaximalLeakage": (
+        "Pointwise maximal leakage: no group makes any guess about W more than e^ε times better.",
+        _SAEIDIAN,
+    ),
+    "LeakageCap": ("A leakage cap bounds what is told on average over the records.", _REBOLLO),
+    "MaximalLeakage": (
+        "Maximal leakage: the greatest gain in guessing any function of a record.",
+        _ISSA,
+    ),
+    "loss": (
+        "IL1 to IL5 compare values, means, variances, covariances and correlations; the "
+        "probabilistic losses PIL are the probability that sampling alone would do less.",
+        _MATEO,
+    ),
+    "categorical": (
+        "Of a categorical column: the share of records changed; what the released category leaves "
+        "open of the original, H(X | X̂)/H(X); and the total variation of its counts.",
+        _MATEO,
+    ),
+}
+
+
+def cells(names: Sequence[str]) -> str:
+    """Return names as a phrase: age, sex and race."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def criterion_words(criterion: Any, w: str, units: str) -> str:
+    """Say what a criterion asks."""
+    name, value = type(criterion).__name__, getattr(criterion, "value", None)
+    if name == "KeepProbability":
+        value = criterion.p
+    measure = getattr(criterion, "leakage", None)
+    how = f"divergence, in {units}" if measure is None or measure.informs else measure.name
+    if name == "LeakageCap" and (measure is None or measure.informs):
+        how = f"information, in {units}"
+    try:
+        shown = f"{float(value):g}" if value is not None else ""
+    except (TypeError, ValueError):  # a floor for each cell
+        shown = "its floor"
+    template = _CRITERIA.get(name)
+    return template.format(shown, w=w, how=how) if template else repr(criterion)
+
+
+def quantity(name: str) -> str:
+    """Say what a term of a solution is."""
+    known = {
+        "risk": "leakage of the release, on its law",
+        "information": "information of the release, on its law",
+        "distortion": "expected distortion",
+    }
+    return known.get(name, f"expected {name}" if name.startswith("distortion") else name)
+
+
+def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list[str]:
+    """Say what a release was asked for, from the problem as it was typed.
+
+    Parameters
+    ----------
+    data : mapping
+        As :func:`cvxprivacy.cli.statement.problem_data` returns it.
+    """
+    w, x = cells(schema.sensitive), cells(schema.key)
+    units, measure = data["units"], data.get("leakage")
+    if "budget" in data:
+        told = f"information, in {units}" if measure is None else measure["kind"]
+        lines = [
+            f"Release {x} so that they tell as little as possible about {w} ({told}).",
+            f"Expected distortion per record: at most {data['budget']:g}.",
+        ]
+    else:
+        lines = [f"Release {x} with the least expected distortion under the criteria below."]
+    kinds, weights = data["distortion"].get("attributes"), data["distortion"].get("weights", {})
+    if kinds:
+        parts = [
+            f"{name} ({_DISTORTIONS.get(kind, kind.replace('_', ' '))})"
+            + (f", weight {weights[name]:g}" if weights.get(name, 1.0) != 1.0 else "")
+            for name, kind in kinds.items()
+        ]
+        of = "the sum over " if len(parts) > 1 else ""
+        lines.append(f"Distortion: {of}{'; '.join(parts)}.")
+    else:
+        lines.append("Distortion: 1 for a record whose cell is changed, 0 for one that is kept.")
+    lines += [f"{rule!r}: {criterion_words(rule, w, units)}." for rule in criteria]
+    return lines
+
+
+def definitions(terms: Iterable[str]) -> list[dict[str, str]]:
+    """Return the terms in use, each in one sentence with its source."""
+    used = {*_ALWAYS, *terms}
+    return [
+        {"term": term, "sentence": sentence, "source": source}
+        for term, (sentence, source) in _TERMS.items()
+        if term in used
+    ]

@@ -1,0 +1,182 @@
+"""The way of a table through ``release``: counted, solved for, drawn, written, reported."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from cvxprivacy.cli import typed
+from cvxprivacy.cli.checks import with_checks
+from cvxprivacy.cli.dossier import report_outputs, report_targets
+from cvxprivacy.cli.dossier.common import Asked
+from cvxprivacy.cli.dossier.provenance import Kept
+from cvxprivacy.cli.exits import CODES, arguments
+from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
+from cvxprivacy.cli.population import halves_of, measured_of, population_facts, refuse_with_holdout
+from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
+from cvxprivacy.cli.report import report, report_text
+from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
+from cvxprivacy.cli.table_files import open_table
+from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.drawn_table import DrawnTable
+
+__all__ = ["Releasing", "released_output"]
+
+
+class Releasing:
+    """A release on its way; every stage needs the one before, and nothing is written until last.
+
+    Attributes
+    ----------
+    targets : dict of str to str
+        The files that are wanted, by their options.
+    data : dict
+        The problem as it was typed, with the keys of a problem file.
+    document, text
+        What is reported, as JSON holds it and in words.
+    """
+
+    drawn: DrawnTable | None = None
+
+    def __init__(
+        self,
+        table: str,
+        reading: Mapping[str, Any],
+        seed: int,
+        row_id: str | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.table, self.reading, self.options = table, reading, options
+        self.seed, self.row_id = seed, row_id
+        self.targets = {name: options[name] for name in ("out", "certificate", "channel")}
+        self.targets["problem-out"] = options["problem_out"]
+        self.reports = report_targets(options["report"])
+        self.targets |= self.reports
+        refuse_unwritable(self.targets, table)
+        refuse_with_holdout(options)
+        if options["ensure"] == "table" and self.targets["out"] is None:
+            raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
+
+    def count(self) -> None:
+        """Read and count the table, and state the problem."""
+        options = self.options
+        self.opened = open_table(self.table, self.reading, out=self.targets["out"])
+        if self.row_id is not None and self.row_id not in self.opened.header:
+            raise typed.unknown_column("--row-id", self.row_id, self.opened.header)
+        self.data, choice = problem_data(options, self.opened.header), None
+        if options["cells"] is not None:
+            self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])
+        with progress(self.opened.size, f"reading {Path(self.table).name}") as read:
+            self.frame, self.source = source_of(
+                self.opened, whole=options["untouched"], progress=read, **self.data["source"]
+            )
+        schema = self.source.schema
+        assert schema is not None
+        self.schema, self.recoding = schema, recoded(self.data["source"], schema, choice)
+        self.halves = halves_of(self.source, options, self.seed)
+        design = self.source if self.halves is None else self.halves.design
+        self.problem, self.stated = problem_of(self.data, design), ""
+        if (path := self.targets["problem-out"]) is not None:
+            self.stated = problem_text(path, self.data, self.table, self.reading)
+
+    def solve(self) -> None:
+        """Find the optimal channel, and bound what it tells in the population."""
+        options, started = self.options, time.monotonic()
+        with steps() as told:
+            self.solution = self.problem.solve(
+                accuracy=options["accuracy"], time_limit=options["time_limit"], progress=told
+            )
+        self.seconds = time.monotonic() - started
+        found = measured_of(self.halves, self.problem, self.solution, options, self.seed)
+        self.population = found
+
+    def draw(self) -> None:
+        """Draw the table, hold it against what was asked, and mend it if that is wanted."""
+        if self.targets["out"] is not None:
+            draws: dict[str, Any] = {"seed": self.seed, "row_id": self.row_id}
+            ensure, whole = self.options["ensure"] or "law", self.source
+            self.drawn = DrawnTable.of(
+                self.problem, self.solution, self.frame, **draws, source=whole, ensure=ensure
+            )
+
+    def write(self) -> None:
+        """Write every file that is wanted, together or not at all."""
+        solved, certificate = self.solution.channel, self.solution.certificate
+        assert solved is not None
+        self.leaks = self._leaks() if self.options["untouched"] else []
+        channel = solved if self.drawn is None else self.drawn.channel
+        table = (self.opened, channel, self.targets["out"], self.schema.columns)
+        files = [
+            released_output(*table, self.seed, self.row_id),
+            Output("certificate", self.targets["certificate"], certificate.write, private=True),
+            Output("channel", self.targets["channel"], solved.write, private=True),
+            Output("problem-out", self.targets["problem-out"], lambda f: f.write(self.stated)),
+        ]
+        self.kept = Kept(files)
+        write_all([*self.kept.outputs, *report_outputs(self.reports, self._facts)])
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what a report says, once the files that it speaks of are written."""
+        from cvxprivacy.cli.dossier.facts import release_facts
+
+        command = click.get_current_context().command
+        asked = Asked(arguments(), command, self.table, self.opened)
+        with steps() as told:
+            return release_facts(
+                asked, self.data, self.problem, self.solution, self.document, self.kept,
+                self.seconds, told,
+            )  # fmt: skip
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What is reported, of what was written."""
+        written = self.kept.results.get("out", {})
+        leakage = getattr(self.problem, "leakage", None)
+        known = (self.table, self.source, self.solution, self.leaks, written, self.targets, leakage)
+        found = with_checks(report(*known), self.solution, self.source, self.drawn)
+        if self.recoding:
+            found["recoding"] = self.recoding
+        return population_facts(found, self.population)
+
+    @property
+    def text(self) -> str:
+        """What is reported, in words."""
+        lines = recoded_text(self.recoding)
+        lines.append(report_text(self.document, self.source, self.solution))
+        if self.population is not None:
+            lines.append(str(self.population))
+        return "\n".join(lines)
+
+    @property
+    def code(self) -> int:
+        """The exit code: a table that breaks a criterion is told by it, unless that was asked."""
+        broken = self.drawn is not None and not self.drawn.holds and self.options["ensure"] is None
+        return CODES["broken"] if broken else CODES[self.solution.status]
+
+    def _leaks(self) -> list[Any]:
+        """Return what each column that is copied reveals."""
+        from cvxprivacy.microdata.untouched import untouched
+
+        columns = [name for name in self.frame.columns if name not in self.schema.columns]
+        units = self.options["units"]
+        with progress(len(columns), "other columns") as counted:
+            return untouched(
+                self.frame, self.schema, units=units, columns=columns, progress=counted
+            )
+
+
+def released_output(
+    opened: Any, channel: Any, out: str | None, used: Sequence[str], seed: int, row_id: str | None
+) -> Output:
+    """Return the released table, which is drawn as it is written."""
+
+    def write(file: IO[bytes]) -> dict[str, Any]:
+        with progress(opened.size, f"writing {Path(out or '').name}") as written:
+            return opened.release(channel, file, used, seed, row_id, written)
+
+    return Output("out", out, write, binary=True)

@@ -1,0 +1,482 @@
+"""``--report``: the facts against independent counting, the schema, the verdict, and secrecy."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import re
+import shlex
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.cli.dossier import report_targets, schema
+from cvxprivacy.cli.dossier.checks import checks_of, release_verdict
+from cvxprivacy.cli.dossier.mathematics import mathml, statement_rows
+from cvxprivacy.cli.dossier.page import html
+from cvxprivacy.cli.dossier.secrecy import Guard, typed_command
+from cvxprivacy.cli.dossier.tradeoff import curve
+from cvxprivacy.errors import InputError
+from tests.cli.runner import BOTH, loaded, people, refused, report, say, write
+from tests.microdata.helpers import Page, owner_only
+
+FILES = ("--out", "o.csv", "--certificate", "p.json", "--problem-out", "r.toml")
+REPORTS = ("--report", "a.html", "--report", "a.json")
+RELEASE = ("release", "t.csv", *BOTH, *FILES, *REPORTS)
+VALIDATOR = jsonschema.Draft202012Validator(
+    schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Release and audit a table once: its folder."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write("t.csv", people())
+        say(*RELEASE, "--criterion", "KAnonymity=12", "--criterion", "TCloseness=0.4", "--seed", 5)
+        criterion = ("--criterion", "KAnonymity=2")
+        roles = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10")
+        names = ("--report", "b.html", "--report", "b.json")
+        say("audit", "t.csv", "o.csv", *roles, *criterion, *names)
+    return folder
+
+
+@pytest.fixture
+def facts(made):
+    return loaded(made / "a.json")
+
+
+class Whole(Page):
+    """A page whose every element is closed, MathML and SVG too."""
+
+    VOID = (*Page.VOID, "br")
+
+    def __init__(self, text):
+        super().__init__(text)
+        assert self.open == []
+
+
+def text_of(facts):
+    return re.sub(r"\s+", " ", " ".join(Whole(html(facts)).said))
+
+
+# ---- what it says, against independent counting ------------------------------------------
+
+
+def test_files_are_told_by_their_sums(made, facts):
+    def sums(name):
+        return hashlib.sha256((made / name).read_bytes()).hexdigest()
+
+    assert facts["input"]["file"] == {
+        "name": "t.csv", "sha256": sums("t.csv"), "bytes": (made / "t.csv").stat().st_size,
+    }  # fmt: skip
+    files = {row["name"]: row["sha256"] for row in facts["verification"]["files"]}
+    assert files == {name: sums(name) for name in ("o.csv", "p.json", "r.toml")}
+
+
+def test_changes_groups_and_risks_are_counted(made, facts):
+    before, after = (pd.read_csv(made / name) for name in ("t.csv", "o.csv"))
+    band = [f"[{a // 10 * 10}, {a // 10 * 10 + 10})" for a in before["age"]]
+    changed = {row["column"]: row["records"] for row in facts["changed"]["columns"]}
+    unlike = {
+        "age": np.array(band) != after["age"].to_numpy(),
+        "sex": (before["sex"] != after["sex"]).to_numpy(),
+    }
+    assert changed == {name: int(flags.sum()) for name, flags in unlike.items()}
+    either = unlike["age"] | unlike["sex"]
+    assert facts["changed"]["any"]["records"] == int(either.sum()) > 0
+    losses = {row["column"]: row for row in facts["loss"]["categorical"]["columns"]}
+    for name, flags in unlike.items():
+        assert losses[name]["changed"] == pytest.approx(flags.mean(), rel=1e-5)
+    prior = after["ill"].value_counts(normalize=True)
+    groups = after.groupby(["age", "sex"])["ill"]
+    divergence = groups.apply(
+        lambda w: sum(p * math.log2(p / prior[v]) for v, p in w.value_counts(True).items() if p)
+    )
+    told = {tuple(row["key"]): row for row in facts["letters"]["rows"]}
+    assert {key: row["records"] for key, row in told.items()} == groups.size().to_dict()
+    for key, row in told.items():
+        assert row["risk"] == pytest.approx(divergence[key], abs=1e-3)
+    risks = [row["risk"] for row in facts["letters"]["rows"]]
+    assert risks == sorted(risks, reverse=True)
+
+
+def test_the_optimum_the_curve_and_the_price_are_those_of_the_problem(made, facts):
+    proof = loaded(made / "p.json")["claim"]
+    program = facts["program"]
+    assert program["lower"] == pytest.approx(float(proof["lower"]), rel=1e-10)
+    assert program["upper"] == pytest.approx(float(proof["upper"]), rel=1e-10)
+    curve, chosen = facts["tradeoff"], facts["tradeoff"]["chosen"]
+    assert chosen == {"x": 0.1, "value": pytest.approx(program["upper"], rel=1e-5)}
+    for row in curve["curve"]:
+        assert row["achieved"] >= row["proved"] - 1e-5
+    near = next(row for row in curve["curve"] if row["x"] == chosen["x"])
+    assert near["proved"] - 1e-5 <= program["lower"] <= program["upper"] <= near["achieved"] + 1e-5
+    price = next(row for row in facts["prices"] if row["name"] == "the budget")
+    points = {row["x"]: row["achieved"] for row in curve["curve"]}
+    above, below = (f(x for x in points if (x > 0.1) is side and x != 0.1)
+                    for f, side in ((min, True), (max, False)))  # fmt: skip
+    slope = (points[above] - points[below]) / (above - below)
+    assert price["price"] == pytest.approx(slope, rel=0.35)
+    assert price["price"] < 0
+    assert "allowing 0.01 more" in price["words"]
+
+
+def test_unmodified_columns_come_with_advice(facts):
+    rows = {row["column"]: row for row in facts["unmodified"]["rows"]}
+    assert set(rows) == {"id", "note"}
+    assert all(row["kind"] == "drop" for row in rows.values())
+    assert any("drop id and note" in line for line in facts["cautions"])
+
+
+def test_the_input_is_told_without_folder_and_seed(made, facts):
+    told = facts["input"]
+    assert told["records"] == 300
+    assert {row["column"]: row["edges"] for row in told["recodings"]} == {
+        "age": [20, 30, 40, 50, 60]
+    }
+    assert told["versions"]["numpy"] == np.__version__
+    assert "--seed (kept out)" in told["command"]
+    assert told["seed"]["given"]
+    assert not told["seed"]["secret"]
+    assert any("without --seed" in line for line in facts["cautions"])
+    words = shlex.split(told["command"].replace("(kept out)", "X"))
+    assert words[:3] == ["cvxprivacy", "release", "t.csv"]
+
+
+def test_numbers_are_measured_as_numbers(here):
+    names = ("--key", "age", "--out", "o.csv", "--report", "a.json")
+    say("release", "t.csv", "--sensitive", "ill", *names, "--distortion", "age=absolute_error",
+        "--budget", "2.0")  # fmt: skip
+    loss = loaded("a.json")["loss"]["numeric"]
+    before, after = pd.read_csv("t.csv")["age"], pd.read_csv("o.csv")["age"]
+    rows = {row["compared"]: row for row in loss["table"]}
+    error = (before - after).abs()
+    assert rows["X"]["mean_absolute_error"] == pytest.approx(error.mean(), rel=1e-5)
+    assert rows["X"]["mean_square_error"] == pytest.approx((error**2).mean(), rel=1e-5)
+    seed = loaded("a.json")["input"]["seed"]
+    assert seed["secret"]
+    assert "fresh" in seed["words"]
+
+
+def test_a_parquet_table_is_told_of_alike(parquet):
+    say("release", "t.parquet", *BOTH, "--out", "o.parquet", "--report", "a.json", "--seed", 1)
+    facts, after = loaded("a.json"), parquet.read("o.parquet")
+    VALIDATOR.validate(facts)
+    unlike = sum(a != b for a, b in zip(parquet.columns["sex"], after["sex"], strict=True))
+    changed = {row["column"]: row["records"] for row in facts["changed"]["columns"]}
+    assert changed["sex"] == unlike
+    assert sum(row["records"] for row in facts["letters"]["rows"]) == 300
+
+
+def test_records_left_out_keep_the_others_in_step(here):
+    lines = Path("t.csv").read_text(encoding="utf-8").splitlines()
+    lines[3] = lines[3].replace(",M,", ",,").replace(",F,", ",,")
+    write("t.csv", "\n".join(lines) + "\n")
+    say("release", "t.csv", *BOTH, "--missing", "drop", "--out", "o.csv", "--report", "a.json")
+    facts = loaded("a.json")
+    kept = pd.read_csv("t.csv").dropna(subset=["sex"]).reset_index()
+    assert facts["input"]["left_out"] == 1
+    sexes = pd.read_csv("o.csv")["sex"]
+    changed = {row["column"]: row["records"] for row in facts["changed"]["columns"]}
+    assert changed["sex"] == int((kept["sex"] != sexes).sum())
+
+
+def test_verify_prints_what_the_report_says_it_does(made, facts, monkeypatch):
+    monkeypatch.chdir(made)
+    check = facts["verification"]
+    assert check["verified"] is True
+    first = check["commands"][0]
+    assert first == "cvxprivacy verify p.json --table t.csv --problem r.toml"
+    printed = say(*shlex.split(first)[1:]).out
+    for line in check["says"]:
+        assert line in printed
+
+
+# ---- its form ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_both_forms_say_the_same_and_need_nothing_else(made, name):
+    facts, page = loaded(made / f"{name}.json"), (made / f"{name}.html").read_text("utf-8")
+    VALIDATOR.check_schema(schema())
+    VALIDATOR.validate(facts)
+    assert page == html(facts)
+    for file in (f"{name}.html", f"{name}.json"):
+        assert owner_only(made / file)
+    assert "http" not in page
+    assert "<script" not in page
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", page)
+    whole = Whole(page)
+    for tag in ("link", "img", "iframe", "object", "embed"):
+        assert whole.all(tag) == []
+    assert {a["href"][0] for a in whole.all("use") if "href" in a} <= {"#"}
+    assert whole.all("html") == [{"lang": "en"}]
+    assert whole.tags.index(("h1", {})) < whole.tags.index(("h2", {}))
+    assert all(svg["role"] == "img" and svg["aria-label"] for svg in whole.all("svg"))
+    ids = [attributes["id"] for _, attributes in whole.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert not re.search(r"<(metadata|dc:|rdf:)", page)
+
+
+def test_a_page_is_safe_from_what_tables_are_called(facts):
+    facts["title"] = 'Release of <script>alert(1)</script>.csv "; } body { display: none'
+    facts["asked"].append("<b>&")
+    page = html(facts)
+    assert "<script" not in page
+    assert "&lt;b&gt;&amp;" in page
+    assert '"; }' not in page.split("</style>")[0].split("@page")[1].split("@bottom")[0]
+
+
+def test_a_report_names_its_format_and_no_other_file(here):
+    refused(*RELEASE[:-1], "a.txt", pieces=("--report", "a.txt", ".json"))
+    refused("release", "t.csv", *BOTH, "--report", "a.json", "--report", "b.json",
+            pieces=("--report", "two of format json"))  # fmt: skip
+    refused(
+        "release", "t.csv", *BOTH, "--out", "o.json", "--report", "o.json", pieces=("--report",)
+    )
+    assert report_targets(["a.json", "b.htm"]) == {"report": "a.json", "report, again": "b.htm"}
+    with pytest.raises(InputError):
+        report_targets(["table.csv"])
+
+
+def test_a_report_that_cannot_be_written_leaves_no_release(here, monkeypatch):
+    def full(facts):
+        raise OSError(28, "No space left on device", "a.html")
+
+    monkeypatch.setattr("cvxprivacy.cli.dossier._page", full)
+    refused("release", "t.csv", *BOTH, *FILES, *REPORTS, pieces=("a.html", "space"))
+
+
+def test_programs_are_set_as_mathematics():
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    rules = [cpv.TCloseness(0.3, "emd"), cpv.LocalPrivacy(3), cpv.MaximalLeakage(1)]
+    rows = statement_rows(cpv.MinimumDistortion(source, cpv.hamming(2), rules).latex)
+    assert [row["left"] for row in rows] == [r"\min_{p(\hat x \mid x)}", r"\text{s.t.}", "", ""]
+    for row in rows:
+        set_row = mathml(row["right"])
+        Whole(set_row)
+        assert "\\" not in set_row
+        assert "<mi>&</mi>" not in set_row
+    assert "<munder" in mathml(rows[0]["left"])
+
+
+# ---- the verdict -------------------------------------------------------------------------
+
+
+def released(checks, status="certified"):
+    return release_verdict(
+        {"status": status, "released": {"records": 3}, "terms": {}}, checks, True
+    )
+
+
+def check(law=True, table=True, groups=0, records=0):
+    found = {"value": 7.0, "bound": 100.0, "holds": table, "groups": groups, "records": records}
+    return {
+        "criterion": "KAnonymity(100)", "says": "every released group has at least 100 records",
+        "law": {"value": None, "bound": 100.0, "holds": law}, "table": found, "unit": "records",
+    }  # fmt: skip
+
+
+def test_the_verdict_turns_where_a_check_fails():
+    assert released([check()])["may_be_released"] is True
+    broken = released([check(), check(table=False, groups=3, records=21)])
+    assert broken["may_be_released"] is False
+    assert (
+        "KAnonymity(100) is broken by 3 groups of the drawn table, with 21 records"
+        in (broken["words"])
+    )
+    assert released([check(law=False)])["may_be_released"] is False
+    assert released([{**check(), "table": None}])["may_be_released"] is True
+    assert released([check(table=None)])["may_be_released"] is True
+    assert released([], status="uncertified")["may_be_released"] is False
+    nothing = release_verdict({"status": "certified", "released": {}}, [check()], False)
+    assert nothing["may_be_released"] is None
+
+
+def test_the_checks_of_the_command_come_before_those_of_the_report(facts):
+    own = check(table=False, groups=3, records=21)
+    assert checks_of({"checks": [{**own, "more": 1}]}, [], None, None, None) == [own]
+    facts["checks"], facts["verdict"] = [own], released([own])
+    facts["merged"] = {
+        "groups": 3, "records": 21, "distortion_before": 0.1, "distortion_after": 0.125,
+    }  # fmt: skip
+    facts["uncertainty"]["population"] = {"records": 4000, "unique": 0.02}
+    facts["distortion_words"] = ["age: a tenth for each band"]
+    VALIDATOR.validate(facts)
+    text = text_of(facts)
+    for piece in ("Must not be released", "✗ BROKEN", "3 groups, with 21 records, were merged",
+                  "0.125", "a tenth for each band", "4000"):  # fmt: skip
+        assert piece in text, piece
+
+
+def test_a_drawn_table_is_judged_by_what_was_drawn(here):
+    for k, may in ((2, True), (36, False)):
+        say("release", "t.csv", *BOTH, "--criterion", f"KAnonymity={k}", "--out", "o.csv",
+            "--report", "a.json", "--report", "a.html", "--seed", 1)  # fmt: skip
+        facts = loaded("a.json")
+        sizes = pd.read_csv("o.csv").groupby(["age", "sex"]).size()
+        (found,) = facts["checks"]
+        assert found["table"]["groups"] == int((sizes < k).sum())
+        assert found["table"]["records"] == int(sizes[sizes < k].sum())
+        assert found["table"]["value"] == sizes.min()
+        assert facts["verdict"]["may_be_released"] is may
+        words = "May be released" if may else "Must not be released"
+        assert words in text_of(facts)
+
+
+def test_audits_are_judged_alike(here):
+    roles = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10")
+    for k, may, code in ((2, True, 0), (200, False, 1)):
+        say("audit", "t.csv", *roles, "--criterion", f"KAnonymity={k}", "--report", "a.json",
+            code=code)  # fmt: skip
+        assert loaded("a.json")["verdict"]["may_be_released"] is may
+    say("audit", "t.csv", *roles, "--report", "a.json")
+    facts = loaded("a.json")
+    assert facts["verdict"]["may_be_released"] is None
+    sizes = pd.read_csv("t.csv").assign(age=lambda t: t["age"] // 10).groupby(["age", "sex"]).size()
+    assert sorted(row["records"] for row in facts["letters"]["rows"]) == sorted(sizes)
+
+
+def test_a_release_that_is_only_priced_approves_nothing(here):
+    say("release", "t.csv", *BOTH, "--report", "a.json", "--report", "a.html")
+    facts = loaded("a.json")
+    VALIDATOR.validate(facts)
+    assert facts["verdict"]["may_be_released"] is None
+    assert facts["letters"] is None
+    assert "no table was drawn" in text_of(facts)
+    assert "pass --certificate proof.json" in facts["verification"]["note"]
+
+
+# ---- secrecy -----------------------------------------------------------------------------
+
+ILLNESSES = [f"PLANTED-illness-{i}" for i in range(7)]
+SETTINGS = {
+    "information": ("--budget", "0.1"),
+    "criteria": ("--criterion", "TCloseness=1.2", "--criterion", "LDiversity=1.2",
+                 "--criterion", "DeltaDisclosure=3"),
+    "moved earth": ("--criterion", "TCloseness=0.4:emd"),
+    "moved on average": ("--budget", "0.1", "--leakage", "earth-mover"),
+    "seen": ("--budget", "0.1", "--encoder", "wx"),
+}  # fmt: skip
+
+
+COUNTS = [1373, 919, 677, 431, 293, 227, 80]
+
+
+def planted():
+    """Make a table of recognisable illnesses, each of a count that no other number has."""
+    chance, rows = random.Random(3), []
+    ill = [name for name, count in zip(ILLNESSES, COUNTS, strict=True) for _ in range(count)]
+    for i, illness in enumerate(ill):
+        age = min(59, 20 + chance.randrange(20) + 4 * ILLNESSES.index(illness))
+        rows.append(f"PLANTED-record-{i},{age},{chance.choice('MF')},{illness}")
+    chance.shuffle(rows)
+    return "\n".join(["id,age,sex,illness", *rows]) + "\n"
+
+
+def scanned(path):
+    """Refuse any confidential value, any count of one, any record's name, folder, or seed."""
+    text = Path(path).read_text(encoding="utf-8")
+    assert "PLANTED" not in text, re.findall(r".{60}PLANTED.{30}", text)[:1]
+    assert "illness-" not in text
+    assert str(Path.cwd()) not in text
+    assert "987654321" not in text
+    said = text if path.endswith(".json") else " ".join(Whole(text).said)
+    for count in COUNTS[:3]:
+        for written in (str(count), f"{count:,}"):
+            assert not re.search(rf"(?<![\w.,]){written}(?![\w.])", said), count
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+def test_no_report_of_a_release_names_a_confidential_value(here, setting):
+    write("s.csv", planted())
+    say("release", here / "s.csv", "--sensitive", "illness", "--key", "age,sex", "--bins", "age=10",
+        *setting, "--seed", "987654321", "--out", here / "o.csv", "--certificate", here / "p.json",
+        *REPORTS)  # fmt: skip
+    for name in ("a.html", "a.json"):
+        scanned(name)
+    assert loaded("a.json")["letters"]["rows"]
+
+
+def test_no_report_of_an_audit_names_a_confidential_value(here):
+    write("s.csv", planted())
+    table = pd.read_csv("s.csv")
+    table.assign(age=table["age"] // 20)[table["illness"] != ILLNESSES[6]].to_csv(
+        "c.csv", index=False
+    )
+    roles = ("--sensitive", "illness", "--key", "age,sex")
+    order = ("--ordered", ",".join(reversed(ILLNESSES)), "--na", ILLNESSES[5] + "x")
+    for tables, more in ((("s.csv",), ()), (("s.csv", "c.csv"), ()), (("s.csv",), order)):
+        say("audit", *tables, *roles, *more, "--criterion", "LDiversity=1.01", *REPORTS,
+            code=int(loaded_code(tables, more)))  # fmt: skip
+        for name in ("a.html", "a.json"):
+            scanned(name)
+
+
+def loaded_code(tables, more):
+    """Say what code the audit ends with: 1 where the criterion is broken."""
+    said = report("audit", *tables, "--sensitive", "illness", "--key", "age,sex", *more,
+                  "--bootstrap", 0)  # fmt: skip
+    return said["measures"]["entropy l"]["worst"] < 1.01
+
+
+def test_bins_of_the_confidential_column_are_kept_out(here):
+    say("release", "t.csv", "--sensitive", "age", "--key", "sex", "--bins", "age=0:33:47:61",
+        "--budget", "0.1", "--out", "o.csv", "--certificate", "p.json", *REPORTS)  # fmt: skip
+    facts = loaded("a.json")
+    assert "age=(kept out)" in facts["input"]["command"]
+    assert facts["input"]["recodings"] == [{"column": "age", "intervals": 3, "edges": None}]
+    says = " ".join(facts["verification"]["says"])
+    assert '"age" in 3 intervals (kept out)' in says
+    for name in ("a.html", "a.json"):
+        text = Path(name).read_text(encoding="utf-8")
+        for secret in ("33, 47", "33:47", "[33", "47, 61", "0 to 61"):
+            assert secret not in text
+
+
+def test_a_guard_knows_values_from_what_reads_like_them():
+    guard = Guard([("flu", 7), ("cold", None), (3.5, "M")], public=["M"])
+    assert not guard.allows("flu: 3 records")
+    assert not guard.allows("in order 7, 8")
+    assert not guard.allows("missing: new in the release")
+    assert guard.allows("influenza, 7.25 bits, 17 M 3.55")
+    assert guard.allows("in order 7, 8", numbers=False)
+    assert guard.kept(["fine", "cold"])[0] == "fine"
+    assert "1 line names" in guard.kept(["fine", "cold"])[1]
+    told = guard.scalars({"size": 3, "flu": 2, "who": ["a cold", "warm"]})
+    assert told == {"size": 3, "who": ["(kept out)", "warm"]}
+
+
+def test_a_command_is_told_without_what_it_must_not_say():
+    from cvxprivacy.cli import audit, release
+
+    typed = ["release", "/home/me/t.csv", "--seed=4", "--bins=age=10,pay=5", "--no-untouched",
+             "--na", "flu", "--out", "../secret/o.csv", "--json", "--budget", "0.1"]  # fmt: skip
+    assert typed_command(typed, release, ["pay"]) == (
+        "cvxprivacy release t.csv --seed (kept out) --bins 'age=10,pay=(kept out)' --no-untouched "
+        "--na (kept out) --out o.csv --json --budget 0.1"
+    )
+    typed = ["audit", "a/t.csv", "--ordered", "flu,cold", "--unordered", "--", "b/o.csv"]
+    assert typed_command(typed, audit, ["ill"]) == (
+        "cvxprivacy audit t.csv --ordered (kept out) --unordered o.csv"
+    )
+    typed = ["audit", "t.csv", "--ordered", "--key", "age"]
+    assert typed_command(typed, audit, []) == "cvxprivacy audit t.csv --ordered --key age"
+
+
+def test_a_program_that_takes_long_is_not_solved_again_for_a_curve():
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+    solution, minimised = problem.solve(), ("the least leakage", "bits")
+    assert curve(problem, solution, minimised, 0.3)[0]["solved"] > 3
+    none, why = curve(problem, solution, minimised, 0.3, seconds=100.0)
+    assert none is None
+    assert "100 seconds" in why
