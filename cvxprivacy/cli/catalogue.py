@@ -55,7 +55,7 @@ def criteria() -> Iterator[tuple[str, str]]:
     for typed in (text for texts in EXAMPLES.values() for text in texts):
         ((kind, arguments),) = criteria_of([typed])
         said = in_words(stated_criterion({"kind": kind, **arguments}))
-        told = not said.unit or said.unit in said.asks
+        told = "=" not in typed or not said.unit or said.unit in said.asks
         yield typed, said.asks if told else f"{said.asks} [{said.unit}]"
 
 

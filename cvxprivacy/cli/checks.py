@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.microdata.changes import Change, changes
-from cvxprivacy.microdata.drawn_table import DrawnTable, lines_of
+from cvxprivacy.microdata.check import lines_of
+from cvxprivacy.microdata.drawn_table import DrawnTable
 
 if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource

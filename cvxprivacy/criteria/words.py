@@ -6,20 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.criteria.postrandomisation import (
-    ForbiddenMoves,
-    KeepProbability,
-    MarginalDistance,
-    PreserveMarginal,
-    PreserveMean,
-)
 from cvxprivacy.criteria.privacy import (
     DeltaDisclosure,
     KAnonymity,
     LDiversity,
-    LeakageCap,
-    LocalPrivacy,
-    MaximalLeakage,
     PerfectPrivacy,
     PerLetter,
     PointwiseMaximalLeakage,
@@ -33,6 +23,58 @@ PER_LETTER = (
     *(DeltaDisclosure, KAnonymity, LDiversity, PerLetter, PerfectPrivacy),
     *(PointwiseMaximalLeakage, TCloseness),
 )
+_RATIO = (
+    "in every released group, the share of each value of {w} is within a factor e^{n} of its share "
+    "in the whole table"
+)
+# What is asked, with {n} the number, {w} and {x} the columns, {how} what is measured and in which
+# unit; what is bounded; its unit, where it is not that of a measure of leakage.
+_WORDS = {
+    "KAnonymity": (
+        "every released group stands for at least {n} records", "least group", "records",
+    ),
+    "LDiversity": (
+        "in every released group, {w} is as uncertain as {n} equally likely values, or more",
+        "least diversity", "values",
+    ),
+    "TCloseness": (
+        "in every released group, the distribution of {w} is within {n} of that in the whole table "
+        "({how})", "greatest {name}", "",
+    ),
+    "DeltaDisclosure": (_RATIO, "greatest log ratio", "nats"),
+    "LocalInformationPrivacy": (_RATIO, "greatest log ratio", "nats"),
+    "PointwiseMaximalLeakage": (
+        "in no released group is any value of {w} more than e^{n} times as frequent as in the "
+        "whole table", "greatest log ratio", "nats",
+    ),
+    "PerfectPrivacy": ("the released columns tell nothing at all about {w}",
+                       "greatest divergence", ""),
+    "PerLetter": ("in every released group, {how} is at most {n}", "greatest {name}", ""),
+    "LeakageCap": (
+        "on average, the released columns tell at most {n} about {w} ({how})", "{name}", "",
+    ),
+    "LocalPrivacy": (
+        "no record's own {x} makes any released value more than e^{n} times as probable as another "
+        "record's would", "greatest log ratio", "nats",
+    ),
+    "MaximalLeakage": (
+        "whatever function of {x} an intruder guesses, the logarithm of the factor by which the "
+        "release helps is at most {n}", "maximal leakage", "",
+    ),
+    "KeepProbability": (
+        "each record keeps its own value with probability at least {n}", "least probability", "",
+    ),
+    "ForbiddenMoves": ("no value is released as one that is forbidden for it", "moves", ""),
+    "MarginalDistance": (
+        "the shares of the released values differ from the original ones by at most {n} in all "
+        "(total variation)", "total variation", "",
+    ),
+    "PreserveMarginal": (
+        "the expected share of each released value is its original share", "shares", "",
+    ),
+    "PreserveMean": ("the expected mean is the original's", "mean", ""),
+}  # fmt: skip
+_AT_LEAST = ("KAnonymity", "LDiversity", "KeepProbability")
 
 
 @dataclass(frozen=True)
@@ -68,68 +110,28 @@ def in_words(criterion: Criterion, *, w: str = "W", x: str = "X", units: str = "
     Examples
     --------
     >>> in_words(KAnonymity(5)).asks
-    'every released group hides its records among 5'
+    'every released group stands for at least 5 records'
     """
-    value = criterion.value
-    number = "" if value is None else f"{float(value):g}"
-    known = _privacy(criterion, number, w, units) or _rules(criterion, number, x, units)
-    return known or Said(f"{criterion!r} holds", repr(criterion))
+    kind, typed = type(criterion).__name__, _number(criterion)
+    if kind not in _WORDS:
+        return Said(f"{criterion!r} holds", repr(criterion))
+    asks, quantity, unit = _WORDS[kind]
+    measure: Any = getattr(criterion, "leakage", None)
+    informs = measure is None or measure.informs
+    name = "information" if kind == "LeakageCap" else "divergence"
+    own = ("TCloseness", "PerLetter", "LeakageCap", "PerfectPrivacy")
+    if kind == "MaximalLeakage" or (informs and kind in own):
+        unit = units
+    name = name if informs else measure.name
+    said = {"n": typed, "w": w, "x": x, "name": name}
+    said["how"] = f"{name}, in {units}" if informs else name
+    return Said(asks.format(**said), quantity.format(**said), unit, kind in _AT_LEAST)
 
 
-def _privacy(criterion: Any, number: str, w: str, units: str) -> Said | None:
-    """Return what a criterion asks for of the confidential attribute."""
-    leakage: Any = getattr(criterion, "leakage", None)
-    match criterion:
-        case KAnonymity():
-            said = f"every released group hides its records among {number}"
-            return Said(said, "least group", "records", at_least=True)
-        case LDiversity():
-            said = f"in every released group {w} is as uncertain as {number} equally likely values"
-            return Said(said, f"least diversity of {w}", "values", at_least=True)
-        case TCloseness() if criterion.by_divergence:
-            said = f"in no released group does the law of {w} diverge by more than {number} {units}"
-            return Said(f"{said} from its law in the whole table", "greatest divergence", units)
-        case TCloseness() | PerLetter():
-            name, unit = leakage.name, units if leakage.informs else ""
-            said = f"in no released group is the {name} above {number}"
-            return Said(said, f"greatest {name}", unit)
-        case DeltaDisclosure():
-            said = f"no released group makes a value of {w} more than e^{number} times likelier"
-            return Said(f"{said}, or unlikelier", "greatest log ratio", "nats")
-        case PointwiseMaximalLeakage():
-            said = f"no released group makes a value of {w} more than e^{number} times likelier"
-            return Said(said, "greatest log ratio", "nats")
-        case PerfectPrivacy():
-            return Said(f"{w} is independent of what is released", "greatest divergence", units)
-        case LeakageCap() if leakage is None or leakage.informs:
-            said = f"on average the release tells at most {number} {units} about {w}"
-            return Said(said, "information", units)
-        case LeakageCap():
-            said = f"the {leakage.name} is at most {number}: {leakage.meaning}"
-            return Said(said, leakage.name)
-    return None
-
-
-def _rules(criterion: Any, number: str, x: str, units: str) -> Said | None:
-    """Return what a criterion asks for of the randomisation itself."""
-    match criterion:
-        case LocalPrivacy():
-            said = f"no released value is more than e^{number} times likelier from one {x}"
-            return Said(f"{said} than from another", "greatest log ratio", "nats")
-        case MaximalLeakage():
-            said = f"the release tells no function of {x} with more than {number} {units}"
-            return Said(said, f"maximal leakage of {x}", units)
-        case KeepProbability():
-            said = "every value stays as it is with at least the probability asked for"
-            said = said if not number else f"every value stays with probability {number} at least"
-            return Said(said, "least probability", at_least=True)
-        case ForbiddenMoves():
-            return Said("forbidden moves are not made", "forbidden moves")
-        case PreserveMarginal():
-            return Said(f"the expected counts of {x} are the original's", "marginal")
-        case MarginalDistance():
-            said = f"the law of what is released is within {number} of that of {x}"
-            return Said(f"{said}, in total variation", "total variation")
-        case PreserveMean():
-            return Said("the expected mean is the original's", "mean")
-    return None
+def _number(criterion: Criterion) -> str:
+    """Return the number typed, if there is one."""
+    value = getattr(criterion, "p", criterion.value)
+    try:
+        return "" if value is None else f"{float(value):g}"
+    except (TypeError, ValueError):  # one for each letter
+        return "its own"

@@ -21,6 +21,7 @@ __all__ = [
     "python_values",
     "replace_columns",
     "series_like",
+    "whole_records",
 ]
 
 
@@ -76,6 +77,14 @@ def is_missing(lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
     value = nw.col(name)
     floating = lazy.collect_schema()[name].is_float()
     return value.is_null() | value.is_nan() if floating else value.is_null()
+
+
+def whole_records(frame: Any, names: Sequence[str]) -> Any:
+    """Return the records of a frame that miss none of these columns' values, in its flavour."""
+    table = as_narwhals(frame)
+    for name in names:
+        table = table.filter(~is_missing(table.lazy(), name))
+    return nw.to_native(table)
 
 
 def python_values(series: nw.Series[Any]) -> list[Any]:

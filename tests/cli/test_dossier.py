@@ -282,6 +282,7 @@ def check(law=True, table=True, groups=0, records=0):
     return {
         "criterion": "KAnonymity(100)", "says": "every released group has at least 100 records",
         "law": {"value": None, "bound": 100.0, "holds": law}, "table": found, "unit": "records",
+        "per_group": True,
     }  # fmt: skip
 
 
@@ -320,10 +321,12 @@ def test_the_checks_of_the_command_come_before_those_of_the_report(facts):
 def test_a_drawn_table_is_judged_by_what_was_drawn(here):
     for k, may in ((2, True), (36, False)):
         say("release", "t.csv", *BOTH, "--criterion", f"KAnonymity={k}", "--out", "o.csv",
-            "--report", "a.json", "--report", "a.html", "--seed", 1)  # fmt: skip
+            "--report", "a.json", "--report", "a.html", "--seed", 1, "--force",
+            code=1 - may)  # fmt: skip
         facts = loaded("a.json")
         sizes = pd.read_csv("o.csv").groupby(["age", "sex"]).size()
-        (found,) = facts["checks"]
+        budget, found = facts["checks"]
+        assert (budget["criterion"], budget["per_group"]) == ("budget 0.1", False)
         assert found["table"]["groups"] == int((sizes < k).sum())
         assert found["table"]["records"] == int(sizes[sizes < k].sum())
         assert found["table"]["value"] == sizes.min()
@@ -336,9 +339,9 @@ def test_audits_are_judged_alike(here):
     roles = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10")
     for k, may, code in ((2, True, 0), (200, False, 1)):
         say("audit", "t.csv", *roles, "--criterion", f"KAnonymity={k}", "--report", "a.json",
-            code=code)  # fmt: skip
+            "--force", code=code)  # fmt: skip
         assert loaded("a.json")["verdict"]["may_be_released"] is may
-    say("audit", "t.csv", *roles, "--report", "a.json")
+    say("audit", "t.csv", *roles, "--report", "a.json", "--force")
     facts = loaded("a.json")
     assert facts["verdict"]["may_be_released"] is None
     sizes = pd.read_csv("t.csv").assign(age=lambda t: t["age"] // 10).groupby(["age", "sex"]).size()
@@ -365,6 +368,9 @@ SETTINGS = {
     "moved earth": ("--criterion", "TCloseness=0.4:emd"),
     "moved on average": ("--budget", "0.1", "--leakage", "earth-mover"),
     "seen": ("--budget", "0.1", "--encoder", "wx"),
+    "mended": ("--criterion", "TCloseness=0.3", "--criterion", "KAnonymity=200",
+               "--suppress", "0.3", "--ensure", "table"),
+    "held out": ("--at-most", "0.1", "--holdout", "0.5", "--top", "sex=1"),
 }  # fmt: skip
 
 
@@ -400,7 +406,7 @@ def test_no_report_of_a_release_names_a_confidential_value(here, setting):
     write("s.csv", planted())
     say("release", here / "s.csv", "--sensitive", "illness", "--key", "age,sex", "--bins", "age=10",
         *setting, "--seed", "987654321", "--out", here / "o.csv", "--certificate", here / "p.json",
-        *REPORTS)  # fmt: skip
+        *REPORTS, *([] if "--ensure" in setting else ["--ensure", "law"]))  # fmt: skip
     for name in ("a.html", "a.json"):
         scanned(name)
     assert loaded("a.json")["letters"]["rows"]
@@ -415,7 +421,7 @@ def test_no_report_of_an_audit_names_a_confidential_value(here):
     roles = ("--sensitive", "illness", "--key", "age,sex")
     order = ("--ordered", ",".join(reversed(ILLNESSES)), "--na", ILLNESSES[5] + "x")
     for tables, more in ((("s.csv",), ()), (("s.csv", "c.csv"), ()), (("s.csv",), order)):
-        say("audit", *tables, *roles, *more, "--criterion", "LDiversity=1.01", *REPORTS,
+        say("audit", *tables, *roles, *more, "--criterion", "LDiversity=1.01", *REPORTS, "--force",
             code=int(loaded_code(tables, more)))  # fmt: skip
         for name in ("a.html", "a.json"):
             scanned(name)

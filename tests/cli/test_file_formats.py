@@ -324,11 +324,11 @@ def test_files_are_replaced_with_force_alone(here):
         say(*how, f"--{option}", name, "--force")
         assert Path(name).read_text() != "precious"
     audit = ("audit", "t.csv", "--sensitive", "ill", "--key", "sex", "--bootstrap", 0)
-    for option in ("html", "out"):
-        write("a", "precious")
-        refused(*audit, f"--{option}", "a", pieces=[f"--{option}: a is there already", "--force"])
-        say(*audit, f"--{option}", "a", "--force")
-        assert Path("a").read_text() != "precious"
+    for name in ("a.html", "a.json"):
+        write(name, "precious")
+        refused(*audit, "--report", name, pieces=[f"--report: {name} is there already", "--force"])
+        say(*audit, "--report", name, "--force")
+        assert Path(name).read_text() != "precious"
     refused("apply", "c.json", "t.csv", "--out", "o.csv", pieces=["--out: o.csv is there already"])
     refused(*how, "--out", "t.csv", "--force", pieces=["is the input"])  # not even then
     say(*how, "--out", "/dev/null")

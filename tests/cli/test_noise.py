@@ -65,7 +65,7 @@ def test_a_release_has_the_error_that_is_proved(here):
     assert "verified, certified" in say("verify", "p.json").out
     assert stat.S_IMODE(Path("p.json").stat().st_mode) == 0o600
     first = Path("o.csv").read_bytes()
-    say("release", "t.csv", *ASK, "--budget", 0.3, *OUT)
+    say("release", "t.csv", *ASK, "--budget", 0.3, *OUT, "--force")
     assert Path("o.csv").read_bytes() == first
 
 

@@ -112,6 +112,16 @@ def cautions(
         )
     if source.biased:
         said.append("the records are so few for their cells that much of the measured risk is bias")
+    beyond = [
+        check["criterion"]
+        for check in checks
+        if check["table"] and check["table"]["holds"] is False and not check["per_group"]
+    ]
+    if beyond:
+        said.append(
+            f"{words.cells(beyond)}: the law is within it, as is proved; this draw is beyond it, "
+            "by chance"
+        )
     unchecked = [c["criterion"] for c in checks if not c["table"] or c["table"]["holds"] is None]
     if unchecked and document["released"]:
         said.append(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.dossier.tables import rounded
-from cvxprivacy.cli.dossier.words import cells, criterion_words
+from cvxprivacy.cli.dossier.words import cells
+from cvxprivacy.criteria.words import in_words
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
@@ -53,13 +55,16 @@ def checks_of(
                 "groups": verdict.letters,
                 "records": verdict.records,
             }
+        w, x = cells(schema.sensitive), cells(schema.key)
+        said = in_words(criterion, w=w, x=x, units=units)
         checks.append(
             {
                 "criterion": repr(criterion),
-                "says": criterion_words(criterion, cells(schema.sensitive), units),
+                "says": said.asks,
                 "law": law,
                 "table": table,
-                "unit": _unit(criterion, units),
+                "unit": said.unit,
+                "per_group": verdict is not None,
             }
         )
     return checks
@@ -71,11 +76,18 @@ def _plain(check: Mapping[str, Any]) -> Check:
     return {
         "criterion": check["criterion"],
         "says": check["says"],
-        "law": law and {name: law.get(name) for name in ("value", "bound", "holds")},
+        "law": law and _finite({n: law.get(n) for n in ("value", "bound", "holds")}),
         "table": table
-        and {n: table.get(n) for n in ("value", "bound", "holds", "groups", "records")},
+        and _finite({n: table.get(n) for n in ("value", "bound", "holds", "groups", "records")}),
         "unit": check.get("unit", ""),
+        "per_group": bool(check.get("per_group", True)),
     }
+
+
+def _finite(found: Check) -> Check:
+    """Return what was found, None where a measure has no bound: a value is missing in a group."""
+    value = found["value"]
+    return {**found, "value": None if value is None or not math.isfinite(value) else value}
 
 
 def _number(value: Any) -> float | None:
@@ -83,15 +95,6 @@ def _number(value: Any) -> float | None:
         return rounded(float(value))
     except (TypeError, ValueError):
         return None
-
-
-def _unit(criterion: Any, units: str) -> str:
-    """Return the unit of a criterion's number."""
-    name, measure = type(criterion).__name__, getattr(criterion, "leakage", None)
-    if name == "KAnonymity":
-        return "records"
-    informs = measure is None or measure.informs
-    return units if name in ("TCloseness", "LeakageCap", "PerLetter") and informs else ""
 
 
 def _worst(criterion: Any, found: Audit) -> float | None:
@@ -110,7 +113,7 @@ def _broken(checks: Sequence[Check], what: str) -> list[str]:
     said = []
     for check in checks:
         law, table = check["law"], check["table"]
-        if table and table["holds"] is False:
+        if table and table["holds"] is False and check["per_group"]:
             groups = table.get("groups") or 0
             by = f"{groups:,} group{'s' * (groups != 1)} of {what}"
             records = f", with {table['records']:,} records" if table.get("records") else ""
@@ -136,11 +139,11 @@ def release_verdict(
             "approved by signing it."
         )
         return {"may_be_released": None, "words": words, "reasons": []}
-    names = cells([check["criterion"] for check in checks]) if checks else ""
-    what = f"{names} {'hold' if len(checks) > 1 else 'holds'}" if names else ""
-    limits = [what] if what else []
-    if "distortion" in document.get("terms", {}) and "budget" in document.get("prices", {}):
-        limits.append("the expected distortion is within its budget")
+    met = [c["criterion"] for c in checks if not c["table"] or c["table"]["holds"] is not False]
+    beyond = [c["criterion"] for c in checks if c["criterion"] not in met]
+    limits = [f"{cells(met)} {'hold' if len(met) > 1 else 'holds'}"] if met else []
+    if beyond:
+        limits.append(f"{cells(beyond)} {'hold' if len(beyond) > 1 else 'holds'} on average")
     words = "This table may be released under what was asked"
     words += f": {'; '.join(limits)}." if limits else "."
     if not counted:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.dossier.tables import changed, losses, paired, released_table
+from cvxprivacy.cli.formats import ending_of
+from cvxprivacy.tables.engines import whole_records
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.dossier.common import Asked
@@ -55,12 +57,11 @@ class Drawn:
         section = "Groups, changed cells and loss"
         if "out" not in kept.results:
             return cls(left_out=[{"section": section, "why": "no table was drawn"}])
-        suffix = ".parquet" if Path(asked.table).suffix.lower() in (".parquet", ".pq") else ".csv"
-        with kept.copy("out", suffix) as path:
+        with kept.copy("out", _ending(kept)) as path:
             if path is None:
                 why = "the released table was written to a device, or is too large to be read again"
                 return cls(left_out=[{"section": section, "why": why}])
-            return cls._counted(asked, source, criteria, path, data)
+            return cls._counted(asked, source, criteria, path, data["units"])
 
     @classmethod
     def _counted(
@@ -69,7 +70,7 @@ class Drawn:
         source: DiscreteSource,
         criteria: Sequence[Any],
         path: Path,
-        data: Mapping[str, Any],
+        units: str,
     ) -> Drawn:
         from cvxprivacy import criteria as known
         from cvxprivacy.microdata.audit import audit
@@ -81,6 +82,10 @@ class Drawn:
             names, binned=[name for name in schema.sensitive if name in schema.bins]
         )
         before = asked.opened.frame(names, binned=list(schema.bins))
+        pairs = paired(before, after, schema)
+        if schema.missing == "drop":  # what misses a value in the release is suppressed
+            before = whole_records(before, names)
+        recodings: dict[str, Any] = {"bins": schema.bins, "groups": schema.groups}
         judged = tuple(getattr(known, name) for name in JUDGED)
         found = audit(
             before,
@@ -88,15 +93,21 @@ class Drawn:
             key=list(schema.key),
             sensitive=list(schema.sensitive),
             criteria=[rule for rule in criteria if isinstance(rule, judged)],
-            bins=data["source"].get("bins"),
-            missing=schema.missing,
+            **recodings,
+            missing="level",
             reference="released",
             bootstrap=DRAWS,
             seed=SEED,
-            units=data["units"],
+            units=units,
         )
-        pairs = paired(before, after, schema)
         if pairs is None:
             why = "the records of both tables cannot be set side by side in memory"
             return cls(found, left_out=[{"section": "Changed cells and loss", "why": why}])
         return cls(found, changed(pairs), losses(pairs))
+
+
+def _ending(kept: Kept) -> str:
+    """Return the ending of the released table's name, which tells its format."""
+    path = next(str(output.path) for output in kept.outputs if output.option == "out")
+    ending, compressed = ending_of(path)
+    return f"{ending}.gz" if compressed else ending

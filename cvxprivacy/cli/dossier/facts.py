@@ -31,6 +31,7 @@ from cvxprivacy.cli.dossier.mathematics import statement_rows
 from cvxprivacy.cli.dossier.secrecy import file_name
 from cvxprivacy.cli.dossier.tables import counted_letters, rounded
 from cvxprivacy.cli.dossier.verification import verification
+from cvxprivacy.criteria.words import in_words
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.dossier.provenance import Kept
@@ -209,7 +210,7 @@ def audit_facts(asked: Asked, found: Audit, released: str | None) -> Facts:
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
         ],
-        "asked": [f"{c!r}: {words.criterion_words(c, w, found.units)}." for c in found.criteria],
+        "asked": [f"{c!r}: {in_words(c, w=w, units=found.units).asks}." for c in found.criteria],
         "distortion_words": [],
         "found": [{"name": name, "value": value} for name, value in rows],
         "signatures": list(SIGNATURES),

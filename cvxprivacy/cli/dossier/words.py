@@ -1,37 +1,14 @@
-"""Criteria, terms and sources in plain words."""
+"""What was asked, terms and sources in plain words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["asked", "cells", "criterion_words", "definitions", "quantity"]
+from cvxprivacy.criteria.words import in_words
 
-_CRITERIA = {
-    "KAnonymity": "every released group stands for at least {0} records",
-    "TCloseness": "in every released group, the distribution of {w} is within {0} of that in the "
-    "whole table ({how})",
-    "LDiversity": "in every released group, {w} is as uncertain as {0} equally likely values, or "
-    "more",
-    "DeltaDisclosure": "in every released group, the share of each value of {w} is within a "
-    "factor e^{0} of its share in the whole table",
-    "LocalInformationPrivacy": "in every released group, the share of each value of {w} is "
-    "within a factor e^{0} of its share in the whole table",
-    "PointwiseMaximalLeakage": "in no released group is any value of {w} more than e^{0} times "
-    "as frequent as in the whole table",
-    "PerfectPrivacy": "the released columns tell nothing at all about {w}",
-    "PerLetter": "in every released group, {how} is at most {0}",
-    "LeakageCap": "on average, the released columns tell at most {0} about {w} ({how})",
-    "LocalPrivacy": "no record's own cell makes any released cell more than e^{0} times as "
-    "probable as another record's would",
-    "MaximalLeakage": "whatever an intruder guesses about a record, the logarithm of the factor by "
-    "which the release helps is at most {0}",
-    "KeepProbability": "each record keeps its own cell with probability at least {0}",
-    "MarginalDistance": "the shares of the released cells differ from the original ones by at most "
-    "{0} in all (total variation)",
-    "PreserveMarginal": "the expected share of each released cell is its original share",
-    "PreserveMean": "an expected mean is preserved",
-}
+__all__ = ["asked", "cells", "definitions", "quantity"]
+
 _DISTORTIONS = {
     "hamming": "1 if it is changed, else 0",
     "ordinal": "difference in rank, as a share of the greatest",
@@ -147,23 +124,6 @@ def cells(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def criterion_words(criterion: Any, w: str, units: str) -> str:
-    """Say what a criterion asks."""
-    name, value = type(criterion).__name__, getattr(criterion, "value", None)
-    if name == "KeepProbability":
-        value = criterion.p
-    measure = getattr(criterion, "leakage", None)
-    how = f"divergence, in {units}" if measure is None or measure.informs else measure.name
-    if name == "LeakageCap" and (measure is None or measure.informs):
-        how = f"information, in {units}"
-    try:
-        shown = f"{float(value):g}" if value is not None else ""
-    except (TypeError, ValueError):  # a floor for each cell
-        shown = "its floor"
-    template = _CRITERIA.get(name)
-    return template.format(shown, w=w, how=how) if template else repr(criterion)
-
-
 def quantity(name: str) -> str:
     """Say what a term of a solution is."""
     known = {
@@ -203,7 +163,14 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
         lines.append(f"Distortion: {of}{'; '.join(parts)}.")
     else:
         lines.append("Distortion: 1 for a record whose cell is changed, 0 for one that is kept.")
-    lines += [f"{rule!r}: {criterion_words(rule, w, units)}." for rule in criteria]
+    suppress = data["distortion"].get("suppress")
+    if isinstance(suppress, Mapping):
+        prices = "; ".join(f"{name}, at {price:g}" for name, price in suppress.items())
+        lines.append(f"Values may be withheld instead: {prices} each.")
+    elif suppress is not None:
+        lines.append(f"Values may be withheld instead, at {suppress:g} each.")
+    said = {"w": w, "x": x, "units": units}
+    lines += [f"{rule!r}: {in_words(rule, **said).asks}." for rule in criteria]
     return lines
 
 

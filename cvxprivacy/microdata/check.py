@@ -1,0 +1,106 @@
+"""One thing that was asked of a release, on its law and on the table that was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Check", "lines_of"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was asked, on the law and on the drawn table.
+
+    Attributes
+    ----------
+    name : str
+        Among the constraints of the problem.
+    stated, asks : str
+        As it was typed, and in words.
+    quantity, unit : str
+        What is bounded.
+    at_least : bool
+        Whether ``bound`` is the least that there may be, else the most.
+    bound : float or None
+        The number typed.
+    law : float or None
+        What the channel has under the law, at its worst letter; the certificate proves that it is
+        within the bound.
+    table : float or None
+        The same of the drawn table; None where a table cannot tell, as it is about chances.
+    holds : bool or None
+        Whether the table is within the bound, decided exactly.
+    per_group : bool
+        Whether it speaks of each released group by itself, else of the table as a whole.
+    groups, records : int
+        How many groups break it, and how many records they hold.
+    """
+
+    name: str
+    stated: str
+    asks: str
+    quantity: str
+    unit: str
+    at_least: bool
+    bound: float | None
+    law: float | None
+    table: float | None
+    holds: bool | None
+    per_group: bool = False
+    groups: int = 0
+    records: int = 0
+
+    @property
+    def breaks(self) -> bool:
+        """Whether a released group breaks it."""
+        return self.per_group and self.holds is False
+
+    @property
+    def standing(self) -> str:
+        """How the table stands with it, in words."""
+        if self.holds is None:
+            return "of the randomisation: a table cannot tell"
+        if self.holds:
+            return "holds"
+        if not self.per_group:
+            return "beyond it on this table"
+        groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
+        records = "1 record" if self.records == 1 else f"{self.records:,} records"
+        return f"BROKEN by {groups} of {records}"
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        table: dict[str, Any] | None = None
+        if self.holds is not None:
+            table = {"value": self.table, "bound": self.bound, "holds": self.holds,
+                     "groups": self.groups, "records": self.records}  # fmt: skip
+        return {
+            "name": self.name,
+            "criterion": self.stated,
+            "says": self.asks,
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "at_least": self.at_least,
+            "per_group": self.per_group,
+            "law": {"value": self.law, "bound": self.bound, "holds": True},
+            "table": table,
+            "standing": self.standing,
+        }
+
+
+def lines_of(checks: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return checks, as ``Check.document`` has them, a line each under a head."""
+    rows: list[tuple[str, ...]] = [("", "bound", "law", "table", "")]
+    for check in checks:
+        bound, sign = check["law"]["bound"], "≥" if check["at_least"] else "≤"
+        numbers = [check["law"]["value"], (check["table"] or {}).get("value")]
+        said = ["–" if value is None else f"{value:.6g}" for value in numbers]
+        limit = "" if bound is None else f"{sign} {bound:.6g} {check['unit']}".rstrip()
+        rows.append((check["criterion"], limit, *said, check["standing"]))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
