@@ -1,11 +1,12 @@
 """Released groups that break a criterion, merged into others.
 
 A change of labels after the draw tells nobody more about anything: whatever the map g of released
-letters, I(W; g(X̂)) ≤ I(W; X̂), in every measure of leakage.  Groups are merged one by one, always
-the smallest that breaks a criterion: with the group, or into the suppressed letter, at which the
-distortion of the table's records rises least among those with which it satisfies every criterion;
-else where it rises least.  Which groups are merged depends on the table, the confidential column
-included, as rules of release do; the map is part of what is released.
+letters, I(W; g(X̂)) ≤ I(W; X̂), in every measure of leakage.  Groups that break a criterion are
+merged one by one: with the group, or into the suppressed letter, at which the distortion of the
+table's records rises least among those with which every criterion is satisfied; else where it rises
+least.  They are taken from the smallest to the largest, and the other way round, and what costs
+less is kept: a rule of thumb, not an optimum.  Which groups are merged depends on the table, the
+confidential column included, as rules of release do; the map is part of what is released.
 """
 
 from __future__ import annotations
@@ -67,19 +68,24 @@ def merging(
     BrokenTableError
         If nothing is left to merge, and a criterion is broken.
     """
-    groups = _Groups(counts, list(criteria.values()), alphabet, blocked)
-    while True:
-        active = np.flatnonzero(groups.sizes)
-        broken = active[~groups.satisfied(groups.joint[:, active])]
-        if not len(broken):
-            break
-        worst = int(broken[np.argmin(groups.sizes[broken])])
-        if not groups.merge(worst):
-            names = [
-                repr(rule) for rule in criteria.values()
-                if not standing(rule, groups.joint, units=alphabet.units)[1].all()
-            ]  # fmt: skip
-            raise BrokenTableError(len(active), int(groups.sizes[worst]), names)
+    attempts = []
+    for largest in (False, True):
+        groups = _Groups(counts, list(criteria.values()), alphabet, blocked)
+        while len(broken := groups.broken()):
+            sizes = groups.sizes[broken]
+            worst = int(broken[np.argmax(sizes) if largest else np.argmin(sizes)])
+            if not groups.merge(worst):
+                break
+        attempts.append((len(broken), groups.cost, groups, broken))
+    left, _, groups, broken = min(attempts, key=lambda attempt: attempt[:2])
+    if left:
+        names = [
+            repr(rule) for rule in criteria.values()
+            if not standing(rule, groups.joint, units=alphabet.units)[1].all()
+        ]  # fmt: skip
+        raise BrokenTableError(
+            int((groups.sizes > 0).sum()), int(groups.sizes[broken].min()), names
+        )
     places, sizes = groups.places, counts.joint.sum(axis=0)
     moves = [
         (counts.outputs[y], counts.outputs[to], int(sizes[y]))
@@ -116,6 +122,16 @@ class _Groups:
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
         return self.joint.sum(axis=0)
+
+    @property
+    def cost(self) -> float:
+        """The distortion of all records as their groups are released."""
+        return float(self.costs.diagonal().sum())
+
+    def broken(self) -> npt.NDArray[np.int64]:
+        """Return the groups that break a criterion."""
+        active = np.flatnonzero(self.sizes)
+        return active[~self.satisfied(self.joint[:, active])]
 
     def satisfied(self, joint: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Tell which groups satisfy every criterion."""
