@@ -55,8 +55,13 @@ def test_the_commands_on_adult_print_what_is_shown(tmp_path):
     shutil.copy(adult_csv(), tmp_path)
     for block in re.findall(r"```text\n\$ (cvxprivacy .*?)```", README, re.DOTALL):
         command, shown = re.fullmatch(r"((?:[^\n]*\\\n)*[^\n]*\n)(.*)", block, re.DOTALL).groups()
+        real = adult_csv() != SAMPLE
+        if shown.startswith("…") and not real:  # groups of 100 records, of 200
+            continue
         printed = output(tmp_path, "-m", *command.replace("\\\n", " ").split())
-        if adult_csv() == SAMPLE:
+        if shown.startswith("…"):
+            assert shown.removeprefix("…\n") in printed
+        elif not real:
             assert kinds_of_lines(shown) <= kinds_of_lines(printed)
         else:
             assert_same(printed, shown)
