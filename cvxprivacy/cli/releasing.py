@@ -73,7 +73,11 @@ class Releasing:
             self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])
         with progress(self.opened.size, f"reading {Path(self.table).name}") as read:
             self.frame, self.source = source_of(
-                self.opened, whole=options["untouched"], progress=read, **self.data["source"]
+                self.opened,
+                whole=options["untouched"],
+                also=self.row_id,
+                progress=read,
+                **self.data["source"],
             )
         schema = self.source.schema
         assert schema is not None

@@ -52,12 +52,13 @@ def source_of(
     opened: Any,
     *,
     whole: bool = False,
+    also: str | None = None,
     progress: Callable[[int], object] | None = None,
     **counting: Any,
 ) -> tuple[Any, DiscreteSource]:
     """Count a table's records as ``DiscreteSource.from_table`` does, and record how it was read.
 
-    With ``whole``, all columns are read and not only those that are counted.
+    With ``whole``, all columns are read and not only those that are counted and ``also``.
     """
     from cvxprivacy.model.discrete import DiscreteSource
 
@@ -69,7 +70,8 @@ def source_of(
                 raise unknown_column(role, name, opened.header)
     columns = [name for group in roles.values() for name in group]
     binned = list(counting.get("bins") or ())
-    frame = opened.frame(None if whole else columns, binned=binned, progress=progress)
+    read = list(dict.fromkeys([*columns, *([] if also is None else [also])]))
+    frame = opened.frame(None if whole else read, binned=binned, progress=progress)
     source = DiscreteSource.from_table(frame, **counting)
     return frame, source.read_as(opened.reading(columns, frame))
 

@@ -534,6 +534,18 @@ def test_a_table_that_breaks_what_was_asked_is_told_and_mended(here):
     assert "groups of" in say(*how, "--out", "m2.csv", "--ensure", "table").out
 
 
+def test_what_is_checked_is_what_is_written_record_by_name_too(here):
+    """Whatever columns are read for the report, by name or by place."""
+    for name, more in (("o.csv", ()), ("n.csv", ("--no-untouched",))):
+        named = ("--row-id", "id", "--seed", 3, "--criterion", "KAnonymity=30")
+        said = report("release", "t.csv", *RARE, *named, *more, "--out", name, code=1)
+        sizes = Counter((row["age"], row["sex"]) for row in rows(name))
+        table = said["checks"][0]["table"]
+        assert table["value"] == min(sizes.values())
+        assert table["groups"] == sum(size < 30 for size in sizes.values())
+    assert Path("o.csv").read_bytes() == Path("n.csv").read_bytes()
+
+
 def test_what_cannot_be_mended_ends_with_the_code_of_what_is_infeasible(here, monkeypatch):
     from cvxprivacy.microdata import merging
 
