@@ -96,10 +96,21 @@ def unmodified_columns(document: Mapping[str, Any], solution: Solution, schema: 
 
 
 def cautions(
-    document: Mapping[str, Any], seed: Facts, unmodified: Facts, source: Any, checks: list[Facts]
+    document: Mapping[str, Any],
+    seed: Facts,
+    unmodified: Facts,
+    source: Any,
+    checks: list[Facts],
+    smallest: float | None,
 ) -> list[str]:
-    """Return what the board should weigh before it signs."""
+    """Return what the board should weigh before it signs; ``smallest`` is the least group."""
     said = _advised(unmodified)
+    if smallest is not None and not any(c["unit"] == "records" for c in checks):
+        records = "1 record" if smallest == 1 else f"{smallest:,.0f} records"
+        said.append(
+            f"no criterion was asked of the size of groups: the smallest that is released holds "
+            f"{records}"
+        )
     if document["released"] and seed["given"]:
         said.append(
             "draw the release anew without --seed: this one's was typed, and whoever knows it can "
@@ -138,14 +149,15 @@ def _advised(unmodified: Facts) -> list[str]:
         if row["advice"]:
             by_kind.setdefault(row["kind"], []).append(row["column"])
     words_of = {
-        "coarsen": "drop or coarsen {}: each tells more by itself than the released key",
+        "coarsen": "drop or coarsen {}: {} tells more by itself than the released key",
         "drop": "drop {}: such a value differs from record to record, and names the record",
         "look": "look at {}: too many values to tell what they reveal",
     }
     said = []
     for kind, text in words_of.items():
         names = by_kind.get(kind, [])
+        each = "each" if len(names) > 1 else "it"
         if names:
             more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-            said.append(text.format(words.cells([*names[:MOST_NAMED], *more])))
+            said.append(text.format(words.cells([*names[:MOST_NAMED], *more]), each))
     return said

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Facts", "guard_of", "input_facts", "measures", "uncertainty", "worst_group"]
 
+LISTED = 12  # values of a group
 Facts = dict[str, Any]
 
 
@@ -63,6 +64,14 @@ def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], s
             }
             for name, bins in schema.bins.items()
         ],
+        "groups": [
+            {
+                "column": name,
+                "groups": None if name in schema.sensitive else _listed(groups, guard),
+                "rest": None if groups.rest is None else str(groups.rest),
+            }
+            for name, groups in schema.groups.items()
+        ],
         "missing": schema.missing,
         "reading": reading,
         "when": provenance.now(),
@@ -71,6 +80,17 @@ def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], s
         "seed": seed,
         "notes": guard.kept(notes),
     }
+
+
+def _listed(groups: Any, guard: Guard) -> list[Facts]:
+    """Return each group of a key column with how many values it has, and the first of them."""
+    found: dict[str, list[str]] = {}
+    for value, group in groups.groups.items():
+        found.setdefault(str(group), []).append(value)
+    return [
+        {"name": name, "count": len(values), "values": guard.kept(values[:LISTED])}
+        for name, values in found.items()
+    ]
 
 
 def guard_of(source: Any) -> Guard:

@@ -94,12 +94,15 @@ def release_facts(
         left_out.append({"section": "Survey weights", "why": why})
     seed = provenance.seed_of(asked.arguments)
     unmodified = unmodified_columns(document, solution, schema)
+    smallest = None if drawn.audit is None else drawn.audit.measures["k"].worst
     return {
         "schema": SCHEMA,
         "kind": "release",
         "title": f"Release of {file_name(asked.table)}",
         "verdict": release_verdict(document, checks, drawn.audit is not None),
-        "cautions": guard.kept(cautions(document, seed, unmodified, source, checks), numbers=False),
+        "cautions": guard.kept(
+            cautions(document, seed, unmodified, source, checks, smallest), numbers=False
+        ),
         "asked": words.asked(data, problem.criteria, schema),
         "distortion_words": guard.kept(document.get("distortion_words") or [], numbers=False),
         "found": found_rows(document, solution, drawn),

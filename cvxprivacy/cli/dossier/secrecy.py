@@ -17,11 +17,14 @@ import click
 __all__ = ["KEPT_OUT", "Guard", "file_name", "typed_command"]
 
 KEPT_OUT = "(kept out)"
+_RECODED = {"bins", "top", "level"}  # of a column of W, whose values they may name
+_MAPPED = {"group", "hierarchy"}  # likewise, in files
 _FILES = {"out", "certificate", "channel", "problem-out", "report"}
 _SHOWN = {
     *("sensitive", "key", "distortion", "budget", "criterion", "leakage", "weights", "missing"),
     *("encoder", "units", "accuracy", "time-limit", "row-id", "delimiter", "encoding"),
-    *("reference", "bootstrap", "ensure", "suppress", "at-most"),
+    *("reference", "bootstrap", "ensure", "suppress", "at-most", "cells", "decimal", "sheet"),
+    *("holdout", "confidence"),
 }
 
 
@@ -140,13 +143,13 @@ def _value(option: str, value: str, sensitive: set[str]) -> str:
     """Return the value of an option as it may be said."""
     if option in _FILES:
         return _quoted(file_name(value))
-    if option == "bins":
+    if option in _RECODED | _MAPPED:
         parts = [value] if any("," in name for name in sensitive) else value.split(",")
-        bands = [
-            f"{name}={KEPT_OUT}" if name.strip() in sensitive else f"{name}={edges}"
-            for name, _sign, edges in (part.rpartition("=") for part in parts)
-        ]
-        return _quoted(",".join(bands))
+        said = []
+        for name, _sign, typed in (part.rpartition("=") for part in parts):
+            shown = file_name(typed) if option in _MAPPED else typed
+            said.append(f"{name}={KEPT_OUT if name.strip() in sensitive else shown}")
+        return _quoted(",".join(said))
     return _quoted(value) if option in _SHOWN else KEPT_OUT
 
 
