@@ -28,16 +28,10 @@ def with_checks(
     Of the table that was drawn, or of the law where none was.
     """
     found = dict(document)
-    channel, schema = solution.channel, source.schema
-    assert channel is not None
-    assert schema is not None
+    found["changes"] = [asdict(change) for change in _changes(solution, source, drawn)]
+    found["distortion_words"] = [str(Change(**change)) for change in found["changes"]]
     if drawn is None:
-        joint = channel.matrix * channel._prior()[:, None]
-        x = [letter if channel.encoder == "x" else letter[1] for letter in channel.inputs]
-        found["changes"] = [asdict(c) for c in changes(joint, x, channel.outputs, schema)]
         return found
-    counts = drawn.counts
-    found["changes"] = [asdict(c) for c in changes(counts.moves, counts.x, counts.outputs, schema)]
     found["checks"] = [check.document() for check in drawn.checks]
     if drawn.merging is not None:
         found["merged"] = {
@@ -49,6 +43,20 @@ def with_checks(
         }
     found["notes"] = [*found["notes"], *_notes(drawn)]
     return found
+
+
+def _changes(solution: Solution, source: DiscreteSource, drawn: DrawnTable | None) -> list[Change]:
+    """Return what the drawn table changes, or the law where none was drawn."""
+    channel, schema = solution.channel, source.schema
+    assert channel is not None
+    assert schema is not None
+    if drawn is not None:
+        counts = drawn.counts
+        return changes(counts.moves, counts.x, counts.outputs, schema)
+    joint = channel.matrix * channel._prior()[:, None]
+    place = channel.encoder.index("x")
+    x = [letter if channel.encoder == "x" else letter[place] for letter in channel.inputs]
+    return changes(joint, x, channel.outputs, schema)
 
 
 def _notes(drawn: DrawnTable) -> list[str]:
@@ -90,4 +98,4 @@ def check_lines(document: Mapping[str, Any]) -> list[str]:
             f"tells {merged['risk']:.6g} {document['units']}"
         )
     lines.append("what is changed:")
-    return [*lines, *(f"  {Change(**change)}" for change in document["changes"])]
+    return [*lines, *(f"  {line}" for line in document["distortion_words"])]

@@ -45,11 +45,15 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         rows.append(("Expected distortion", f"{float(solution.terms['distortion']):.4g}"))
     if drawn.audit is not None:
         least = drawn.audit.measures["k"]
-        rows.append(("Smallest released group", f"{least.worst:,.0f} records"))
+        rows.append(("Smallest released group", _records(least.worst)))
         rows.append(("Greatest divergence of a group", worst_group(drawn.audit)))
     proof = f"{solution.status}: no release does better than {solution.lower:.6g}"
     rows.append(("Optimality", f"{proof}; this one attains {solution.upper:.6g}"))
     return [{"name": name, "value": value} for name, value in rows]
+
+
+def _records(number: float) -> str:
+    return "1 record" if number == 1 else f"{number:,.0f} records"
 
 
 def merged_groups(merged: Mapping[str, Any] | None) -> Facts | None:
@@ -106,10 +110,9 @@ def cautions(
     """Return what the board should weigh before it signs; ``smallest`` is the least group."""
     said = _advised(unmodified)
     if smallest is not None and not any(c["unit"] == "records" for c in checks):
-        records = "1 record" if smallest == 1 else f"{smallest:,.0f} records"
         said.append(
-            f"no criterion was asked of the size of groups: the smallest that is released holds "
-            f"{records}"
+            "no criterion was asked of the size of groups: the smallest that is released holds "
+            f"{_records(smallest)}"
         )
     if document["released"] and seed["given"]:
         said.append(
