@@ -83,7 +83,10 @@ class UnseenValueWarning(UserWarning):
 
 
 class BrokenTableError(_Kept, ValueError):
-    """A drawn table breaks criteria, and no merging of its groups mends that.
+    """A drawn table breaks criteria, and no merging of its groups was found that mends that.
+
+    Where all groups may be merged there is none; where moves are forbidden, another order of
+    merging might mend it.
 
     Attributes
     ----------
@@ -91,12 +94,12 @@ class BrokenTableError(_Kept, ValueError):
         Those that are still broken.
     """
 
-    def __init__(self, groups: int, records: int, criteria: Sequence[str]) -> None:
+    def __init__(self, groups: int, criteria: Sequence[str]) -> None:
         self.criteria = list(criteria)
-        rest = "the only group that is left" if groups == 1 else f"one of {groups:,} groups left"
+        rest = "the only group that is left" if groups == 1 else f"none of {groups:,} groups left"
         super().__init__(
-            f"the drawn table breaks {', '.join(criteria)}, in a group of {records:,} records that "
-            f"is {rest} and can be merged with no other; relax the criterion, or allow suppression"
+            f"the drawn table breaks {', '.join(criteria)}, and {rest} can be merged with another; "
+            "relax the criterion, or allow suppression"
         )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.microdata.changes import Change, changes
 from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.drawn_table import DrawnTable
+from cvxprivacy.tables.labels import written
 
 if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
@@ -30,17 +31,28 @@ def with_checks(
     found = dict(document)
     found["changes"] = [asdict(change) for change in _changes(solution, source, drawn)]
     found["distortion_words"] = [str(Change(**change)) for change in found["changes"]]
+    found["notes"] = [*found["notes"], *_idle(solution, source, found["changes"])]
     if drawn is None:
         return found
     found["checks"] = [check.document() for check in drawn.checks]
+    law = drawn.law
+    found["law"] = _law_of(drawn)
+    found["released_law"] = {
+        "proved": law.proved, "risk": law.risk, "distortion": law.mean_distortion
+    }  # fmt: skip
     if drawn.merging is not None:
         found["merged"] = {
             "groups": len(drawn.merging.moves),
             "records": drawn.merging.records,
             "distortion_before": float(drawn.drawn_distortion),
             "distortion_after": float(drawn.distortion),
+            "distortion": drawn.law.mean_distortion,
             "risk": drawn.risk,
-        }
+            "moves": [
+                {"from": written(old, lenient=True), "to": written(new, lenient=True),
+                 "records": records} for old, new, records in drawn.merging.moves
+            ],
+        }  # fmt: skip
     found["notes"] = [*found["notes"], *_notes(drawn)]
     return found
 
@@ -59,26 +71,58 @@ def _changes(solution: Solution, source: DiscreteSource, drawn: DrawnTable | Non
     return changes(joint, x, channel.outputs, schema)
 
 
+def _idle(solution: Solution, source: DiscreteSource, found: Sequence[Any]) -> list[str]:
+    """Say that nothing is withheld, where it might have been."""
+    channel, known = solution.channel, set(source.x)
+    assert channel is not None
+    allowed = any(y not in known for y in channel.outputs)
+    if not allowed or any(change["suppressed"] for change in found):
+        return []
+    return ["nothing is withheld: at the cost of --suppress another value is the cheaper lie"]
+
+
+def _law_of(drawn: DrawnTable) -> str:
+    """Say which law the checks are of."""
+    if drawn.law.proved:
+        return "the law (proved)"
+    merged = "" if drawn.merging is None else " after groups were merged"
+    if drawn.law.designed:
+        return f"the law{merged}"
+    return f"the law of all records{merged} (proved of those that it was designed on)"
+
+
 def _notes(drawn: DrawnTable) -> list[str]:
     """Return what is to be said of a table that breaks what was asked."""
     notes = []
     if drawn.broken:
         names = ", ".join(check.stated for check in drawn.broken)
         notes.append(
-            f"the table that was drawn breaks {names}, though its law does not: "
-            "--ensure table merges the groups that do"
+            f"the table that was drawn breaks {names}, though its law does not: --ensure table "
+            "merges groups until it does not"
         )
-    beyond = [c.stated for c in drawn.checks if c.holds is False and not c.per_group]
-    if beyond:
+    averages = [c for c in drawn.checks if c.holds is False and not c.breaks]
+    if names := ", ".join(c.stated for c in averages if c.law_holds):
         notes.append(
-            f"this table is beyond {', '.join(beyond)}: what is proved of the law is met on "
-            "average, and the draws scatter about it"
+            f"this table is beyond {names}: what is proved of the law is met on average, and the "
+            "draws scatter about it"
         )
-    rules = [c.stated for c in drawn.checks if c.holds is None]
-    if drawn.merging is not None and rules:
+    beyond = ", ".join(c.stated for c in drawn.checks if c.law_holds is False)
+    if beyond and drawn.merging is not None:
+        notes.append(f"with the groups merged, the release is beyond {beyond}, on average too")
+    elif beyond:
         notes.append(
-            f"{', '.join(rules)} speak of the randomisation before groups were merged, and are "
-            "proved of that"
+            f"over all records the law is beyond {beyond}, which is proved of the records that the "
+            "channel was designed on"
+        )
+    rules = ", ".join(c.stated for c in drawn.checks if c.law_holds is None)
+    if rules:
+        of = "channel before groups were merged"
+        of = "records that the channel was designed on" if drawn.merging is None else of
+        notes.append(f"{rules}: proved of the {of}, not of the release")
+    if drawn.merging is not None:
+        notes.append(
+            "a channel that is kept does not merge: `cvxprivacy apply` releases what it draws; the "
+            "groups that were merged are listed in the report and under --json"
         )
     return notes
 
@@ -87,15 +131,16 @@ def check_lines(document: Mapping[str, Any]) -> list[str]:
     """Return in words how the table stands, and what it changes."""
     lines = []
     if document.get("checks"):
-        lines.append("what was asked, on the law (proved) and on the table that was drawn:")
+        lines.append(f"what was asked, on {document['law']} and on the table that is released:")
         lines += lines_of(document["checks"])
     if document.get("merged"):
         merged = document["merged"]
         lines.append(
             f"merged: {merged['groups']:,} groups of {merged['records']:,} records; the distortion "
             f"of the table is {merged['distortion_after']:.4g}, "
-            f"{merged['distortion_before']:.4g} as it was drawn; under the law the merged release "
-            f"tells {merged['risk']:.6g} {document['units']}"
+            f"{merged['distortion_before']:.4g} as it was drawn; on average it is then "
+            f"{merged['distortion']:.4g}, and the release tells {merged['risk']:.6g} "
+            f"{document['units']}"
         )
     lines.append("what is changed:")
     return [*lines, *(f"  {line}" for line in document["distortion_words"])]

@@ -59,6 +59,9 @@ def refuse_with_holdout(options: Mapping[str, Any]) -> None:
     if options["encoder"] != "x":
         problem = "with --encoder wx, the randomisation sees W"
         raise InputError("--holdout", problem, "use --encoder x, or hold nothing out")
+    if options["cells"] is not None:
+        problem = "with --cells, which looks at W of all records"
+        raise InputError("--holdout", problem, "paste the options that --cells prints")
     if options["problem_out"] is not None:
         problem = "with --problem-out, whose file cannot say which records are held out"
         raise InputError("--holdout", problem, "leave out either")

@@ -17,6 +17,10 @@ from cvxprivacy.errors import InputError
 
 __all__ = ["apply", "release"]
 
+UNCHECKED = (
+    "nothing that was asked of the first table is checked on this one: `cvxprivacy audit` does"
+)
+
 
 @click.command(cls=Catalogued)
 @click.argument("table", type=click.Path())
@@ -177,6 +181,7 @@ def apply(
         raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
     used = [name for group in kept.schema.input_columns(kept.encoder) for name in group]
     drawn = write_all([released_output(opened, kept, out, used, seed, row_id)])["out"]
+    drawn["notes"] = [*drawn["notes"], UNCHECKED]
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *notes])
     say({"table": table, "channel": channel, "out": out, **drawn}, text)

@@ -20,10 +20,17 @@ from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, w
 from cvxprivacy.cli.population import halves_of, measured_of, population_facts, refuse_with_holdout
 from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
 from cvxprivacy.cli.report import report, report_text
-from cvxprivacy.cli.statement import problem_data, problem_of, problem_text, source_of
+from cvxprivacy.cli.statement import (
+    problem_data,
+    problem_of,
+    problem_text,
+    source_of,
+    too_many,
+)
 from cvxprivacy.cli.table_files import open_table
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.drawn_table import DrawnTable
+from cvxprivacy.microdata.untouched import undone, undone_words
 
 __all__ = ["Releasing", "released_output"]
 
@@ -91,7 +98,7 @@ class Releasing:
     def solve(self) -> None:
         """Find the optimal channel, and bound what it tells in the population."""
         options, started = self.options, time.monotonic()
-        with steps() as told:
+        with too_many(self.source), steps() as told:
             self.solution = self.problem.solve(
                 accuracy=options["accuracy"], time_limit=options["time_limit"], progress=told
             )
@@ -113,6 +120,7 @@ class Releasing:
         solved, certificate = self.solution.channel, self.solution.certificate
         assert solved is not None
         self.leaks = self._leaks() if self.options["untouched"] else []
+        self.undone = undone(self.frame, self.source) if self.options["untouched"] else []
         channel = solved if self.drawn is None else self.drawn.channel
         table = (self.opened, channel, self.targets["out"], self.schema.columns)
         files = [
@@ -132,8 +140,8 @@ class Releasing:
         asked = Asked(arguments(), command, self.table, self.opened)
         with steps() as told:
             return release_facts(
-                asked, self.data, self.problem, self.solution, self.document, self.kept,
-                self.seconds, told,
+                asked, self.data, self.problem, self.source, self.solution, self.document,
+                self.kept, self.seconds, told,
             )  # fmt: skip
 
     @cached_property
@@ -145,6 +153,8 @@ class Releasing:
         found = with_checks(report(*known), self.solution, self.source, self.drawn)
         if self.recoding:
             found["recoding"] = self.recoding
+        found["undone"] = self.undone
+        found["notes"] = [*found["notes"], *map(undone_words, self.undone)]
         return population_facts(found, self.population)
 
     @property

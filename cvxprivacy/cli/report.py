@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["proved", "records_drawn", "report", "report_text"]
 
-REPORTED = "the report, to be signed; it names no confidential value{private}"
+REPORTED = (
+    "the report, to be signed by the board: it names no confidential value; hand it on yourself"
+    "{private}"
+)
 _ROUNDED = 1e-12  # what two sums of floats may be apart
 
 
@@ -95,11 +98,17 @@ def _warnings(
             f"in {other['leakage']['measure']}, {x} itself tells no more about {w} than no release "
             "does: nothing needs to be changed"
         )
+    assert source.schema is not None
+    banded = [name for name in source.schema.sensitive if name in source.schema.bins]
+    if banded:
+        notes.append(
+            f"{', '.join(banded)} is copied as it is: what is proved is of its intervals alone"
+        )
     naming = [leak.column for leak in leaks if leak.values * 2 > (source.records or 0)]
     if naming:
         notes.append(
-            f"{', '.join(naming)} differ from record to record: whoever knows such a value knows "
-            f"the record, and its {w}"
+            f"{', '.join(naming)} may differ from record to record: whoever knows such a value "
+            f"knows the record, and its {w}"
         )
     above = [leak for leak in leaks if leak.corrected > max(after, leak.bias or 0.0)]
     if above:

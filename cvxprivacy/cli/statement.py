@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -212,6 +212,20 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     problem: ChannelProblem = formulation(source, d, criteria=rules, **own)
     refuse_intractable(problem, "--encoder")
     return problem
+
+
+@contextmanager
+def too_many(source: DiscreteSource) -> Iterator[None]:
+    """Say of a program that no proof holds which columns multiply, and what would do."""
+    try:
+        yield
+    except InputError as error:
+        if error.argument != "problem":
+            raise
+        problem = f"{len(source.x):,} observed cells of {_multiplied(source)} are more than can be "
+        problem += "proved under these criteria"
+        remedy = "pass --cells 100, which chooses bands and groups, or wider --bins"
+        raise InputError("--key", problem, remedy) from error
 
 
 def suppressible(d: Any, cost: Any, columns: Sequence[str]) -> Any:

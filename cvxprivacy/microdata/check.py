@@ -26,8 +26,10 @@ class Check:
     bound : float or None
         The number typed.
     law : float or None
-        What the channel has under the law, at its worst letter; the certificate proves that it is
-        within the bound.
+        What the release has under the law, at its worst letter.
+    law_holds : bool or None
+        Whether that is within the bound: as is proved, or as is counted where groups were merged
+        or the channel was designed on a part of the records; None where it is not known.
     table : float or None
         The same of the drawn table; None where a table cannot tell, as it is about chances.
     holds : bool or None
@@ -46,6 +48,7 @@ class Check:
     at_least: bool
     bound: float | None
     law: float | None
+    law_holds: bool | None
     table: float | None
     holds: bool | None
     per_group: bool = False
@@ -54,8 +57,8 @@ class Check:
 
     @property
     def breaks(self) -> bool:
-        """Whether a released group breaks it."""
-        return self.per_group and self.holds is False
+        """Whether the table breaks it: a criterion or a cap; a budget bounds an average."""
+        return self.name != "budget" and self.holds is False
 
     @property
     def standing(self) -> str:
@@ -65,7 +68,8 @@ class Check:
         if self.holds:
             return "holds"
         if not self.per_group:
-            return "beyond it on this table"
+            how = "BROKEN" if self.breaks else "beyond it"
+            return f"{how} by this table" if self.law_holds else how
         groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
         records = "1 record" if self.records == 1 else f"{self.records:,} records"
         return f"BROKEN by {groups} of {records}"
@@ -84,7 +88,8 @@ class Check:
             "unit": self.unit,
             "at_least": self.at_least,
             "per_group": self.per_group,
-            "law": {"value": self.law, "bound": self.bound, "holds": True},
+            "breaks": self.breaks,
+            "law": {"value": self.law, "bound": self.bound, "holds": self.law_holds},
             "table": table,
             "standing": self.standing,
         }

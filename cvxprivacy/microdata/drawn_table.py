@@ -19,19 +19,20 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, Cost, Part
-from cvxprivacy.criteria import Criterion, KAnonymity, LeakageCap
+from cvxprivacy.criteria import Criterion, LeakageCap
 from cvxprivacy.criteria.words import PER_LETTER, in_words
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import rational
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frozen import frozen
-from cvxprivacy.leakage import MutualInformation
+from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.microdata.check import Check, lines_of
 from cvxprivacy.microdata.exact_standing import leaks_at_most
 from cvxprivacy.microdata.measures import standing
 from cvxprivacy.microdata.merging import Merging, merging
+from cvxprivacy.microdata.released_law import ReleasedLaw
 from cvxprivacy.model.discrete import DiscreteSource
-from cvxprivacy.model.one_symbol import i1
+from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.tally import DrawnCounts, drawn_counts
 from cvxprivacy.results.solution import Solution
@@ -53,6 +54,8 @@ class DrawnTable:
         Of the table that is released: after groups were merged.
     merging : Merging or None
         How groups were merged, where ``ensure="table"`` found some that break a criterion.
+    source : DiscreteSource
+        Of the whole table, of which the problem's may be a part.
     drawn_distortion : Fraction
         Of the table before groups were merged, where some were.
     frame : frame or None
@@ -62,6 +65,7 @@ class DrawnTable:
     problem: ChannelProblem
     solution: Solution
     counts: DrawnCounts
+    source: DiscreteSource
     merging: Merging | None = None
     drawn_distortion: Fraction = Fraction(0)
     frame: Any = None
@@ -94,16 +98,16 @@ class DrawnTable:
             raise InputError("problem", "no channel that draws this table", remedy)
         kept = with_values(problem, frame)
         counts = drawn_counts(channel, kept, problem.source, seed=seed, row_id=row_id)
-        known = (problem.source if source is None else source).records
-        if counts.total != known:
-            said = f"{counts.total:,} records, where the source has {known:,}"
+        whole = problem.source if source is None else source
+        if counts.total != whole.records:
+            said = f"{counts.total:,} records, where the source has {whole.records:,}"
             raise InputError("frame", said, "pass the table that the source was counted from")
-        drawn = cls(problem, solution, counts)
+        drawn = cls(problem, solution, counts, whole)
         if ensure == "law" or not drawn.broken:
             return drawn
-        merged = merging(counts, drawn.per_letter, problem.alphabet, _blocked(problem, counts))
+        merged = merging(counts, drawn.mendable, problem.alphabet, _blocked(problem, counts))
         before, after = drawn.distortion, counts.relabelled(merged.places)
-        return cls(problem, solution, after, merged, before)
+        return cls(problem, solution, after, whole, merged, before)
 
     @property
     def channel(self) -> Channel:
@@ -115,19 +119,20 @@ class DrawnTable:
         return channel.relabelled([channel.outputs[y] for y in self.merging.places])
 
     @property
-    def per_letter(self) -> dict[str, Criterion]:
-        """The criteria that speak of each released group."""
+    def mendable(self) -> dict[str, Criterion]:
+        """The criteria that speak of each released group, and caps."""
         named = self.problem._criteria()
-        return {name: rule for name, rule in named.items() if isinstance(rule, PER_LETTER)}
+        kinds = (*PER_LETTER, LeakageCap)
+        return {name: rule for name, rule in named.items() if isinstance(rule, kinds)}
 
     @property
     def broken(self) -> list[Check]:
-        """What some released group breaks."""
+        """The criteria and caps that the table breaks."""
         return [check for check in self.checks if check.breaks]
 
     @property
     def holds(self) -> bool:
-        """Whether every released group satisfies every criterion."""
+        """Whether the table satisfies every criterion and cap; budgets bound averages."""
         return not self.broken
 
     @cached_property
@@ -136,28 +141,18 @@ class DrawnTable:
         return mean_cost(self.problem.alphabet.d.cost, self.counts)
 
     @cached_property
-    def law(self) -> np.ndarray:
-        """p(w, x̂) of the channel as it is released, shape (|W|, |X̂|)."""
-        alphabet, primal = self.problem.alphabet, self.solution.certificate.primal
-        assert primal is not None
-        atoms = np.zeros((len(self.counts.w), alphabet.n))  # p(w, s)
-        for own, w_of in zip(alphabet.law / alphabet.law.sum(), alphabet.w_of, strict=True):
-            np.add.at(atoms, (alphabet.w_support[w_of], np.arange(alphabet.n)), own)
-        return self._merged(atoms @ primal.matrix)
-
-    def _merged(self, joint: np.ndarray) -> np.ndarray:
-        """Return the columns of outputs that are released as one, added."""
-        if self.merging is None:
-            return joint
-        found = np.zeros_like(joint)
-        np.add.at(found.T, self.merging.places, joint.T)
-        return found
+    def law(self) -> ReleasedLaw:
+        """The law of what is released of the whole table."""
+        channel, alphabet = self.solution.channel, self.problem.alphabet
+        assert channel is not None
+        designed = self.source is self.problem.source
+        own = (channel, self.source, alphabet.d, self.problem.units)
+        return ReleasedLaw(*own, designed, self.merging)
 
     @property
     def risk(self) -> float:
-        """I(W; X̂) of the channel as it is released, in the problem's units."""
-        per_letter = np.nan_to_num(i1(self.law, units=self.problem.units))
-        return float(per_letter @ self.law.sum(axis=0))
+        """I(W; X̂) of the law of what is released, in the problem's units."""
+        return self.law.risk
 
     @cached_property
     def checks(self) -> list[Check]:
@@ -170,10 +165,12 @@ class DrawnTable:
         budget: Any = getattr(self.problem, "budget", None)
         if budget is None:
             raise InputError("problem", "a budget of parts", "pass a problem of one budget")
-        bound = rational(budget)
+        bound, law = rational(budget), self.law.mean_distortion
+        if self.law.proved:
+            law = float(self.solution.terms["distortion"])
         return Check(
             "budget", f"budget {float(bound):g}", f"the distortion is at most {float(bound):g}",
-            "distortion", "", False, float(bound), float(self.solution.terms["distortion"]),
+            "distortion", "", False, float(bound), law, self.law.proved or law <= bound,
             float(self.distortion), self.distortion <= bound,
         )  # fmt: skip
 
@@ -182,47 +179,34 @@ class DrawnTable:
         said = in_words(rule, w=source.names[0], x=source.names[1], units=units)
         bound = None if rule.value is None else float(rule.value)
         own = (name, repr(rule), said.asks, said.quantity, said.unit, said.at_least, bound)
+        joint = self.counts.joint
         if isinstance(rule, PER_LETTER):
-            values, holds = standing(rule, self.counts.joint, units=units)
+            values, holds = standing(rule, joint, units=units)
             worst = np.nanmin(values) if said.at_least else np.nanmax(values)
-            records = int(self.counts.joint[:, ~holds].sum())
+            law = self.law.worst(rule, said.at_least)
             return Check(
-                *own, self._worst_of_law(rule, said.at_least), float(worst), bool(holds.all()),
-                per_group=True, groups=int((~holds).sum()), records=records,
+                *own, law, self.law.holds(rule, law, said.at_least), float(worst),
+                bool(holds.all()), per_group=True, groups=int((~holds).sum()),
+                records=int(self.counts.sizes[~holds].sum()),
             )  # fmt: skip
         if isinstance(rule, LeakageCap):
             measure = MutualInformation() if rule.leakage is None else rule.leakage
-            joint = self.counts.joint
-            law, table = (
-                measure.total(p / p.sum()) * measure.unit(units) for p in (self.law, joint)
-            )
-            columns, masses = joint.T.tolist(), joint.sum(axis=1).tolist()
-            within = leaks_at_most(measure, columns, masses, rational(rule.b), units)
-            return Check(*own, law, table, within)
-        return Check(*own, None, None, None)
+            law = self.law.leakage(measure)
+            table = measure.total(joint / joint.sum()) * measure.unit(units)
+            within = self._capped(rule, measure, table)
+            return Check(*own, law, self.law.holds(rule, law, said.at_least), table, within)
+        return Check(*own, None, self.law.holds(rule, None, said.at_least), None, None)
 
-    def _worst_of_law(self, rule: Criterion, at_least: bool) -> float:
-        """Return a criterion's measure at the worst released letter of the law."""
-        law, records = self.law, self.problem.source.records
-        if isinstance(rule, KAnonymity):  # N 2^−D(p(s | x̂) ‖ p(s)), s what the encoder sees
-            values = (records or 0) * np.exp(-i1(self._letters, units="nats"))
-        else:
-            values = standing(rule, law, units=self.problem.units)[0]
-        values = values[law.sum(axis=0) > _NOTHING]
-        return float(np.nanmin(values) if at_least else np.nanmax(values))
+    def _capped(self, rule: LeakageCap, measure: Leakage, table: float) -> bool:
+        """Tell whether the table is within a cap: exactly, where its records are counted whole."""
+        joint, bound = self.counts.joint, rational(rule.b)
+        if self.counts.weighted:
+            return bool(table <= float(bound) + SLACK * max(1.0, abs(float(bound))))
+        columns, masses = joint.T.tolist(), joint.sum(axis=1).tolist()
+        return leaks_at_most(measure, columns, masses, bound, self.problem.units)
 
     def __str__(self) -> str:
         return "\n".join(lines_of(check.document() for check in self.checks))
-
-    @property
-    def _letters(self) -> np.ndarray:
-        """p(s, x̂) of the encoder's letters s."""
-        primal, mass = self.solution.certificate.primal, self.problem.alphabet.mass_of_letters
-        assert primal is not None
-        return self._merged((mass / mass.sum())[:, None] * primal.matrix)
-
-
-_NOTHING = 1e-14  # mass of a letter that is no more than rounding
 
 
 def with_values(problem: ChannelProblem, frame: Any) -> Any:
@@ -235,7 +219,7 @@ def with_values(problem: ChannelProblem, frame: Any) -> Any:
 
 
 def mean_cost(cost: Cost, counts: DrawnCounts) -> Fraction:
-    """Return Σ N(w, x, x̂) d / N exactly."""
+    """Return Σ N(w, x, x̂) d / N, exactly of whole records."""
     parts: Sequence[Part]
     rows, total = counts.x_at, Fraction(0)
     if isinstance(cost, AdditiveCost):
@@ -250,10 +234,10 @@ def mean_cost(cost: Cost, counts: DrawnCounts) -> Fraction:
         width = part.table.shape[1]
         at = part.rows[rows] * width + part.columns[counts.y_at]
         entries, place = np.unique(at, return_inverse=True)
-        weights = np.bincount(place, counts.records).astype(np.int64).tolist()
+        weights = map(rational, np.bincount(place, counts.masses).tolist())
         values = part.table.ravel()[entries].tolist()
         total += sum((n * rational(v) for n, v in zip(weights, values, strict=True)), Fraction(0))
-    return total / counts.total
+    return total / rational(float(counts.masses.sum()))
 
 
 def _blocked(problem: ChannelProblem, counts: DrawnCounts) -> np.ndarray | None:
@@ -297,7 +281,7 @@ def release_table(
         Which names each record.
     ensure : {"law", "table"}
         What is to satisfy the criteria: the law, which is proved whatever is drawn; or the drawn
-        table too, of which groups that break a criterion per released letter are merged.
+        table too, of which groups are merged until it breaks no criterion and no cap.
 
     Returns
     -------

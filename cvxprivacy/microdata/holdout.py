@@ -91,7 +91,10 @@ class PopulationRisk:
     def assumption(self) -> str:
         """What the bound rests on beside its proof."""
         w, x = self.names
-        return f"records are independent draws, and {w} and {x} have the table's values only"
+        return (
+            f"records are independent draws, {w} and {x} have the table's values only, and bands "
+            "and groups that were settled from the table are taken as given"
+        )
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON holds it."""

@@ -1,12 +1,15 @@
 """Released groups that break a criterion, merged into others.
 
-A change of labels after the draw tells nobody more about anything: whatever the map g of released
-letters, I(W; g(X̂)) ≤ I(W; X̂), in every measure of leakage.  Groups that break a criterion are
-merged one by one: with the group, or into the suppressed letter, at which the distortion of the
-table's records rises least among those with which every criterion is satisfied; else where it rises
-least.  They are taken from the smallest to the largest, and the other way round, and what costs
-less is kept: a rule of thumb, not an optimum.  Which groups are merged depends on the table, the
-confidential column included, as rules of release do; the map is part of what is released.
+For every map g of released letters that is taken as fixed, I(W; g(X̂)) ≤ I(W; X̂), in every measure
+of leakage; criteria on released letters that hold hold after it.  Which groups are merged depends
+on the table, the confidential column included, as rules of release do: that one was merged tells
+that it broke a criterion, which no bound here covers.
+
+Groups that break a criterion are merged one by one: with the group, or into the suppressed letter,
+at which the distortion of the table's records rises least among those with which every criterion is
+satisfied; else where it rises least.  They are taken from the smallest to the largest, and the
+other way round, and what costs less is kept: a rule of thumb, not an optimum.  Then, while a cap is
+exceeded, the two groups are merged that lessen what leaks most for the distortion that it costs.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria import Criterion, LeakageCap
 from cvxprivacy.errors import BrokenTableError
-from cvxprivacy.microdata.measures import standing
+from cvxprivacy.leakage import MutualInformation
+from cvxprivacy.microdata.measures import leaked, standing
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.tally import DrawnCounts
 
@@ -54,12 +58,12 @@ def merging(
     alphabet: Alphabet,
     blocked: npt.NDArray[np.bool_] | None,
 ) -> Merging:
-    """Merge groups until every one satisfies the criteria.
+    """Merge groups until every one satisfies the criteria, and the table the caps.
 
     Parameters
     ----------
     criteria : mapping of str to Criterion
-        Per released letter.
+        Per released letter, and caps.
     blocked : ndarray of bool, shape (|X̂|, |X̂|), optional
         Whether an output has records that may not be released as another.
 
@@ -68,25 +72,26 @@ def merging(
     BrokenTableError
         If nothing is left to merge, and a criterion is broken.
     """
+    caps = [rule for rule in criteria.values() if isinstance(rule, LeakageCap)]
+    letters = [rule for rule in criteria.values() if not isinstance(rule, LeakageCap)]
     attempts = []
     for largest in (False, True):
-        groups = _Groups(counts, list(criteria.values()), alphabet, blocked)
+        groups = _Groups(counts, letters, alphabet, blocked)
         while len(broken := groups.broken()):
             sizes = groups.sizes[broken]
             worst = int(broken[np.argmax(sizes) if largest else np.argmin(sizes)])
             if not groups.merge(worst):
                 break
-        attempts.append((len(broken), groups.cost, groups, broken))
-    left, _, groups, broken = min(attempts, key=lambda attempt: attempt[:2])
-    if left:
-        names = [
-            repr(rule) for rule in criteria.values()
+        over = [repr(rule) for rule in caps if not len(broken) and not groups.lessen(rule)]
+        attempts.append((len(broken), len(over), groups.cost, groups, over))
+    left, exceeded, _, groups, over = min(attempts, key=lambda attempt: attempt[:3])
+    if left or exceeded:
+        names = over or [
+            repr(rule) for rule in letters
             if not standing(rule, groups.joint, units=alphabet.units)[1].all()
         ]  # fmt: skip
-        raise BrokenTableError(
-            int((groups.sizes > 0).sum()), int(groups.sizes[broken].min()), names
-        )
-    places, sizes = groups.places, counts.joint.sum(axis=0)
+        raise BrokenTableError(int((groups.sizes > 0).sum()), names)
+    places, sizes = groups.places, counts.sizes
     moves = [
         (counts.outputs[y], counts.outputs[to], int(sizes[y]))
         for y, to in enumerate(places)
@@ -115,7 +120,7 @@ class _Groups:
             costs = counts.moves.T @ d
         else:
             costs = np.zeros((m, m))
-            np.add.at(costs, counts.y_at, counts.records[:, None] * d[counts.w_at, counts.x_at])
+            np.add.at(costs, counts.y_at, counts.masses[:, None] * d[counts.w_at, counts.x_at])
         self.costs = np.where(blocked, np.inf, costs) if blocked is not None else costs
         self.spare = {y for y in range(m) if _suppressed(counts.outputs[y])}
 
@@ -161,12 +166,57 @@ class _Groups:
         if not np.isfinite(added[best]):
             return False
         other = int(others[best])
-        source, target = (group, other) if into[best] <= from_them[best] else (other, group)
+        if into[best] <= from_them[best]:
+            self._join(group, other)
+        else:
+            self._join(other, group)
+        return True
+
+    def _join(self, source: int, target: int) -> None:
+        """Release a group as another."""
         for table in (self.joint.T, self.costs):
             table[target] += table[source]
             table[source] = 0
         self.places[self.places == source] = target
+
+    def lessen(self, cap: LeakageCap) -> bool:
+        """Merge the pairs that lessen what leaks most for their distortion, until a cap is met.
+
+        False if no pair that may be merged is left.  Criteria that hold of groups hold of unions.
+        """
+        measure = MutualInformation() if cap.leakage is None else cap.leakage
+        how: dict[str, Any] = {"reference": self.masses, "units": self.units}
+        total, bound = self.masses.sum(), float(cap.b) - _MARGIN
+
+        def leaks(joint: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+            """Return what each group adds to what leaks."""
+            own = leaked(measure, joint, **how) * joint.sum(axis=0) / total
+            return np.nan_to_num(own)
+
+        active = np.flatnonzero(self.sizes)
+        each = leaks(self.joint[:, active])
+        both = np.array([leaks(self.joint[:, [y]] + self.joint[:, active]) for y in active])
+        while each.sum() > bound:
+            costs = self.costs[np.ix_(active, active)]
+            into = costs - costs.diagonal()[:, None]
+            added = np.maximum(np.minimum(into, into.T), _MARGIN)
+            gained = np.where(np.isfinite(added), each[:, None] + each - both, -np.inf)
+            np.fill_diagonal(gained, -np.inf)
+            a, b = np.unravel_index(int(np.argmax(gained / added)), gained.shape)
+            if not gained[a, b] > 0:
+                return False
+            source, target = (a, b) if into[a, b] <= into[b, a] else (b, a)
+            self._join(int(active[source]), int(active[target]))
+            kept = np.arange(len(active)) != source
+            place = int(target - (source < target))
+            active, each, both = active[kept], each[kept], both[np.ix_(kept, kept)]
+            each[place] = leaks(self.joint[:, active[[place]]])[0]
+            both[place] = leaks(self.joint[:, active[[place]]] + self.joint[:, active])
+            both[:, place] = both[place]
         return True
+
+
+_MARGIN = 1e-12  # of leakage in floats, and of a distortion that costs nothing
 
 
 def _suppressed(label: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,9 @@ from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_v
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import present
 
-__all__ = ["Leak", "untouched"]
+__all__ = ["Leak", "undone", "undone_words", "untouched"]
+
+MOSTLY = 0.25  # of a key column's entropy, told by a column that is copied
 
 FEW = 20  # records per value, under which a column's values are not compared one by one
 PARTS = 20  # intervals of a number with more values than that
@@ -93,6 +95,42 @@ def untouched(
         if progress is not None:
             progress(1)
     return sorted(leaks, key=lambda leak: -leak.corrected)
+
+
+def undone(frame: Any, source: DiscreteSource) -> list[dict[str, Any]]:
+    """Find copied columns that tell most of a key column, and so undo what is changed of it.
+
+    Returns
+    -------
+    list of dict
+        ``key``, the released column; ``column``, the copied one; ``share``, the share of the key
+        column's entropy that it tells, bias taken off; the greatest first.
+    """
+    schema, found = source.schema, []
+    assert schema is not None
+    copied = [c for c in as_narwhals(frame).lazy().collect_schema().names()
+              if c not in (*schema.columns, schema.weights)]  # fmt: skip
+    for name in schema.key:
+        own = replace(schema, sensitive=(name,), key=schema.sensitive, side=(), weights=None)
+        try:
+            entropy = DiscreteSource.from_schema(frame, own).entropy()
+        except InputError:  # more values than can be counted
+            continue
+        leaks = untouched(frame, own, columns=copied) if entropy else []
+        for leak in leaks:
+            whole = leak.values * 2 > (source.records or 0)  # which names the record, as is told
+            if not whole and leak.corrected > MOSTLY * entropy:
+                share = min(leak.corrected / entropy, 1.0)
+                found.append({"key": name, "column": leak.column, "share": share})
+    return sorted(found, key=lambda entry: -entry["share"])
+
+
+def undone_words(entry: Mapping[str, Any]) -> str:
+    """Say what a copied column undoes."""
+    return (
+        f"{entry['column']} is copied and tells {entry['share']:.0%} of {entry['key']}: whoever "
+        f"has both sees where {entry['key']} was changed; drop or coarsen it"
+    )
 
 
 def _leak(

@@ -67,26 +67,36 @@ class Mechanism:
         self._warn(self._counts(rows))
         return self._released(values, draws, row_id, rows=rows)
 
-    def tallied(self, values: Any, draws: Draws, row_id: Any) -> dict[tuple[Any, Any, int], int]:
-        """Return how many records :meth:`apply` releases, by letters w, x and the number of x̂."""
+    def tallied(
+        self, values: Any, draws: Draws, row_id: Any
+    ) -> tuple[dict[tuple[Any, Any, int], int], dict[tuple[Any, Any, int], float]]:
+        """Return how many records :meth:`apply` releases, and what they weigh.
+
+        By letters w, x and the number of x̂; the weights are empty where there are none.
+        """
         frame = as_narwhals(values, "values")
         batches: Iterable[tuple[Any, Draws, int]] = [(values, draws, 0)]
         if isinstance(frame, nw.LazyFrame):
             batches = streaming.drawn_batches(streaming.engine_of(frame), values, draws)
         counts: Counter[tuple[Any, Any, int]] = Counter()
-        inputs = list(self.rows)
+        masses: dict[tuple[Any, Any, int], float] = {}
+        inputs, schema = list(self.rows), self.schema
+        assert schema is not None
+        axis = self.encoder.index("x")
+        x_of = [s if self.encoder == "x" else s[axis] for s in inputs]
         for batch, own, first in batches:
             table = as_narwhals(batch, "values")
             assert isinstance(table, nw.DataFrame)
-            assert self.schema is not None
             rows = self._rows(table, first)
             drawn = self.draw(rows, own(len(rows), self._names(table, row_id), first))
-            w = self.schema.letters(table, self.schema.sensitive)
-            letters = zip(w, rows.tolist(), drawn.tolist(), strict=True)
-            for (hidden, row, y), records in Counter(letters).items():
-                x = inputs[row] if self.encoder == "x" else inputs[row][self.encoder.index("x")]
-                counts[hidden, x, y] += records
-        return dict(counts)
+            w = schema.letters(table, schema.sensitive)
+            cells = [(v, x_of[s], y) for v, s, y in zip(w, rows, drawn.tolist(), strict=True)]
+            counts.update(cells)
+            if schema.weights is not None:
+                weights = python_values(table[schema.weights])
+                for cell, weight in zip(cells, weights, strict=True):
+                    masses[cell] = masses.get(cell, 0.0) + float(weight)
+        return dict(counts), masses
 
     def _names(self, frame: nw.DataFrame[Any], row_id: Any) -> list[Any] | None:
         """Return the names of the records, where they have any."""

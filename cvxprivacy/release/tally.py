@@ -32,6 +32,8 @@ class DrawnCounts:
     w_at, x_at, y_at : ndarray of int, shape (cells,)
         Each cell's place among these.
     records : ndarray of int, shape (cells,)
+    masses : ndarray, shape (cells,)
+        Their survey weights, or the records themselves.
     """
 
     w: list[Any]
@@ -41,13 +43,15 @@ class DrawnCounts:
     x_at: Places
     y_at: Places
     records: Places
+    masses: npt.NDArray[Any]
 
     @classmethod
     def of(
         cls, w: Sequence[Any], x: Sequence[Any], outputs: Sequence[Any],
         counts: Mapping[tuple[Any, Any, int], int],
+        masses: Mapping[tuple[Any, Any, int], float] | None = None,
     ) -> DrawnCounts:  # fmt: skip
-        """Lay out counts by letters w, x and the number of x̂.
+        """Lay out counts, and masses if the records have weights, by w, x and the number of x̂.
 
         Raises
         ------
@@ -65,26 +69,37 @@ class DrawnCounts:
             cells.append((places[0][letters[0]], places[1][letters[1]], y))
         at = np.array(cells, np.int64).reshape(-1, 3).T
         records = np.array(list(counts.values()), np.int64)
-        return cls(list(w), list(x), list(outputs), at[0], at[1], at[2], records)
+        weighed = records if masses is None else np.array([masses[cell] for cell in counts])
+        return cls(list(w), list(x), list(outputs), at[0], at[1], at[2], records, weighed)
 
     @property
     def total(self) -> int:
         """How many records there are."""
         return int(self.records.sum())
 
+    @property
+    def weighted(self) -> bool:
+        """Whether the records have weights."""
+        return self.masses is not self.records
+
+    @property
+    def sizes(self) -> Places:
+        """Records of each output, shape (|X̂|,)."""
+        return np.bincount(self.y_at, self.records, len(self.outputs)).astype(np.int64)
+
     @cached_property
-    def joint(self) -> Places:
-        """N(w, x̂), shape (|W|, |X̂|)."""
+    def joint(self) -> npt.NDArray[Any]:
+        """Masses of (w, x̂), shape (|W|, |X̂|)."""
         return self._summed(self.w_at, self.y_at, (len(self.w), len(self.outputs)))
 
     @cached_property
-    def moves(self) -> Places:
-        """N(x, x̂), shape (|X|, |X̂|)."""
+    def moves(self) -> npt.NDArray[Any]:
+        """Masses of (x, x̂), shape (|X|, |X̂|)."""
         return self._summed(self.x_at, self.y_at, (len(self.x), len(self.outputs)))
 
-    def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> Places:
-        found = np.zeros(shape, np.int64)
-        np.add.at(found, (rows, columns), self.records)
+    def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> npt.NDArray[Any]:
+        found = np.zeros(shape, self.masses.dtype)
+        np.add.at(found, (rows, columns), self.masses)
         return found
 
     def relabelled(self, places: Places) -> DrawnCounts:
@@ -106,5 +121,6 @@ def drawn_counts(
         remedy = "make the source with DiscreteSource.from_table, and use no decoder"
         raise InputError("channel", "it does not know the table's columns", remedy)
     draws = Draws(whole(seed, "seed", least=0), keyed=row_id is not None)
-    counts = channel._mechanism.tallied(frame, draws, row_id)
-    return DrawnCounts.of(source.w, source.x, channel.outputs, counts)
+    counts, masses = channel._mechanism.tallied(frame, draws, row_id)
+    weights = masses if channel.schema.weights is not None else None
+    return DrawnCounts.of(source.w, source.x, channel.outputs, counts, weights)

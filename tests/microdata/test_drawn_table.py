@@ -272,3 +272,81 @@ def test_changes_are_in_the_columns_own_units():
     assert (age.changed, age.suppressed, age.mean) == (3 / 20, 6 / 20, (1 * 10 + 2 * 25) / 3)
     assert (sex.changed, sex.suppressed, sex.mean) == (1 / 20, 0, None)
     assert str(age) == "age: 15.0 % of the records change, by 20 on average; withheld in 30.0 %"
+
+
+# ---- what is said of the law -------------------------------------------------------------
+
+
+def law_by_hand(drawn, source):
+    """Return p(w, x̂) of the channel with its outputs relabelled, label by label."""
+    channel = drawn.channel
+    found = Counter()
+    for i, x in enumerate(channel.inputs):
+        for w, mass in zip(source.w, source.joint[:, source.x.index(x)], strict=True):
+            for y, q in zip(channel.outputs, channel.matrix[i], strict=True):
+                found[w, y] += mass * q / source.joint.sum()
+    return found
+
+
+def test_after_merging_the_law_is_that_of_what_is_released():
+    """Nothing is said to be proved of it but what merging keeps: a budget it may break."""
+    table = people(400)
+    source = cpv.DiscreteSource.from_table(table, sensitive="ill", key=["age", "sex"], bins=BINS)
+    rules = [cpv.KAnonymity(45), cpv.KeepProbability(0.6), cpv.LocalPrivacy(6.0)]
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.15, criteria=rules)
+    drawn = cpv.release_table(problem, table, seed=3, ensure="table")
+    assert drawn.merging is not None
+    budget, k, keep, local = drawn.checks
+    joint = law_by_hand(drawn, source)
+    moved = sum(
+        source.joint[:, j].sum() / source.joint.sum() * q
+        for i, x in enumerate(drawn.channel.inputs)
+        for j in [source.x.index(x)]
+        for y, q in zip(drawn.channel.outputs, drawn.channel.matrix[i], strict=True)
+        if y != x
+    )
+    assert budget.law == pytest.approx(moved)
+    assert moved > 0.15
+    assert budget.law_holds is False
+    assert (k.law_holds, keep.law_holds, local.law_holds) == (True, None, True)
+    both = np.array([[joint[w, y] for y in dict.fromkeys(drawn.channel.outputs)] for w in source.w])
+    assert drawn.risk == pytest.approx(bits(both), abs=1e-9)
+    plain = cpv.release_table(problem, table, seed=3)
+    assert [check.law_holds for check in plain.checks] == [True] * 4
+
+
+@pytest.mark.parametrize("measure", [None, cpv.leakage.GuessingProbability()])
+def test_a_cap_is_met_by_the_table_too(measure):
+    table = people(400)
+    cap = cpv.LeakageCap(0.03 if measure is None else 0.53, measure)
+    problem = posed(table, [cap, cpv.KAnonymity(20)])
+    solution = problem.solve()
+    loose = cpv.release_table(problem, table, seed=4, solution=solution)
+    assert any(check.name == "leakage_cap" for check in loose.broken)
+    tight = cpv.release_table(problem, table, seed=4, solution=solution, ensure="table")
+    found = groups_of(tight.frame)
+    joint = np.array([[own[w] for own in found.values()] for w in problem.source.w])
+    leaks = bits(joint) if measure is None else joint.max(axis=0).sum() / joint.sum()
+    assert leaks <= float(cap.b)
+    assert tight.checks[0].table == pytest.approx(leaks)
+    assert min(sum(own.values()) for own in found.values()) >= 20
+    assert tight.distortion >= loose.distortion
+
+
+def test_survey_weights_weigh_in_the_table_as_in_the_law():
+    table = people(400)
+    table["weight"] = np.where(table["id"] % 3 == 0, 20.5, 1.0)
+    rule = cpv.TCloseness(0.05)
+    problem = posed(table, [rule], weights="weight")
+    solution = problem.solve()
+    for ensure in ("law", "table"):
+        drawn = cpv.release_table(problem, table, seed=5, solution=solution, ensure=ensure)
+        frame, whole = drawn.frame, table.groupby("ill")["weight"].sum()
+        worst = 0.0
+        for _, group in frame.groupby(["age", "sex"]):
+            p = group.groupby("ill")["weight"].sum()
+            p, prior = p / p.sum(), whole[p.index] / whole.sum()
+            worst = max(worst, float((p * np.log2(p / prior)).sum()))
+        assert drawn.checks[0].table == pytest.approx(worst)
+        assert drawn.checks[0].holds == (worst <= 0.05)
+    assert drawn.holds

@@ -9,6 +9,8 @@ from cvxprivacy.cli.dossier import words
 from cvxprivacy.cli.dossier.common import Facts, worst_group
 from cvxprivacy.cli.dossier.drawn import Drawn
 from cvxprivacy.cli.dossier.tables import rounded
+from cvxprivacy.microdata.audit.words import shown
+from cvxprivacy.microdata.untouched import undone_words
 
 if TYPE_CHECKING:
     from cvxprivacy.results.solution import Solution
@@ -21,7 +23,9 @@ MOST_NAMED = 5  # columns in one advice of the first page
 def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) -> list[Facts]:
     """Return the few numbers of the first page."""
     units, released = document["units"], document["released"]
+    law = document.get("released_law")
     after = float(solution.terms.get("information", solution.terms["risk"]))
+    after = after if law is None or law["proved"] else law["risk"]
     before = document["risk_before"]
     share = f", {after / before:.0%} of it" if before > 0 else ""
     rows = []
@@ -33,6 +37,11 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         rows.append(
             ("Records changed", f"{any_cell['records']:,} ({any_cell['share'] or 0.0:.1%})")
         )
+    information = (document.get("recoding") or {}).get("information")
+    if information:
+        rows.append(
+            ("What it told before recoding", f"{information['before']:.4g} {information['units']}")
+        )
     rows += [
         ("What the key tells before", f"{before:.4g} {units}"),
         ("What it tells after, on the law", f"{after:.4g} {units}{share}"),
@@ -42,13 +51,20 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         words_of = f"{told['before']:.4g} before, {told['after']:.4g} after, {told['none']:.4g} "
         rows.append((f"In {told['measure']}", f"{words_of}without any release"))
     if "distortion" in solution.terms:
-        rows.append(("Expected distortion", f"{float(solution.terms['distortion']):.4g}"))
+        mean = float(solution.terms["distortion"])
+        mean = mean if law is None or law["proved"] else law["distortion"]
+        rows.append(("Expected distortion", f"{mean:.4g}"))
+    population = document.get("population")
+    if population:
+        bound = f"at most {population['upper']:.4g} {units}, at {population['level']:.0%}"
+        rows.append(("In the population, proved", bound))
     if drawn.audit is not None:
         least = drawn.audit.measures["k"]
         rows.append(("Smallest released group", _records(least.worst)))
         rows.append(("Greatest divergence of a group", worst_group(drawn.audit)))
     proof = f"{solution.status}: no release does better than {solution.lower:.6g}"
-    rows.append(("Optimality", f"{proof}; this one attains {solution.upper:.6g}"))
+    one = "this one" if law is None or law["proved"] else "the channel as it was designed"
+    rows.append(("Optimality", f"{proof}; {one} attains {solution.upper:.6g}"))
     return [{"name": name, "value": value} for name, value in rows]
 
 
@@ -57,11 +73,21 @@ def _records(number: float) -> str:
 
 
 def merged_groups(merged: Mapping[str, Any] | None) -> Facts | None:
-    """Return how the drawn table was repaired, without its single moves."""
+    """Return how the drawn table was repaired: which groups were merged into which."""
     if not merged:
         return None
     names = ("groups", "records", "distortion_before", "distortion_after")
-    return {name: merged.get(name) for name in names}
+    moves = [
+        {"from": _letter(move["from"]), "to": _letter(move["to"]), "records": move["records"]}
+        for move in merged.get("moves", ())
+    ]
+    return {**{name: merged.get(name) for name in names}, "moves": moves}
+
+
+def _letter(label: Any) -> str:
+    """Return a key letter as it is read, a withheld value as a star."""
+    parts = label if isinstance(label, list) else [label]
+    return ", ".join("*" if part is None else shown(part) for part in parts)
 
 
 def unmodified_columns(document: Mapping[str, Any], solution: Solution, schema: Any) -> Facts:
@@ -108,11 +134,17 @@ def cautions(
     smallest: float | None,
 ) -> list[str]:
     """Return what the board should weigh before it signs; ``smallest`` is the least group."""
-    said = _advised(unmodified)
+    said = [undone_words(entry) for entry in document.get("undone", ())]
+    said += _advised(unmodified)
     if smallest is not None and not any(c["unit"] == "records" for c in checks):
         said.append(
             "no criterion was asked of the size of groups: the smallest that is released holds "
             f"{_records(smallest)}"
+        )
+    banded = [name for name in source.schema.sensitive if name in source.schema.bins]
+    if banded:
+        said.append(
+            f"{words.cells(banded)}: copied as it is; what is proved is of its intervals alone"
         )
     if document["released"] and seed["given"]:
         said.append(
@@ -126,23 +158,46 @@ def cautions(
         )
     if source.biased:
         said.append("the records are so few for their cells that much of the measured risk is bias")
-    beyond = [
-        check["criterion"]
-        for check in checks
-        if check["table"] and check["table"]["holds"] is False and not check["per_group"]
-    ]
-    if beyond:
+    by_chance = [c["criterion"] for c in checks if _beyond(c) and c["law"]["holds"]]
+    if by_chance:
         said.append(
-            f"{words.cells(beyond)}: the law is within it, as is proved; this draw is beyond it, "
-            "by chance"
+            f"{words.cells(by_chance)}: the law is within it, as is proved; this draw is beyond "
+            "it, by chance"
         )
-    unchecked = [c["criterion"] for c in checks if not c["table"] or c["table"]["holds"] is None]
+    on_average = [c["criterion"] for c in checks if c["law"] and c["law"]["holds"] is False]
+    if on_average and document.get("merged"):
+        said.append(f"{words.cells(on_average)}: no longer met, as groups were merged")
+    elif on_average:
+        said.append(
+            f"{words.cells(on_average)}: proved of the records that the channel was designed on; "
+            "over all records the release is beyond it"
+        )
+    unproved = [c["criterion"] for c in checks if c["law"] and c["law"]["holds"] is None]
+    if unproved and document.get("law"):
+        of = "before groups were merged" if document.get("merged") else "on a part of the records"
+        said.append(f"{words.cells(unproved)}: proved of the channel {of}, not of this release")
+    if document.get("population"):
+        said.append(
+            "the channel was designed on a part of the records: the optimum and its proof are of "
+            "that part"
+        )
+    unchecked = [
+        c["criterion"]
+        for c in checks
+        if (not c["table"] or c["table"]["holds"] is None) and (c["law"] or {}).get("holds")
+    ]
     if unchecked and document["released"]:
         said.append(
             f"{words.cells(unchecked)}: proved of the law that the table was drawn from; the drawn "
             "table itself was not checked for it"
         )
     return said
+
+
+def _beyond(check: Facts) -> bool:
+    """Tell whether the table is beyond a bound on an average."""
+    table = check["table"]
+    return bool(table and table["holds"] is False and not check["breaks"])
 
 
 def _advised(unmodified: Facts) -> list[str]:

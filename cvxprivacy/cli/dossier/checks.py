@@ -65,6 +65,7 @@ def checks_of(
                 "table": table,
                 "unit": said.unit,
                 "per_group": verdict is not None,
+                "breaks": bool(table and table["holds"] is False),
             }
         )
     return checks
@@ -81,6 +82,9 @@ def _plain(check: Mapping[str, Any]) -> Check:
         and _finite({n: table.get(n) for n in ("value", "bound", "holds", "groups", "records")}),
         "unit": check.get("unit", ""),
         "per_group": bool(check.get("per_group", True)),
+        "breaks": bool(check["breaks"])
+        if "breaks" in check
+        else bool(table and table["holds"] is False),
     }
 
 
@@ -113,12 +117,14 @@ def _broken(checks: Sequence[Check], what: str) -> list[str]:
     said = []
     for check in checks:
         law, table = check["law"], check["table"]
-        if table and table["holds"] is False and check["per_group"]:
+        if check["breaks"] and not check["per_group"]:
+            said.append(f"{check['criterion']} is broken by {what}, at {table['value']:.4g}")
+        elif check["breaks"]:
             groups = table.get("groups") or 0
             by = f"{groups:,} group{'s' * (groups != 1)} of {what}"
             records = f", with {table['records']:,} records" if table.get("records") else ""
             said.append(f"{check['criterion']} is broken by {by}{records}")
-        if law and not law["holds"]:
+        if law and law["holds"] is False and check["per_group"] and not table:
             said.append(f"{check['criterion']} is broken by the law of the release")
     return said
 
@@ -139,16 +145,37 @@ def release_verdict(
             "approved by signing it."
         )
         return {"may_be_released": None, "words": words, "reasons": []}
-    met = [c["criterion"] for c in checks if not c["table"] or c["table"]["holds"] is not False]
-    beyond = [c["criterion"] for c in checks if c["criterion"] not in met]
-    limits = [f"{cells(met)} {'hold' if len(met) > 1 else 'holds'}"] if met else []
-    if beyond:
-        limits.append(f"{cells(beyond)} {'hold' if len(beyond) > 1 else 'holds'} on average")
+    limits = []
+    for said, names in _standings(checks).items():
+        if names:
+            limits.append(f"{cells(names)} {said if len(names) > 1 else _SINGULAR[said]}")
     words = "This table may be released under what was asked"
     words += f": {'; '.join(limits)}." if limits else "."
     if not counted:
         words += " The drawn table itself was not counted."
     return {"may_be_released": True, "words": words, "reasons": []}
+
+
+_SINGULAR = {
+    "hold": "holds",
+    "hold on average": "holds on average",
+    "are not met": "is not met",
+    "are not proved of this release": "is not proved of this release",
+}
+
+
+def _standings(checks: Sequence[Check]) -> dict[str, list[str]]:
+    """Return the criteria by how they stand, where no released group breaks one."""
+    found: dict[str, list[str]] = {said: [] for said in _SINGULAR}
+    for check in checks:
+        law, table = (check["law"] or {}).get("holds", True), (check["table"] or {}).get("holds")
+        if table is True or (table is None and law):
+            found["hold"].append(check["criterion"])
+        elif table is None:
+            found["are not proved of this release"].append(check["criterion"])
+        else:
+            found["hold on average" if law else "are not met"].append(check["criterion"])
+    return found
 
 
 def audit_verdict(checks: Sequence[Check]) -> dict[str, Any]:

@@ -99,6 +99,18 @@ def guard_of(source: Any) -> Guard:
     return Guard(source.w, [*schema.columns, *(str(level) for levels in key for level in levels)])
 
 
+def _flat(data: Any, prefix: str = "") -> Facts:
+    """Return nested numbers by what they are called, level after level."""
+    found: Facts = {}
+    for name, value in data.items():
+        said = f"{prefix}{name}"
+        if isinstance(value, dict):
+            found |= _flat(value, f"{said}, ")
+        elif value is not None and value != "":
+            found[said] = rounded(value) if isinstance(value, float) else value
+    return found
+
+
 def uncertainty(found: Audit | None, guard: Guard, population: Any = None) -> Facts:
     """Return how far the information that was counted is known."""
 
@@ -116,7 +128,7 @@ def uncertainty(found: Audit | None, guard: Guard, population: Any = None) -> Fa
         alone = found.before is found.after
         of = "the original table, I(W; X)" if alone else "the released table, I(W; X̂)"
         rows.append({"of": of, **estimate(found.after)})
-    return {"rows": rows, "population": guard.scalars(population)}
+    return {"rows": rows, "population": guard.scalars(_flat(population or {}))}
 
 
 def measures(found: Audit, guard: Guard) -> Facts:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cvxprivacy.cli.dossier.provenance import Kept
     from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.microdata.audit import Audit
+    from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
 
 __all__ = ["SCHEMA", "audit_facts", "release_facts"]
@@ -49,6 +50,7 @@ def release_facts(
     asked: Asked,
     data: Mapping[str, Any],
     problem: ChannelProblem,
+    source: DiscreteSource,
     solution: Solution,
     document: Mapping[str, Any],
     kept: Kept,
@@ -61,6 +63,8 @@ def release_facts(
     ----------
     data : mapping
         The problem as it was typed (:func:`cvxprivacy.cli.statement.problem_data`).
+    source : DiscreteSource
+        Of the whole table, of which the problem's may be a part.
     document : mapping
         What the command reports (:func:`cvxprivacy.cli.report.report`).
     kept : Kept
@@ -70,7 +74,6 @@ def release_facts(
     progress : callable, optional
         Is told how far the curve is.
     """
-    source = problem.source
     guard, schema = guard_of(source), source.schema
     assert schema is not None
     drawn = Drawn.of(asked, source, problem.criteria, kept, data)
@@ -100,9 +103,7 @@ def release_facts(
         "kind": "release",
         "title": f"Release of {file_name(asked.table)}",
         "verdict": release_verdict(document, checks, drawn.audit is not None),
-        "cautions": guard.kept(
-            cautions(document, seed, unmodified, source, checks, smallest), numbers=False
-        ),
+        "cautions": cautions(document, seed, unmodified, source, checks, smallest),
         "asked": words.asked(data, problem.criteria, schema),
         "distortion_words": guard.kept(document.get("distortion_words") or [], numbers=False),
         "found": found_rows(document, solution, drawn),
@@ -120,7 +121,9 @@ def release_facts(
         "unmodified": unmodified,
         "uncertainty": uncertainty(drawn.audit, guard, document.get("population")),
         "definitions": words.definitions(_terms(problem.criteria, drawn)),
-        "verification": verification(kept, asked, guard, schema.sensitive),
+        "verification": verification(
+            kept, asked, guard, schema.sensitive, whole=source is problem.source
+        ),
         "left_out": left_out,
     }
 
@@ -145,8 +148,9 @@ def _program(problem: ChannelProblem, solution: Solution, minimised: tuple[str, 
         {"symbol": "X", "meaning": f"{x}, the key"},
         {"symbol": r"\hat X", "meaning": f"the released {x}"},
         {
-            "symbol": r"p(\hat x \mid x)",
-            "meaning": "with which probability a record's cell is released as another",
+            "symbol": r"p(\hat x \mid x)" if problem.encoder == "x" else r"p(\hat x \mid w, x)",
+            "meaning": "with which probability a record's cell is released as another"
+            + ("" if problem.encoder == "x" else f"; it depends on {w} too"),
         },
     ]
     return {

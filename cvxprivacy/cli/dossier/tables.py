@@ -32,7 +32,9 @@ __all__ = [
     "rounded",
 ]
 
-DIGITS = 4  # of a letter's risk, so that no count can be read off it
+DIGITS = 4
+COARSE = 2  # digits of a group's divergence, off which not every count can be read …
+FEWEST = 10  # … and the records under which it is not told: of one record it tells W
 INFINITE = "infinite"  # which JSON has no number for
 MOST_PAIRS = 5_000_000  # records of which both versions are held in memory
 
@@ -64,9 +66,9 @@ def released_table(path: Path, schema: TableSchema) -> Any:
 
     reading = dict(schema.reading)
     if "numbers" in reading:
-        bands = {*schema.key} & {*schema.bins}
-        reading["numbers"] = [name for name in reading["numbers"] if name not in bands]
-    return open_table(path, reading)
+        recoded = {*schema.key} & {*schema.bins, *schema.groups}
+        reading["numbers"] = [name for name in reading["numbers"] if name not in recoded]
+    return open_table(path, None, recorded=reading)
 
 
 def paired(original: Any, released: Any, schema: TableSchema) -> Pairs | None:
@@ -178,12 +180,15 @@ def _numeric(values: Sequence[Any]) -> bool:
 def counted_letters(found: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
     """Return every released letter with its records and what it reveals, the worst first.
 
-    What it reveals is D(p(w | x̂) ‖ p(w)), to so few digits that no count can be read off it.
+    What it reveals is D(p(w | x̂) ‖ p(w)), to two digits, and of ten records or more alone: who
+    knows the shares of W could read its counts off more.
     """
     ks = [float(criterion.value) for criterion in criteria if isinstance(criterion, KAnonymity)]
     measure, sizes = found.measures["I1"], found.released.joint.sum(axis=0)
     schema = found.released.schema
     assert schema is not None
+    told = [i for i in measure.order if sizes[i] >= FEWEST]
+    small = sorted(i for i in measure.order if sizes[i] < FEWEST)
     return {
         "columns": list(schema.key),
         "unit": found.units,
@@ -196,9 +201,9 @@ def counted_letters(found: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
             {
                 "key": [shown(part) for part in _parts(found.letters[i])],
                 "records": int(sizes[i]),
-                "risk": rounded(float(measure.values[i]), DIGITS),
+                "risk": rounded(float(measure.values[i]), COARSE) if sizes[i] >= FEWEST else None,
             }
-            for i in measure.order
+            for i in [*told, *small]
         ],
     }
 
