@@ -39,7 +39,7 @@ _OPTIONS = {  # what Python's arguments are called on the command line
     **{name: f"--criterion ({name})" for name in ("t", "l", "k", "b", "p", "delta", "epsilon")},
     **dict.fromkeys(("frame", "original", "table"), "TABLE"),
     **{name: f"--{name}" for name in ("group", "hierarchy", "level", "top")},
-    "groups": "--group",
+    "groups": "--group or --hierarchy",
     "row_id": "--row-id",
     "time_limit": "--time-limit",
     "distortions": "--distortion",

@@ -150,7 +150,9 @@ class Hierarchy:
         for line, row in rows:
             where = f"{Path(path).name}, line {line}"
             if len(row) != len(rows[0][1]) or len(row) < 2:
-                problem = f"{len(row)} fields, where the first line has {len(rows[0][1])}"
+                problem = "one field alone"
+                if len(row) > 1:
+                    problem = f"{len(row)} fields, where the first line has {len(rows[0][1])}"
                 remedy = f"write a value and its groups, parted by {delimiter!r}"
                 raise InputError("hierarchy", problem, remedy, where=where)
             if seen.setdefault(row[0], line) != line:

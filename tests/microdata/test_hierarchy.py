@@ -72,9 +72,9 @@ def test_a_hierarchy_as_arx_writes_it(tmp_path):
     ("text", "said"),
     [
         ("a;x\nb;x\na;x\n", "line 3.*'a' is in line 1 too"),
-        ("a;x\nb\n", "line 2.*1 fields"),
+        ("a;x\nb\n", "line 2.*one field alone"),
         ("a;\n", "line 1.*no group for 'a'"),
-        ("a,x\n", "line 1.*1 fields"),
+        ("a,x\n", "line 1.*one field alone"),
         ("", "has no line"),
         ("a;x;u\nb;x;v\n", "level 2.*'a' and 'b' share 'x'"),
         (b"\xff", "is not UTF-8"),
