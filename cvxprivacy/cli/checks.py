@@ -53,7 +53,7 @@ def with_checks(
                  "records": records} for old, new, records in drawn.merging.moves
             ],
         }  # fmt: skip
-    found["notes"] = [*found["notes"], *_notes(drawn)]
+    found["notes"] = [*found["notes"], *_notes(drawn, kept="channel" in document["files"])]
     return found
 
 
@@ -91,8 +91,8 @@ def _law_of(drawn: DrawnTable) -> str:
     return f"the law of all records{merged} (proved of those that it was designed on)"
 
 
-def _notes(drawn: DrawnTable) -> list[str]:
-    """Return what is to be said of a table that breaks what was asked."""
+def _notes(drawn: DrawnTable, *, kept: bool) -> list[str]:
+    """Return what is to be said of a table that breaks what was asked; a channel may be kept."""
     notes = []
     if drawn.broken:
         names = ", ".join(check.stated for check in drawn.broken)
@@ -119,10 +119,10 @@ def _notes(drawn: DrawnTable) -> list[str]:
         of = "channel before groups were merged"
         of = "records that the channel was designed on" if drawn.merging is None else of
         notes.append(f"{rules}: proved of the {of}, not of the release")
-    if drawn.merging is not None:
+    if drawn.merging is not None and kept:
         notes.append(
-            "a channel that is kept does not merge: `cvxprivacy apply` releases what it draws; the "
-            "groups that were merged are listed in the report and under --json"
+            "the channel that is kept does not merge: `cvxprivacy apply` releases what it draws; "
+            "the groups that were merged are listed in the report and under --json"
         )
     return notes
 
