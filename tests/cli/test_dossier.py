@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.cli.dossier import report_targets, schema
+from cvxprivacy.cli.dossier import report_targets, schema, tradeoff
 from cvxprivacy.cli.dossier.checks import checks_of, release_verdict
 from cvxprivacy.cli.dossier.mathematics import mathml, statement_rows
 from cvxprivacy.cli.dossier.page import html
@@ -31,6 +31,14 @@ RELEASE = ("release", "t.csv", *BOTH, *FILES, *REPORTS)
 VALIDATOR = jsonschema.Draft202012Validator(
     schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def patient():
+    """What a report holds must not depend on how fast the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tradeoff, "SECONDS", math.inf)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -479,11 +487,12 @@ def test_a_command_is_told_without_what_it_must_not_say():
     assert typed_command(typed, audit, []) == "cvxprivacy audit t.csv --ordered --key age"
 
 
-def test_a_program_that_takes_long_is_not_solved_again_for_a_curve():
+def test_a_program_that_takes_long_is_not_solved_again_for_a_curve(monkeypatch):
     source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
     problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
     solution, minimised = problem.solve(), ("the least leakage", "bits")
     assert curve(problem, solution, minimised, 0.3)[0]["solved"] > 3
+    monkeypatch.setattr(tradeoff, "SECONDS", 99.0)
     none, why = curve(problem, solution, minimised, 0.3, seconds=100.0)
     assert none is None
     assert "100 seconds" in why
@@ -576,3 +585,26 @@ def test_a_copied_column_that_undoes_the_key_is_named(here):
     assert (first["key"], first["column"]) == ("sex", "title")
     assert first["share"] == pytest.approx(1, abs=0.02)
     assert any("title is copied and tells" in note for note in loaded("a.json")["cautions"])
+
+
+def test_a_slow_machine_leaves_out_the_curve_alone(here, monkeypatch):
+    """Whenever the time is over, the release and its report are made."""
+    monkeypatch.setattr(tradeoff, "SECONDS", 0.0)
+    for rule in (("--criterion", "TCloseness=0.1"), ("--budget", "0.1")):
+        say("release", "t.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10", *rule,
+            "--out", "o.csv", *REPORTS, "--ensure", "law", "--force")  # fmt: skip
+        facts = loaded("a.json")
+        assert facts["tradeoff"] is None
+        (why,) = (row["why"] for row in facts["left_out"] if row["section"] == "The trade-off")
+        assert "this one took" in why
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(tradeoff, "SECONDS", 2.5)
+    monkeypatch.setattr(tradeoff.time, "monotonic", lambda: float(next(ticks)))
+    source = cpv.DiscreteSource([[30, 10], [10, 30]] / np.array(80.0))
+    rules = [cpv.TCloseness(0.05)]
+    for problem in (
+        cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1),
+        cpv.MinimumDistortion(source, cpv.hamming(2), rules),
+    ):
+        found, why = curve(problem, problem.solve(), ("the least leakage", "bits"), 0.2)
+        assert (found is None) == bool(why)

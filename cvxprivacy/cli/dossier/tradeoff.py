@@ -24,6 +24,7 @@ __all__ = ["curve", "prices"]
 MOST_ENTRIES = 100_000  # of a channel of which a curve is drawn
 BAND = 0.02  # of the curve's height, that is asked for
 MANY_ENTRIES = 20_000  # of which only a stretch around the chosen number is drawn
+TOO_FEW = "too few points of it were solved in the time that is given to it"
 SECONDS = 8.0  # after which no further point of the curve is solved
 NEGLIGIBLE = 1e-9  # a price that is rounding
 FINE = 120  # places at which both ends of the band are told
@@ -80,8 +81,10 @@ def curve(
             )
     except (InputError, InfeasibleError, CertificationError) as error:
         return None, str(error)
+    except KeyboardInterrupt:  # where it had nothing to return yet
+        return None, TOO_FEW
     if found.solved_range is None or len(found.points) < 2:
-        return None, "too few points of it were solved in the time that is given to it"
+        return None, TOO_FEW
     words = "budget: the expected distortion allowed"
     if name != "budget":
         words = f"bound of {type(problem._criteria()[name]).__name__}"

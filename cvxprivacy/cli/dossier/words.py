@@ -127,8 +127,8 @@ def cells(names: Sequence[str]) -> str:
 def quantity(name: str) -> str:
     """Say what a term of a solution is."""
     known = {
-        "risk": "leakage of the release, on its law",
-        "information": "information of the release, on its law",
+        "risk": "leakage of the channel, on its law",
+        "information": "information of the channel, on its law",
         "distortion": "expected distortion",
     }
     return known.get(name, f"expected {name}" if name.startswith("distortion") else name)
