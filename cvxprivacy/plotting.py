@@ -5,7 +5,11 @@ Every function draws on ``ax`` (by default the current axes) and returns it.
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
+from html import escape
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +20,9 @@ from cvxprivacy.results.solution import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["channel", "tradeoff"]
+__all__ = ["channel", "inline_svg", "tradeoff"]
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -105,3 +110,21 @@ def tradeoff(
     ax.set_ylabel(f"risk $I(W; \\hat X)$ [{solutions[0].units}]")
     ax.set_ylim(bottom=0.0)
     return ax
+
+
+def inline_svg(figure: Figure, description: str) -> str:
+    """Return a figure as SVG to be put into HTML: no metadata, no address, with a description.
+
+    Its text is text where ``svg.fonttype`` is "none": a reader's fonts draw it.
+    """
+    text = StringIO()
+    with warnings.catch_warnings():  # of glyphs that matplotlib's own font lacks
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    picture = text.getvalue()
+    picture = picture[picture.index("<svg") :]
+    picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
+    head, rest = picture.split(">", 1)
+    head = re.sub(r'\s(xmlns(:\w+)?|width|height|version)="[^"]*"', "", head)
+    said = escape(description, quote=True)
+    return f'{head} role="img" aria-label="{said}">{rest.replace("xlink:href", "href")}'

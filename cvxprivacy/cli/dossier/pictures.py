@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
-from html import escape
-from io import StringIO
 from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.plotting import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,20 +123,10 @@ def _figure() -> tuple[Figure, Axes]:
 
 
 def _svg(figure: Figure, name: str, said: str) -> str:
-    """Return a figure as SVG inside HTML: real text, no metadata, its own ids, a description."""
-    text = StringIO()
-    with warnings.catch_warnings():  # the text stays text: a reader's fonts draw it
-        warnings.filterwarnings("ignore", "Glyph .* missing from")
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    picture = text.getvalue()
-    picture = picture[picture.index("<svg") :]
-    picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
-    picture = picture.replace("xlink:href", "href")
+    """Return a figure as SVG inside HTML, whose ids no other picture on the page has."""
+    picture = inline_svg(figure, said)
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', picture))
     picture = re.sub(
         r'\sid="([^"]*)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", picture
     )
-    picture = re.sub(r'(href="|url\()#', rf"\1#{name}-", picture)
-    head, rest = picture.split(">", 1)
-    head = re.sub(r'\s(xmlns(:\w+)?|width|height|version)="[^"]*"', "", head)
-    return f'{head} role="img" aria-label="{escape(said, quote=True)}">{rest}'
+    return re.sub(r'(href="|url\()#', rf"\1#{name}-", picture)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import warnings
-from html import escape
-from io import StringIO
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cvxprivacy.microdata.audit.findings import Findings
 from cvxprivacy.microdata.audit.words import shown
+from cvxprivacy.plotting import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,17 +100,7 @@ def svg(findings: Findings) -> str:
 
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cvxprivacy"}):
         figure = drawn(findings, Bare(figsize=(11, 4.6), layout="constrained"))
-        text = StringIO()
-        with warnings.catch_warnings():  # the text stays text: a reader's fonts draw it
-            warnings.filterwarnings("ignore", "Glyph .* missing from")
-            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    picture = text.getvalue()
-    picture = picture[picture.index("<svg") :]
-    picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
-    head, rest = picture.split(">", 1)
-    head = re.sub(r'\s(xmlns(:\w+)?|width|height|version)="[^"]*"', "", head)
-    description = escape(_described(findings), quote=True)
-    return f'{head} role="img" aria-label="{description}">{rest.replace("xlink:href", "href")}'
+        return inline_svg(figure, _described(findings))
 
 
 def _described(findings: Findings) -> str:
