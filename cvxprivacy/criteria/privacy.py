@@ -163,18 +163,16 @@ class TCloseness(Criterion):
 
     @property
     def latex(self) -> str:
-        left = r"D(p_{W \mid \hat x} \,\|\, p_W)"
-        if not self.by_divergence:
-            left = rf"{self.leakage.symbol}(p_{{W \mid \hat x}}, p_W)"
+        other = rf"{self.leakage.symbol}(p_{{W \mid \hat x}}, p_W)"
+        left = r"D(p_{W \mid \hat x} \,\|\, p_W)" if self.by_divergence else other
         return rf"{left} \le {float(self.t):g} \;\forall \hat x"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         return _per_letter(release, self.leakage, self.t, "t-closeness")
 
     def __repr__(self) -> str:
-        if not isinstance(self.distance, str):
-            return f"TCloseness({float(self.t):g}, {self.leakage!r})"
-        how = "" if self.by_divergence else f", {self.distance!r}"
+        named = self.distance if isinstance(self.distance, str) else self.leakage
+        how = "" if self.by_divergence else f", {named!r}"
         return f"TCloseness({float(self.t):g}{how})"
 
 
@@ -342,20 +340,23 @@ class LeakageCap(Criterion):
 
     def __init__(self, b: Real, leakage: Leakage | None = None) -> None:
         self.leakage = None if leakage is None else checked(leakage, "leakage")
-        self.b = typed(b, "b", negative=self.leakage is not None and self.leakage.signed)
+        self.b = typed(b, "b", negative=self.measure.signed)
 
     def at(self, value: Real) -> Criterion:
         return type(self)(value, self.leakage)
 
     @property
     def latex(self) -> str:
-        symbol = "I" if self.leakage is None else self.leakage.symbol
-        return rf"{symbol}(W; \hat X) \le {float(self.b):g}"
+        return rf"{self.measure.symbol}(W; \hat X) \le {float(self.b):g}"
+
+    @property
+    def measure(self) -> Leakage:
+        """What leaks: mutual information, unless another measure was named."""
+        return MutualInformation() if self.leakage is None else self.leakage
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        if self.leakage is None:
-            return {"": release.risk <= self.b}
-        return {"": release.leaked(self.leakage) <= self.b}
+        leaked = release.risk if self.leakage is None else release.leaked(self.leakage)
+        return {"": leaked <= self.b}
 
     def __repr__(self) -> str:
         of = "" if self.leakage is None else f", {self.leakage!r}"
@@ -396,5 +397,4 @@ class MaximalLeakage(Criterion):
         return rf"\log \sum_{{\hat x}} \max_s p(\hat x \mid s) \le {float(self.b):g}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        base = 2.0 if release.units == "bits" else math.e
-        return {"": Auxiliary.of("maximum", self.b.exp(base))}
+        return {"": Auxiliary.of("maximum", self.b.exp(2.0 if release.units == "bits" else math.e))}

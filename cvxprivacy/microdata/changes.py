@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxprivacy.tables.schema import TableSchema
 
-__all__ = ["Change", "changes", "in_words"]
+__all__ = ["Change", "changes"]
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,6 @@ def changes(
         found.append(Change(name, _part(counts, changed, total),
                             _part(counts, off & withheld, total), mean))  # fmt: skip
     return found
-
-
-def in_words(found: Sequence[Change]) -> list[str]:
-    """Return a sentence for each change."""
-    return [str(change) for change in found]
 
 
 def _summed(table: np.ndarray, places: Sequence[int], size: int) -> np.ndarray:

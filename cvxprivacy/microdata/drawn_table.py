@@ -9,7 +9,6 @@ would then not be one of the channel that the proof is of.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,7 +24,6 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import rational
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frozen import frozen
-from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.microdata.check import Check, lines_of
 from cvxprivacy.microdata.exact_standing import leaks_at_most
 from cvxprivacy.microdata.measures import standing
@@ -36,7 +34,6 @@ from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.tally import DrawnCounts, drawn_counts
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.tables.engines import whole_records
 from cvxprivacy.validation import one_of
 
 __all__ = ["DrawnTable", "release_table"]
@@ -190,32 +187,32 @@ class DrawnTable:
                 records=int(self.counts.sizes[~holds].sum()),
             )  # fmt: skip
         if isinstance(rule, LeakageCap):
-            measure = MutualInformation() if rule.leakage is None else rule.leakage
+            measure = rule.measure
             law = self.law.leakage(measure)
             table = measure.total(joint / joint.sum()) * measure.unit(units)
-            within = self._capped(rule, measure, table)
+            within = self._capped(rule, table)
             return Check(*own, law, self.law.holds(rule, law, said.at_least), table, within)
         return Check(*own, None, self.law.holds(rule, None, said.at_least), None, None)
 
-    def _capped(self, rule: LeakageCap, measure: Leakage, table: float) -> bool:
+    def _capped(self, rule: LeakageCap, table: float) -> bool:
         """Tell whether the table is within a cap: exactly, where its records are counted whole."""
         joint, bound = self.counts.joint, rational(rule.b)
         if self.counts.weighted:
             return bool(table <= float(bound) + SLACK * max(1.0, abs(float(bound))))
         columns, masses = joint.T.tolist(), joint.sum(axis=1).tolist()
-        return leaks_at_most(measure, columns, masses, bound, self.problem.units)
+        return leaks_at_most(rule.measure, columns, masses, bound, self.problem.units)
 
     def __str__(self) -> str:
         return "\n".join(lines_of(check.document() for check in self.checks))
 
 
 def with_values(problem: ChannelProblem, frame: Any) -> Any:
-    """Return the records that were counted: of those that miss a value, none if so asked."""
+    """Return the records that were counted, of a problem whose source was counted from a table."""
     schema = problem.source.schema
     if schema is None:
         remedy = "make the source with DiscreteSource.from_table"
         raise InputError("problem", "its source was not counted from a table", remedy)
-    return frame if schema.missing != "drop" else whole_records(frame, schema.columns)
+    return schema.counted_records(frame)
 
 
 def mean_cost(cost: Cost, counts: DrawnCounts) -> Fraction:
@@ -249,7 +246,7 @@ def _blocked(problem: ChannelProblem, counts: DrawnCounts) -> np.ndarray | None:
     letters = counts.x_at if alphabet.encoder == "x" else (
         counts.w_at * len(counts.x) + counts.x_at
     )  # fmt: skip
-    place = np.full(int(math.prod((len(counts.w), len(counts.x)))), -1)
+    place = np.full(len(counts.w) * len(counts.x), -1)
     place[alphabet.support] = np.arange(alphabet.n)
     blocked = np.zeros((alphabet.m, alphabet.m), bool)
     forbidden = np.vstack([upper == 0, np.zeros((1, alphabet.m), bool)])  # none of a letter unseen

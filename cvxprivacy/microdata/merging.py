@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from cvxprivacy.criteria import Criterion, LeakageCap
 from cvxprivacy.errors import BrokenTableError
-from cvxprivacy.leakage import MutualInformation
 from cvxprivacy.microdata.measures import leaked, standing
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.tally import DrawnCounts
@@ -184,7 +183,7 @@ class _Groups:
 
         False if no pair that may be merged is left.  Criteria that hold of groups hold of unions.
         """
-        measure = MutualInformation() if cap.leakage is None else cap.leakage
+        measure = cap.measure
         how: dict[str, Any] = {"reference": self.masses, "units": self.units}
         total, bound = self.masses.sum(), float(cap.b) - _MARGIN
 

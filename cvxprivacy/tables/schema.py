@@ -13,7 +13,7 @@ import narwhals as nw
 from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import frozen
 from cvxprivacy.tables.bins import Bins, bins_of, quantile_bins, quantiles_in
-from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values, whole_records
 from cvxprivacy.tables.groups import Groups, groups_of
 from cvxprivacy.tables.values import value_counts
 from cvxprivacy.validation import one_of, present
@@ -135,6 +135,10 @@ class TableSchema:
                 remedy = "use columns of strings, numbers or categories"
                 problem = f"column {name!r} is {types[name]}, which cannot be counted"
                 raise InputError("frame", problem, remedy, value=name)
+
+    def counted_records(self, frame: Any) -> Any:
+        """Return the records of a frame that are counted: whole ones, if others are dropped."""
+        return whole_records(frame, self.columns) if self.missing == "drop" else frame
 
     def letters(self, frame: nw.DataFrame[Any], names: Sequence[str]) -> list[Any]:
         """Return one letter of these columns per record of a frame in memory."""

@@ -22,10 +22,8 @@ def records_with(schema: TableSchema, frame: Any, letters: Sequence[Any]) -> Any
     Records in memory are compared by their letters, as they were counted; those of an engine
     are filtered by it.
     """
-    table = as_narwhals(frame)
-    schema.check(table.lazy(), schema.key)
-    for name in schema.columns if schema.missing == "drop" else ():
-        table = table.filter(~is_missing(table.lazy(), name))
+    schema.check(as_narwhals(frame).lazy(), schema.key)
+    table = as_narwhals(schema.counted_records(frame))
     if isinstance(table, nw.DataFrame):
         chosen = set(letters)
         return nw.to_native(table.filter([x in chosen for x in schema.letters(table, schema.key)]))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.dossier.tables import changed, losses, paired, released_table
 from cvxprivacy.cli.formats import ending_of
-from cvxprivacy.tables.engines import whole_records
+from cvxprivacy.criteria.words import PER_LETTER
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.dossier.common import Asked
@@ -21,8 +21,6 @@ __all__ = ["Drawn"]
 
 DRAWS = 200  # of the bootstrap
 SEED = 0  # of the same: a report made twice says the same
-JUDGED = ("TCloseness", "PerLetter", "LDiversity", "KAnonymity", "DeltaDisclosure",
-          "PointwiseMaximalLeakage")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Drawn:
         source: DiscreteSource,
         criteria: Sequence[Any],
         kept: Kept,
-        data: Mapping[str, Any],
+        units: str,
     ) -> Drawn:
         """Read the table that was written under ``--out``."""
         section = "Groups, changed cells and loss"
@@ -61,7 +59,7 @@ class Drawn:
             if path is None:
                 why = "the released table was written to a device, or is too large to be read again"
                 return cls(left_out=[{"section": section, "why": why}])
-            return cls._counted(asked, source, criteria, path, data["units"])
+            return cls._counted(asked, source, criteria, path, units)
 
     @classmethod
     def _counted(
@@ -72,7 +70,6 @@ class Drawn:
         path: Path,
         units: str,
     ) -> Drawn:
-        from cvxprivacy import criteria as known
         from cvxprivacy.microdata.audit import audit
 
         schema = source.schema
@@ -81,18 +78,16 @@ class Drawn:
         after = released_table(path, schema).frame(
             names, binned=[name for name in schema.sensitive if name in schema.bins]
         )
-        before = asked.opened.frame(names, binned=list(schema.bins))
+        # what misses a value in the release is suppressed: those that were dropped are not in it
+        before = schema.counted_records(asked.opened.frame(names, binned=list(schema.bins)))
         pairs = paired(before, after, schema)
-        if schema.missing == "drop":  # what misses a value in the release is suppressed
-            before = whole_records(before, names)
         recodings: dict[str, Any] = {"bins": schema.bins, "groups": schema.groups}
-        judged = tuple(getattr(known, name) for name in JUDGED)
         found = audit(
             before,
             after,
             key=list(schema.key),
             sensitive=list(schema.sensitive),
-            criteria=[rule for rule in criteria if isinstance(rule, judged)],
+            criteria=[rule for rule in criteria if isinstance(rule, PER_LETTER)],
             **recodings,
             missing="level",
             reference="released",

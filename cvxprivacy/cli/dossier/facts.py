@@ -76,7 +76,7 @@ def release_facts(
     """
     guard, schema = guard_of(source), source.schema
     assert schema is not None
-    drawn = Drawn.of(asked, source, problem.criteria, kept, data)
+    drawn = Drawn.of(asked, source, problem.criteria, kept, data["units"])
     minimised = _minimised(problem)
     measure = getattr(problem, "leakage", None)
     height = source.information(units=solution.units)

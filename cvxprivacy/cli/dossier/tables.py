@@ -74,23 +74,15 @@ def released_table(path: Path, schema: TableSchema) -> Any:
 def paired(original: Any, released: Any, schema: TableSchema) -> Pairs | None:
     """Return both versions of the key of each record, None where they cannot be set side by side.
 
-    Records with missing values are left out where the schema says so; what remains has to be the
-    released records, in their order.
+    Those of the original have to be the records that were counted, in their order.
     """
-    before, after = _collected(original, schema.columns), _collected(released, schema.key)
-    if before is None or after is None:
-        return None
-    columns = {name: schema.letters(before, [name]) for name in schema.columns}
-    rows: Sequence[int] = range(len(before))
-    if schema.missing == "drop":
-        letters = zip(*columns.values(), strict=True)
-        rows = [i for i, record in enumerate(letters) if not any(map(_missing, record))]
-    if len(rows) != len(after):
+    before, after = _collected(original, schema.key), _collected(released, schema.key)
+    if before is None or after is None or len(before) != len(after):
         return None
     return Pairs(
-        {name: [columns[name][i] for i in rows] for name in schema.key},
+        {name: schema.letters(before, [name]) for name in schema.key},
         {name: python_values(after[name]) for name in schema.key},
-        len(rows),
+        len(before),
     )
 
 
@@ -99,10 +91,6 @@ def _collected(frame: Any, names: Sequence[str]) -> nw.DataFrame[Any] | None:
     lazy = as_narwhals(frame).lazy().select(*names)
     size = lazy.select(nw.len()).collect().item()
     return None if size > MOST_PAIRS else lazy.collect()
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value != value
 
 
 def changed(pairs: Pairs) -> dict[str, Any]:
