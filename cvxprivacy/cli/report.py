@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
 
-__all__ = ["proved", "records_drawn", "report", "report_text"]
+__all__ = ["information_after", "proved", "records_drawn", "report", "report_text"]
 
 REPORTED = (
     "the report, to be signed by the board: it names no confidential value; hand it on yourself"
@@ -81,7 +81,7 @@ def _in_another_measure(
     return {"leakage": {"measure": leakage.name, "before": before, "after": after, "none": none}}
 
 
-def _information(solution: Solution) -> float:
+def information_after(solution: Solution) -> float:
     """Return I(W; X̂), which is the risk where that is in no other measure."""
     return float(solution.terms.get("information", solution.terms["risk"]))
 
@@ -90,7 +90,7 @@ def _warnings(
     source: DiscreteSource, solution: Solution, leaks: Sequence[Leak], other: Mapping[str, Any]
 ) -> list[str]:
     """Return what makes the release idle, or its protection vain."""
-    notes, (w, x), after = [], source.names[:2], _information(solution)
+    notes, (w, x), after = [], source.names[:2], information_after(solution)
     if source.information(units=solution.units) == 0:
         notes.append(f"{w} is independent of {x}: nothing needs to be changed")
     elif other and other["leakage"]["before"] <= other["leakage"]["none"] + _ROUNDED:
@@ -104,13 +104,13 @@ def _warnings(
         notes.append(
             f"{', '.join(banded)} is copied as it is: what is proved is of its intervals alone"
         )
-    naming = [leak.column for leak in leaks if leak.values * 2 > (source.records or 0)]
+    naming = [leak.column for leak in leaks if leak.names_records(source.records or 0)]
     if naming:
         notes.append(
             f"{', '.join(naming)} may differ from record to record: whoever knows such a value "
             f"knows the record, and its {w}"
         )
-    above = [leak for leak in leaks if leak.corrected > max(after, leak.bias or 0.0)]
+    above = [leak for leak in leaks if leak.exceeds(after)]
     if above:
         names = ", ".join(f"{leak.column} ({leak.corrected:.3g})" for leak in above[:5])
         if len(above) > 5:
@@ -126,7 +126,7 @@ def _warnings(
 def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: Solution) -> str:
     """Return the facts of a release in plain words."""
     units, before, (w, x) = document["units"], document["risk_before"], source.names[:2]
-    after = _information(solution)
+    after = information_after(solution)
     share = f" = {after / before:.0%} of it" if before > 0 else ""
     lines = [
         f"{document['table']}: {source.records:,} records, {w} in {len(source.w)} "

@@ -62,6 +62,14 @@ class Leak:
             return 0.0
         return max(0.0, self.information - self.bias)
 
+    def names_records(self, records: int) -> bool:
+        """Tell whether its values differ from record to record: most, of so many."""
+        return self.values * 2 > records
+
+    def exceeds(self, after: float) -> bool:
+        """Tell whether it reveals more than what the released columns do, and than its bias."""
+        return self.corrected > max(after, self.bias or 0.0)
+
 
 def untouched(
     frame: Any,
@@ -91,7 +99,7 @@ def untouched(
     leaks = []
     for name in others if columns is None else columns:
         present(name, types.names(), "columns")
-        leaks.append(_leak(frame, lazy, types[name], schema, name, units))
+        leaks.append(_leak(frame, _surveyed(lazy, name), schema, units))
         if progress is not None:
             progress(1)
     return sorted(leaks, key=lambda leak: -leak.corrected)
@@ -108,17 +116,18 @@ def undone(frame: Any, source: DiscreteSource) -> list[dict[str, Any]]:
     """
     schema, found = source.schema, []
     assert schema is not None
-    copied = [c for c in as_narwhals(frame).lazy().collect_schema().names()
-              if c not in (*schema.columns, schema.weights)]  # fmt: skip
+    lazy = as_narwhals(frame).lazy()
+    others = lazy.collect_schema().names()
+    copied = [_surveyed(lazy, c) for c in others if c not in (*schema.columns, schema.weights)]
     for name in schema.key:
         own = replace(schema, sensitive=(name,), key=schema.sensitive, side=(), weights=None)
         try:
             entropy = DiscreteSource.from_schema(frame, own).entropy()
         except InputError:  # more values than can be counted
             continue
-        leaks = untouched(frame, own, columns=copied) if entropy else []
-        for leak in leaks:
-            whole = leak.values * 2 > (source.records or 0)  # which names the record, as is told
+        leaks = [_leak(frame, column, own, "bits") for column in copied] if entropy else []
+        for leak in sorted(leaks, key=lambda leak: -leak.corrected):
+            whole = leak.names_records(source.records or 0)  # as is told elsewhere
             if not whole and leak.corrected > MOSTLY * entropy:
                 share = min(leak.corrected / entropy, 1.0)
                 found.append({"key": name, "column": leak.column, "share": share})
@@ -133,33 +142,51 @@ def undone_words(entry: Mapping[str, Any]) -> str:
     )
 
 
-def _leak(
-    frame: Any, lazy: nw.LazyFrame[Any], dtype: Any, schema: TableSchema, name: str, units: str
-) -> Leak:
+@dataclass(frozen=True)
+class _Column:
+    """A column as it is counted: its values one by one, or cut; neither where it cannot be."""
+
+    name: str
+    values: int
+    bins: Bins | None = None
+    countable: bool = True
+
+
+def _surveyed(lazy: nw.LazyFrame[Any], name: str) -> _Column:
+    """Return how a column is to be counted."""
     statistics = [nw.len().alias("records"), nw.col(name).n_unique().alias("values")]
-    if dtype.is_numeric():
+    if lazy.collect_schema()[name].is_numeric():
         known = nw.when(~is_missing(lazy, name)).then(nw.col(name))
         statistics += [known.min().alias("least"), known.max().alias("most")]
     try:
         row = collect(lambda: lazy.select(statistics))
     except InputError:  # a column of lists, say
-        return Leak(name, None, None, 0)
+        return _Column(name, 0, countable=False)
     summary = {column: python_values(row[column])[0] for column in row.columns}
-    values, bins = int(summary["values"]), dict(schema.bins)
-    if values * FEW > int(summary["records"]):
-        least, most = summary.get("least"), summary.get("most")
-        if least is None or most is None or least >= most:
-            return Leak(name, None, None, values)
-        bins[name] = _parts(lazy, name, float(least), float(most))
+    values = int(summary["values"])
+    if values * FEW <= int(summary["records"]):
+        return _Column(name, values)
+    least, most = summary.get("least"), summary.get("most")
+    if least is None or most is None or least >= most:
+        return _Column(name, values, countable=False)
+    return _Column(name, values, _parts(lazy, name, float(least), float(most)))
+
+
+def _leak(frame: Any, column: _Column, schema: TableSchema, units: str) -> Leak:
+    """Return what a column reveals about the confidential columns of a schema."""
+    name, nothing = column.name, Leak(column.name, None, None, column.values)
+    if not column.countable:
+        return nothing
+    bins = dict(schema.bins) | ({} if column.bins is None else {name: column.bins})
     missing = "drop" if schema.missing == "drop" else "level"
     own = replace(schema, key=(name,), side=(), bins=bins, missing=missing)
     try:
         source = DiscreteSource.from_schema(frame, own)
     except InputError:
-        return Leak(name, None, None, values)
+        return nothing
     intervals = len(set(source.x) - {None}) if name in bins else None
     information, bias = source.information(units=units), source.bias(units=units)
-    return Leak(name, information, bias, values, intervals)
+    return Leak(name, information, bias, column.values, intervals)
 
 
 def _parts(lazy: nw.LazyFrame[Any], name: str, least: float, most: float) -> Bins:

@@ -9,8 +9,9 @@ from cvxprivacy.cli.dossier import words
 from cvxprivacy.cli.dossier.common import Facts, worst_group
 from cvxprivacy.cli.dossier.drawn import Drawn
 from cvxprivacy.cli.dossier.tables import rounded
+from cvxprivacy.cli.report import information_after
 from cvxprivacy.microdata.audit.words import shown
-from cvxprivacy.microdata.untouched import undone_words
+from cvxprivacy.microdata.untouched import Leak, undone_words
 
 if TYPE_CHECKING:
     from cvxprivacy.results.solution import Solution
@@ -24,8 +25,7 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     """Return the few numbers of the first page."""
     units, released = document["units"], document["released"]
     law = document.get("released_law")
-    after = float(solution.terms.get("information", solution.terms["risk"]))
-    after = after if law is None or law["proved"] else law["risk"]
+    after = information_after(solution) if law is None or law["proved"] else law["risk"]
     before = document["risk_before"]
     share = f", {after / before:.0%} of it" if before > 0 else ""
     rows = []
@@ -92,32 +92,31 @@ def _letter(label: Any) -> str:
 
 def unmodified_columns(document: Mapping[str, Any], solution: Solution, schema: Any) -> Facts:
     """Return what the columns that are copied reveal, each with an advice."""
-    after = float(solution.terms.get("information", solution.terms["risk"]))
-    rows, records = [], document["records"] or 0
-    for leak in document["untouched"]:
-        corrected = max(0.0, (leak["information"] or 0.0) - (leak["bias"] or 0.0))
+    after, rows = information_after(solution), []
+    for told in document["untouched"]:
+        leak = Leak(**{name: told[name] for name in told if name != "binned"})
         advice = kind = ""
-        if leak["values"] * 2 > records:
+        if leak.names_records(document["records"] or 0):
             kind = "drop"
-            advice = f"drop {leak['column']}: it differs from record to record and names them"
-        elif leak["information"] is None:
+            advice = f"drop {leak.column}: it differs from record to record and names them"
+        elif leak.information is None:
             kind = "look"
-            advice = f"look at {leak['column']}: it has too many values to tell what it reveals"
-        elif corrected > max(after, leak["bias"] or 0.0):
-            much = after > 0 and corrected > 1.5 * after
-            times = f", {corrected / after:.1f} times what the released key does" if much else ""
+            advice = f"look at {leak.column}: it has too many values to tell what it reveals"
+        elif leak.exceeds(after):
+            times = leak.corrected / after if after > 0 else 0.0
+            much = f", {times:.1f} times what the released key does" if times > 1.5 else ""
             kind = "coarsen"
             advice = (
-                f"drop or coarsen {leak['column']}: by itself it reveals {corrected:.3g} "
-                f"{document['units']}{times}"
+                f"drop or coarsen {leak.column}: by itself it reveals {leak.corrected:.3g} "
+                f"{document['units']}{much}"
             )
         rows.append(
             {
-                "column": leak["column"],
-                "information": rounded(leak["information"]),
-                "bias": rounded(leak["bias"]),
-                "values": leak["values"],
-                "intervals": leak.get("intervals"),
+                "column": leak.column,
+                "information": rounded(leak.information),
+                "bias": rounded(leak.bias),
+                "values": leak.values,
+                "intervals": leak.intervals,
                 "kind": kind,
                 "advice": advice,
             }
