@@ -13,7 +13,6 @@ import numpy as np
 from click.core import ParameterSource
 
 from cvxprivacy.cli.exits import CODES, say
-from cvxprivacy.cli.framed import FramedTable
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.report import proved
 from cvxprivacy.cli.table_files import TextTable, open_table
@@ -143,23 +142,14 @@ def _write(
     written: Any,
 ) -> list[str]:  # fmt: skip
     """Write a table with new numbers in some columns; return what is to be said of it."""
-    if isinstance(opened, FramedTable):
-        cells: dict[str, list[Any]] = dict(rounded)
-        if isinstance(opened, TextTable):
-            places = [max(0, -round(math.log10(unit))) for unit in units]
-            cells = {
-                name: [f"{v:.{d}f}".replace(".", opened.decimal or ".") for v in values]
-                for (name, values), d in zip(rounded.items(), places, strict=True)
-            }
-        return opened.write(file, cells, None, written)
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    whole = opened.relation.to_arrow_table()
-    for name, values in rounded.items():
-        whole = whole.set_column(whole.column_names.index(name), name, pa.array(values))
-    pq.write_table(whole, file)
-    return []
+    cells: dict[str, list[Any]] = dict(rounded)
+    if isinstance(opened, TextTable):
+        places = [max(0, -round(math.log10(unit))) for unit in units]
+        cells = {
+            name: [f"{v:.{d}f}".replace(".", opened.decimal or ".") for v in values]
+            for (name, values), d in zip(rounded.items(), places, strict=True)
+        }
+    return opened.write(file, cells, None, written)
 
 
 def _text(document: Mapping[str, Any], solved: str, columns: Mapping[str, list[str]]) -> str:

@@ -129,6 +129,7 @@ class StatisticalTable(MemoryTable):
             return lambda value: None if value in letters else value
 
         def shown(value: Any) -> Any:
+            """Return the moment that a number of units since the epoch is."""
             if value is None or isinstance(value, str):
                 return None if value in letters else value
             try:
@@ -272,13 +273,13 @@ class StatisticalTable(MemoryTable):
         return said
 
 
-def _column(values: Sequence[Any], dtype: str) -> Any:
+def _column(values: Sequence[Any], dtype: Any) -> Any:
     """Return a column of this type, or as objects where Stata's letters stand among numbers."""
     import pandas as pd
 
     if dtype != "object" and any(isinstance(v, str) for v in values):
         dtype = "object"
-    return pd.Series([None if v is None or v != v else v for v in values], dtype=dtype)  # type: ignore[call-overload]
+    return pd.Series([None if v is None or v != v else v for v in values], dtype=dtype)
 
 
 def _within(value: Any, of: Any) -> bool:

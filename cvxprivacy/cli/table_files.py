@@ -249,6 +249,25 @@ class ParquetTable:
         """Return the table as a DuckDB relation, whatever columns are asked for."""
         return self.relation
 
+    def write(
+        self,
+        file: IO[bytes],
+        values: Mapping[str, Sequence[Any]],
+        keep: Sequence[bool] | None,
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the table with new values in some columns, held in memory as a whole."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        whole = self.relation.to_arrow_table()
+        for name, column in values.items():
+            whole = whole.set_column(whole.column_names.index(name), name, pa.array(column))
+        pq.write_table(whole if keep is None else whole.filter(pa.array(keep)), file)
+        if progress is not None:
+            progress(self.size)
+        return []
+
     def release(
         self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
         row_id: str | None = None, progress: Progress | None = None,

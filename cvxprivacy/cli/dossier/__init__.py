@@ -43,6 +43,7 @@ def report_outputs(
     made = cache(facts)
 
     def writer(path: str) -> Callable[[IO[str]], None]:
+        """Return what writes the facts in the format of a file's name."""
         said = _json if Path(path).suffix.lower() == ".json" else _page
 
         def write(file: IO[str]) -> None:

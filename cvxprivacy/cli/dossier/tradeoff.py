@@ -105,9 +105,9 @@ def _parameter(problem: ChannelProblem, solution: Solution) -> str | None:
     return max(movable, key=lambda name: movable[name], default=None)
 
 
-def _chosen(problem: ChannelProblem, name: str) -> float:
-    value = problem.budget if name == "budget" else problem._criteria()[name].value  # type: ignore[attr-defined]
-    return float(value)
+def _chosen(problem: Any, name: str) -> float:
+    """Return the number that was typed: the budget of a formulation that has one, or a rule's."""
+    return float(problem.budget if name == "budget" else problem._criteria()[name].value)
 
 
 def _around(problem: ChannelProblem, name: str, chosen: float, many: bool) -> list[float]:
