@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.cli.dossier import report_targets, schema, tradeoff
+from cvxprivacy.cli.dossier import pictures, report_targets, schema, tradeoff
 from cvxprivacy.cli.dossier.checks import checks_of, release_verdict
 from cvxprivacy.cli.dossier.mathematics import mathml, statement_rows
 from cvxprivacy.cli.dossier.page import html
@@ -608,3 +608,16 @@ def test_a_slow_machine_leaves_out_the_curve_alone(here, monkeypatch):
     ):
         found, why = curve(problem, problem.solve(), ("the least leakage", "bits"), 0.2)
         assert (found is None) == bool(why)
+
+
+def test_what_is_withheld_is_not_drawn_as_nothing():
+    """A small group at divergence 0 would look harmless."""
+    rows = [{"key": ["a"], "records": 40, "risk": 0.2}, {"key": ["b"], "records": 30, "risk": 0.1}]
+    letters = {"rows": rows, "bounds": {"records": None, "risk": None}, "unit": "bits",
+               "average": 0.1, "columns": ["k"]}  # fmt: skip
+    small = {"key": ["c"], "records": 3, "risk": None}
+    plain = re.sub("of [0-9]+;", "", pictures.letters_svg(letters))
+    with_small = pictures.letters_svg({**letters, "rows": [*rows, small]})
+    assert re.sub("of [0-9]+;", "", with_small) == plain
+    assert "of 73;" in with_small
+    assert pictures.letters_svg({**letters, "rows": [small]}) == ""

@@ -46,8 +46,7 @@ def html(facts: Mapping[str, Any]) -> str:
         facts=facts,
         stamp=_VERDICTS[facts["verdict"]["may_be_released"]],
         shown=SHOWN,
-        letters_picture=letters
-        and pictures.letters_svg(letters, sum(row["records"] for row in letters["rows"])),
+        letters_picture=letters and pictures.letters_svg(letters),
         curve_picture=curve and pictures.tradeoff_svg(curve),
     )
 

@@ -34,16 +34,22 @@ _STYLE = {
 }
 
 
-def letters_svg(letters: Mapping[str, Any], records: int) -> str:
-    """Return each released group: its records, and what it reveals."""
+def letters_svg(letters: Mapping[str, Any]) -> str:
+    """Return each released group whose divergence is told: its records, and what it reveals.
+
+    Nothing where none is told.
+    """
     import matplotlib as mpl
     import matplotlib.ticker
 
+    rows = [row for row in letters["rows"] if row["risk"] is not None]  # they come first
+    if not rows:
+        return ""
+    records = sum(row["records"] for row in letters["rows"])
     with mpl.rc_context(_STYLE):
         figure, ax = _figure()
-        rows, bounds, unit = letters["rows"], letters["bounds"], letters["unit"]
-        sizes = [row["records"] for row in rows]
-        risks = [row["risk"] if row["risk"] is not None else 0.0 for row in rows]
+        bounds, unit = letters["bounds"], letters["unit"]
+        sizes, risks = [row["records"] for row in rows], [row["risk"] for row in rows]
         ax.plot(sizes, risks, "o", ms=5, mfc="white", mec=BLUE, mew=1.1)
         for i in range(min(NAMED, len(rows))):
             ax.plot(sizes[i], risks[i], "o", ms=5, color=BLUE)
@@ -66,10 +72,9 @@ def letters_svg(letters: Mapping[str, Any], records: int) -> str:
         ax.set_ylabel(f"divergence of the group [{unit}]")
         ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:,.0f}"))
         ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-        worst = risks[0] if risks else 0.0
         said = (
             f"{len(rows):,} released groups of {min(sizes):,} to {max(sizes):,} records, of "
-            f"{records:,}; the greatest divergence is {worst:.3g} {unit}."
+            f"{records:,}; the greatest divergence is {risks[0]:.3g} {unit}."
         )
         return _svg(figure, "groups", said)
 
