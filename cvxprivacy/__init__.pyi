@@ -1,6 +1,12 @@
 # The public names, once: type checkers read them here, and each is loaded when it is first used.
 
-from . import leakage as leakage, plotting as plotting, reference as reference
+from . import (
+    leakage as leakage,
+    plotting as plotting,
+    reference as reference,
+    study as study,
+    style as style,
+)
 from .certificates.certificate import Certificate as Certificate
 from .criteria import (
     Criterion as Criterion,

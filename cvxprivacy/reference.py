@@ -74,6 +74,7 @@ def projected_descent(
     *,
     iterations: int = 32_000,
     step: float = 1e-4,
+    exact: bool = False,
 ) -> tuple[float, float, np.ndarray]:
     """Return (R, D, p(x̂ | x)) after steepest descent on C = D + λ R, in nats.
 
@@ -91,6 +92,8 @@ def projected_descent(
         Row-stochastic.
     iterations, step
         The paper's are the defaults.
+    exact : bool
+        Project each row onto the simplex instead, to its nearest point.
     """
     joint, d = np.asarray(pmf, float), np.asarray(distortion, float)
     channel = np.array(start, float)
@@ -102,7 +105,13 @@ def projected_descent(
         log_q = np.log(np.maximum(p_x @ channel, tiny))
         gradient = p_x[:, None] * (d - price * log_q) + price * (joint.T @ log_w)
         gradient -= gradient.mean(axis=1, keepdims=True)
-        channel = np.maximum(channel - step * gradient, 0.0)
+        moved = channel - step * gradient
+        if exact:  # x ↦ (x − θ)⁺, where θ makes the row sum to 1
+            falling = -np.sort(-moved, axis=1)
+            levels = (falling.cumsum(axis=1) - 1.0) / np.arange(1, falling.shape[1] + 1)
+            kept = (falling > levels).sum(axis=1, keepdims=True)
+            moved -= np.take_along_axis(levels, kept - 1, axis=1)
+        channel = np.maximum(moved, 0.0)
         channel /= channel.sum(axis=1, keepdims=True)
     seen, q = joint @ channel, p_x @ channel
     on = seen > 0

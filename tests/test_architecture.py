@@ -20,12 +20,15 @@ PACKAGE = ROOT / "cvxprivacy"
 # A room imports only from those above it in this list, for type checkers too.
 ROOMS = [
     "errors",
+    "text",
+    "style",
     "verifier",
     "frozen",
     "exact",
     "additive",
     "validation",
     "files",
+    "study",
     "tables",
     "model",
     "leakage",

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cvxprivacy.text import aligned
+
 __all__ = ["Check", "lines_of"]
 
 
@@ -104,8 +106,4 @@ def lines_of(checks: Iterable[Mapping[str, Any]]) -> list[str]:
         said = ["–" if value is None else f"{value:.6g}" for value in numbers]
         limit = "" if bound is None else f"{sign} {bound:.6g} {check['unit']}".rstrip()
         rows.append((check["criterion"], limit, *said, check["standing"]))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return [f"  {line}" for line in aligned(rows)]

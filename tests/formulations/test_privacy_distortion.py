@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -128,6 +129,21 @@ def test_steepest_descent_goes_down_towards_the_certified_optimum():
         costs.append(distortion + 1.22 * risk)
     assert costs[0] > costs[1] > costs[2] > best.upper
     assert costs[2] - best.value < 0.5 * (costs[0] - best.value)
+
+
+def test_a_row_is_projected_to_its_nearest_point_of_the_simplex():
+    """From p(x) d = 1 and no price, a step moves each row by −step · d and projects it."""
+    rng = np.random.default_rng(4)
+    start, d = rng.dirichlet(np.ones(5), size=3), rng.normal(size=(3, 5))
+    joint = np.full((2, 3), 1 / 6)
+    _, _, moved = reference.projected_descent(
+        joint, d, 0.0, start, iterations=1, step=0.9, exact=True
+    )
+    near = cp.Variable((3, 5), nonneg=True)
+    off = cp.sum_squares(near - (start - 0.3 * d))
+    cp.Problem(cp.Minimize(off), [cp.sum(near, axis=1) == 1]).solve(solver="CLARABEL")
+    assert moved == pytest.approx(near.value, abs=1e-6)
+    assert (moved == 0).any()
 
 
 def test_one_descent_step_follows_the_gradient():

@@ -42,50 +42,38 @@ def revealed(law: np.ndarray, w: list[int], x: list[int], release: cpv.GaussianR
 
 
 def test_script_gaussian_scalar(run):
-    words = ("certified", "closed form", "price", "plain noise", "MIUB", "times the optimum")
-    module, result, _ = run("problems/gaussian_scalar", words=words)
+    ran = run("problems/gaussian_scalar")
+    module, result = ran.module, ran.result
+    assert ran.differing == set()
+    assert sum(claim.where == "eq. 8" for claim in ran.claims.values()) == len(module.BUDGETS)
     rho = 0.95
-    for d, solution in result.solutions.items():
+    for d, solution in result.optima.items():
         proved(solution)
         closed = -np.log2(1 - (1 - d) * rho**2) / 2
         assert solution.lower - 1e-12 <= closed <= solution.upper + 1e-12
-        assert result.closed(d) == pytest.approx(closed, abs=1e-12)
-        assert result.closed(d) <= result.upper_bound(d) + 1e-12
+        assert module.closed(d) == pytest.approx(closed, abs=1e-12)
         release, error = solution.release, solution.error_covariance[0, 0]
-        if d < 1:
-            assert error == pytest.approx(d, abs=1e-6)
-            assert release.gain[0, 0] == pytest.approx(1 - d, abs=1e-6)
-            assert release.noise[0, 0] == pytest.approx(d * (1 - d), abs=1e-6)
-            slope = (result.closed(d + 1e-6) - result.closed(d - 1e-6)) / 2e-6
-            assert solution.prices["budget"] == pytest.approx(slope, rel=1e-5)
+        assert error == pytest.approx(d, abs=1e-6)
+        assert release.gain[0, 0] == pytest.approx(1 - d, abs=1e-6)
+        assert release.noise[0, 0] == pytest.approx(d * (1 - d), abs=1e-6)
     # the paper's multipliers, 𝒞 = D + λR in nats (§6.2)
     for d, multiplier in ((0.25, 0.716), (0.5, 1.216), (0.75, 1.716)):
-        price = -result.solutions[d].prices["budget"] * BITS
+        price = -result.optima[d].prices["budget"] * BITS
         assert 1 / price == pytest.approx(multiplier, abs=5e-4)
+    for d in (0.1, 0.5, 1.0, 3.0):  # plain noise: from its correlation with W
+        assert module.added(d) == pytest.approx(-np.log2(1 - rho**2 / (1 + d)) / 2, abs=1e-12)
 
-    # plain noise: from its correlation with W; the optimum of a smaller D, if it is shrunk
-    for d in (0.1, 0.5, 1.0, 3.0):
-        squared = rho**2 / (1 + d)
-        assert result.added(d) == pytest.approx(-np.log2(1 - squared) / 2, abs=1e-12)
-        assert result.added(d / (1 - d) if d < 1 else 9) == pytest.approx(
-            result.closed(d if d < 1 else 0.9), abs=1e-12
-        )
-    assert 0.6 < result.crossing() < 0.7
-
-    # 100,000 records: five standard errors
-    d, size = module.BUDGET, module.RECORDS
-    for sample, slope, variance, risk in (
-        (result.optimal, 1.0, 1 - d, result.closed(d)),
-        (result.plain, 1 / (1 + d), 1 + d, result.added(d)),
-    ):
-        assert len(sample.w) == len(sample.x) == len(sample.released) == size
-        assert sample.error == pytest.approx(d, abs=5 * d * np.sqrt(2 / size))
-        assert sample.released.var() == pytest.approx(variance, rel=5 * np.sqrt(2 / size))
-        assert sample.slope == pytest.approx(slope, abs=5 / np.sqrt(size))
-        assert sample.leakage() == pytest.approx(risk, abs=0.015)
-        assert sample.leakage_by_neighbours() == pytest.approx(risk, abs=0.03)
-    assert abs(result.optimal.correlation(result.optimal.released)) < 5 / np.sqrt(size)
-    assert abs(result.plain.correlation(result.plain.x)) < 5 / np.sqrt(size)
+    # 100,000 records: five standard errors, and without assuming a law
+    d, size = module.CHOSEN, module.RECORDS
+    for name, variance, risk in (("optimal", 1 - d, module.closed(d)),
+                                 ("plain", 1 + d, module.added(d))):  # fmt: skip
+        w, x, released = result.records[name]
+        assert released.var() == pytest.approx(variance, rel=5 * np.sqrt(2 / size))
+        h = cpv.information.differential_entropy
+        found = h(w) + h(released) - h(np.column_stack([w, released]))
+        assert found == pytest.approx(risk, abs=0.03)
+        kept = np.corrcoef(x - released, released if name == "optimal" else x)[0, 1]
+        assert abs(kept) < 5 / np.sqrt(size)
 
 
 def test_script_census_income(run, tables):

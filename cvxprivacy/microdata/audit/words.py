@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import Any
-from unicodedata import combining
 
 from cvxprivacy.criteria import TCloseness
 from cvxprivacy.microdata.audit.findings import Findings, strictest
@@ -13,6 +12,7 @@ from cvxprivacy.microdata.audit.measured import RISK, Leaked, Measure
 from cvxprivacy.microdata.audit.weighted import COUNTED
 from cvxprivacy.microdata.risk.individual import ESTIMATE
 from cvxprivacy.model.one_symbol import equivalent_diversity
+from cvxprivacy.text import padded
 
 COLUMNS = ("worst", "letters", "records", "average")
 
@@ -153,7 +153,7 @@ def meanings(findings: Findings) -> dict[str, str]:
 def text(findings: Findings) -> str:
     """Return the audit as lines for a terminal."""
     lines = ["audit of a released table"]
-    lines += [f"  {_padded(name, 13)}  {words}" for name, words in facts(findings).items()]
+    lines += [f"  {padded(name, 13)}  {words}" for name, words in facts(findings).items()]
     for rows in (measured(findings), leaked(findings)):
         lines += ["", *(f"  {name:<37} {_in_columns(cells)}" for name, *cells in rows)]
     lines += ["", *(f"  {name:<37} {words}" for name, words in meanings(findings).items())]
@@ -167,8 +167,3 @@ def text(findings: Findings) -> str:
 def _in_columns(cells: Sequence[str]) -> str:
     widths = (9, 8, 8, 9, *[10] * (len(cells) - len(COLUMNS)))
     return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-
-
-def _padded(text: str, width: int) -> str:
-    """Fill up to a width in which combining marks take no place."""
-    return text + " " * (width - sum(not combining(mark) for mark in text))

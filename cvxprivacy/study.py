@@ -1,0 +1,225 @@
+"""The frame of every script: data, program, solve, compare, figure, in this order.
+
+A script defines ``study``, which computes, ``report``, which yields what is to be said, and
+``draw``, which returns a figure; :func:`run` gives them a command line.  What is compared with a
+paper or with theory is a :class:`Claim`, so that tests read what people read.
+
+>>> claim("R at half the variance [nats]", 0.30006, "≈ 0.3", "§6.1").agrees
+True
+>>> claim("information kept [bits]", 0.2382, 0.34, "Fig. 4", "0.3357 is all there is").agrees
+False
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import io
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.files import whole_file
+from cvxprivacy.style import HOUSE
+from cvxprivacy.text import aligned
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Claim", "Outcome", "claim", "run"]
+
+FORMATS = (".png", ".pdf", ".svg")
+WIDTH, MARGIN = 100, 8 * " "  # of what is printed, and of reasons
+_NUMBER = re.compile(r"([≈≤≥<>]?) *([-−]?(?:\d[\d,]*\.?\d*|\.\d+)) *(%?)")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper or a theorem says, beside what is found.
+
+    Attributes
+    ----------
+    what : str
+        The quantity, with its unit.
+    here, theirs : str
+        As they are printed.
+    where : str
+        Number of the equation, theorem, section or table.
+    agrees : bool
+    why : str
+        Where the difference comes from, or what to mind.
+    """
+
+    what: str
+    here: str
+    theirs: str
+    where: str
+    agrees: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What :func:`run` has done: the study, its claims, its figure."""
+
+    result: Any
+    claims: tuple[Claim, ...]
+    figure: Figure
+
+
+def claim(
+    what: str,
+    here: Any,
+    theirs: Any,
+    where: str,
+    why: str = "",
+    *,
+    within: float | None = None,
+    agrees: bool | None = None,
+) -> Claim:
+    """Compare a number with a printed or computed one.
+
+    Parameters
+    ----------
+    what : str
+    here : float, (float, float), object with ``lower`` and ``upper``, or str
+        What is found; of an interval, something in it must agree.
+    theirs : str or float
+        A number as it is printed ("0.30", "≈ 1.2", "88 %") agrees with all that rounds to it, one
+        after ≤ or ≥ with all on its side; a float with all ``within`` it; other words with the
+        same words.
+    where : str
+        The equation, section or table that says so.
+    why : str
+        The reason for a difference.
+    within : float, optional
+        By default half a unit of the last printed digit, or 1e-6.
+    agrees : bool, optional
+        Said by the caller, where words are compared with numbers.
+
+    Raises
+    ------
+    InputError
+        If the two cannot be compared and ``agrees`` is missing.
+    """
+    lower, upper = here if isinstance(here, tuple) else (
+        getattr(here, "lower", here), getattr(here, "upper", here))  # fmt: skip
+    percent = isinstance(theirs, str) and theirs.endswith("%")
+    if agrees is None:
+        same = isinstance(here, str) and here == theirs
+        agrees = same if isinstance(here, str) else _agrees(lower, upper, theirs, within)
+    said = here if isinstance(here, str) else _written(lower, upper, percent)
+    other = theirs if isinstance(theirs, str) else _written(theirs, theirs)
+    return Claim(what, said, other, where, bool(agrees), why)
+
+
+def _agrees(lower: float, upper: float, theirs: Any, within: float | None) -> bool:
+    """Tell whether something in [lower, upper] is what is printed, or on its side of it."""
+    sign, value, slack = "", theirs, 1e-6
+    if isinstance(theirs, str):
+        if not (found := _NUMBER.fullmatch(theirs)):
+            remedy = "pass a number, as printed or as a float, or say agrees=True or False"
+            raise InputError("theirs", f"{theirs!r} is not a number", remedy, value=theirs)
+        sign, digits, unit = found.groups()
+        number = Decimal(digits.replace(",", "").replace("−", "-"))
+        last = 0 if sign in "≤≥<>" and sign else 0.5 * 10.0 ** int(number.as_tuple().exponent)
+        value, slack = (float(x) / (100 if unit else 1) for x in (number, last))
+    slack = slack * (1 + 1e-9) if within is None else within
+    if sign in ("≤", "<"):
+        return bool(upper <= value + slack)
+    if sign in ("≥", ">"):
+        return bool(lower >= value - slack)
+    return bool(lower - slack <= value <= upper + slack)
+
+
+def _written(lower: float, upper: float, percent: bool = False) -> str:
+    """Write a number, or an interval that six digits can tell from one."""
+    ends = [f"{100 * x:.4g} %" if percent else f"{x:z.6g}" for x in (lower, upper)]
+    return ends[0] if ends[0] == ends[1] else f"[{', '.join(ends)}]"
+
+
+def _print(items: Iterable[Any]) -> Iterator[Claim]:
+    """Print what is said, claims that follow each other as one table, and yield the claims."""
+    for compared, group in groupby(items, lambda item: isinstance(item, Claim)):
+        if not compared:
+            for item in group:
+                print(item.to_string() if hasattr(item, "to_string") else item)
+            continue
+        claims = list(group)
+        yield from claims
+        rows = [(c.what, c.here, f"{c.theirs} ({c.where})", "yes" if c.agrees else "no")
+                for c in claims]  # fmt: skip
+        head, *lines = aligned([("", "here", "theirs", "agrees"), *rows])
+        print(head)
+        for line, each in zip(lines, claims, strict=True):
+            print(line)
+            if each.why:
+                print(textwrap.indent(textwrap.fill(each.why, WIDTH - len(MARGIN)), MARGIN))
+
+
+def run(
+    study: Callable[..., Any],
+    report: Callable[[Any], Iterable[Any]],
+    draw: Callable[[Any], Figure],
+    arguments: list[str] | None = None,
+) -> Outcome:
+    """Compute, say and draw; bad input ends in one line.
+
+    Parameters
+    ----------
+    study : callable
+        Its keywords are the options of the command line, such as ``quick=False`` and ``seed=1``;
+        ``Annotated[int, "what it is"]`` documents one.
+    report : callable
+        Yields claims, tables (pandas), and what is printed as it is.
+    draw : callable
+        Returns a figure.
+    arguments : list of str, optional
+        By default those of the command line.
+    """
+    import matplotlib.pyplot as plt
+
+    title = (getattr(inspect.getmodule(study), "__doc__", None) or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(description=title)
+    picture = Path("output", Path(inspect.getfile(study)).with_suffix(".png").name)
+    parser.add_argument("--out", type=Path, default=picture, help="picture: .png, .pdf or .svg")
+    hints = get_type_hints(study, include_extras=True)
+    for name, keyword in inspect.signature(study).parameters.items():
+        _add_option(parser, name, hints[name], keyword.default)
+    given = vars(parser.parse_args(arguments))
+    out = given.pop("out")
+    if out.suffix.lower() not in FORMATS:
+        parser.error(f"--out: {out} is none of {', '.join(FORMATS)}; name such a file")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a console may lack the hat of X̂
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        result = study(**given)
+        print(title, end="\n\n")
+        claims = tuple(_print(report(result)))
+        with plt.rc_context(HOUSE):
+            figure = draw(result)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(out, binary=True) as file:
+                figure.savefig(file, format=out.suffix[1:].lower())
+            plt.close(figure)
+    except (InputError, OSError) as error:
+        raise SystemExit(str(error)) from None
+    print(f"picture: {out}")
+    return Outcome(result, claims, figure)
+
+
+def _add_option(parser: argparse.ArgumentParser, name: str, hint: Any, default: Any) -> None:
+    """Make an option of a keyword: of ``bool`` a flag, of ``T`` and ``T | None`` a value."""
+    said = "smaller and faster" if name == "quick" else None
+    if get_origin(hint) is Annotated:
+        hint, said = get_args(hint)
+    kind = next(iter(get_args(hint)), hint)
+    how: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind}
+    parser.add_argument(f"--{name.replace('_', '-')}", default=default, help=said, **how)
