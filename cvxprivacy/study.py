@@ -157,7 +157,7 @@ def _print(items: Iterable[Any]) -> Iterator[Claim]:
         rows = [(c.what, c.here, f"{c.theirs} ({c.where})", "yes" if c.agrees else "no")
                 for c in claims]  # fmt: skip
         head, *lines = aligned([("", "here", "theirs", "agrees"), *rows])
-        print(head)
+        print(f"\n{head}")
         for line, each in zip(lines, claims, strict=True):
             print(line)
             if each.why:
@@ -209,9 +209,9 @@ def run(
             with whole_file(out, binary=True) as file:
                 figure.savefig(file, format=out.suffix[1:].lower())
             plt.close(figure)
+        print(f"\npicture: {out}")
     except (InputError, OSError) as error:
         raise SystemExit(str(error)) from None
-    print(f"picture: {out}")
     return Outcome(result, claims, figure)
 
 

@@ -20,7 +20,7 @@ class Ran:
 
     module: ModuleType
     result: Any
-    claims: dict[str, study.Claim]  # by what they speak of; of equal names the last
+    claims: dict[str, study.Claim]  # by what they speak of
     text: str
 
     @property
@@ -49,6 +49,7 @@ def run(tmp_path, capsys):
         for claim in outcome.claims:
             assert claim.agrees or claim.why, claim
         claims = {claim.what: claim for claim in outcome.claims}
+        assert len(claims) == len(outcome.claims), "two claims of one name"
         return Ran(module, outcome.result, claims, text)
 
     return run
