@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxprivacy import style
 from cvxprivacy.errors import InputError
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.solution import Solution
@@ -48,7 +49,7 @@ def channel(release: Channel, ax: Axes | None = None, *, ticks: int = 6) -> Axes
         Labels on each axis at most.
     """
     ax = _axes(ax)
-    image = ax.imshow(release.matrix, vmin=0.0, vmax=1.0, cmap="magma_r", aspect="auto")
+    image = ax.imshow(release.matrix, vmin=0.0, vmax=1.0, cmap=style.MAP, aspect="auto")
     for axis, labels in ((ax.xaxis, release.outputs), (ax.yaxis, release.inputs)):
         at = np.unique(np.linspace(0, len(labels) - 1, min(ticks, len(labels))).round().astype(int))
         axis.set_ticks(at.tolist(), [_text(labels[i]) for i in at])
