@@ -1,0 +1,42 @@
+"""The errata page prints what it shows."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+
+import pytest
+
+from tests.scripts.test_readme import NUMBER
+from tests.test_architecture import ROOT
+
+PAGE = (ROOT / "figures" / "ERRATA.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
+
+
+def entries():
+    """Return each computation of the page, by its paper and its slip."""
+    found = []
+    for paper in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+        name = paper.split()[0].strip(",-").lower()
+        for slip in re.split(r"^### ", paper, flags=re.MULTILINE)[1:]:
+            for code, shown in BLOCK.findall(slip):
+                found.append(pytest.param(code, shown, id=f"{name}: {slip.splitlines()[0]}"))
+    return found
+
+
+def test_every_block_has_its_output():
+    assert PAGE.count("```python") == PAGE.count("```text") == len(entries()) > 25
+
+
+@pytest.mark.parametrize(("code", "shown"), entries())
+def test_a_slip_is_shown(code, shown, tables):
+    if "cpv.datasets.load_" in code and "bezzi" not in code and not tables.real:
+        pytest.skip("the real table is not at hand")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
+    assert NUMBER.sub("#", printed.getvalue()).split() == NUMBER.sub("#", shown).split()
+    for here, there in zip(NUMBER.findall(printed.getvalue()), NUMBER.findall(shown), strict=True):
+        assert float(here) == pytest.approx(float(there), rel=5e-3, abs=1e-4)
