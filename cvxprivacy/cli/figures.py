@@ -27,11 +27,21 @@ FOLDERS = ("figures", "problems")
     help="Folder for the pictures.",
 )
 @click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["png", "pdf", "svg"]),
+    default="png",
+    show_default=True,
+    help="Of the pictures; text stays text in pdf and svg.",
+)
+@click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder that holds figures/ and problems/; by default where you are, or a folder above.",
 )
-def figures(names: tuple[str, ...], everything: bool, out: Path, root: Path | None) -> None:
+def figures(
+    names: tuple[str, ...], everything: bool, out: Path, kind: str, root: Path | None
+) -> None:
     """Run the scripts NAME of figures/ and problems/, or list them all."""
     scripts = _scripts(root)
     if not names and not everything:
@@ -52,7 +62,7 @@ def figures(names: tuple[str, ...], everything: bool, out: Path, root: Path | No
     with bar:
         for name in bar:
             done = subprocess.run(
-                [sys.executable, str(scripts[name]), "--out", str(out / f"{name}.png")],
+                [sys.executable, str(scripts[name]), "--out", str(out / f"{name}.{kind}")],
                 capture_output=True, text=True, check=False, encoding="utf-8",
             )  # fmt: skip
             click.echo(done.stdout, nl=False)
