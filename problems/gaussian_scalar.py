@@ -62,19 +62,16 @@ def report(result):
     for budget, solution in result.optima.items():
         price = RHO**2 / (1 - (1 - budget) * RHO**2) / np.log(4)
         yield claim(f"R({budget:g}) [bits]", solution, closed(budget), "eq. 8", within=1e-9)
-        yield claim(
-            f"its price at {budget:g} [bits per Var X]", -solution.prices["budget"], price, "−dR/dD"
-        )
-    d, chosen = CHOSEN, result.optima[CHOSEN]
-    yield claim("variance of the optimal noise", chosen.release.noise[0, 0], d * (1 - d), "Fig. 5")
+        yield claim(f"price at {budget:g}", -solution.prices["budget"], price, "−dR/dD")
+    d, noise = CHOSEN, result.optima[CHOSEN].release.noise[0, 0]
+    yield claim("variance of the optimal noise", noise, d * (1 - d), "Fig. 5")
     theory = {"optimal": (1.0, closed(d)), "plain": (1 / (1 + d), added(d))}
     for name, (w, x, released) in result.records.items():
         yield f"\n{RECORDS:,} records, {name} release at D = {d:g}"
         risk = -np.log2(1 - np.corrcoef(w, released)[0, 1] ** 2) / 2
-        yield claim(
-            f"{name} E[X | X̂] / X̂", slope(x, released), theory[name][0], "theory", within=0.02
-        )
-        yield claim(f"{name} I(W; X̂)", risk, theory[name][1], "theory", within=0.02)
+        best, leaked = theory[name]
+        yield claim(f"{name}: E[X | X̂] / X̂", slope(x, released), best, "theory", within=0.02)
+        yield claim(f"{name}: I(W; X̂) [bits]", risk, leaked, "theory", within=0.02)
     yield f"\nat D = {d:g} plain noise leaks {added(d) / closed(d):.2f} times the optimum"
 
 
