@@ -3,8 +3,7 @@
 The case in which all is known in closed form (Rebollo-Monedero, Forné and Domingo-Ferrer, IEEE
 TKDE 22(11), 2010, §5, eqs. 7–9): W and X jointly Gaussian, correlation ρ = 0.95, Var X = 1.
 
-    minimise    I(W; X̂)
-    subject to  E (X − X̂)² ≤ D                                   over p(x̂ | x)
+    minimise  I(W; X̂)   subject to  E (X − X̂)² ≤ D                  over p(x̂ | x)
 
 For Gaussians only the variance Σ of the error matters: −½ log(1 − (1 − Σ) ρ²) is minimised under
 0 ≤ Σ ≤ 1 and Σ ≤ D.  So R(D) = −½ log(1 − (1 − D) ρ²), the price is ½ ρ² / (1 − (1 − D) ρ²), and

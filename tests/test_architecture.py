@@ -137,14 +137,28 @@ def script(path: Path):
     return module
 
 
+def scripts() -> list[Path]:
+    return sorted(p for folder in ("problems", "figures") for p in (ROOT / folder).glob("*.py"))
+
+
+def test_scripts_are_short():
+    """A problem has at most 100 lines, a figure 130, a study of a data set 160."""
+    for path in scripts():
+        text = path.read_text(encoding="utf-8")
+        limit = {"problems": 100, "figures": 130}[path.parent.name]
+        if path.stem == "names" or re.search(r"datasets\.load_(adult|census)", text):
+            limit = 160
+        assert len(text.splitlines()) <= limit, f"{path.name}: {len(text.splitlines())} lines"
+        assert "argparse" not in text
+        assert "savefig" not in text
+
+
 def test_every_script_is_tested():
-    scripts = {p.stem for p in (ROOT / "problems").glob("*.py")}
-    scripts |= {p.stem for p in (ROOT / "figures").glob("*.py")}
     sources = "".join(
         p.read_text(encoding="utf-8") for p in (ROOT / "tests" / "scripts").glob("*.py")
     )
     tested = set(re.findall(r"^def test_script_(\w+)", sources, re.MULTILINE))
-    assert scripts == tested
+    assert {path.stem for path in scripts()} == tested
 
 
 def classes() -> list[tuple[Path, ast.ClassDef]]:
