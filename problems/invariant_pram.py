@@ -1,9 +1,8 @@
 """How little can education reveal about income, if no table of education may change?
 
 A statistical office perturbs one attribute by post-randomisation (PRAM): every record's
-education x is replaced by a random x̂ drawn from row x of a published matrix p(x̂ | x).  Here the
-matrix is designed, for the 32,561 records of the UCI Adult data set, by a convex program instead
-of by hand.
+education x is replaced by a random x̂ drawn from row x of a published matrix p(x̂ | x).  Here a
+convex program designs the matrix, for the 32,561 records of the UCI Adult data set.
 
 Confidential W: income, at most or above 50,000 dollars.  Key X: education, sixteen ordered levels.
 
@@ -73,12 +72,11 @@ def study():
     levels = frame.groupby("education")["education-num"].first().sort_values().index
     frame["education"] = pd.Categorical(frame["education"], levels, ordered=True)
     source = cpv.DiscreteSource.from_table(frame, sensitive="income", key="education")
-    rank = {level: i for i, level in enumerate(source.x)}
-    far = cpv.ForbiddenMoves(lambda x, y: abs(rank[x] - rank[y]) > REACH)
+    far = np.abs(np.subtract.outer(range(len(levels)), range(len(levels)))) > REACH
     changed = cpv.hamming(source.x)  # E d is the share of changed records; all may change
     optima = {}
     for floor in FLOORS:
-        rules = [cpv.PreserveMarginal(), cpv.KeepProbability(floor), far]
+        rules = [cpv.PreserveMarginal(), cpv.KeepProbability(floor), cpv.ForbiddenMoves(far)]
         optima[floor] = cpv.PrivacyDistortion(source, changed, criteria=rules).solve()
     matrices = {
         "the optimum": optima[FLOOR].channel.matrix,
@@ -86,7 +84,7 @@ def study():
         "R, P raised to keep the floor": raised(source, FLOOR),
         "R mixed with no change": mixed(source, FLOOR),
     }
-    return SimpleNamespace(frame=frame, source=source, optima=optima, matrices=matrices)
+    return SimpleNamespace(frame=frame, source=source, far=far, optima=optima, matrices=matrices)
 
 
 def report(result):
@@ -102,9 +100,8 @@ one more percentage point of floor costs {optimum.prices["keep_probability"] / 1
     exact = np.array([[Fraction(int(k), primal.denominator) for k in row]
                       for row in primal.numerators])  # fmt: skip
     counts = [int(n) for n in source.joint.sum(axis=0)]
-    levels = np.abs(np.subtract.outer(range(size), range(size)))
     lawful = int(((exact.sum(axis=1) == 1) & (exact.min(axis=1) >= 0)).sum())
-    kept, moved = (counts @ exact == counts).sum(), np.count_nonzero(exact[levels > REACH])
+    kept, moved = (counts @ exact == counts).sum(), np.count_nonzero(exact[result.far])
     yield claim("rows that are laws (in fractions)", lawful, str(size), "definition")
     yield claim("expected counts that are the counts", int(kept), str(size), "invariance")
     yield claim("least p(x̂ = x | x)", float(exact.diagonal().min()), f"≥ {FLOOR:g}", "the floor")
@@ -141,7 +138,6 @@ def draw(result):
                             orientation="horizontal")  # fmt: skip
     scale.ax.set_title(r"$p(\hat x\,|\,x)$", color="white", loc="center")
     scale.ax.tick_params(colors="white")
-
     right.plot(FLOORS, [s.value for s in result.optima.values()], **style.OPTIMUM)
     some = np.linspace(FLOORS[0], FLOORS[-1], 20)
     for rule, dashes in ((mixed, "-"), (raised, ":")):
