@@ -66,17 +66,16 @@ def study(*, quick: bool = False):
     groups, steps = {"age": AGES, "education": DEGREES}, cpv.absolute_error(range(4))
     error = cpv.per_attribute(dict.fromkeys(groups, steps), source, inputs=groups)
 
-    def least(minimize, who, **rules):
+    def optimum(minimize, who, **rules):
         return cpv.RateDistortionEquivocation(
             source, error, minimize=minimize, side_information=who, **rules
         ).solve()
 
-    budgets = (0.2, BUDGET) if quick else BUDGETS
-    average = {(who, d): least("leakage", who, budget=d) for who in KNOWN_TO for d in budgets}
-    close = [cpv.TCloseness(T)]
-    worst = {who: least("distortion", who, criteria=close) for who in KNOWN_TO}
+    budgets, close = (0.2, BUDGET) if quick else BUDGETS, [cpv.TCloseness(T)]
+    average = {(who, d): optimum("leakage", who, budget=d) for who in KNOWN_TO for d in budgets}
+    worst = {who: optimum("distortion", who, criteria=close) for who in KNOWN_TO}
     try:
-        least("distortion", "decoder", max_leakage=REFUSED)
+        optimum("distortion", "decoder", max_leakage=REFUSED)
     except cpv.InfeasibleError as reason:
         refusal = reason
     leakage = cpv.information.mutual_information
@@ -95,7 +94,7 @@ def report(result):
     yield f"""{source.records:,} records, {" × ".join(map(str, source.law.shape))} cells
 I(W; X) = {source.information():.4f} bits, of which about {source.bias():.4f} is bias (Miller–Madow)
 I(W; Z) = {result.held:.4f}: what the user knows before anything is released"""
-    user, both = (result.average[who, BUDGET] for who in ("decoder", "both"))
+    user, both = result.average["decoder", BUDGET], result.average["both", BUDGET]
     yield user
     parts = [float(user.terms[f"distortion of {name}"]) for name in ("age", "education")]
     yield claim("groups moved in age + in education", sum(parts), float(user.distortion), "E d",
@@ -107,7 +106,7 @@ I(W; Z) = {result.held:.4f}: what the user knows before anything is released"""
     for who, name in KNOWN_TO.items():
         solution, found = result.worst[who], letters(source, result.worst[who])
         yield claim(f"worst (u, z), Z known to {name} [bits]", found["bits"].max(),
-                    f"{'≤' if who else '>'} {T:g}", "t-closeness", within=1e-6)  # fmt: skip
+                    f"{'≤' if who else '>'} {T:g}", "read with Z", within=1e-6)  # fmt: skip
         above = 100 * found["share"][found["bits"] > T + 1e-6].sum()
         price = solution.prices["t_closeness"]
         rows[name] = {"E d": solution.value, "dD/dt": price, "above t [%]": above}
@@ -115,7 +114,7 @@ I(W; Z) = {result.held:.4f}: what the user knows before anything is released"""
     yield "\nleast leakage by D [bits], and that of a release for nobody to users who know Z"
     yield result.least.round(4)
     alone = cpv.one_symbol.i1(source.law.sum(axis=1)).max()
-    yield f"\nevery letter within t = {T:g} of p(w) (sex alone has {alone:.3f}); read with Z, above t:"
+    yield f"\nevery letter within t = {T:g} of p(w) (sex alone: {alone:.3f}); read with Z, above t:"
     yield pd.DataFrame(rows).T.round(4).round({"above t [%]": 1})
     solution = result.worst["decoder"]
     each = letters(source, solution).groupby(level=0).agg({"share": "sum", "bits": "max"})
