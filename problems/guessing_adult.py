@@ -78,10 +78,10 @@ def report(result):
     yield f"\nat D = {CHOSEN * result.constant:.4f}, {CHOSEN:.0%} of what a constant costs"
     yield pd.DataFrame({
         "no release": none, "X itself": full, "its optimum": least, "best for information": here,
-        "more [% of range]": 100 * more.loc[CHOSEN],
-    }).round(4).round({"more [% of range]": 1})  # fmt: skip
+        "more [%]": 100 * more.loc[CHOSEN],
+    }).round(4).round({"more [%]": 1})  # fmt: skip
     share, name = more.stack().idxmax()
-    yield f"at most {more.loc[share, name]:.1%} of the range more: {name}, at {share:.0%}"
+    yield f"(more: of the range; at most {more.loc[share, name]:.1%}: {name}, at {share:.0%})"
     for what, found, most, where in (
         ("total variation", here[SHIFT], np.sqrt(here[INFORMATION] / 2), "√(I/2), Pinsker"),
         ("mutual information [nats]", here[INFORMATION], np.log1p(here[CHI]), "ln(1 + χ²)"),

@@ -78,7 +78,7 @@ def report(result):
         chords = tuple(end / (t - BOUND) for end, t in zip(ends, NEXT, strict=True))
         (price,) = optimum.prices.values()
         sign = ">" if name == "average" else "≤"  # eq. 13 is not sufficient, eq. 14 is
-        yield claim(f"{name}: decades moved + sexes changed", sum(parts), float(optimum.distortion),
+        yield claim(f"{name}: decades + sexes changed", sum(parts), float(optimum.distortion),
                     "E d", within=1e-9)  # fmt: skip
         yield claim(f"{name}: I(W; X̂) [bits]", share @ each, f"≤ {BOUND:g}", "Bezzi eq. 13",
                     within=1e-6)  # fmt: skip
@@ -86,8 +86,8 @@ def report(result):
                     "Bezzi eq. 14", within=1e-6)  # fmt: skip
         yield claim(f"{name}: slopes to t = {NEXT[0]}, {NEXT[1]} [1/bit]", chords, price, "price")
     worst, least = result.optima["worst case", BOUND], result.least
-    yield claim("least I(W; X̂) at the worst case's E d [bits]", least, f"< {worst.risk:.4f}",
-                "§4.3: poorer average")  # fmt: skip
+    yield claim("least I(W; X̂) at its E d [bits]", least, f"< {worst.risk:.4f}",
+                "§4.3", "the worst case costs a poorer average")  # fmt: skip
     for t in BOUNDS:
         average, worst = (result.optima[name, t] for name in RULES)
         share, each = letters(source, average)
