@@ -8,28 +8,26 @@ same distortion; here the release that is best for mutual information is measure
 and compared with the least that each could be.
 
 Confidential W: marital status.  Key X: age in bands of ten, and sex, of the 32,561 records of the
-UCI Adult data set.  Distortion: bands moved over all bands, and sex changed, in equal parts.
+UCI Adult data set.  Distortion: bands moved, as a share of all bands, plus 1 if sex changes.
 
     minimise    Σ_x̂ F(p(·, x̂))                                  over p(x̂ | x)
     subject to  E d(X, X̂) ≤ D                                    for each measure F, at several D
 
-Learn: how near the release for one measure comes to the optimum of another; that guessing, which
-has only one guess to change, falls to its floor max_w p(w) long before information is gone.
+Learn: how near the release for one measure comes to the optimum of another; that inequalities
+between measures leave much room; that guessing, which has only one guess to change, falls to its
+floor max_w p(w) long before information is gone.
 
-    CVXPRIVACY_DATA=folder python problems/guessing_adult.py
-                                                     # writes output/guessing_adult.png
+    python problems/guessing_adult.py         # prints, and writes output/guessing_adult.png
 """
 
-from __future__ import annotations
-
-import argparse
-from dataclasses import dataclass
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
+from cvxprivacy import style
+from cvxprivacy.study import claim, run
 
 MEASURES = {
     "mutual information [nats]": cpv.leakage.MutualInformation(),
@@ -40,138 +38,98 @@ MEASURES = {
     "Sibson, order 2": cpv.leakage.Sibson(2),
     "maximal leakage, exp": cpv.leakage.MaximalLeakageOf("W"),
 }
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8)  # of the distortion of a constant
-CHOSEN = 0.2  # whose numbers are printed
+INFORMATION, CHI, _, SHIFT, GUESS, SIBSON, MAXIMAL = MEASURES
+SHARES, CHOSEN = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8), 0.2  # of the distortion of a constant
 
 
-@dataclass
-class Point:
-    """At one D: the optimum of each measure, and what the release for information has of it."""
-
-    budget: float
-    optima: dict[str, cpv.Solution]
-    values: dict[str, float]
-
-    def excess(self, name: str, none: float, full: float) -> float:
-        """Return what is leaked beyond the optimum, as a share of all that could be."""
-        return (self.values[name] - self.optima[name].upper) / (full - none)
-
-
-@dataclass
-class Study:
-    """The source, each measure without a release and of X itself, and the points by share."""
-
-    source: cpv.DiscreteSource
-    none: dict[str, float]
-    full: dict[str, float]
-    points: dict[float, Point]
-
-
-def study(frame: pd.DataFrame, shares: tuple[float, ...] = SHARES) -> Study:
-    """Solve for every measure at every distortion."""
+def study():
+    """Solve for every measure at every distortion, and measure what is best for information."""
     source = cpv.DiscreteSource.from_table(
-        frame, sensitive="marital-status", key=["age", "sex"], bins={"age": 10}
+        cpv.datasets.load_adult(), sensitive="marital-status", key=["age", "sex"], bins={"age": 10}
     )
-    kinds = {"age": "ordinal", "sex": "hamming"}
-    error = cpv.per_attribute(kinds, source, weights={"age": 0.5, "sex": 0.5})
-    most = float((source.p_x @ error.matrix).min())
-    prior = source.p_w[:, None]
-    points = {}
-    for share in shares:
-        optima = {
-            name: cpv.PrivacyDistortion(
-                source, error, budget=share * most, leakage=measure, units="nats"
-            ).solve()
-            for name, measure in MEASURES.items()
-        }
-        joint = source.pmf @ next(iter(optima.values())).channel.matrix
-        values = {name: measure.total(joint) for name, measure in MEASURES.items()}
-        points[share] = Point(share * most, optima, values)
-    return Study(
-        source,
-        {name: measure.total(prior) for name, measure in MEASURES.items()},
-        {name: measure.total(source.pmf) for name, measure in MEASURES.items()},
-        points,
-    )
+    error = cpv.per_attribute({"age": "ordinal", "sex": "hamming"}, source)
+    constant = float((source.p_x @ error.matrix).min())
+    optima = {
+        (share, name): cpv.PrivacyDistortion(
+            source, error, budget=share * constant, leakage=measure, units="nats"
+        ).solve()
+        for share in SHARES for name, measure in MEASURES.items()
+    }  # fmt: skip
+
+    def measured(joint):
+        return pd.Series({name: measure.total(joint) for name, measure in MEASURES.items()})
+
+    told = {s: measured(source.pmf @ optima[s, INFORMATION].channel.matrix) for s in SHARES}
+    least = {s: {name: optima[s, name].upper for name in MEASURES} for s in SHARES}
+    return SimpleNamespace(
+        source=source, error=error, constant=constant, optima=optima,
+        none=measured(source.p_w[:, None]), full=measured(source.pmf),
+        told=pd.DataFrame(told).T, least=pd.DataFrame(least).T,
+    )  # fmt: skip
 
 
-def report(result: Study) -> str:
+def report(result):
     """Say what each measure is for the release that is best for mutual information."""
-    source, point = result.source, result.points[CHOSEN]
-    lines = [
-        f"W = marital status, X = (band of age, sex): {source.records:,} records, "
-        f"{len(source.w)} × {len(source.x)} cells",
-        str(point.optima["guessing probability"]),
-        "",
-        f"at D = {point.budget:.4f}, {CHOSEN:.0%} of what a constant costs",
-        "  measure                     no release   X itself    its optimum   best for information",
-    ]
-    for name in MEASURES:
-        none, full = result.none[name], result.full[name]
-        lines.append(
-            f"  {name:<26} {none:11.4f} {full:10.4f}    {point.optima[name].upper:11.4f}  "
-            f"{point.values[name]:12.4f}, {point.excess(name, none, full):6.1%} of the range more"
-        )
-    worst = max(
-        (p.excess(name, result.none[name], result.full[name]), share, name)
-        for share, p in result.points.items()
-        for name in MEASURES
+    source, none, full = result.source, result.none, result.full
+    yield f"{source.records:,} records, {len(source.w)} × {len(source.x)} cells"
+    yield result.optima[CHOSEN, GUESS]
+    here, least = result.told.loc[CHOSEN], result.least.loc[CHOSEN]
+    more = (result.told - result.least) / (full - none)
+    yield f"\nat D = {CHOSEN * result.constant:.4f}, {CHOSEN:.0%} of what a constant costs"
+    yield pd.DataFrame({
+        "no release": none, "X itself": full, "its optimum": least, "best for information": here,
+        "more [%]": 100 * more.loc[CHOSEN],
+    }).round(4).round({"more [%]": 1})  # fmt: skip
+    share, name = more.stack().idxmax()
+    yield f"(more: of the range; at most {more.loc[share, name]:.1%}: {name}, at {share:.0%})"
+    for what, found, most, where in (
+        ("total variation", here[SHIFT], np.sqrt(here[INFORMATION] / 2), "√(I/2), Pinsker"),
+        ("mutual information [nats]", here[INFORMATION], np.log1p(here[CHI]), "ln(1 + χ²)"),
+        ("mutual information, order 1 [nats]", here[INFORMATION], 2 * np.log(here[SIBSON]),
+         "order 2"),
+        ("Sibson, order 2 [nats]", 2 * np.log(here[SIBSON]), np.log(here[MAXIMAL]), "order ∞"),
+        ("guessing over its prior", here[GUESS] / none[GUESS], here[MAXIMAL], "Issa et al. 2020"),
+    ):  # fmt: skip
+        yield claim(what, found, f"≤ {most:.4f}", where)
+    yield claim("least of all excesses [of the range]", more.to_numpy().min(), "≥ 0", "optimality",
+                within=1e-7)  # fmt: skip
+    yield claim("all optima at D = 0, off X itself", np.abs(result.least.loc[0.0] - full).max(),
+                0.0, "data processing", within=1e-8)  # fmt: skip
+    yield claim(f"guessing optimum at {SHARES[-1]:.0%} of a constant", result.least[GUESS].iloc[-1],
+                source.p_w.max(), "max p(w)")  # fmt: skip
+    silent = result.least.index[result.least[GUESS] <= none[GUESS] + 1e-6]
+    yield (
+        f"\nguessing gains nothing from {silent[0]:.0%} of a constant's D on" if len(silent) else ""
     )
-    guess = "guessing probability"
-    silent = [
-        share for share, p in result.points.items()
-        if p.optima[guess].upper <= result.none[guess] + 1e-6
-    ]  # fmt: skip
-    lines.append(
-        f"  over all D the release for information is at most {worst[0]:.1%} of the range above an "
-        f"optimum: {worst[2]}, at {worst[1]:.0%};"
-    )
-    if silent:
-        lines.append(
-            f"  a release made against guessing leaves no more than the prior's own guess from "
-            f"{min(silent):.0%} of a constant's D on"
-        )
-    return "\n".join(lines)
 
 
-def draw(result: Study, path: Path) -> None:
-    """Draw every measure along the release for information, and the least that each could be."""
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots(figsize=(9.5, 6), layout="constrained")
-    budgets = [point.budget for point in result.points.values()]
-    for i, name in enumerate(MEASURES):
-        none, full = result.none[name], result.full[name]
-
-        def scaled(values: list[float], none: float = none, full: float = full) -> np.ndarray:
-            return 100 * (np.array(values) - none) / (full - none)
-
-        own = scaled([point.optima[name].upper for point in result.points.values()])
-        other = scaled([point.values[name] for point in result.points.values()])
-        ax.plot(budgets, other, "o-", color=f"C{i}", label=name)
-        ax.plot(budgets, own, "--", color=f"C{i}", lw=1.2)
-        ax.fill_between(budgets, own, other, color=f"C{i}", alpha=0.12)
-    ax.plot([], [], "k--", lw=1.2, label="the least that each could be")
-    ax.set(xlabel="distortion E d(X, X̂)", xlim=(0, None), ylim=(0, None))
-    ax.set_ylabel("leaked, in % of what X itself leaks beyond no release")
-    ax.set_title("one release, best for mutual information, in seven measures", fontsize=12)
-    ax.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
-def main(arguments: list[str] | None = None) -> Study:
-    """Solve, print, draw; return the study."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("output/guessing_adult.png"))
-    out = parser.parse_args(arguments).out
-    result = study(cpv.datasets.load_adult())
-    print(report(result), end="\n\n")
-    draw(result, out)
-    print(f"picture: {out}")
-    return result
+def draw(result):
+    """Draw every measure along the release for information, above the least it could be."""
+    names = [name.partition(" [")[0] for name in MEASURES]
+    figure, axes = style.panels(*names, "excess", height=3.7, rows=2, sharex=True, sharey=True)
+    scale = 100 / (result.full - result.none)
+    own, other = ((values - result.none) * scale for values in (result.least, result.told))
+    budgets, last = result.constant * own.index, axes[7]
+    for ax, name in zip(axes, MEASURES, strict=False):
+        ax.plot(budgets, other[name], **style.PRACTICE)
+        ax.plot(budgets, own[name], **style.OPTIMUM)
+        ax.fill_between(budgets, own[name], other[name], color=style.VERMILION, alpha=0.2, lw=0)
+    shades = {GUESS: style.PURPLE, MAXIMAL: style.GREEN, SHIFT: style.ORANGE}
+    for place, (name, color) in enumerate(shades.items()):
+        last.plot(budgets, other[name] - own[name], color=color)
+        last.text(0.08, 0.85 - 0.12 * place, name, color=color, transform=last.transAxes)
+    last.plot(budgets, (other - own).drop(columns=list(shades)), color=style.GREY, lw=0.7)
+    last.text(0.08, 0.49, "others", color=style.GREY, transform=last.transAxes)
+    axes[3].text(0.3, 0.7, "best for\ninformation", color=style.VERMILION,
+                 transform=axes[3].transAxes)  # fmt: skip
+    axes[3].text(0.04, 0.08, "its own\nleast", color=style.BLUE, transform=axes[3].transAxes)
+    axes[0].set(xlim=(0, None), ylim=(0, 105))
+    for ax in axes[4:]:
+        ax.set_xlabel(r"distortion E $d(X,\hat X)$")
+    for ax in axes[::4]:
+        ax.set_ylabel("leaked [% of $X$ itself]")
+    return figure
 
 
 if __name__ == "__main__":
-    main()
+    run(study, report, draw)

@@ -19,182 +19,122 @@ Adult data set.  Distortion: decades moved, plus 1 if sex changes.
 Learn: how badly an average hides the worst case, what the stronger promise costs in distortion,
 and what one more bit of leakage would buy under each (the price dD/dt).
 
-    CVXPRIVACY_DATA=folder python problems/worst_case_or_average.py
-                                                     # writes output/worst_case_or_average.png
+    python problems/worst_case_or_average.py  # prints, and writes output/worst_case_or_average.png
 """
 
-from __future__ import annotations
-
-import argparse
-import os
-from dataclasses import dataclass
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
+from cvxprivacy import style
+from cvxprivacy.study import claim, run
 
-MISSING = (
-    "Set CVXPRIVACY_DATA to a folder that holds adult.csv: the public Adult data set of the UCI "
-    "Machine Learning Repository (https://archive.ics.uci.edu/dataset/2/adult), its file "
-    "adult.data with the column names as first row and the last column called income."
-)
 DECADES = ("<20", "20s", "30s", "40s", "50s", "60s", "70+")
 BOUNDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.45, 0.5)  # t, in bits
-BOUND = 0.2  # whose letters are drawn
+BOUND, NEXT = 0.2, (0.15, 0.3)  # whose letters are drawn, and its neighbours
+RULES = {"average": cpv.LeakageCap, "worst case": cpv.TCloseness}
+COLORS = {"average": style.BLUE, "worst case": style.GREEN}
 
 
-@dataclass
-class Pair:
-    """The two optima at one t."""
-
-    source: cpv.DiscreteSource
-    t: float
-    average: cpv.Solution
-    worst: cpv.Solution
-
-    def letters(self, solution: cpv.Solution) -> tuple[np.ndarray, np.ndarray]:
-        """Return p(x̂) and D(p(w | x̂) ‖ p(w)) of each letter, 0 where none is released.
-
-        A letter counts as released if at least one of the records is expected to carry it:
-        numerical solvers leave traces of mass on letters that the optimum does not use.
-        """
-        joint = self.source.pmf @ solution.channel.matrix
-        share = joint.sum(axis=0)
-        divergence = np.zeros(len(share))
-        for y in np.flatnonzero(share * self.source.records >= 1):
-            divergence[y] = cpv.information.divergence(joint[:, y], self.source.p_w)
-        return share, divergence
+def letters(source, solution):
+    """p(x̂) and D(p(w | x̂) ‖ p(w)); 0 where less than a record is expected, a trace of solvers."""
+    joint = source.pmf @ solution.channel.matrix
+    share = joint.sum(axis=0)
+    return share, np.where(share * source.records >= 1, cpv.one_symbol.i1(joint), 0.0)
 
 
-@dataclass
-class Study:
-    """The source, and both optima at each t."""
-
-    source: cpv.DiscreteSource
-    pairs: dict[float, Pair]
-
-    @property
-    def chosen(self) -> Pair:
-        return self.pairs[BOUND]
-
-
-def adult() -> pd.DataFrame:
-    """Read the Adult table, with age in decades."""
-    folder = os.environ.get("CVXPRIVACY_DATA")
-    path = Path(folder or ".") / "adult.csv"
-    if not folder or not path.is_file():
-        raise SystemExit(MISSING)
-    frame = pd.read_csv(path)
-    edges = [0, 20, 30, 40, 50, 60, 70, 200]
-    frame["decade"] = pd.cut(frame["age"], edges, right=False, labels=DECADES)
-    return frame
+def study():
+    """Solve both problems at several t; and the least average risk at the worst case's E d."""
+    frame = cpv.datasets.load_adult()
+    frame["decade"] = pd.cut(frame["age"], [0, *range(20, 80, 10), 200], right=False,
+                             labels=DECADES)  # fmt: skip
+    source = cpv.DiscreteSource.from_table(frame, sensitive="marital-status", key=["decade", "sex"])
+    kinds = {"decade": cpv.absolute_error(range(len(DECADES))), "sex": "hamming"}
+    error = cpv.per_attribute(kinds, source, inputs={"decade": DECADES})
+    optima = {
+        (name, t): cpv.MinimumDistortion(source, error, [rule(t)]).solve()
+        for t in BOUNDS for name, rule in RULES.items()
+    }  # fmt: skip
+    spent = optima["worst case", BOUND].value
+    least = cpv.PrivacyDistortion(source, error, budget=spent).solve()
+    return SimpleNamespace(source=source, error=error, optima=optima, least=least)
 
 
-def study(frame: pd.DataFrame, bounds: tuple[float, ...] = BOUNDS) -> Study:
-    """Solve both problems at several t."""
-    keys = ["decade", "sex"]
-    source = cpv.DiscreteSource.from_table(frame, sensitive="marital-status", key=keys)
-    sexes = sorted(set(frame["sex"]))
-    error = cpv.per_attribute(
-        {"decade": cpv.ordinal(DECADES), "sex": cpv.hamming(sexes)},
-        source.x,
-        weights={"decade": len(DECADES) - 1.0},  # the ordinal distance is 1 from end to end
+def report(result):
+    """Compare both promises with what the papers say of them, and with each other."""
+    source, rows = result.source, {}
+    yield (
+        f"{source.records:,} records, {len(source.w)} × {len(source.x)} cells, I(W; X) = "
+        f"{source.information():.4f} bits, of which about {source.bias():.4f} is bias"
     )
-    pairs = {}
-    for t in bounds:
-        average = cpv.MinimumDistortion(source, error, [cpv.LeakageCap(t)]).solve()
-        worst = cpv.MinimumDistortion(source, error, [cpv.TCloseness(t)]).solve()
-        pairs[t] = Pair(source, t, average, worst)
-    return Study(source, pairs)
+    for name in RULES:
+        optimum = result.optima[name, BOUND]
+        yield optimum
+        share, each = letters(source, optimum)
+        parts = [float(optimum.terms[f"distortion of {key}"]) for key in ("decade", "sex")]
+        ends = [result.optima[name, t].value - optimum.value for t in NEXT]
+        chords = tuple(end / (t - BOUND) for end, t in zip(ends, NEXT, strict=True))
+        (price,) = optimum.prices.values()
+        sign = ">" if name == "average" else "≤"  # eq. 13 is not sufficient, eq. 14 is
+        yield claim(f"{name}: decades + sexes changed", sum(parts), float(optimum.distortion),
+                    "E d", within=1e-9)  # fmt: skip
+        yield claim(f"{name}: I(W; X̂) [bits]", share @ each, f"≤ {BOUND:g}", "Bezzi eq. 13",
+                    within=1e-6)  # fmt: skip
+        yield claim(f"{name}: greatest divergence [bits]", each.max(), f"{sign} {BOUND:g}",
+                    "Bezzi eq. 14", within=1e-6)  # fmt: skip
+        yield claim(f"{name}: slopes to t = {NEXT[0]}, {NEXT[1]} [1/bit]", chords, price, "price")
+    worst, least = result.optima["worst case", BOUND], result.least
+    yield claim("least I(W; X̂) at its E d [bits]", least, f"< {worst.risk:.4f}",
+                "§4.3", "the worst case costs a poorer average")  # fmt: skip
+    for t in BOUNDS:
+        average, worst = (result.optima[name, t] for name in RULES)
+        share, each = letters(source, average)
+        rows[t] = {
+            "average": average.value, "worst case": worst.value,
+            "dD/dt, average": average.prices["leakage_cap"],
+            "dD/dt, worst": worst.prices["t_closeness"],
+            "worst letter": " ".join(source.x[each.argmax()]), "[bits]": each.max(),
+            "above t [%]": 100 * share[each > t].sum(),
+        }  # fmt: skip
+    table = pd.DataFrame.from_dict(rows, orient="index").round(4).round({"above t [%]": 1})
+    yield "\nE d by t; last, under the average cap: its worst letter, and the records above t"
+    yield table
 
 
-def report(result: Study) -> str:
-    """Say in words what was proved, and in a table what it costs."""
-    source, pair = result.source, result.chosen
-    share, divergence = pair.letters(pair.average)
-    y = int(divergence.argmax())
-    lines = [
-        f"W = marital status, X = (decade of age, sex): {source.records:,} records, "
-        f"{len(source.w)} × {len(source.x)} cells",
-        f"  I(W; X) = {source.information():.4f} bits, of which about {source.bias():.4f} is "
-        "small-sample bias (Miller–Madow)",
-        f"{pair.worst}",
-        f"{pair.average}",
-        f"  under the average cap {pair.t:g}, the letter {' '.join(source.x[y])} reveals "
-        f"{divergence[y]:.2f} bits about W, {divergence[y] / pair.t:.1f} times the cap;",
-        f"  {share[divergence > pair.t].sum():.0%} of the released records carry a letter that "
-        "reveals more than the cap",
-        "",
-        "         distortion E d           price dD/dt          under the average cap",
-        "   t     average  worst   ratio   average  worst       worst letter   records above t",
-    ]
-    for t, pair in result.pairs.items():
-        share, divergence = pair.letters(pair.average)
-        average, worst = pair.average.value, pair.worst.value
-        ratio = f"{worst / average:5.2f}" if average > 1e-6 else "    –"
-        prices = (pair.average.prices["leakage_cap"], pair.worst.prices["t_closeness"])
-        lines.append(
-            f"  {t:4.2f}   {average:7.4f} {worst:7.4f}  {ratio}   {prices[0]:7.3f} {prices[1]:7.3f}"
-            f"      {divergence.max():5.2f} bits     {share[divergence > t].sum():15.0%}"
-        )
-    lines += [
-        f"  From t = I(W; X) = {source.information():.4f} on, the average cap allows the table as "
-        "it is;",
-        "  the worst case still asks for a change wherever one letter reveals more than t.",
-    ]
-    return "\n".join(lines)
-
-
-def draw(result: Study, path: Path) -> None:
+def draw(result):
     """Draw distortion against t for both, and what each letter reveals at one t."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(14, 4.8), layout="constrained")
-    ax = axes[0]
-    bounds = list(result.pairs)
-    average = [pair.average.value for pair in result.pairs.values()]
-    worst = [pair.worst.value for pair in result.pairs.values()]
-    ax.plot(bounds, worst, "s-", color="C3", label="worst case: every letter ≤ t")
-    ax.plot(bounds, average, "o-", color="C0", label="average: I(W; X̂) ≤ t")
-    ax.fill_between(bounds, average, worst, color="C3", alpha=0.15, label="what the promise costs")
-    ax.axvline(result.source.information(), color="k", ls=":", lw=1, label="I(W; X)")
-    ax.set(xlabel="t [bits]", xlim=(0, None), ylim=(0, None))
-    ax.set_ylabel("distortion E d(X, X̂) [decades, + 1 if sex changes]")
-    ax.set_title("certified optima (marks; the lines guide the eye)", fontsize=11)
-    ax.legend()
-
-    ax = axes[1]
-    pair, width = result.chosen, 0.4
+    figure, (left, right) = style.panels(
+        "distortion under both promises",
+        f"divergence of each letter at $t$ = {BOUND:g}",
+        height=2.9,
+    )
+    curves = {name: [result.optima[name, t].value for t in BOUNDS] for name in RULES}
+    left.fill_between(BOUNDS, *curves.values(), color=style.GREEN, alpha=0.15, lw=0)
     places = np.arange(len(result.source.x))
-    for shift, solution, color, label in (
-        (-width / 2, pair.average, "C0", "average-optimal release"),
-        (width / 2, pair.worst, "C3", "worst-case-optimal release"),
+    for (name, curve), shift in zip(curves.items(), (-0.2, 0.2), strict=True):
+        left.plot(BOUNDS, curve, **{**style.OPTIMUM, "color": COLORS[name]})
+        _, each = letters(result.source, result.optima[name, BOUND])
+        right.bar(places + shift, each, 0.4, color=COLORS[name])
+    left.axvline(result.source.information(), **style.BOUND)
+    right.axhline(BOUND, **style.BOUND)
+    right.set_xticks(places, [f"{age} {sex[0]}" for age, sex in result.source.x], rotation=90)
+    for ax, x, y, said, color in (
+        (left, 0.52, 0.65, "$I(W;X)$: the average\nallows $X$ itself", style.BLACK),
+        (left, 0.6, 0.36, "worst case:\nevery letter $\\leq t$", style.GREEN),
+        (left, 0.09, 0.25, "average:\n$I(W;\\hat X)\\leq t$", style.BLUE),
+        (right, 0.03, 0.36, "$t$", style.BLACK),
+        (right, 0.35, 0.85, "best under the average", style.BLUE),
+        (right, 0.35, 0.76, "best under the worst case", style.GREEN),
     ):
-        _, divergence = pair.letters(solution)
-        ax.bar(places + shift, divergence, width, color=color, label=label)
-    ax.axhline(pair.t, color="k", lw=1, label=f"t = {pair.t:g}")
-    ax.set_xticks(places, [f"{decade} {sex[0]}" for decade, sex in result.source.x], rotation=60)
-    ax.set(xlabel="released letter x̂: decade and sex", ylabel="D(p(w | x̂) ‖ p(w)) [bits]")
-    ax.set_title("what each letter reveals (no bar: not released)", fontsize=11)
-    ax.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
-def main(arguments: list[str] | None = None) -> Study:
-    """Solve, print, draw; return the study."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("output/worst_case_or_average.png"))
-    out = parser.parse_args(arguments).out
-    result = study(adult())
-    print(report(result), end="\n\n")
-    draw(result, out)
-    print(f"picture: {out}")
-    return result
+        ax.text(x, y, said, color=color, transform=ax.transAxes)
+    left.set(xlabel="$t$ [bits]", ylabel=r"E $d(X,\hat X)$ [decades + sexes changed]",
+             xlim=(0, None), ylim=(0, None))  # fmt: skip
+    right.set(xlabel=r"released letter $\hat x$: decade, sex (no bar: not released)",
+              ylabel=r"$D(p(w\,|\,\hat x)\,\|\,p(w))$ [bits]")  # fmt: skip
+    return figure
 
 
 if __name__ == "__main__":
-    main()
+    run(study, report, draw)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 
 import numpy as np
 import pytest
 
-import cvxprivacy as cpv
 from tests import referee
 from tests.scripts.oracles import BITS
 
@@ -82,116 +80,6 @@ def test_script_doubly_symmetric_binary(run):
         assert by["both"][d].value == pytest.approx(by[None][d].value, abs=1e-7)
         if d < p0:
             assert user.lower > by["both"][d].upper + 1e-3
-
-
-# ---- Adult -------------------------------------------------------------------------------
-
-
-def told(source, solution):
-    """Return p(w, y, z) of a release, record type by record type."""
-    law, channel = source.pmf, solution.channel
-    rows = dict(zip(channel.inputs, channel.matrix, strict=True))
-    found = np.zeros((len(source.w), channel.matrix.shape[1], len(source.z)))
-    for (w, x, z), mass in np.ndenumerate(law):
-        label = (source.x[x], source.z[z]) if channel.encoder == "xz" else source.x[x]
-        found[w, :, z] += mass * rows[label]
-    return found
-
-
-def leaked(joint):
-    """I(first; rest) in bits."""
-    first = joint.sum(axis=tuple(range(1, joint.ndim)))
-    return plogp(joint) - plogp(first) - plogp(joint.sum(axis=0))
-
-
-@pytest.mark.long
-def test_script_side_information_adult(run, tables):
-    words = ("certified", "refused, with proof", "Miller–Madow", "price dD/dt", "two mean")
-    module, result, _ = run("problems/side_information_adult", "--quick", words=words)
-    source, law = result.source, result.source.pmf
-    assert source.records == (32_561 if tables.real else 200)
-    assert law.shape == (7 if tables.real else 6, 16, 2)
-    held = leaked(law.sum(axis=1))
-    if tables.real:
-        assert held == pytest.approx(0.1634, abs=5e-5)
-    assert result.held == pytest.approx(held, abs=1e-12)
-
-    d = np.array([[abs(module.AGES.index(a) - module.AGES.index(b))
-                   + abs(module.DEGREES.index(s) - module.DEGREES.index(t))
-                   for b, t in source.x] for a, s in source.x])  # fmt: skip
-    assert (result.error.matrix == d).all()
-
-    # nobody, the user, user and encoder: what each release tells, and its error, from the channel
-    for (who, budget), solution in result.average.items():
-        referee.check(solution)
-        joint = told(source, solution)
-        read = joint if who else joint.sum(axis=2)
-        assert solution.value == pytest.approx(leaked(read), abs=1e-9)
-        assert result.leakage(solution) == pytest.approx(leaked(joint), abs=1e-9)
-        assert float(solution.distortion) <= budget
-    for budget in result.budgets:
-        nobody, user, both = (result.average[who, budget] for who in module.KNOWN_TO)
-        assert held < both.lower < both.value < user.lower < user.value
-        assert user.lower <= result.leakage(nobody)
-        assert nobody.value < user.value - held  # the letters of X̂ and sex work together
-
-    # a cap below what the user has is refused; the message says from where on it would do
-    assert result.refusal.conflict == ["max_leakage"]
-    assert result.refusal.extremes["max_leakage"] == pytest.approx(held, abs=1e-5)
-    assert result.refusal.certificate.verify()
-    least = re.search(r"max_leakage would have to be at least ([\d.]+)", str(result.refusal))
-    assert float(least[1]) == pytest.approx(held, abs=1e-4)
-
-    # the worst case: every (u, z) keeps it if made so, and not if Z was forgotten
-    for who, solution in result.worst.items():
-        # on the sample, whose cells often have a single record, CVXPY's solver stops a bit early
-        loose = not tables.real and solution.gap < 2e-5
-        referee.check(solution, status=solution.status if loose else "certified")
-        joint = told(source, solution)
-        q = joint.sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(joint > 0, joint / (source.p_w[:, None, None] * q), 1.0)
-            each = np.where(q > 0, (joint * np.log2(ratio)).sum(axis=0) / q, 0.0)
-        share, found = result.letters(solution)
-        used = share * source.records >= 1
-        assert found[used] == pytest.approx(each[used], abs=1e-9)
-        if who is None:
-            assert share[found > module.T].sum() > 0.1
-            plain = joint.sum(axis=2)
-            alone = [cpv.information.divergence(c, source.p_w) for c in plain.T if c.sum() > 1e-6]
-            assert max(alone) <= module.T + 1e-6
-        else:
-            assert each.max() <= module.T + 1e-9
-    nobody, user, both = (result.worst[who] for who in module.KNOWN_TO)
-    assert nobody.value < both.lower < both.value < user.lower
-
-    # on the records: letter by letter as the decoder says, and as often as the channel says
-    solution = result.worst["decoder"]
-    table = module.released(result, solution, seed=3)
-    read = module.decoded(table, solution)
-    assert list(table.columns) == ["marital-status", "U", "sex"]
-    for column in ("marital-status", "sex"):
-        assert (read[column] == result.frame[column]).all()
-    decoder = solution.channel.decoder
-    first = read.assign(U=table["U"])[["U", "sex", "age", "education"]].head(500)
-    for u, z, *cell in first.to_numpy():
-        assert decoder(u, z) == tuple(cell)
-    two = [u for u, rule in enumerate(decoder.table) if rule[0] != rule[1]]
-    mass = told(source, solution)[:, two].sum()
-    assert table["U"].isin(two).mean() == pytest.approx(
-        mass, abs=5 * (mass / source.records) ** 0.5
-    )
-    if tables.real:
-        assert mass == pytest.approx(0.10, abs=0.01)
-    for who in module.KNOWN_TO:
-        solution = result.average[who, module.BUDGET]
-        # d² ≤ 6 d bounds the variance of a record's error
-        spread = math.sqrt(d.max() * float(solution.distortion) / source.records)
-        measured = module.measured(result, who, seed=7)
-        assert measured.distortion == pytest.approx(float(solution.distortion), abs=5 * spread)
-        if tables.real:
-            assert measured.leakage == pytest.approx(solution.value, abs=4e-3)
-            assert 0 < measured.bias < 4e-3
 
 
 # ---- quantise and bin --------------------------------------------------------------------
