@@ -82,7 +82,7 @@ def report(result):
     values = ", ".join(map(str, table[columns].nunique()))
     why = f"age goes from {age.x[0]} to {age.x[-1]}, and not every year occurs"
     yield claim("usable tuples", f"{len(table):,}", "30,162", "§4")
-    yield claim("values", values, "74, 2, 5, 16, 14, 7, 2", "Table 4", why)
+    yield claim("values by attribute", values, "74, 2, 5, 16, 14, 7, 2", "Table 4", why)
     why = f"2^1.85 is {2**1.85:.2f} and not 3.53; of all tuples H is {h[W]:.2f}, ℓ_max "
     why += f"{2 ** h[W]:.2f}, ℓ_t {2 ** (h[W] - T):.2f}: neither table gives all three"
     yield claim("H(W) [bits]", age.entropy(), "≈ 1.85", "§4", why)

@@ -108,7 +108,7 @@ def test_script_bezzi_fig2_4(run, tables, tmp_path):
     ran = run("figures/bezzi_fig2_4", "--quick")
     checked(ran)
     assert ran.differing == {
-        "values", "H(W) [bits]", "ℓ_t of t = 0.55", "ℓ_t is off ℓ = 2.7 by",
+        "values by attribute", "H(W) [bits]", "ℓ_t of t = 0.55", "ℓ_t is off ℓ = 2.7 by",
         "A1*: most by any intervals [bits]", "A1*: lost, at least", "salary: H(W) [bits]",
     }  # fmt: skip
     said = {what: claim.here for what, claim in ran.claims.items()}
