@@ -1,243 +1,160 @@
-"""Tables 4–5 and Figs. 2–4 of Bezzi (Trans. Data Privacy 3, 2010): Adult, marital status.
+"""Tables 4–5 and Figs. 2–4 of Bezzi (Trans. Data Privacy 3, 2010): Adult, marital status, salary.
 
-The 30,162 complete records of the UCI Adult data set; confidential W: marital status, key X: age,
-sex, race and education.  Sex, race and education are suppressed and age is grouped:
+The 30,162 complete records of UCI Adult; confidential W: marital status, key X: age, sex, race and
+education.  Sex, race and education are suppressed, and age is grouped:
 
-    A2     two groups, up to 50 years and above           Fig. 2, Table 4
-    A1     four, in steps of 25 years                     Fig. 3, Table 4
-    A1*    four, by a heuristic search for the greatest   Fig. 4, Table 5
-           I(X̃; W) that satisfies both criteria
+    A2     two groups, [0, 50) and [50, 100)                        Fig. 2, Table 4
+    A1     four, in steps of 25 years                               Fig. 3, Table 4
+    A1*    four, by a heuristic search for the greatest I(X̃; W);    Fig. 4, Table 5
+           here exactly, by dynamic programming over the cut points
 
 under t-closeness, I1(x̃) ≤ t = 0.55 bits, and ℓ-diversity, I2(x̃) ≤ H(W) − log2 ℓ with ℓ = 2.7.
+Table 4's hierarchies are searched whole.  The best randomisation under the same criteria, least
+E |age − released age|, is certified.  The salary, which the paper sets aside for its small entropy,
+is W as well: under the same t and ℓ, and under t and log2 ℓ that are the same shares of H(W).
 
-Here A1* is found exactly, by dynamic programming over the cut points; the hierarchies of Table 4
-are searched whole; and the same criteria are met by the optimal randomisation, with a proof, which
-says what intervals cost, and so at most what it costs that a grouping is deterministic.
+Learn: the conditions on the average hold in all figures and decide nothing; an interval grouping
+has an exact optimum; and a randomised release needs less distortion for the same promise.
 
-Learn: the conditions on the average hold in all three figures and decide nothing; an interval
-grouping has an exact optimum; and a randomised release needs less distortion for the same promise.
-
-    CVXPRIVACY_DATA=folder python figures/bezzi_fig2_4.py   # writes output/bezzi_fig2_4.png
+    python figures/bezzi_fig2_4.py            # prints, and writes output/bezzi_fig2_4.png
 """
 
-from __future__ import annotations
+from types import SimpleNamespace
 
-import argparse
-import math
-from dataclasses import dataclass
-from pathlib import Path
-
+import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.determinism import PriceOfDeterminism
-from cvxprivacy.model.information import entropy, mutual_information
+from cvxprivacy import information, one_symbol, style
+from cvxprivacy.study import claim, run
 
-W = "marital-status"
-KEY = ["age", "sex", "race", "education"]
+W, SALARY, KEY = "marital-status", "income", ["age", "sex", "race", "education"]
 T, L = 0.55, 2.7
-CRITERIA = [cpv.TCloseness(T), cpv.LDiversity(L)]
-INF = math.inf
-A2 = (-INF, 51, INF)  # ages are whole years: up to 50, and above
-A1 = (-INF, 26, 51, 76, INF)
-COARSE = 5  # years, of the quick run
 
 
-@dataclass
-class Study:
-    """The three groupings, the optima, and the price of determinism."""
-
-    whole: cpv.DiscreteSource  # W and the four key columns
-    age: cpv.DiscreteSource  # W and age
-    income: float  # H(income)
-    at_49: float  # I(X̃; W) of two groups that part at 49 years, not 50
-    audits: dict[str, cpv.Audit]  # A2, A1, A1*
-    any_number: cpv.Generalisation  # the best intervals, however many
-    four: cpv.Generalisation
-    levels: cpv.Generalisation  # the best of Table 4's hierarchies
-    price: PriceOfDeterminism  # in years of |age − released age|
-
-
-def hierarchies(source: cpv.DiscreteSource) -> dict[str, cpv.Hierarchy]:
-    """Table 4: age in steps of 25 and of 50 years, all else kept or suppressed."""
-    ages = cpv.Hierarchy.intervals(source.levels["age"], A1, A2)
-    rest = {name: cpv.Hierarchy.suppression(source.levels[name]) for name in KEY[1:]}
-    return {"age": ages, **rest}
-
-
-def audited(table: pd.DataFrame, release: cpv.Channel) -> cpv.Audit:
-    """Release age through a channel, suppress the other key columns, and measure."""
-    released = table[[W]].assign(age=release.apply(table["age"], seed=0))
-    return cpv.audit(
-        table, released, key=KEY, sensitive=W, criteria=CRITERIA, bootstrap=200, seed=1
-    )
-
-
-def study(*, quick: bool = False) -> Study:
-    """Count, audit, search, solve."""
-    table = cpv.datasets.load_adult(complete=True)
-    whole = cpv.DiscreteSource.from_table(table, sensitive=W, key=KEY)
-    age = cpv.DiscreteSource.from_table(table, sensitive=W, key="age")
-    of_paper = hierarchies(whole)
-    four = cpv.optimal_intervals(age, CRITERIA, groups=4)
-    releases = {
-        "A2": of_paper["age"].channel(2),
-        "A1": of_paper["age"].channel(1),
-        "A1*": cpv.Channel(four.channel.matrix, inputs=age.x, outputs=four.outputs),
-    }
-    given = age
-    if quick:
-        years = table.assign(age=table["age"] // COARSE * COARSE)
-        given = cpv.DiscreteSource.from_table(years, sensitive=W, key="age")
-    return Study(
-        whole=whole,
-        age=age,
-        income=entropy(table["income"].value_counts().to_numpy()),
-        at_49=mutual_information(
-            [
-                age.joint[:, : age.x.index(50)].sum(axis=1),
-                age.joint[:, age.x.index(50) :].sum(axis=1),
-            ]
-        ),
-        audits={name: audited(table, release) for name, release in releases.items()},
-        any_number=cpv.optimal_intervals(age, CRITERIA),
-        four=four,
-        levels=cpv.full_domain(whole, of_paper, CRITERIA),
-        price=cpv.price_of_determinism(given, cpv.absolute_error(given.x), CRITERIA),
-    )
+def study(*, quick: bool = False):
+    """Count, audit, search, solve; ``quick`` randomises age in steps of five years."""
+    everybody, table = cpv.datasets.load_adult(), cpv.datasets.load_adult(complete=True)
+    years = table.assign(age=table["age"] // 5 * 5) if quick else table
+    count = cpv.DiscreteSource.from_table
+    whole = count(table, sensitive=W, key=KEY)
+    age, salary = (count(table, sensitive=w, key="age") for w in (W, SALARY))
+    coarse, paid = (count(years, sensitive=w, key="age") for w in (W, SALARY))
+    share, distance = salary.entropy() / age.entropy(), cpv.absolute_error(coarse.x)
+    both = [cpv.TCloseness(T), cpv.LDiversity(L)]
+    alike = [cpv.TCloseness(T * share), cpv.LDiversity(L**share)]
+    levels = {name: cpv.Hierarchy.suppression(whole.levels[name]) for name in KEY}
+    levels["age"] = cpv.Hierarchy.intervals(age.x, 25, 50)  # Table 4
+    _, a1, a2, _ = levels["age"].levels
+    four = cpv.optimal_intervals(age, both, groups=4).groups
+    cases = {"A2": (W, a2, both), "A1": (W, a1, both), "best four": (W, four, both)}
+    audits = {}
+    for name, (w, groups, criteria) in {**cases, "A1, salary": (SALARY, a1, alike)}.items():
+        bands = table["age"].map(dict(zip(age.x, groups, strict=True)))
+        released = table[[w]].assign(age=bands)  # all else is suppressed
+        audits[name] = cpv.audit(table, released, key=KEY, sensitive=w, criteria=criteria)
+    old = np.array(age.x) > 50
+    return SimpleNamespace(
+        table=table, whole=whole, age=age, salary=salary, audits=audits,
+        everybody={w: information.entropy(everybody[w].value_counts()) for w in (W, SALARY)},
+        at_51=information.mutual_information(age.joint @ np.array([old, ~old]).T),
+        best=cpv.optimal_intervals(age, both), levels=cpv.full_domain(whole, levels, both),
+        strict=cpv.optimal_intervals(age, [cpv.LDiversity(3)]),
+        loose=cpv.optimal_intervals(salary, [cpv.TCloseness(T)]),
+        price=cpv.price_of_determinism(coarse, distance, both),
+        salaries=cpv.MinimumDistortion(paid, distance, alike).solve(),
+    )  # fmt: skip
 
 
-def said(audit: cpv.Audit) -> list[str]:
-    """Say how each group and each criterion stands."""
-    i1, i2, l = (audit.measures[name].values for name in ("I1", "I2", "entropy l"))  # noqa: E741
-    lines = [
-        f"       {letter!s:<10} I1 = {i1[i]:.3f}, I2 = {i2[i]:+.3f}, ℓ = {l[i]:.2f}"
-        f"{'  breaks t' if i in audit.verdicts[0].broken else ''}"
-        f"{'  breaks ℓ' if i in audit.verdicts[1].broken else ''}"
-        for i, letter in enumerate(audit.letters)
-    ]
-    average = ", ".join(f"{c.bound:.3f}" for c in audit.averages.values())
-    kept = audit.after.plugin / audit.before.plugin
-    return [
-        f"here:  I(X̃; W) = {audit.after.plugin:.4f}, a loss of {1 - kept:.0%}; bounds on the "
-        f"average: {average}",
-        *lines,
-    ]
+def measured(audit):
+    """Return I1, I2 and ℓ of each group, and what it breaks."""
+    values = {name: audit.measures[name].values for name in ("I1", "I2", "entropy l")}
+    t, ell = (np.isin(range(len(audit.letters)), v.broken) for v in audit.verdicts)
+    breaks = np.select([t & ell, t, ell], ["t ℓ", "t", "ℓ"], "–")
+    return pd.DataFrame(values, audit.letters).round(3).assign(breaks=breaks)
 
 
-def report(result: Study) -> str:
+def report(result):
     """Compare with what the paper says."""
-    whole, age, price = result.whole, result.age, result.price
-    a2, a1, best = result.audits.values()
-    t_l = cpv.one_symbol.equivalent_diversity(whole.p_w, T)
-    printed = 2 ** (1.85 - T)
-    averages = all(c.holds for audit in result.audits.values() for c in audit.averages.values())
-    broken = [[v.broken.tolist() for v in audit.verdicts] for audit in (a2, a1)]
-    two = averages and broken[0] == [[], []] and abs(a2.after.plugin - 0.09) < 0.01
-    top, most = age.information(), result.any_number.information
-    beyond = (
-        f"0.34 cannot be: even ungeneralised, I(age; W) is {top:.4f}, and under both criteria no "
-        "grouping of age"
-    )
-    if most >= 0.335:
-        beyond = (
-            f"0.34 is within reach: I(age; W) is {top:.4f}, and under both criteria no grouping"
-        )
-    itself = "  0.34 is I(age; W) itself, to two digits." if f"{top:.2f}" == "0.34" else ""
-    finest = list(result.levels.levels.values())
-    table_4 = [2, 1, 1, 1] in [list(node.values()) for node in result.levels.minimal]
-    by_sex = dict(zip(KEY, result.levels.levels.values(), strict=True))
-    shown = ", ".join(f"{low}" for low in result.four.outputs)
-    lines = [
-        "Tables 4–5 and Figs. 2–4 of Bezzi 2010 (bits)",
-        "",
-        "paper: 30,162 usable records; H(marital status) ≈ 1.85 and ℓ_max ≈ 3.53; H(salary) ≈",
-        "       0.80; t = 0.55 corresponds to ℓ_t = 2.42",
-        f"here:  {whole.records:,} records; H(W) = {whole.entropy():.4f}, ℓ_max = "
-        f"{a2.greatest_diversity:.3f}; H(income) = {result.income:.4f}; ℓ_t = {t_l:.3f}",
-        f"why:   2^1.85 would be {2**1.85:.2f}, not 3.53, and give ℓ_t = {printed:.2f}: 1.85 is a "
-        "slip.  2.42 for 2.411 is",
-        "       rounding of H or of t",
-        "",
-        "paper: Fig. 2, A2: conditions hold, I(X̃; W) = 0.09, information loss ≈ 88 %",
-        *said(a2),
-        f"why:   {_same(two)}; parted at 49 years, I(X̃; W) = {result.at_49:.4f}, a loss of "
-        f"{1 - result.at_49 / whole.information():.0%}.  I(X; W) = {whole.information():.4f} is of",
-        f"       {len(whole.x):,} observed cells of the four attributes and at least "
-        f"{whole.bias():.2f} too high, by bias: so is the loss",
-        "",
-        "paper: Fig. 3, A1: the average conditions hold; [0, 25] and [75, 100] break t-closeness, "
-        "[0, 25] ℓ-diversity",
-        *said(a1),
-        f"why:   {_same(averages and broken[1] == [[0, 3], [0]])}",
-        "",
-        "paper: Table 5 and Fig. 4, A1*: a heuristic search, I(X̃; W) = 0.34, loss ≈ 55 %, both "
-        "criteria hold",
-        *said(best),
-        f"       the best four intervals: {shown}; the best of any number, "
-        f"{len(result.any_number.outputs)}: {result.any_number.information:.4f}",
-        f"why:   {beyond}",
-        f"       into intervals keeps more than {most:.4f}.{itself}  The cut points of",
-        "       Table 5 are lost in the text at hand",
-        "",
-        "paper: Table 4: Incognito suppresses sex, race and education, and groups age as A2",
-        f"here:  {len(result.levels.minimal)} minimal generalisations of {result.levels.nodes} "
-        f"satisfy both criteria ({result.levels.evaluated} looked at); the most informative has "
-        f"levels {by_sex}:",
-        f"       I(X̃; W) = {result.levels.information:.4f}",
-        f"why:   A2 {'is' if table_4 else 'is not'} one of them"
-        + ("; releasing sex alone is another, and keeps more" if finest == [3, 0, 1, 1] else ""),
-        "",
-        "paper: conditions per group make optimisation hard (§5)",
-        "here:  least E |age − released age| under both criteria, in years:",
-        f"       best intervals {price.deterministic.distortion:.4f} ("
-        f"{len(price.deterministic.outputs)} groups); best randomisation in "
-        f"[{price.randomised.lower:.4f}, {price.randomised.upper:.4f}]",
-        f"       ({price.randomised.status}): intervals add {float(price.gap):.4f} years, "
-        f"{float(price.gap) / price.deterministic.distortion:.0%} of the whole",
-        "why:   on a randomised release the conditions are convex; a grouping is a special one",
-    ]  # fmt: skip
-    return "\n".join(lines)
+    table, whole, age, h = result.table, result.whole, result.age, result.everybody
+    before, top, most = whole.information(), age.information(), result.best.information
+    columns = ["age", "sex", "race", "education", "occupation", W, SALARY]
+    values = ", ".join(map(str, table[columns].nunique()))
+    why = f"age goes from {age.x[0]} to {age.x[-1]}, and not every year occurs"
+    yield claim("usable tuples", f"{len(table):,}", "30,162", "§4")
+    yield claim("values by attribute", values, "74, 2, 5, 16, 14, 7, 2", "Table 4", why)
+    why = f"2^1.85 is {2**1.85:.2f} and not 3.53; of all tuples H is {h[W]:.2f}, ℓ_max "
+    why += f"{2 ** h[W]:.2f}, ℓ_t {2 ** (h[W] - T):.2f}: neither table gives all three"
+    yield claim("H(W) [bits]", age.entropy(), "≈ 1.85", "§4", why)
+    yield claim("ℓ_max", one_symbol.greatest_diversity(age.p_w), "≈ 3.53", "eq. 15")
+    equal = one_symbol.equivalent_diversity(age.p_w, T)
+    why = f"2.42 belongs to H = {np.log2(2.42) + T:.3f}, and is off by {1 - 2.42 / L:.1%}"
+    yield claim("ℓ_t of t = 0.55", equal, "2.42", "eq. 12", why)
+    yield claim("ℓ_t is off ℓ = 2.7 by", 1 - equal / L, "≈ 10 %", "§4", why)
+    kept = result.strict.information
+    said = f"{1 - kept / before:.0%}, of what age tells {1 - kept / top:.0%}"
+    yield claim("lost at ℓ = 3", said, "most", "§4", agrees=kept < before / 2)
+    groups = pd.concat({name: measured(audit) for name, audit in result.audits.items()})
+    yield f"\n{groups.to_string()}"
+    a2, a1, four, _ = result.audits.values()
+    why = f"with 50 among the younger {result.at_51:.4f} are kept, {1 - result.at_51 / before:.0%} "
+    why += f"lost.  I(X; W) = {before:.4f}, of {len(whole.x):,} cells, is at least "
+    why += f"{whole.bias():.2f} too high by bias, and so is what is lost"
+    yield claim("A2: I(X̃; W) [bits]", a2.after.plugin, "0.09", "Fig. 2")
+    yield claim("A2: lost", 1 - a2.after.plugin / before, "≈ 88 %", "Fig. 2", why)
+    for name, theirs in (("A2", "–, –"), ("A1", "t ℓ, –, –, t")):
+        broken = ", ".join(groups.loc[name, "breaks"])
+        yield claim(f"{name}: its groups break", broken, theirs, "Figs. 2, 3")
+    failing = [name for each in (a2, a1) for name, c in each.averages.items() if not c.holds]
+    yield claim("A2, A1: conditions of eq. 13 broken", len(failing), "0", "Figs. 2, 3")
+    why = f"ungrouped, age keeps {top:.4f} and breaks both; under both no intervals keep more than "
+    why += f"here, four at most {four.after.plugin:.4f}.  Table 5's cut points are lost in the text"
+    yield claim("A1*: most by any intervals [bits]", most, "0.34", "Fig. 4", why)
+    yield claim("A1*: lost, at least", 1 - most / before, "≈ 55 %", "Fig. 4", "as before")
+    minimal = [tuple(levels.values()) for levels in result.levels.minimal]
+    why = f"another keeps more, sex alone: {result.levels.information:.4f}"
+    yield claim("minimal in Table 4's hierarchies", f"A2, and {len(minimal) - 1} more", "A2", "§4",
+                why, agrees=(2, 1, 1, 1) in minimal)  # fmt: skip
+    yield f"\n§5, conditions per group make optimisation hard; in years:\n{result.price}"
+    why = f"{h[SALARY]:.4f} of all tuples, with those that have missing values"
+    yield claim("salary: H(W) [bits]", result.salary.entropy(), "≈ 0.80", "§4", why)
+    limit, kept = 2 ** result.salary.entropy(), result.loose.information
+    said = f"ℓ ≤ {limit:.3f}; {kept / result.salary.information():.1%} of what age tells"
+    why = "“limiting its effectiveness”: ℓ = 2.7 is out of reach, t rules out next to nothing"
+    yield claim("salary: left by ℓ; by t = 0.55", said, "limited", "§4", why, agrees=limit < L)
+    yield "\nsalary, t and log ℓ the same shares of H(W) as above:"
+    yield result.salaries
 
 
-def _same(alike: bool) -> str:
-    return "the same" if alike else "not the same"
-
-
-def draw(result: Study, path: Path) -> None:
-    """Draw the three figures, each as the paper does."""
-    import matplotlib.pyplot as plt
-
-    figure = plt.figure(figsize=(12, 13.5), layout="constrained")
-    rows = figure.subfigures(3, 1)
-    titles = {
-        "A2": "Fig. 2: A2, two groups",
-        "A1": "Fig. 3: A1, four groups of 25 years",
-        "A1*": "Fig. 4: A1*, the best four intervals",
-    }
-    for row, (name, audit) in zip(rows, result.audits.items(), strict=True):
-        audit.draw(row)
-        row.suptitle(titles[name], fontsize=12)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-
-
-def main(arguments: list[str] | None = None) -> Study:
-    """Compute, compare, draw; return the study."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("output/bezzi_fig2_4.png"))
-    parser.add_argument("--quick", action="store_true", help="solve for age in steps of five years")
-    given = parser.parse_args(arguments)
-    try:
-        result = study(quick=given.quick)
-    except cpv.InputError as error:
-        raise SystemExit(str(error)) from None
-    print(report(result), end="\n\n")
-    draw(result, given.out)
-    print(f"picture: {given.out}")
-    return result
+def draw(result):
+    """Draw Figs. 2–4 as the paper does, and the salary likewise."""
+    names = "A2 (Fig. 2)", "A1 (Fig. 3)", "best four intervals (Fig. 4)", "A1, salary, scaled"
+    titles = [f"{name}: {of}" for name in names for of in ("average", "groups")]
+    figure, axes = style.panels(*titles, height=7.6, rows=4, width_ratios=(1, 1.6))
+    looks = {"color": ["black", style.GREY, style.LIGHT, "white"], "hatch": ["", "////", "", ""]}
+    for left, right, audit in zip(axes[::2], axes[1::2], result.audits.values(), strict=True):
+        bounds = [c.bound for c in audit.averages.values()]
+        bars = left.bar(range(4), [*bounds, audit.after.plugin], 0.7, ec="black", **looks)
+        left.bar_label(bars, fmt="%.3f", padding=1)
+        left.set_xticks(range(4), ["$I(W;X)$", "$t$", r"$H(W)-\log\,\ell$", r"$I(W;\tilde X)$"])
+        left.margins(y=0.15)
+        at = np.arange(len(audit.letters))
+        for i, kind in enumerate(("I1", "I2")):
+            heights = audit.measures[kind].values
+            right.bar(at + 0.4 * i - 0.2, heights, 0.4, ec="black",
+                      color=looks["color"][i + 1], hatch=looks["hatch"][i + 1])  # fmt: skip
+        right.axhline(bounds[1], color="black", lw=1)
+        right.axhline(bounds[2], **style.BOUND)
+        right.axhline(0, color="black", lw=0.6)
+        for bound, name, va in zip(bounds[1:], ("$t$", r"$\ell$"), ("bottom", "top"), strict=True):
+            right.text(1.01, bound, name, transform=right.get_yaxis_transform(), va=va)
+        right.set_xticks(at, audit.letters)
+        for ax in (left, right):
+            ax.set_ylabel("information [bits]")
+    for x, name in ((-0.2, "$I_1$"), (0.2, "$I_2$")):
+        axes[1].text(x, 0.11, name, ha="center")
+    return figure
 
 
 if __name__ == "__main__":
-    main()
+    run(study, report, draw)

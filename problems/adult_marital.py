@@ -17,50 +17,29 @@ combinations searched, each group released as its best letter.
 Learn: how a promise per released letter scales to several attributes; which attribute the optimum
 perturbs, and which it spares; and what levels of hierarchies cost.
 
-    CVXPRIVACY_DATA=folder python problems/adult_marital.py      # writes output/adult_marital.png
-    … --letters 300                                              # finer: minutes
+    python problems/adult_marital.py          # prints, and writes output/adult_marital.png
+    python problems/adult_marital.py --letters 300      # finer: minutes
 """
 
-from __future__ import annotations
-
-import argparse
-import time
-from dataclasses import dataclass
-from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.determinism import PriceOfDeterminism
+from cvxprivacy import one_symbol, style
+from cvxprivacy.study import claim, run
 
-W = "marital-status"
-KEY = ["age", "sex", "race", "education"]
-CRITERIA = [cpv.TCloseness(0.55), cpv.LDiversity(2.7)]
+W, KEY = "marital-status", ["age", "sex", "race", "education"]
+T, L = 0.55, 2.7
+CRITERIA = [cpv.TCloseness(T), cpv.LDiversity(L)]
 KINDS = ["no diploma", "high school", "associate", "bachelor", "higher"]
 LAST_YEARS = [8, 10, 12, 13, 16]  # of education-num, for each kind
 WIDTHS = (1, 2, 5, 10, 20, 40)  # of the bands of age, in years
-LETTERS = 160  # greatest |X| that is tried: the time grows with its third power
 
 
-@dataclass
-class Study:
-    """What was tried, and the coarsening that was certified."""
-
-    uncoarsened: cpv.DiscreteSource
-    tried: dict[int, tuple[int, str]]  # width of the bands → |X|, and what became of it
-    source: cpv.DiscreteSource
-    distance: cpv.Distortion
-    price: PriceOfDeterminism
-    audit: cpv.Audit  # of one drawn release
-    seconds: float
-
-    @property
-    def solution(self) -> cpv.Solution:
-        return self.price.randomised
-
-
-def coarsened(table: pd.DataFrame) -> pd.DataFrame:
+def coarsened(table):
     """Keep white or not, and five kinds of education."""
     kind = np.searchsorted(LAST_YEARS, table["education-num"])
     education = pd.Categorical.from_codes(kind, KINDS, ordered=True)
@@ -68,161 +47,110 @@ def coarsened(table: pd.DataFrame) -> pd.DataFrame:
     return table[["age", "sex", W]].assign(race=race, education=education)
 
 
-def hierarchies(source: cpv.DiscreteSource) -> dict[str, cpv.Hierarchy]:
-    """Pairs of neighbouring levels, pairs of pairs, …, suppression; in sex and race at once."""
-    found = {}
-    for name in KEY:
-        levels = source.levels[name]
-        halved, width = [], 2
-        while width < len(levels):
-            halved.append([i // width for i in range(len(levels))])
-            width *= 2
-        found[name] = cpv.Hierarchy(levels, [*halved, ["*"] * len(levels)])
-    return found
+def halved(levels):
+    """Pairs of neighbouring levels, pairs of pairs, …, suppression."""
+    widths = 2 ** np.arange(1, np.ceil(np.log2(len(levels))))
+    groups = [[int(i // width) for i in range(len(levels))] for width in widths]
+    return cpv.Hierarchy(levels, [*groups, ["*"] * len(levels)])
 
 
-def study(letters: int = LETTERS) -> Study:
-    """Coarsen until the optimum is certified."""
-    table = cpv.datasets.load_adult(complete=True)
+def study(*, letters: Annotated[int, "greatest |X| that is tried"] = 160, quick: bool = False):
+    """Coarsen until the optimum is certified; ``quick`` tries at most 60 letters."""
+    table, letters = cpv.datasets.load_adult(complete=True), min(letters, 60) if quick else letters
     uncoarsened = cpv.DiscreteSource.from_table(table, sensitive=W, key=KEY)
     kept, tried = coarsened(table), {}
     for width in WIDTHS:
-        source = cpv.DiscreteSource.from_table(kept, sensitive=W, key=KEY, bins={"age": width})
-        size = len(source.x)
-        if size > letters:
-            tried[width] = size, "not tried"
+        columns = {"key": KEY, "sensitive": W, "bins": {"age": width}}
+        source = cpv.DiscreteSource.from_table(kept, **columns)
+        tried[width] = f"|X| = {len(source.x):,}", "not tried"
+        if len(source.x) > letters:
             continue
         kinds = {"age": "ordinal", "sex": "hamming", "race": "hamming", "education": "ordinal"}
         distance = cpv.per_attribute(kinds, source)
-        start = time.perf_counter()
+        hierarchies = {name: halved(source.levels[name]) for name in KEY}
         price = cpv.price_of_determinism(
-            source, distance, CRITERIA, hierarchies=hierarchies(source), certify="warn"
+            source, distance, CRITERIA, hierarchies=hierarchies, certify="warn"
         )
-        seconds = time.perf_counter() - start
-        tried[width] = size, price.randomised.status
+        tried[width] = f"|X| = {len(source.x):,}", price.randomised.status
         if price.randomised.status == "certified":
             break
     else:
-        raise SystemExit(f"nothing was certified with at most {letters} letters: {tried}")
+        raise cpv.InputError("letters", f"{letters}: nothing was certified", "allow more letters")
+    place = {x: i for i, x in enumerate(source.x)}
+    to = [place[group] for group in price.deterministic.groups]
+    shares = {}
+    for name, part in distance.parts.items():
+        fixed = source.p_x @ np.asarray(part)[np.arange(len(to)), to]
+        shares[name] = fixed, float(price.randomised.terms[f"distortion of {name}"])
+    shares = pd.DataFrame(shares, ["best levels", "best randomisation"]).T
     released = price.randomised.channel.apply(kept, seed=1)
-    audit = cpv.audit(kept, released, key=KEY, sensitive=W, bins={"age": width}, criteria=CRITERIA)
-    return Study(uncoarsened, tried, source, distance, price, audit, seconds)
+    audit = cpv.audit(kept, released, criteria=CRITERIA, **columns)
+    return SimpleNamespace(uncoarsened=uncoarsened, tried=tried, source=source, price=price,
+                           shares=shares, audit=audit)  # fmt: skip
 
 
-def report(result: Study) -> str:
-    """Say what was certified, and what it costs whom."""
-    full, source, solution = result.uncoarsened, result.source, result.solution
-    fixed = result.price.deterministic
-    lines = [
-        f"W = {W}, X = {', '.join(KEY)}: {full.records:,} records, |X| = {len(full.x):,} observed "
-        "combinations",
-        "coarsened to white or not, five kinds of education, and ages in bands:",
-        *(
-            f"  bands of {width:>2} years   |X| = {size:>5,}   {fate}"
-            for width, (size, fate) in result.tried.items()
-        ),
-        "",
-        str(solution),
-        f"  {result.seconds:.0f} s, with the search of the hierarchies",
-        "",
-        f"I(W; X) = {full.information():.4f} bits uncoarsened and {source.information():.4f} "
-        f"coarsened, I(W; X̂) = {float(solution.risk):.4f} released",
-        "share of what each attribute could lose:",
-    ]
-    for name in KEY:
-        lines.append(f"  {name:<10} {float(solution.terms[f'distortion of {name}']):.4f}")
-    lines += [
-        "",
-        str(result.price),
-        f"  its levels: {', '.join(f'{n} {v}' for n, v in fixed.levels.items())} "
-        f"(of {', '.join(str(len(h.levels) - 1) for h in hierarchies(source).values())}); "
-        f"{fixed.evaluated} of {fixed.nodes} combinations looked at",
-        f"  it keeps I(W; X̃) = {fixed.information:.4f} bits",
-        "",
-        "the promises hold of the law of the release, many with equality; in one drawn table:",
-    ]
+def report(result):
+    """Say what was certified, what it costs which attribute, and whether the promises are kept."""
+    full, source, price = result.uncoarsened, result.source, result.price
+    fixed, best = price.deterministic, price.randomised
+    yield f"{full.records:,} records, |X| = {len(full.x):,} observed combinations; coarsened to"
+    for width, (size, fate) in result.tried.items():
+        yield f"  bands of {width:>2} years   {size:<12} {fate}"
+    yield f"\n{best}\n\n{price}"
+    levels = ", ".join(f"{name} {level}" for name, level in fixed.levels.items())
+    yield f"  levels: {levels}; {fixed.evaluated} of {fixed.nodes} combinations looked at"
+    yield "\nshare of what each attribute could lose"
+    yield result.shares.round(4).to_string()
+    joint = source.pmf @ best.channel.matrix
+    i1, i2 = one_symbol.i1(joint), one_symbol.i2(joint)
+    information = float(best.risk)
+    yield claim("sum of the certified shares", result.shares.iloc[:, 1].sum(), best.value, "E d")
+    yield claim("greatest I1(x̂) [bits]", np.nanmax(i1), f"≤ {T:g}", "eq. 14", within=1e-9)
+    yield claim("least ℓ of x̂", 2 ** (source.entropy() - np.nanmax(i2)), f"≥ {L:g}", "eq. 14",
+                within=1e-9)  # fmt: skip
+    bound = source.entropy() - np.log2(L)
+    yield claim("I(W; X̂) [bits]", information, f"≤ {bound:.4f}", "eq. 11")
+    yield claim("I(W; X̂), and I(W; X) coarsened", information, f"≤ {source.information():.4f}",
+                "eq. 4")  # fmt: skip
+    yield f"\nI(W; X) uncoarsened {full.information():.4f}, by levels {fixed.information:.4f} bits"
+    yield "the promises hold of the law of the release, many with equality; of one drawn table:"
     for verdict in result.audit.verdicts:
         share = verdict.records / result.audit.released.records
-        lines.append(
-            f"  {verdict.criterion!r}: {len(verdict.broken)} of {len(result.audit.letters)} "
-            f"letters are beyond it, with {share:.1%} of the records"
-        )
-    return "\n".join(lines)
+        yield (f"  {verdict.criterion!r}: {len(verdict.broken)} of {len(result.audit.letters)} "
+               f"letters are beyond it, with {share:.1%} of the records")  # fmt: skip
 
 
-def draw(result: Study, path: Path) -> None:
+def draw(result):
     """Draw both measures of every letter before and after, and what levels cost."""
-    import matplotlib.pyplot as plt
-
-    solution, source = result.solution, result.source
-    figure, axes = plt.subplots(1, 2, figsize=(14, 5.4), layout="constrained")
-    ax = axes[0]
-    after = source.joint @ solution.channel.matrix
-    after = after[:, after.sum(axis=0) >= 1]  # letters that some record is expected in
-    for joint, color, marker, label in (
-        (source.joint, "#9a9a9a", "o", "cells x, as they are"),
-        (after, "#0072B2", "s", "released letters x̂"),
-    ):
-        ax.scatter(
-            cpv.one_symbol.i1(joint), cpv.one_symbol.i2(joint), s=3 + 600 * joint.sum(axis=0)
-            / joint.sum(), color=color, marker=marker, alpha=0.6, label=label, linewidths=0,
-        )  # fmt: skip
-    most = source.entropy() - np.log2(CRITERIA[1].l)
-    ax.axvline(CRITERIA[0].t, color="#B00020", lw=1.3, label="$t$")
-    ax.axhline(most, color="#B00020", lw=1.3, ls="--", label=r"$H(W) - \log\,\ell$")
-    ax.set(xlabel="$I_1$: what a letter tells, as surprise   [bits]")
-    ax.set_ylabel("$I_2$: … as certainty gained   [bits]")
-    ax.set_title("every letter keeps both promises (area: records)", fontsize=11)
-    legend = ax.legend(fontsize=9.5)
-    for handle in legend.legend_handles[:2]:
-        handle.set_sizes([40])
-
-    ax, at = axes[1], np.arange(len(KEY))
-    place = {x: i for i, x in enumerate(source.x)}
-    to = [place[group] for group in result.price.deterministic.groups]
-    fixed = [
-        float(source.p_x @ np.asarray(result.distance.parts[name])[np.arange(len(to)), to])
-        for name in KEY
-    ]
-    free = [float(solution.terms[f"distortion of {name}"]) for name in KEY]
-    ax.bar(
-        at - 0.2,
-        fixed,
-        0.4,
-        color="#c9c9c9",
-        edgecolor="black",
-        label="best levels of a hierarchy (exact)",
-    )
-    ax.bar(at + 0.2, free, 0.4, color="#0072B2", edgecolor="black",
-           label="best randomisation (certified)")  # fmt: skip
-    for i, pair in enumerate(zip(fixed, free, strict=True)):
-        for side, value in zip((-0.2, 0.2), pair, strict=True):
-            ax.annotate(f"{value:.3f}", (i + side, value), (0, 3), textcoords="offset points",
-                        ha="center", fontsize=9)  # fmt: skip
-    ax.set_xticks(at, KEY)
-    ax.set_ylabel("expected error, as a share of the greatest")
-    ax.set_title("what the promises cost each attribute", fontsize=11)
-    ax.legend(fontsize=9.5)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=140)
-    plt.close(figure)
-
-
-def main(arguments: list[str] | None = None) -> Study:
-    """Coarsen, solve, print, draw; return the study."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("output/adult_marital.png"))
-    parser.add_argument("--letters", type=int, default=LETTERS, help="greatest |X| that is tried")
-    given = parser.parse_args(arguments)
-    try:
-        result = study(given.letters)
-    except cpv.InputError as error:
-        raise SystemExit(str(error)) from None
-    print(report(result), end="\n\n")
-    draw(result, given.out)
-    print(f"picture: {given.out}")
-    return result
+    titles = "what a combination tells (area: records)", "what the promises cost"
+    figure, (left, right) = style.panels(*titles, height=3.1, width_ratios=(1.35, 1))
+    source = result.source
+    after = source.pmf @ result.price.randomised.channel.matrix
+    after = after[:, after.sum(axis=0) * source.records >= 1]  # some record is expected there
+    signs = ((source.pmf, "o", style.GREY, 800), (after, "*", style.BLUE, 1600))
+    for (joint, marker, color, size), y in zip(signs, (1.2, -0.3), strict=True):
+        area = 6 + size * joint.sum(axis=0)
+        left.scatter(one_symbol.i1(joint), one_symbol.i2(joint), s=area, color=color,
+                     marker=marker, alpha=0.6, linewidths=0, zorder=2)  # fmt: skip
+        left.text(0.09, y, "as they are" if y > 0 else "released", color=color)
+    left.axvline(T, **style.BOUND, zorder=1)
+    left.axhline(most := source.entropy() - np.log2(L), **style.BOUND, zorder=1)
+    left.text(0.5, 1.6, f"$t$ = {T:g}", ha="right")
+    left.text(6, most + 0.04, rf"$\ell$ = {L:g}", ha="right")
+    left.set(xscale="log", xlabel="$I_1$, surprise [bits]", ylabel="$I_2$, certainty gained [bits]")
+    left.set_xticks(ticks := [0.1, 0.2, 0.5, 1, 2, 5], [f"{tick:g}" for tick in ticks])
+    left.minorticks_off()
+    at, colors = np.arange(len(KEY)), (style.VERMILION, style.BLUE)
+    for side, name, color in zip((-0.2, 0.2), result.shares, colors, strict=True):
+        bars = right.barh(at + side, result.shares[name], 0.38, color=color)
+        right.bar_label(bars, fmt="%.3f", padding=2, color=color)
+        right.text(0.08, 2 + side, name, color=color, va="center")
+    right.set_yticks(at, KEY)
+    right.invert_yaxis()
+    right.set(xlabel="expected error, as a share of the greatest")
+    right.margins(x=0.2)
+    return figure
 
 
 if __name__ == "__main__":
-    main()
+    run(study, report, draw)

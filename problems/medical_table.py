@@ -1,16 +1,16 @@
 """Whose record is at risk in a generalised table, and what would randomising it have done?
 
 The medical example of Bezzi (Transactions on Data Privacy 3, 2010, §3.1): twelve people, their
-height X and a diagnosis W.  Heights are released in bins of ten (Tables 2 and 3).  The audit says
-what each released bin tells about the diagnosis, by every measure in use; then the same people are
-protected by a promise made beforehand,
+height X, in bins of ten, and a diagnosis W.  The audit says what each bin tells about W, by every
+measure in use; then the same people are protected by a promise made beforehand,
 
     minimise    E |X − X̂|                                            over p(x̂ | x)
     subject to  I1(x̂) = Σ_w p(w|x̂) log2 p(w|x̂)/p(w) ≤ t  for every x̂          (t-closeness)
 
-once by the best intervals of heights that keep it each by itself (by dynamic programming over the
-cuts),
-once by the best randomisation (certified).
+by the best intervals of bins that keep it each by itself (dynamic programming over the cuts), and
+by the best randomisation (certified).  Only [190, 200) tells much: one of its two people is ill.
+Of the next bin's two, 10 cm away, v ≤ 2 join them, until q = 1/(2 + v) of the letter are ill and
+D(q ‖ 1/12) = t: that costs 10 v / 12 cm.
 
 Learn: how to audit a table; that measures disagree about who is at risk; that an average says
 nothing about one record; and that a randomised release keeps the same promise with less error.
@@ -18,133 +18,83 @@ nothing about one record; and that a randomised release keeps the same promise w
     python problems/medical_table.py          # prints, and writes output/medical_table.png
 """
 
-from __future__ import annotations
-
-import argparse
-from dataclasses import dataclass
-from pathlib import Path
+from textwrap import fill
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import rel_entr
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.determinism import PriceOfDeterminism
-from cvxprivacy.model.one_symbol import privacy_loss, surprise_of_inputs
+from cvxprivacy import one_symbol, style
+from cvxprivacy.study import claim, run
 
 PROMISES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8555)  # t in bits; at the last the bins pass
-PROMISE = 0.3  # for the release that is printed
+PROMISE, ILL = 0.3, 1 / 12  # the promise that is drawn; p(ill)
 
 
-@dataclass
-class Study:
-    """The audit of Table 3, and both releases for every t."""
-
-    people: pd.DataFrame
-    audit: cpv.Audit
-    source: cpv.DiscreteSource
-    prices: dict[float, PriceOfDeterminism]
-
-    @property
-    def chosen(self) -> PriceOfDeterminism:
-        return self.prices[PROMISE]
+def surprise(q):
+    """D(q ‖ 1/12) in bits."""
+    return (rel_entr(q, ILL) + rel_entr(1 - q, 1 - ILL)) / np.log(2)
 
 
-def study(promises: tuple[float, ...] = PROMISES) -> Study:
+def study():
     """Audit the bins of ten; then keep every promise twice."""
     people = cpv.datasets.load_bezzi()
-    bins = {"height": 10}
-    audit = cpv.audit(
-        people, key="height", sensitive="diagnosis", bins=bins,
-        criteria=[cpv.TCloseness(PROMISE), cpv.KAnonymity(2)],
-    )  # fmt: skip
-    source = cpv.DiscreteSource.from_table(people, sensitive="diagnosis", key="height", bins=bins)
+    columns = {"key": "height", "sensitive": "diagnosis", "bins": {"height": 10}}
+    source = cpv.DiscreteSource.from_table(people, **columns)
     middles = source.schema.bins["height"].middles
-    distance = cpv.Distortion(
-        cpv.absolute_error(middles).matrix, inputs=source.x, outputs=source.x, name="centimetres"
-    )
-    prices = {t: cpv.price_of_determinism(source, distance, [cpv.TCloseness(t)]) for t in promises}
-    return Study(people, audit, source, prices)
+    cm = cpv.Distortion(cpv.absolute_error(middles).matrix, inputs=source.x, outputs=source.x)
+    prices = {t: cpv.price_of_determinism(source, cm, [cpv.TCloseness(t)]) for t in PROMISES}
+    costs = {t: (p.deterministic.distortion, p.randomised.value) for t, p in prices.items()}
+    table = pd.DataFrame(costs, ["best intervals", "best randomisation"]).T
+    audit = cpv.audit(people, criteria=[cpv.TCloseness(PROMISE), cpv.KAnonymity(2)], **columns)
+    return SimpleNamespace(audit=audit, source=source, prices=prices, table=table)
 
 
-def report(result: Study) -> str:
+def report(result):
     """Say who is at risk, and what each release costs."""
-    audit, chosen = result.audit, result.chosen
-    i1, i2 = audit.per_record("I1"), audit.per_record("I2")
-    lines = [str(audit), "", "what a record's bin tells about its diagnosis (bits):"]
-    bins = result.source.schema.bins["height"]
-    for row, a, b in zip(result.people.itertuples(), i1, i2, strict=True):
-        lines.append(
-            f"  {row.name:<8} {row.height} cm  {bins.named([row.height])[0]}  {row.diagnosis}   "
-            f"I1 = {a:.4f}   I2 = {b:+.4f}"
-        )
-    worst = audit.records(audit.worst("I1", 1))
-    lines += [
-        f"  worst by I1: {', '.join(worst['name'])}; worst by I2: everybody else",
-        f"  on average both say {audit.after.plugin:.4f}",
-        "",
-        str(chosen),
-        f"  the grouping: {', '.join(f'{x} → {g}' for x, g in _moves(result))}",
-        str(chosen.randomised),
-        "  the randomisation, a row per bin:",
-    ]
-    channel = chosen.randomised.channel
-    for x, row in zip(channel.inputs, channel.matrix, strict=True):
-        lines.append(f"    {x}  " + "  ".join(f"{p:.3f}" for p in row))
-    epsilon = privacy_loss(channel.matrix)
-    surprise = surprise_of_inputs(channel.matrix, result.source.p_x).max()
-    lines += [
-        "  of the bin itself t-closeness promises nothing: as a mechanism of local differential",
-        f"  privacy the randomisation has ε = {epsilon:.3g} (its least probability is "
-        f"{channel.matrix.min():.0e}), and its",
-        f"  surprise (eq. 17) reaches {surprise:.3f} bits",
-    ]
-    lines += ["", "      t   best intervals   best randomisation      intervals add"]
-    for t, price in result.prices.items():
-        lines.append(
-            f"  {t:>6g}   {price.deterministic.distortion:>11.4f} cm   "
-            f"{price.randomised.value:>15.4f} cm   {float(price.gap):>13.4f} cm"
-        )
-    return "\n".join(lines)
+    audit, chosen = result.audit, result.prices[PROMISE]
+    yield "\n".join(fill(line, 100, subsequent_indent=4 * " ") for line in str(audit).split("\n"))
+    for kind, bins in (("I1", 1), ("I2", 3)):
+        yield f"worst by {kind}: {', '.join(audit.records(audit.worst(kind, bins))['name'])}"
+    yield f"\n{chosen}\n{chosen.randomised}\n\ncentimetres, by t"
+    yield result.table.round(4)
+    for t in PROMISES[3:-1]:
+        least = 10 / 12 * brentq(lambda v, t=t: surprise(1 / (2 + v)) - t, 0, 2)
+        yield claim(f"least error at t = {t:g} [cm]", result.prices[t].randomised, least, "by hand")
+    epsilon = one_symbol.privacy_loss(chosen.randomised.channel.matrix.round(6))
+    yield f"\nof the bin t-closeness promises nothing: local ε at t = {PROMISE:g} is {epsilon:g}"
 
 
-def _moves(result: Study) -> list[tuple[str, str]]:
-    return list(zip(result.source.x, result.chosen.deterministic.groups, strict=True))
-
-
-def draw(result: Study, path: Path) -> None:
+def draw(result):
     """Draw the audit, the optimal randomisation, and what intervals cost."""
-    import matplotlib.pyplot as plt
-
-    figure = plt.figure(figsize=(12, 9), layout="constrained")
-    top, bottom = figure.subfigures(2, 1)
-    result.audit.draw(top)
-    left, right = bottom.subplots(1, 2)
-    cpv.plotting.channel(result.chosen.randomised.channel, left)
-    left.set_title(f"the optimal randomisation at t = {PROMISE:g} bits", fontsize=11)
-    t = np.array(list(result.prices))
-    fixed = [price.deterministic.distortion for price in result.prices.values()]
-    free = [price.randomised.value for price in result.prices.values()]
-    right.plot(t, fixed, "s", color="black", mfc="none", label="best intervals")
-    right.plot(t, free, "o-", color="#0072B2", label="best randomisation (certified)")
-    right.set(xlabel="t: no letter tells more   [bits]", ylabel="E |X − X̂|   [cm]", ylim=(0, None))
-    right.set_title("what the promise costs", fontsize=11)
-    right.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-
-
-def main(arguments: list[str] | None = None) -> Study:
-    """Audit, solve, print, draw; return the study."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("output/medical_table.png"))
-    out = parser.parse_args(arguments).out
-    result = study()
-    print(report(result), end="\n\n")
-    draw(result, out)
-    print(f"picture: {out}")
-    return result
+    titles = "what bins tell", f"best randomisation, $t$ = {PROMISE:g}", "what the promise costs"
+    figure, (left, middle, right) = style.panels(*titles, height=2.5, width_ratios=(1, 1, 1.2))
+    at, names = np.arange(4), [f"{name[1:4]}s" for name in result.audit.letters]
+    i1, i2 = (result.audit.measures[kind].values for kind in ("I1", "I2"))
+    left.bar(at - 0.2, i1, 0.4, color=style.GREY, ec="black", hatch="////")
+    left.bar(at + 0.2, i2, 0.4, color=style.LIGHT, ec="black")
+    left.axhline(PROMISE, **style.BOUND)
+    left.axhline(0, color="black", lw=0.6)
+    for x, y, name in ((3.2, 0.33, "$t$"), (2.4, 0.7, "$I_1$"), (2.7, -0.5, "$I_2$")):
+        left.text(x, y, name, ha="center")
+    left.set(xlabel="height [cm]", ylabel="information on the diagnosis [bits]")
+    matrix = result.prices[PROMISE].randomised.channel.matrix
+    middle.imshow(matrix, vmin=0, vmax=1, aspect="auto")
+    for (x, y), p in np.ndenumerate(matrix.round(2)):
+        middle.text(y, x, f"{p:g}", color="black" if p > 0.5 else "white", ha="center", va="center")
+    for axis in (left.xaxis, middle.xaxis, middle.yaxis):
+        axis.set_ticks(at, names)
+    middle.set(xlabel=r"released $\hat x$ [cm]", ylabel="original $x$ [cm]")
+    right.plot(result.table["best intervals"], **style.PRACTICE | {"ls": ""})
+    right.plot(result.table["best randomisation"], **style.OPTIMUM)
+    right.text(0.2, 5, "best intervals", color=style.VERMILION)
+    right.text(0.44, 0.85, "best randomisation", color=style.BLUE)
+    right.set(xlabel="promise $t$ [bits]", ylabel=r"E$\,|X-\hat X|$ [cm]", xlim=(0, 1))
+    return figure
 
 
 if __name__ == "__main__":
-    main()
+    run(study, report, draw)

@@ -143,6 +143,46 @@ def test_independent_symbols_need_not_add():
     assert mutual_information(xor.sum(axis=1)) == mutual_information(xor.sum(axis=2)) == 0.0
 
 
+def split(f, law):
+    """Return the defect of f(x1 x2) = f(x1) + f(x2 | x1), the law with axes w, x1, x2."""
+    added = f(law.sum(axis=2))[:, None] + np.array([f(law[:, a]) for a in range(law.shape[1])])
+    return np.abs(f(law.reshape(len(law), -1)).reshape(law.shape[1:]) - added).max()
+
+
+@pytest.mark.parametrize("a", [-0.5, 0.0, 0.5, 0.9, 1.0, 1.5])
+def test_of_mixtures_one_is_never_negative_and_one_has_the_chain_rule(a):
+    """Bezzi 2010, §2.2: all a I1 + (1 − a) I2 average to I; a = 1 is positive, a = 0 additive."""
+
+    def mixture(law):
+        return a * i1(law) + (1 - a) * i2(law)
+
+    rng = np.random.default_rng(0)
+    drawn = [rng.dirichlet(np.full(12, 0.3)).reshape(3, 2, 2) + 1e-12 for _ in range(500)]
+    flat = [law.reshape(3, 4) for law in drawn]
+    for law in flat:
+        assert mixture(law) @ law.sum(axis=0) / law.sum() == pytest.approx(mutual_information(law))
+    assert (min(mixture(law).min() for law in flat) > -1e-9) == (a == 1)
+    assert (max(split(mixture, law) for law in drawn) < 1e-9) == (a == 0)
+
+
+def test_neither_is_the_only_decomposition():
+    """Bezzi 2010, §2.2, calls I1 the only positive one and I2 the only additive one."""
+    law = np.random.default_rng(0).dirichlet(np.ones(18)).reshape(3, 3, 2)
+    flat, a = law.reshape(3, 6), np.array([1.0, 0.0, 0.0])
+    p_x, whole = flat.sum(axis=0), mutual_information(flat)
+
+    def other(law):  # the second term has mean 0 and adds up: p(w) − p(w | x) does
+        return i2(law) + a @ (law.sum(axis=1, keepdims=True) / law.sum() - law / law.sum(axis=0))
+
+    half = (i1(flat) + whole) / 2
+    for found in (half, other(flat)):
+        assert found @ p_x == pytest.approx(whole, abs=1e-12)
+    assert half.min() > 0
+    assert np.abs(half - i1(flat)).max() > 0.1
+    assert split(other, law) < 1e-12
+    assert np.abs(other(flat) - i2(flat)).max() > 0.1
+
+
 def test_the_twelve_people():
     well, ill = math.log2(12 / 11), 0.5 * math.log2(12 / 22) + 0.5 * math.log2(12 / 2)
     assert i1(MEDICAL) == pytest.approx([well, well, well, ill], abs=1e-12)
@@ -160,6 +200,35 @@ def test_record_level_identity_is_surprise():
     records[np.arange(10), np.repeat([0, 1, 2], sizes)] = 1
     assert i1(records) == pytest.approx([math.log2(10 / n) for n in sizes])
     assert i2(records) == pytest.approx(i1(records))
+
+
+@given(laws(4, 3))
+def test_diversity_is_at_most_the_records(counts):
+    """ℓ-diversity implies k-anonymity for k ≤ ℓ (Bezzi 2010, §2.1)."""
+    diverse = [2 ** entropy(group) for group in counts.T]
+    assert (diverse <= counts.sum(axis=0) + 1e-9).all()
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=6))
+def test_identity_on_average_is_necessary_for_k(sizes):
+    """I(record, x̃) ≤ log N/k, the average of eq. 6, where every group has k records."""
+    records = np.repeat(np.eye(len(sizes)), sizes, axis=0)
+    found, total = mutual_information(records), sum(sizes)
+    assert found <= math.log2(total / min(sizes)) + 1e-9
+
+
+def test_and_not_sufficient_for_k():
+    records = np.repeat(np.eye(3), [10, 1, 1], axis=0)  # two records stand alone: k = 1
+    assert mutual_information(records) < math.log2(12 / 2)
+
+
+def test_tuples_that_are_alike_have_no_k_of_eq_5():
+    """Eq. 5 with X the height: Omer and Bob are both 170 cm; X must be the record's number."""
+    people = cpv.datasets.load_bezzi()
+    tens = people["height"] // 10
+    for name, k in (("name", [4, 4, 2, 2]), ("height", [4, 2**1.5, 2, 2])):
+        counts = people.groupby([people[name], tens]).size().unstack(fill_value=0).to_numpy()
+        assert 2 ** (entropy(counts.sum(axis=1)) - i2(counts)) == pytest.approx(k)
 
 
 def test_a_letter_without_mass_has_no_value():
@@ -212,6 +281,9 @@ def test_processing_cannot_add():
     before = mutual_information(MEDICAL)
     assert average_conditions(coarse, original=before)["I(W; X)"].holds
     assert not average_conditions(MEDICAL, original=mutual_information(coarse))["I(W; X)"].holds
+    # unless x̃ is made of W as well (footnote 1): here it is W
+    itself = np.diag(MEDICAL.sum(axis=1))
+    assert not average_conditions(itself, original=before)["I(W; X)"].holds
 
 
 @given(laws(4, 3), st.floats(0, 3))
@@ -265,6 +337,17 @@ def test_differential_privacy_bounds_every_surprise(weights, prior, near):
         assert found[x] == pytest.approx((channel[x] * np.log(channel[x] / mixed)).sum(), abs=1e-12)
     assert found.max() <= surprise_under(epsilon, units="nats") + 1e-12
     assert surprise_under(epsilon, units="nats") <= min(epsilon, epsilon**2 / 2) + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_a_number_released_by_the_geometric_mechanism(epsilon):
+    """Footnote 4: counts 0 … 20, neighbours one apart, tails collected at −40 and 60."""
+    x, s, r = np.arange(21), np.arange(-40, 61), math.exp(-epsilon)
+    law = (1 - r) / (1 + r) * r ** np.abs(np.subtract.outer(x, s))
+    law[:, 0], law[:, -1] = r ** (x + 40) / (1 + r), r ** (60 - x) / (1 + r)
+    near = np.abs(np.subtract.outer(x, x)) == 1
+    assert privacy_loss(law, near) == pytest.approx(epsilon, abs=1e-9)
+    assert surprise_of_inputs(law, neighbours=near).max() <= surprise_under(epsilon)
 
 
 def test_surprise_does_not_bound_epsilon():
