@@ -149,8 +149,8 @@ def _print(items: Iterable[Any]) -> Iterator[Claim]:
     """Print what is said, claims that follow each other as one table, and yield the claims."""
     for compared, group in groupby(items, lambda item: isinstance(item, Claim)):
         if not compared:
-            for item in group:
-                print(item.to_string() if hasattr(item, "to_string") else item)
+            said = (item.to_string() if hasattr(item, "to_string") else str(item) for item in group)
+            print("\n" + "\n".join(said).strip("\n"))
             continue
         claims = list(group)
         yield from claims
@@ -201,7 +201,7 @@ def run(
         sys.stdout.reconfigure(errors="replace")
     try:
         result = study(**given)
-        print(title, end="\n\n")
+        print(title)
         claims = tuple(_print(report(result)))
         with plt.rc_context(HOUSE):
             figure = draw(result)
