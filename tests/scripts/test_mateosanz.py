@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import erf, erfinv
@@ -9,6 +11,7 @@ from scipy.stats import kstest, pearsonr, spearmanr
 
 import cvxprivacy as cpv
 from cvxprivacy.microdata.loss import probabilistic_loss
+from tests import referee
 
 masking = pytest.importorskip("cvxprivacy.microdata.masking")
 
@@ -100,3 +103,33 @@ def test_mateosanz_tables_beside_the_paper(run, tables):
         found.append([np.mean([loss[part] for loss in losses]) for part in ("PIL(cov)", "PIL(r)")])
     assert found[0] == pytest.approx([0.652, 0.901], abs=0.03)
     assert found[1] == pytest.approx([0.946, 0.394], abs=0.05)
+
+
+def test_script_compare_maskings(run, tables):
+    ran = run("problems/compare_maskings")
+    module, result = ran.module, ran.result
+    assert ran.differing == set()
+    for words in ("certified", "small-sample bias", "times the optimum"):
+        assert words in ran.text
+    assert result.source.records == len(tables.read("census"))
+    for solution in result.frontier:
+        referee.check(solution, status=solution.status)
+        assert solution.gap < 1e-4
+    joint = result.source.pmf
+    bits = (joint * np.log2(np.where(joint > 0, joint, 1))).sum()
+    bits -= sum((p * np.log2(p)).sum() for p in (joint.sum(axis=0), joint.sum(axis=1)))
+    assert result.information == pytest.approx(bits, abs=1e-9)
+    for point in result.points:
+        assert point.excess >= -1e-9
+        assert 0 <= point.linkage <= 1
+        assert 0 <= point.pil <= 100
+    named = {p.method for p in result.points}
+    assert named == {*module.METHODS, *module.SIGNS, "optimal channel"}
+    # noise and groups of k leak more than the optimum at the same distortion
+    at = 0.3
+    risks = {name: np.interp(at, *module.curve(result, name)) for name in ("noise", "MDAV")}
+    assert float(result.upper(at)) < min(risks.values())
+    if tables.real:  # as the README and the docstring say
+        assert risks["noise"] < risks["MDAV"]
+        for said in ("MDAV .* 2.5", "rank swapping .* 2.8", "noise .* 2.1"):
+            assert re.search(f"{said} times the optimum", ran.text)
