@@ -118,7 +118,7 @@ def report(result):
     yield claim("least PIL(Q)", best["PIL(Q)"].idxmin(), "Rankswap7", "§5")
     for part, pair, said, why in (
         ("PIL(cov)", "Micmul3 Scal_Micmul3", "no significant increase", "so by Table 3 itself"),
-        ("PIL(cov)", "Noise16 Correlated16", "lower", "it multiplies covariances by 1 + .16²"),
+        ("PIL(cov)", "Noise16 Correlated16", "lower", "its covariances are 1 + .16² times X's"),
         ("PIL(r)", "Noise16 Correlated16", "lower", ""),
         ("PIL(cov)", "Scal_Noise16 Scal_Correlated16", "lower", "rescaling undoes the factor"),
     ):
