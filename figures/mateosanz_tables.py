@@ -50,7 +50,7 @@ QUANTILES = "averaged_inverted_cdf", "inverted_cdf", "weibull", "linear", "media
 def methods(seed):
     """Return the maskings of Table 3, and noise of that size correlated as the data are."""
     found = {"Mic3mul7": masking.MDAV(7, groups=3), "Micmul3": masking.MDAV(3)}
-    for name in ("Noise16", "Correlated16"):
+    for name in ("Noise16", "Corr16"):
         found[name] = masking.AdditiveNoise(0.16, correlated=name[0] == "C", random_state=seed)
     found |= {f"Scal_{name}": masking.Rescaled(each) for name, each in found.items()}
     return {"Rankswap7": masking.RankSwapping(7, random_state=seed)} | found
@@ -118,9 +118,9 @@ def report(result):
     yield claim("least PIL(Q)", best["PIL(Q)"].idxmin(), "Rankswap7", "§5")
     for part, pair, said, why in (
         ("PIL(cov)", "Micmul3 Scal_Micmul3", "no significant increase", "so by Table 3 itself"),
-        ("PIL(cov)", "Noise16 Correlated16", "lower", "its covariances are 1 + .16² times X's"),
-        ("PIL(r)", "Noise16 Correlated16", "lower", ""),
-        ("PIL(cov)", "Scal_Noise16 Scal_Correlated16", "lower", "rescaling undoes the factor"),
+        ("PIL(cov)", "Noise16 Corr16", "lower", "its covariances are 1 + .16² times X's"),
+        ("PIL(r)", "Noise16 Corr16", "lower", ""),
+        ("PIL(cov)", "Scal_Noise16 Scal_Corr16", "lower", "rescaling undoes the factor"),
     ):
         before, after = means.loc[pair.split(), part]
         yield claim(f"{part}, {pair.replace(' ', ' → ')}", f"{before:.3f} → {after:.3f}", said,

@@ -32,8 +32,8 @@ def test_script_mateosanz_tables(run, tables):
     scaled = most.index.str.startswith("Scal_")
     assert (most.loc[scaled, parts[1:3]] == 0).all(axis=None)
     # half of what §5 expects of correlated noise fails, of any table
-    assert "PIL(cov), Noise16 → Correlated16" in ran.differing
-    assert "PIL(r), Noise16 → Correlated16" not in ran.differing
+    assert "PIL(cov), Noise16 → Corr16" in ran.differing
+    assert "PIL(r), Noise16 → Corr16" not in ran.differing
 
     # PIL(Q) as the package defines it is one of the readings; a lower density loses less
     census = cpv.datasets.load_census()
@@ -60,14 +60,14 @@ def test_mateosanz_tables_beside_the_paper(run, tables):
     module, result = ran.module, ran.result
     quantiles = {f"{name} PIL(Q)" for name in module.PAPER.index[1:]}
     assert ran.differing == quantiles | {
-        "Noise16 PIL(mean)", "PIL(cov), Micmul3 → Scal_Micmul3", "PIL(cov), Noise16 → Correlated16",
+        "Noise16 PIL(mean)", "PIL(cov), Micmul3 → Scal_Micmul3", "PIL(cov), Noise16 → Corr16",
     }  # fmt: skip
     means = result.runs.mean()
     for name in ("Micmul3", "Scal_Micmul3"):
         printed = module.PAPER.loc[name, module.PARTS[1:]].astype(float)
         assert means.loc[name, module.PARTS[1:]].to_numpy() == pytest.approx(printed, abs=1e-4)
     plain, other, scaled, both = (means.loc[name] for name in (
-        "Noise16", "Correlated16", "Scal_Noise16", "Scal_Correlated16"))  # fmt: skip
+        "Noise16", "Corr16", "Scal_Noise16", "Scal_Corr16"))  # fmt: skip
     assert other["PIL(cov)"] > 2 * plain["PIL(cov)"]
     assert other["PIL(r)"] < plain["PIL(r)"] / 3
     assert both["PIL(cov)"] < scaled["PIL(cov)"] / 3
