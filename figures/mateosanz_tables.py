@@ -105,7 +105,7 @@ def report(result):
     means, many, readings = result.runs.mean(), result.many, result.readings
     swaps = result.runs.get_group("Rankswap7")["PIL"]
     yield means.round(4).to_string() + f"\n(means over {len(swaps)} seeds or orders; ranges below)"
-    reasons = {"PIL(Q)": "none of the readings below gives it", "PIL(mean)": "13 means that err by "
+    reasons = {"PIL(Q)": "§4.4 can be read in ways: see below", "PIL(mean)": "13 means that err by "
                f"N(0, .16²) standard errors reach it in {result.chance:.2%} of draws"}  # fmt: skip
     for (name, part), printed in PAPER.stack().items():
         ends = tuple(result.runs.get_group(name)[part].agg(["min", "max"]))
@@ -127,7 +127,7 @@ def report(result):
                     "§5", why, agrees=after <= before)  # fmt: skip
     high = f"PIL(cov) is 0.75 or more for {(many['PIL(cov)'] >= 0.75).sum()} of {len(many)}"
     yield claim("greatest eq. 6 of a masking", many["IL5"].max() / 2, "≤ 0.25", "Rem. 4.2", high)
-    yield f"\nPIL(Q) by {len(readings)} readings: those of the stated ε, range/1000; nearest of all"
+    yield f"\nPIL(Q) in {len(readings)} readings (ε, own record counted): ε = range/1000, nearest of all"
     yield readings.xs(1000, level=1).sort_values("off by")
     yield readings.nsmallest(3, "off by")
     yield f"\nTable 2: the paper's 109 maskings, {len(many)} here, some by μ-Approx, which is later"
