@@ -127,7 +127,7 @@ def report(result):
                     "§5", why, agrees=after <= before)  # fmt: skip
     high = f"PIL(cov) is 0.75 or more for {(many['PIL(cov)'] >= 0.75).sum()} of {len(many)}"
     yield claim("greatest eq. 6 of a masking", many["IL5"].max() / 2, "≤ 0.25", "Rem. 4.2", high)
-    yield f"\nPIL(Q) in {len(readings)} readings, own record counted or not: ε = range/1000; nearest"
+    yield f"\nPIL(Q) in {len(readings)} ways, own record counted or not: ε stated; nearest of all"
     yield readings.xs(1000, level=1).sort_values("off by")
     yield readings.nsmallest(3, "off by")
     yield f"\nTable 2: the paper's 109 maskings, {len(many)} here, some by μ-Approx, which is later"
