@@ -78,6 +78,7 @@ def tables(tmp_path_factory, monkeypatch) -> Tables:
     (folder / "adult.csv").write_bytes(sample)
     made_up_census().to_csv(folder / "census.csv", index=False)
     monkeypatch.setenv("CVXPRIVACY_DATA", str(folder))
-    home = replace(datasets.HOMES["adult"], table=hashlib.sha256(sample).hexdigest())
-    monkeypatch.setitem(datasets.HOMES, "adult", home)
+    for name in ("adult", "census"):
+        pin = hashlib.sha256((folder / f"{name}.csv").read_bytes()).hexdigest()
+        monkeypatch.setitem(datasets.HOMES, name, replace(datasets.HOMES[name], table=pin))
     return Tables(folder, real=False)

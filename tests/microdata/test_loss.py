@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.spatial import cKDTree
 
 from cvxprivacy.microdata.loss import categorical_loss, information_loss, probabilistic_loss
 from tests.microdata.helpers import data_folder, refusal
@@ -160,6 +161,66 @@ def test_the_frame_of_measures_by_attribute():
     assert frame.mean().to_dict() == pytest.approx(loss.parts)
 
 
+def with_correlations(size, seed=0):
+    """Return records of a normal population: |ρ| = .98 and .95 of pairs, and .1 of others."""
+    law = np.array([[1, 0.98, 0.1, 0.1], [0.98, 1, 0.1, 0.1], [0.1, 0.1, 1, -0.95],
+                    [0.1, 0.1, -0.95, 1]])  # fmt: skip
+    return np.random.default_rng(seed).multivariate_normal(np.zeros(4), law, size)
+
+
+@pytest.mark.parametrize("size", [150, 1080])
+def test_parts_of_a_simple_random_sample_are_uniform(size):
+    """§4.1, and against Remark 4.1: pil(r) is so for |ρ| near 1, too."""
+    x, rng = with_correlations(size), np.random.default_rng(1)
+    drawn = [probabilistic_loss(x, x[rng.integers(0, size, size)]) for _ in range(300)]
+    near, far = ([0, 2], [1, 3]), ([0, 0, 1, 1], [2, 3, 2, 3])
+    parts = [("means", ...), ("variances", ...)]
+    parts += [(name, at) for name in ("covariances", "correlations") for at in (near, far)]
+    for name, at in parts:
+        values = np.array([getattr(loss, name)[at] for loss in drawn])
+        assert values.mean() == pytest.approx(0.5, abs=0.05), name
+        assert (values > 0.95).mean() == pytest.approx(0.05, abs=0.025), name
+
+
+def test_noise_is_no_sampling_where_attributes_are_close():
+    """Remark 4.1: what it saw is due to masking, as the variance near ±1 is small, and right."""
+    x, rng = with_correlations(1080), np.random.default_rng(1)
+    found = probabilistic_loss(x, x + 0.16 * rng.normal(size=x.shape))
+    assert found.correlations[[0, 2], [1, 3]].min() > 0.95
+    assert found.covariances[[0, 2], [1, 3]].max() < 0.6
+
+
+def test_expression_6_is_small_where_covariances_are_lost():
+    """Remark 4.2: PIL(m₁₁) in [.75, 1] beside expression (6) in [0, .25]."""
+    x = with_correlations(1080)[:, :3]
+    y = 0.7 * x + 0.1 * np.random.default_rng(1).normal(size=x.shape)
+    y[:, 2] += 0.3 * y[:, 0]
+    old, new = information_loss(x, y), probabilistic_loss(x, y)
+    rows, columns = np.triu_indices(3, 1)
+    off = np.abs(np.corrcoef(x.T) - np.corrcoef(y.T))[rows, columns]
+    assert old.parts["IL5"] / 2 == pytest.approx(off.sum() / (3 * 2))
+    assert 0.75 < new.parts["PIL(cov)"] <= 1
+    assert 0 < old.parts["IL5"] / 2 < 0.25
+
+
+def test_half_the_l1_norm_of_densities_is_another_loss_than_pil_of_quantiles():
+    """Remark 4.3: they are not equivalent; each is near 1 or above ½ where the other is small."""
+
+    def half_l1(one, other, bins):
+        shares = [np.histogram(part, bins, (-0.5, 1.5))[0] / len(part) for part in (one, other)]
+        return np.abs(shares[0] - shares[1]).sum() / 2
+
+    def pil(one, other):
+        return probabilistic_loss(one[:, None], other[:, None], density="kernel").parts["PIL(Q)"]
+
+    many, few = (np.arange(0.5, size) / size for size in (10_000, 100))
+    assert half_l1(many, many + 0.02, 200) == pytest.approx(0.02, abs=1e-9)
+    assert pil(many, many + 0.02) > 0.95
+    teeth = np.floor(25 * few) / 25 + (few * 25 % 1) / 50  # density 2 and 0 in turn
+    assert half_l1(few, teeth, 100) == pytest.approx(0.5)
+    assert pil(few, teeth) < 0.2
+
+
 # ---- the published numbers ---------------------------------------------------------------
 
 
@@ -200,6 +261,7 @@ def test_table_1_by_hand():
     assert table["V"]["mean variation"] == pytest.approx(0.5 / 7)
     rho, r = 7 / math.sqrt(70), 6.5 / math.sqrt(4 * after)
     assert table["R"]["mean absolute error"] == pytest.approx(abs(rho - r))
+    assert found.parts["IL5"] / 2 == pytest.approx(abs(rho - r) / 2)  # expression (6), p(p − 1) = 2
     # two attributes: components (1, 1)/√2 and (1, −1)/√2 whatever ρ, of variance 1 ± ρ
     half = math.sqrt(0.5)
     rf = [(math.sqrt(1 + s * rho) - math.sqrt(1 + s * r)) * half for s in (1, -1)]
@@ -219,6 +281,32 @@ def test_table_1_by_hand():
     }
     assert found.total == pytest.approx(20 * sum(found.parts.values()))
     assert found.to_frame().loc["X", "mean variation"] == pytest.approx(variation)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=30)
+def test_what_is_bounded_and_what_does_not_change_with_units(seed):
+    """§§2, 3: mean variations keep; of R and C errors are bounded, of X, V and S they grow."""
+    rng = np.random.default_rng(seed)
+    x = rng.gamma(2.0, size=(60, 3)) @ rng.uniform(size=(3, 3))
+    y = x + rng.normal(size=x.shape)
+    one, other = (
+        information_loss(x * s, y * s).table for s in (1.0, 10.0 ** rng.integers(-3, 5, 3))
+    )
+    for name, row in one.items():
+        assert other[name]["mean variation"] == pytest.approx(row["mean variation"], rel=1e-6)
+    far = information_loss(x, 1e6 * np.column_stack([y[:, 0], -y[:, 1], y[:, 2]])).table
+    assert far["R"]["mean absolute error"] <= 2.0
+    assert far["C"]["mean absolute error"] <= 1.0
+    assert min(far[name]["mean absolute error"] for name in ("X", "S")) > 1e3
+
+
+def test_a_synthetic_record_is_paired_with_the_nearest_original():
+    """§2: three lines, and the paired table is compared."""
+    x = with_correlations(400)
+    made = np.random.default_rng(1).multivariate_normal(x.mean(axis=0), np.cov(x.T), len(x))
+    nearest = cKDTree(x / x.std(axis=0)).query(made / x.std(axis=0))[1]
+    assert information_loss(x[nearest], made).yancey < information_loss(x, made).yancey / 2
 
 
 def test_components_are_compared_whatever_their_sign():

@@ -8,6 +8,8 @@ import cvxpy as cp
 import numpy as np
 from scipy.special import rel_entr
 
+import cvxprivacy as cpv
+
 BITS = np.log(2.0)
 
 
@@ -33,3 +35,33 @@ def letters(source, channel):
     q = joint.sum(axis=0)
     i1 = rel_entr(joint, np.outer(source.p_w, q)).sum(axis=0) / q / BITS
     return q, i1, -rel_entr(joint / q, 1.0).sum(axis=0) / BITS
+
+
+def proved(solution: cpv.GaussianSolution) -> None:
+    """Raise AssertionError unless the proof holds and is tight."""
+    assert solution.status == "certified", solution
+    assert solution.lower <= solution.upper <= solution.lower + 1e-6
+    assert solution.certificate.verify()
+
+
+def program(
+    law: np.ndarray, w: list[int], x: list[int], budget: float, weights: np.ndarray
+) -> float:
+    """Solve the covariance program as it is written, from the joint covariance."""
+    own, cross = law[np.ix_(x, x)], law[np.ix_(w, x)]
+    b = np.linalg.solve(own, cross.T).T
+    s = law[np.ix_(w, w)] - b @ cross.T
+    sigma = cp.Variable(own.shape, symmetric=True)
+    inner = (s + s.T) / 2 + b @ sigma @ b.T
+    rules = [sigma >> 0, own - sigma >> 0, weights @ cp.diag(sigma) <= budget]
+    after = solved(cp.Maximize(cp.log_det((inner + inner.T) / 2)), rules)
+    return (np.linalg.slogdet(law[np.ix_(w, w)])[1] - after) / 2 / BITS
+
+
+def revealed(law: np.ndarray, w: list[int], x: list[int], release: cpv.GaussianRelease) -> float:
+    """I(W; X̂) in bits of Gaussians, from what the release does: X̂ = gain X + noise."""
+    own, cross = law[np.ix_(x, x)], law[np.ix_(w, x)] @ release.gain.T
+    seen = release.gain @ own @ release.gain.T + release.noise
+    after = law[np.ix_(w, w)] - cross @ np.linalg.pinv(seen, rcond=1e-9, hermitian=True) @ cross.T
+    before = np.linalg.slogdet(law[np.ix_(w, w)])[1]
+    return (before - np.linalg.slogdet(after)[1]) / 2 / BITS

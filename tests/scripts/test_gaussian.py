@@ -2,43 +2,12 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
 import cvxprivacy as cpv
-from tests.scripts.oracles import BITS, solved
-
-
-def proved(solution: cpv.GaussianSolution) -> None:
-    """Raise AssertionError unless the proof holds and is tight."""
-    assert solution.status == "certified", solution
-    assert solution.lower <= solution.upper <= solution.lower + 1e-6
-    assert solution.certificate.verify()
-
-
-def program(
-    law: np.ndarray, w: list[int], x: list[int], budget: float, weights: np.ndarray
-) -> float:
-    """Solve the covariance program as it is written, from the joint covariance."""
-    own, cross = law[np.ix_(x, x)], law[np.ix_(w, x)]
-    b = np.linalg.solve(own, cross.T).T
-    s = law[np.ix_(w, w)] - b @ cross.T
-    sigma = cp.Variable(own.shape, symmetric=True)
-    inner = (s + s.T) / 2 + b @ sigma @ b.T
-    rules = [sigma >> 0, own - sigma >> 0, weights @ cp.diag(sigma) <= budget]
-    after = solved(cp.Maximize(cp.log_det((inner + inner.T) / 2)), rules)
-    return (np.linalg.slogdet(law[np.ix_(w, w)])[1] - after) / 2 / BITS
-
-
-def revealed(law: np.ndarray, w: list[int], x: list[int], release: cpv.GaussianRelease) -> float:
-    """I(W; X̂) in bits of Gaussians, from what the release does: X̂ = gain X + noise."""
-    own, cross = law[np.ix_(x, x)], law[np.ix_(w, x)] @ release.gain.T
-    seen = release.gain @ own @ release.gain.T + release.noise
-    after = law[np.ix_(w, w)] - cross @ np.linalg.pinv(seen, rcond=1e-9, hermitian=True) @ cross.T
-    before = np.linalg.slogdet(law[np.ix_(w, w)])[1]
-    return (before - np.linalg.slogdet(after)[1]) / 2 / BITS
+from tests.scripts.oracles import BITS, program, proved, revealed
 
 
 def test_script_gaussian_scalar(run):
@@ -74,81 +43,6 @@ def test_script_gaussian_scalar(run):
         assert found == pytest.approx(risk, abs=0.03)
         kept = np.corrcoef(x - released, released if name == "optimal" else x)[0, 1]
         assert abs(kept) < 5 / np.sqrt(size)
-
-
-def test_script_census_income(run, tables):
-    words = ("certified", "true law", "measured", "Fair", "standard errors", "no promise")
-    module, result, _ = run("problems/census_income", words=words)
-    census = tables.read("census")
-    if tables.real:  # what the docstring says of the columns that are left out
-        wages = census["WSALVAL"]
-        for share, same in (
-            (0.94, census["PEARNVAL"] == wages),
-            (0.85, census["ERNVAL"] == wages),
-            (0.80, (census["FICA"] - 0.0765 * wages).abs() < 1),
-        ):
-            assert same.mean() == pytest.approx(share, abs=0.005)
-        assert (census["POTHVAL"] == census["PTOTVAL"] - census["PEARNVAL"]).all()
-
-    keys, names = list(module.KEYS), [*module.SENSITIVE, *module.KEYS]
-    law = np.cov(census[names].to_numpy(float).T)
-    w, x = [0, 1], list(range(2, 8))
-    weights = 1 / law.diagonal()[x]
-    assert result.source.records == len(census)
-    assert np.allclose(result.own, law[np.ix_(x, x)], rtol=1e-12)
-    entropy = np.linalg.slogdet(2 * np.pi * np.e * law[np.ix_(w, w)])[1] / 2 / BITS
-    values = [solution.value for solution in result.solutions.values()]
-    assert values == sorted(values, reverse=True)
-    for share, solution in result.solutions.items():
-        proved(solution)
-        proved(result.bounds[share])
-        assert result.bounds[share].value == pytest.approx(
-            solution.value + result.entropy - entropy, abs=1e-6
-        )
-        sigma = solution.error_covariance
-        scale = np.sqrt(np.outer(weights, weights))
-        assert np.linalg.eigvalsh((law[np.ix_(x, x)] - sigma) * scale)[0] >= -1e-9
-        assert np.linalg.eigvalsh(sigma * scale)[0] >= -1e-9
-        assert weights @ sigma.diagonal() <= 6 * share + 1e-9
-        assert result.leakage(sigma) == pytest.approx(solution.value, abs=1e-8)
-        # noise that leaves the same error is a feasible release, so it is never better
-        for kind in (result.uncorrelated, result.correlated):
-            left = result.left(result.matched(kind, share))
-            assert result.distortion(left).sum() == pytest.approx(6 * share, rel=1e-9)
-            assert result.leakage(left) >= solution.lower
-            assert result.leakage(result.left(kind(share))) >= result.leakage(left)
-
-    # in CVXPY's own words, on standardised records
-    scaled = law / np.sqrt(np.outer(law.diagonal(), law.diagonal()))
-    for share in (0.06, module.SHARE):
-        found = program(scaled, w, x, 6 * share, np.ones(6))
-        assert found == pytest.approx(result.solutions[share].value, abs=2e-5)
-
-    # the price is the slope, and the release does what Σ says
-    step = 1e-3
-    near = module.study(census, (module.SHARE - step, module.SHARE + step)).solutions.values()
-    high, low = (solution.value for solution in near)
-    price = result.chosen.prices["budget"]
-    assert (low - high) / (12 * step) == pytest.approx(price, rel=0.01)
-    release, sigma = result.chosen.release, result.chosen.error_covariance
-    assert revealed(law, w, x, release) == pytest.approx(result.chosen.value, abs=1e-5)
-
-    # the noise of uncorrelated errors leaves (Σ_X⁻¹ + N⁻¹)⁻¹
-    noise = result.uncorrelated(0.3)
-    left = np.linalg.inv(np.linalg.inv(law[np.ix_(x, x)]) + np.linalg.inv(noise))
-    assert np.allclose(result.left(noise), left, rtol=1e-6)
-
-    # on the records: other columns untouched, means and errors as promised, many draws together
-    tables = [release.apply(census, seed=i) for i in range(20)]
-    moved = np.concatenate([(census[keys] - table[keys]).to_numpy() for table in tables])
-    assert tables[0].drop(columns=keys).equals(census.drop(columns=keys))
-    spread = np.sqrt(release.noise.diagonal() / len(moved))
-    assert (np.abs(moved.mean(axis=0)) <= 5 * spread).all()
-    scale = np.sqrt(np.outer(sigma.diagonal(), sigma.diagonal()))
-    assert (np.abs(np.cov(moved.T) - sigma) / scale).max() < 0.02
-    # and the measure of what they reveal: on records it stays above the bound, below X's own
-    seen = np.mean([result.measured(table) for table in tables])
-    assert result.bounds[module.SHARE].lower < seen < result.measured(census)
 
 
 @pytest.mark.long
