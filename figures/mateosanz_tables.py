@@ -104,7 +104,8 @@ def report(result):
     """Compare with what the paper says."""
     means, many, readings = result.runs.mean(), result.many, result.readings
     swaps = result.runs.get_group("Rankswap7")["PIL"]
-    yield means.round(4).to_string() + f"\n(means over {len(swaps)} seeds or orders; below, ranges; to one unit of the last printed digit)"
+    yield f"means over {len(swaps)} seeds or orders (below, ranges, to one unit of the last digit)"
+    yield means.round(4)
     reasons = {"PIL(Q)": "§4.4 can be read in ways: see below", "PIL(mean)": "13 means that err by "
                f"N(0, .16²) standard errors reach it in {result.chance:.2%} of draws"}  # fmt: skip
     for (name, part), printed in PAPER.stack().items():
