@@ -124,3 +124,52 @@ def test_script_informed_quantise_and_bin(run):
     assert (books["H(X̂ⁿ|J,Zⁿ)/n"] == 0).all()
     assert books["ΣI(X_i;X̂_i|Z_i)/n"][7] - books["R(D)"][7] < 0.02
     assert measure_code(LAW, 1 - np.eye(2), book).best <= code.distortion + 1e-12
+
+
+# ---- the price of a bit ------------------------------------------------------------------
+
+
+def test_script_what_does_a_bit_cost(run):
+    ran = run("problems/what_does_a_bit_cost")
+    assert ran.differing == set()
+    result = ran.result
+
+    # facts of the 592 students, known beforehand
+    source = result.source
+    assert source.records == 592
+    assert source.p_x * 592 == pytest.approx([108, 286, 71, 127])
+    assert source.p_w * 592 == pytest.approx([220, 215, 93, 64])
+
+    curve, inverse, chosen = result.curve, result.inverse, result.chosen
+    assert curve.band <= ran.module.TOL
+    for point in curve.points[1::6]:
+        referee.check(point.solution)
+    referee.check(chosen)
+    # everybody under the commonest hair colour tells nothing, and costs 1 − 286/592
+    assert curve.points[-1].x <= 1 - 286 / 592 + 1e-12
+    assert curve.points[-1].upper <= 1e-9
+    assert curve.inner(0.0) == pytest.approx(source.information(), abs=1e-6)
+    # a line of four points is below, a chord above
+    shares = np.linspace(*curve.solved_range, 50)
+    assert (result.coarse.outer(shares) <= curve.inner(shares) + 1e-12).all()
+    assert (result.coarse.inner(shares) >= curve.outer(shares) - 1e-12).all()
+
+    # the two programs are one curve: inverse functions, with inverse prices
+    for share in (0.03, 0.1, 0.17):
+        bits = (curve.inner(share) + curve.outer(share)) / 2
+        assert inverse.outer(bits) - 2e-3 <= share <= inverse.inner(bits) + 2e-3
+        forth, back = curve.price(share), inverse.price(bits)
+        assert float(forth) * float(back) == pytest.approx(1.0, rel=0.1)
+
+    # the optimality conditions, recomputed from the channel alone
+    channel, price = chosen.channel.matrix, -chosen.prices["budget"]
+    joint = source.pmf @ channel
+    told = np.log2(joint / np.outer(source.p_w, joint.sum(axis=0)))
+    cost = (source.pmf / source.p_x).T @ told + price * (1 - np.eye(4))
+    reduced = cost - cost.min(axis=1, keepdims=True)
+    assert reduced == pytest.approx(np.asarray(chosen.duals["floor"]), abs=1e-6)
+    assert (channel * reduced).max() < 1e-7
+    assert (reduced[channel < 1e-9] > 0.01).all()
+    assert joint / joint.sum(axis=0) == pytest.approx(chosen.posteriors["W"], abs=1e-6)
+    slope = (curve.inner(0.1 + 0.02) - curve.inner(0.1 - 0.02)) / 0.04
+    assert -price == pytest.approx(slope, rel=0.02)
