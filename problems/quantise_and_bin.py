@@ -77,7 +77,7 @@ def report(result):
 
 def draw(result):
     """Draw the codes in the region, and the parts of the rate that is lost."""
-    figure, axes = style.panels("rate, $R(D)$", r"equivocation, $\Gamma(D)$", "lost, no margin")
+    figure, axes = style.panels("rate, $R(D)$", r"equivocation, $\Gamma(D)$", "lost rate")
     codes, fine = result.codes, np.linspace(0, P0, 100)
     bounds = result.least(fine), 1 - result.leak(fine)
     for ax, y, bound in zip(axes, ("rate", LEFT[0]), bounds, strict=False):
@@ -92,7 +92,7 @@ def draw(result):
     means = codes[codes["margin"] == 0].groupby("n")[RATES].mean()
     parts = -means.diff(axis=1).iloc[:, 1:].set_axis(LOST, axis=1)
     parts.plot.bar(stacked=True, ax=axes[2], rot=0, legend="reverse", color=style.PALETTE[2:])
-    axes[2].set(xlabel="block length $n$", ylabel="bits per record", ylim=(0, 0.8))
+    axes[2].set(xlabel="block length $n$", ylabel="bits per record, no margin", ylim=(0, 0.8))
     return figure
 
 
