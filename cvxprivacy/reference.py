@@ -2,19 +2,28 @@
 
 * Blahut–Arimoto for W = X (Cover and Thomas 2006, §10.8), which Rebollo-Monedero et al. 2010
   name in §4.5;
-* the projected steepest descent of Rebollo-Monedero et al. 2010, §6.1.
+* the projected steepest descent of Rebollo-Monedero et al. 2010, §6.1;
+* the random codes of Sankar, Rajagopalan and Poor 2013, appendix, and what a code does, exactly.
 
-Both work in nats and in probabilities, and stop where they are told to.
+The first two work in nats and in probabilities, and stop where they are told to; codes are of n
+records at once, n small, and measured in bits per record.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 
-__all__ = ["blahut_arimoto", "mixture_of_trivial_rules", "projected_descent"]
+__all__ = ["BlockCode", "CodeMeasures", "blahut_arimoto", "books_by_side_information",
+           "measure_code", "mixture_of_trivial_rules", "projected_descent",
+           "quantise_and_bin"]  # fmt: skip
 
 
 def blahut_arimoto(
@@ -118,3 +127,197 @@ def projected_descent(
     ratio = np.where(on, seen, 1.0) / np.where(on, p_w[:, None] * q, 1.0)
     risk = float((np.where(on, seen, 0.0) * np.log(ratio)).sum())
     return risk, float((p_x[:, None] * channel * d).sum()), channel
+
+
+# ---- random codes ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BlockCode:
+    """A code of n records: what is sent, and what the user makes of it.
+
+    Sequences are numbered as by ``itertools.product``: their last letter changes first.
+
+    Attributes
+    ----------
+    sent : ndarray of int, shape (|X|ⁿ, |Z|ⁿ)
+        The index j of each xⁿ and zⁿ; an encoder that does not know zⁿ has equal columns.
+    read : ndarray of int, shape (indices, |Z|ⁿ, n)
+        The x̂ⁿ of each j and zⁿ.
+    """
+
+    sent: npt.NDArray[np.intp]
+    read: npt.NDArray[np.intp]
+
+
+class CodeMeasures(NamedTuple):
+    """What a code does, in bits per record and units of distortion.
+
+    Attributes
+    ----------
+    rate : float
+        log₂ of the number of indices, per record.
+    told : float
+        H(J | Zⁿ)/n, which is I(Xⁿ; J | Zⁿ)/n, as J is a function of (Xⁿ, Zⁿ).
+    of_letters, by_letters : float
+        Σ I(X_i; J, Zⁿ | Z_i)/n and Σ I(X_i; X̂_i | Z_i)/n.
+    distortion, best : float
+        Of what the user reads, and of the best guess of each x_i from j and zⁿ.
+    equivocation, left_of_letters, left_by_letters : float
+        H(Wⁿ | J, Zⁿ)/n, Σ H(W_i | J, Zⁿ)/n and Σ H(W_i | X̂_i, Z_i)/n.
+    """
+
+    rate: float
+    told: float
+    of_letters: float
+    by_letters: float
+    distortion: float
+    best: float
+    equivocation: float
+    left_of_letters: float
+    left_by_letters: float
+
+
+def quantise_and_bin(
+    joint: npt.ArrayLike, reading: npt.ArrayLike, n: int, *, seed: int = 0, margin: float = 0.0
+) -> tuple[BlockCode, BlockCode]:
+    """Return a random code, and the same with the word itself sent in place of its bin.
+
+    Sankar et al. 2013, appendix: 2^{n I(X, Z; U)} words are drawn from p(u) and dealt into
+    2^{n I(X; U | Z)} bins; (xⁿ, zⁿ) is quantised to the likeliest word, whose bin is sent, and
+    the user takes the likeliest word of the bin given zⁿ.  If p(u | x, z) = p(u | x), the words
+    do not depend on zⁿ (Theorem 2), else the encoder knows it (Theorem 3).
+
+    Parameters
+    ----------
+    joint : array_like, shape (|X|, |Z|, |U|)
+        p(x, z, u), rounded so that words tie that should; it is divided by its sum.
+    reading : array_like of int, shape (|U|, |Z|)
+        f(u, z), the letter x̂.
+    n : int
+    seed : int
+    margin : float
+        Added to the rate of the bins, in bits per record.
+    """
+    law, f = np.asarray(joint, float), np.asarray(reading, int)
+    law = law / law.sum()
+    p_xz, p_zu, p_u = law.sum(axis=2), law.sum(axis=0), law.sum(axis=(0, 1))
+    told = _entropy(p_xz) + _entropy(p_u) - _entropy(law)
+    found = _entropy(p_xz.sum(axis=0)) + _entropy(p_u) - _entropy(p_zu)  # I(Z; U)
+    words = math.ceil(2 ** (n * told))
+    bins = min(words, math.ceil(2 ** (n * (told - found + margin))))
+    rng = np.random.default_rng([seed, n])
+    book = rng.choice(len(p_u), p=p_u, size=(words, n))
+    bin_of = rng.permutation(words) % bins
+    xs, zs = _sequences(law.shape[0], n), _sequences(law.shape[1], n)
+    word = np.empty((len(xs), len(zs)), int)
+    density = law / (p_xz[:, :, None] * p_u)
+    for place, z in enumerate(zs):
+        word[:, place] = _likelihood(density[:, z], book, xs).argmax(axis=1)
+    score = _likelihood(np.repeat((p_zu / p_u)[:, None], n, axis=1), book, zs)
+    taken = np.stack([np.where(bin_of == j, score, -np.inf).argmax(axis=1) for j in range(bins)])
+    whole = f[book[:, None], zs]
+    return BlockCode(bin_of[word], whole[taken, np.arange(len(zs))]), BlockCode(word, whole)
+
+
+def books_by_side_information(joint: npt.ArrayLike, n: int, *, seed: int = 0) -> BlockCode:
+    """Return a random code with a book of its own for each zⁿ, drawn from p(x̂ | z), unbinned.
+
+    Of 2^{n I(X; X̂ | Z)} words the likeliest given xⁿ and zⁿ is sent by its number.
+
+    Parameters
+    ----------
+    joint : array_like, shape (|X|, |Z|, |X̂|)
+        p(x, z, x̂), as in :func:`quantise_and_bin`.
+    n, seed : int
+    """
+    law = np.asarray(joint, float)
+    law = law / law.sum()
+    p_xz, p_zu = law.sum(axis=2), law.sum(axis=0)
+    told = _entropy(p_xz) + _entropy(p_zu) - _entropy(law) - _entropy(p_xz.sum(axis=0))
+    words = math.ceil(2 ** (n * told))
+    rng = np.random.default_rng([seed, n])
+    xs, zs = _sequences(law.shape[0], n), _sequences(law.shape[1], n)
+    sent, read = np.empty((len(xs), len(zs)), int), np.empty((words, len(zs), n), int)
+    steps = (p_zu / p_zu.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    density = law / np.where(p_zu > 0, p_zu, 1.0)
+    for place, z in enumerate(zs):
+        drawn = rng.random((words, n, 1)) >= steps[z, :-1]
+        read[:, place] = book = drawn.sum(axis=2)
+        sent[:, place] = _likelihood(density[:, z], book, xs).argmax(axis=1)
+    return BlockCode(sent, read)
+
+
+def measure_code(pmf: npt.ArrayLike, distortion: npt.ArrayLike, code: BlockCode) -> CodeMeasures:
+    """Return what a code does to i.i.d. records, by a visit to every (wⁿ, xⁿ, zⁿ).
+
+    Parameters
+    ----------
+    pmf : array_like, shape (|W|, |X|, |Z|)
+    distortion : array_like, shape (|X|, |X̂|)
+    code : BlockCode
+    """
+    law, d = np.asarray(pmf, float), np.asarray(distortion, float)
+    p_xz = law.sum(axis=0)
+    indices, _, n = code.read.shape
+    to_w = (law / np.where(p_xz > 0, p_xz, 1.0)).transpose(2, 0, 1)  # p(w | x) of each z
+    xs, zs = _sequences(law.shape[1], n), _sequences(law.shape[2], n)
+    is_letter = _letters_of(xs, law.shape[1])
+    h_jz = h_jwz = h_x = h_w = spent = least = 0.0
+    read = np.zeros((n, law.shape[2], d.shape[1], law.shape[1]))  # p(x_i, z_i, x̂_i)
+    for place, z in enumerate(zs):
+        mass = np.zeros((indices, len(xs)))  # p(j, xⁿ, zⁿ)
+        mass[code.sent[:, place], np.arange(len(xs))] = _kron(p_xz[:, z].T, 1)
+        first, last = (_kron(to_w[half], 2) for half in (z[: n // 2], z[n // 2 :]))
+        h_jz += _entropy(mass.sum(axis=1))
+        h_jwz += _entropy(first @ mass.reshape(indices, first.shape[1], -1) @ last.T)
+        letters = (mass @ is_letter).reshape(indices, n, -1)  # p(x_i, j, zⁿ)
+        h_x += _entropy(letters)
+        h_w += _entropy(np.einsum("iwx,jix->jiw", to_w[z], letters))
+        cost = letters @ d
+        spent += np.take_along_axis(cost, code.read[:, place, :, None], axis=2).sum()
+        least += cost.min(axis=2).sum()
+        np.add.at(read, (np.arange(n), z, code.read[:, place]), letters)
+    left = np.einsum("zwx,izyx->izyw", to_w, read)
+    h_read, h_z = _entropy(read.sum(axis=3)), _entropy(p_xz.sum(axis=0))
+    before = _entropy(p_xz) - h_z  # H(X | Z)
+    return CodeMeasures(
+        rate=math.log2(indices) / n, told=h_jz / n - h_z, of_letters=before - (h_x / n - h_jz),
+        by_letters=before - (_entropy(read) - h_read) / n, distortion=float(spent) / n,
+        best=float(least) / n, equivocation=(h_jwz - h_jz) / n,
+        left_of_letters=h_w / n - h_jz, left_by_letters=(_entropy(left) - h_read) / n,
+    )  # fmt: skip
+
+
+def _sequences(letters: int, n: int) -> npt.NDArray[np.intp]:
+    """Return all words of n letters, shape (lettersⁿ, n)."""
+    return np.stack(np.unravel_index(np.arange(letters**n), (letters,) * n), axis=1)
+
+
+def _likelihood(
+    table: npt.NDArray[np.float64], book: npt.NDArray[np.intp], words: npt.NDArray[np.intp]
+) -> npt.NDArray[np.float64]:
+    """Return log Π_i table[a_i, i, u_i] of each word aⁿ and each uⁿ of the book, to nine digits.
+
+    Equal likelihoods come out equal, whatever the order of their factors.
+    """
+    logs = np.log(np.maximum(table, 1e-300))
+    of_book = logs[:, np.arange(book.shape[1]), book]  # shape (letters, words of the book, n)
+    return np.round(_letters_of(words, len(table)) @ of_book.transpose(2, 0, 1).reshape(
+        -1, len(book)), 9)  # fmt: skip
+
+
+def _letters_of(words: npt.NDArray[np.intp], letters: int) -> npt.NDArray[np.float64]:
+    """Return 1 where word aⁿ has letter a at place i, shape (words, n letters)."""
+    return (words[:, :, None] == np.arange(letters)).reshape(len(words), -1).astype(float)
+
+
+def _kron(parts: npt.NDArray[np.float64], axes: int) -> npt.NDArray[np.float64]:
+    """Return the Kronecker product of parts, of this number of axes."""
+    return reduce(lambda a, b: np.kron(a, b), parts, np.ones((1,) * axes))
+
+
+def _entropy(masses: npt.NDArray[np.float64]) -> float:
+    """−Σ p log₂ p."""
+    positive = masses[masses > 0]
+    return -float(positive @ np.log2(positive))

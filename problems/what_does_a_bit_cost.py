@@ -7,216 +7,94 @@ confidential, W; hair is released, X; some students are listed under another hai
     subject to  P(X̂ ≠ X) ≤ D     the share of students whose hair is changed        over p(x̂ | x)
 
 Rebollo-Monedero, Forné and Domingo-Ferrer, IEEE TKDE 22(11), 2010, eq. (3) and Theorem 1: R(D) is
-convex and non-increasing.  Its slope is the price: one more student in a hundred changed removes
-−R'(D)/100 bits.  Read the other way (least D under I(W; X̂) ≤ b) the price is the inverse, and is
-what the title asks: the share of students that the next bit costs.
+convex and non-increasing.  Its slope is the price: one student in a hundred more removes −R'(D)/100
+bits.  Read the other way (least D under I(W; X̂) ≤ b) its inverse is what the next bit costs.
 
-Learn
------
-* a curve with a guarantee: chords of solved points lie above it, since releases can be mixed;
-  the line of each point's multiplier lies below it, since the dual bound is affine in D.  Where
-  lines and chords are farthest apart the next point is solved;
-* the multiplier of the budget *is* the slope of the curve: the price of the number you typed.
-  Where the set of moves in use changes, the curve may have a kink and the price jumps;
-* the optimality conditions (Karush, Kuhn, Tucker) as a picture: a move x → x̂ is made only if its
-  reduced cost is zero.  Moving hair x to x̂ costs λ for the change plus what x̂ then tells,
-  Σ_w p(w|x) log p(w|x̂)/p(w); each hair colour uses only its cheapest moves.
+Learn: that a curve can have a guarantee (chords of solved points lie above it, as releases can be
+mixed, and the lines of their multipliers below, as the dual bound is affine in D); that the
+multiplier of the budget *is* the slope; what the conditions of Karush, Kuhn and Tucker say: x → x̂
+is used only if λ for the change plus what x̂ then tells, Σ_w p(w|x) log p(w|x̂)/p(w), is least.
 
     python problems/what_does_a_bit_cost.py   # prints, and writes output/what_does_a_bit_cost.png
 """
 
-from __future__ import annotations
-
-import argparse
-from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 
 import cvxprivacy as cpv
+from cvxprivacy import style
+from cvxprivacy.study import claim, run
 
-# ---- data --------------------------------------------------------------------------------
-
-HAIR = ("black", "brown", "red", "blond")
-EYES = {  # students, by hair
-    "brown": (68, 119, 26, 7),
-    "blue": (20, 84, 17, 94),
-    "hazel": (15, 54, 14, 10),
-    "green": (5, 29, 14, 16),
-}
-SHARE = 0.1  # of the students, for the release that is looked at closely
-TOL = 1e-4  # bits
-BLUE, RED, GREY = "#0072B2", "#D55E00", "#777777"
+HAIR, EYES = ["black", "brown", "red", "blond"], ["brown", "blue", "hazel", "green"]
+STUDENTS = [[68, 119, 26, 7], [20, 84, 17, 94], [15, 54, 14, 10], [5, 29, 14, 16]]  # eyes × hair
+SHARE, TOL = 0.1, 1e-4  # of the students, for the release that is looked at closely; bits
 
 
-@dataclass
-class Study:
-    """The curve in both directions, a coarse one that shows how it is made, and one release."""
-
-    source: cpv.DiscreteSource
-    curve: cpv.Frontier  # least leakage at a budget
-    inverse: cpv.Frontier  # least distortion at a leakage
-    coarse: cpv.Frontier
-    chosen: cpv.Solution
-
-    @property
-    def reduced(self) -> np.ndarray:
-        """Reduced cost of each move x → x̂, in bits per student of hair x: ≥ 0 at an optimum."""
-        return np.asarray(self.chosen.duals["floor"])
-
-    def residuals(self) -> dict[str, float]:
-        """Return the optimality conditions, each computed from the solution's parts."""
-        solution, budget = self.chosen, SHARE
-        channel, p_x, p_w = solution.channel.matrix, self.source.p_x, self.source.p_w
-        price = -solution.prices["budget"]
-        told = np.log2(solution.posteriors["W"] / p_w[:, None])  # log p(w|x̂)/p(w)
-        given = self.source.pmf / p_x  # p(w|x)
-        cost = given.T @ told + price * (1 - np.eye(len(HAIR)))
-        spent = float(p_x @ (channel * (1 - np.eye(len(HAIR)))).sum(axis=1))
-        least = cost.min(axis=1, keepdims=True)
-        joint = given @ (p_x[:, None] * channel)
-        return {
-            "primal: P(X̂ ≠ X) − D": spent - budget,
-            "dual: least multiplier": min(price, 0.0),
-            "stationarity: posteriors of the dual − of the release": float(
-                np.abs(joint / joint.sum(axis=0) - solution.posteriors["W"]).max()
-            ),
-            "complementarity: price × unspent budget": price * (budget - spent),
-            "complementarity: Σ p(x̂|x) × reduced cost": float(
-                (p_x[:, None] * channel * (cost - least)).sum()
-            ),
-        }
-
-
-def study() -> Study:
-    """Solve everything."""
-    source = cpv.DiscreteSource.from_counts(
-        list(EYES.values()), w=list(EYES), x=HAIR, names=["eyes", "hair"]
-    )
+def study():
+    """Solve for the curve in both directions, for one made of four points, and for one release."""
+    source = cpv.DiscreteSource.from_counts(STUDENTS, w=EYES, x=HAIR, names=["eyes", "hair"])
     problem = cpv.PrivacyDistortion(source, cpv.hamming(HAIR), budget=SHARE)
     other = cpv.MinimumDistortion(source, cpv.hamming(HAIR), [cpv.LeakageCap(0.05)])
-    curve = cpv.frontier(problem, tol=TOL)
-    first, last = curve.solved_range
-    return Study(
-        source=source,
-        curve=curve,
-        inverse=cpv.frontier(other, "leakage_cap", tol=1e-3),
-        coarse=cpv.frontier(problem, points=np.linspace(first, last, 4)),
-        chosen=problem.solve(accuracy="high"),
-    )
+    curve, inverse = cpv.frontier(problem, tol=TOL), cpv.frontier(other, "leakage_cap", tol=1e-3)
+    coarse = cpv.frontier(problem, points=np.linspace(*curve.solved_range, 4))
+    return SimpleNamespace(source=source, curve=curve, inverse=inverse, coarse=coarse,
+                           chosen=problem.solve(accuracy="high"))  # fmt: skip
 
 
-def report(result: Study) -> str:
-    """Say what a bit costs."""
-    source, curve, inverse = result.source, result.curve, result.inverse
-    before = source.information()
-    lines = [
-        f"{source.records} students: hair tells {before:.4f} bits about eyes, of which about "
-        f"{source.bias():.4f} is small-sample bias",
-        f"{curve}",
-        "",
-        "changed   bits left           one more student in 100    the next 0.001 bit costs",
-    ]
-    for share in (0.01, 0.05, 0.1, 0.2, 0.3, 0.4):
-        price = curve.price(share)
-        low, high = -price.upper / 100, -price.lower / 100
-        few, many = (source.records / 1e5 / removed for removed in (high, low))
-        lines.append(
-            f"  {share:4.0%}    {curve.outer(share):.5f}–{curve.inner(share):.5f}    removes "
-            f"{low:.5f}–{high:.5f}    {few:.2f} to {many:.2f} students"
-        )
-    places = [point for point in curve.points if np.isfinite(point.price)]
-    left, right = max(pairwise(places), key=lambda pair: pair[1].price - pair[0].price)
-    lines.append(
-        f"a kink: between D = {left.x:.4f} and {right.x:.4f} the price falls from "
-        f"{-left.price:.3f} to {-right.price:.3f}"
-    )
-    lines += ["", "the same curve, read the other way: to leave at most"]
-    for left in (0.75, 0.5, 0.25, 0.1):
-        bits = left * before
-        low, high = inverse.outer(bits), inverse.inner(bits)
-        lines.append(f"  {left:4.0%} of the bits, {low:.2%} to {high:.2%} of the students change")
-    lines += [
-        "",
-        f"the release at D = {SHARE:.0%}: {result.chosen.status}, price "
-        f"{result.chosen.prices['budget']:.4f} bits per unit of D",
-        *(f"  {name:<55}{value:+.1e}" for name, value in result.residuals().items()),
-    ]
-    return "\n".join(lines)
+def report(result):
+    """Say what a bit costs, and check the optimality conditions from the release and its price."""
+    source, curve, chosen = result.source, result.curve, result.chosen
+    yield chosen
+    yield f"\n{curve}\nhair tells {source.information():.4f} bits, bias ≈ {source.bias():.4f}\n"
+    d = np.array([0.01, 0.05, 0.1, 0.2, 0.3, 0.4])
+    steep = -np.array([curve.price(share).upper for share in d])  # bits per unit of D, at least
+    table = np.transpose([d, curve.inner(d), steep / 100, source.records / 1000 / steep])
+    names = ["D", "bits left", "1 % more removes ≥ [bits]", "0.001 bit more costs ≤ [students]"]
+    yield pd.DataFrame(table, columns=names).round(4).to_string(index=False)
+    a, b = max(pairwise(curve.points[1:-1]), key=lambda pair: pair[1].price - pair[0].price)
+    yield f"kink: from D = {a.x:.4f} to {b.x:.4f} the price falls, {-a.price:.3f} to {-b.price:.3f}"
+    channel, price, moved = chosen.channel.matrix, -chosen.prices["budget"], 1 - np.eye(len(HAIR))
+    told = np.log2((joint := source.pmf @ channel) / np.outer(source.p_w, joint.sum(axis=0)))
+    cost = (source.pmf / source.p_x).T @ told + price * moved  # Σ p(w|x) log p(w|x̂)/p(w) + λ
+    reduced, p = cost - cost.min(axis=1, keepdims=True), source.p_x[:, None] * channel
+    yield claim("Σ p(x, x̂) × reduced cost", (p * reduced).sum(), 0.0, "KKT")
+    yield claim("reduced cost − dual", np.abs(reduced - chosen.duals["floor"]).max(), 0.0, "KKT")
+    bits = result.inverse.outer(chosen.value), result.inverse.inner(chosen.value)
+    yield claim("least D at the same bits", bits, SHARE, "eq. 3, inverse")
 
 
-def draw(result: Study, path: Path) -> None:
+def draw(result):
     """Draw curve and lines, the price, and the optimality conditions."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(
-        1, 3, figsize=(16, 5), layout="constrained", width_ratios=(1.1, 1, 1.1)
-    )
-    curve, coarse = result.curve, result.coarse
-    first, last = curve.points[0].x, curve.points[-1].x
-    fine = np.linspace(first, last, 400)
-
-    ax = axes[0]
-    top = max(point.upper for point in coarse.points)
+    figure, axes = style.panels("the curve", "its slope", r"$p(\hat x\,|\,x)$, or reduced cost")
+    curve, coarse, ends = result.curve, result.coarse, result.curve.solved_range
+    fine = np.linspace(*ends, 400)
+    axes[0].fill_between(fine, coarse.outer(fine), coarse.inner(fine), color=style.SKY, alpha=0.4)
     for point in coarse.points[1:]:
-        line = point.upper + point.price * (fine - point.x)
-        ax.plot(fine, np.where(line > -0.1 * top, line, np.nan), color=GREY, lw=0.9)
-    ax.fill_between(
-        fine, coarse.outer(fine), coarse.inner(fine), color=BLUE, alpha=0.2, lw=0,
-        label="from 4 points: chords above, lines below",
-    )  # fmt: skip
-    ax.plot(fine, curve.inner(fine), color=BLUE, lw=1.8,
-            label=f"from {len(curve.points)}: band ≤ {curve.band:.0e} bits")  # fmt: skip
-    ax.plot([p.x for p in coarse.points], [p.upper for p in coarse.points], "o", color=BLUE)
-    ax.set(xlabel="share of students changed, D", ylabel="I(eyes; released hair)   [bits]")
-    ax.set(xlim=(first, last), ylim=(-0.02 * top, 1.05 * top))
-    ax.legend(fontsize=9.5)
-    ax.set_title("a curve with a guarantee", fontsize=11)
-
-    ax = axes[1]
-    inner = np.linspace(first, last, 300)[1:-1]
-    slopes = [curve.price(x) for x in inner]
-    ax.fill_between(
-        inner, [-p.upper for p in slopes], [-p.lower for p in slopes], color=RED, alpha=0.35,
-        lw=0, label="slope, proved from the curve",
-    )  # fmt: skip
-    shown = curve.points[1:-1]
-    ax.plot([p.x for p in shown], [-p.price for p in shown], ".", color="#000000", ms=5,
-            label="multiplier of the budget")  # fmt: skip
-    ax.set(xlabel="share of students changed, D", ylabel="price −R'(D)   [bits per unit of D]")
-    ax.set(xlim=(first, last), ylim=(0, 1.15 * max(-p.price for p in shown)))
-    ax.legend(fontsize=9.5)
-    ax.set_title("its slope is the price", fontsize=11)
-
-    ax = axes[2]
-    channel, reduced = result.chosen.channel.matrix, result.reduced
-    ax.imshow(channel, cmap="Blues", vmin=0, vmax=1)
+        axes[0].axline((point.x, point.upper), slope=point.price, color=style.GREY, lw=0.8)
+        axes[0].plot(point.x, point.upper, "o", ms=4, color=style.BLUE)
+    axes[0].plot(fine, curve.inner(fine), color=style.BLUE)
+    axes[0].text(0.14, 0.11, "light: from 4 points,\nchords above and\nlines below")
+    axes[0].set(ylabel="$I$(eyes; released hair) [bits]", ylim=(-0.005, 0.19))
+    slopes = -np.array([[curve.price(x).lower, curve.price(x).upper] for x in fine[1:-1]])
+    axes[1].fill_between(fine[1:-1], *slopes.T, color=style.VERMILION, alpha=0.4)
+    axes[1].plot(*np.transpose([(p.x, -p.price) for p in curve.points[1:-1]]), "k.", ms=4)
+    axes[1].text(0.2, 1.2, "dots: multipliers;\nred: proved slope")
+    axes[1].set(ylabel="price $-R'(D)$ [bits per unit of $D$]", ylim=(0, None))
+    for ax in axes[:2]:
+        ax.set(xlabel="share of students changed, $D$", xlim=ends)
+    channel, reduced = result.chosen.channel.matrix, result.chosen.duals["floor"]
+    axes[2].imshow(channel, vmin=0, vmax=1)
     for (x, y), share in np.ndenumerate(channel):
-        used = share > 1e-6
-        said = f"p = {share:.3f}\ncost 0" if used else f"p = 0\ncost +{reduced[x, y]:.3f}"
-        ax.text(y, x, said, ha="center", va="center", fontsize=10,
-                color="white" if share > 0.6 else RED if not used else "black")  # fmt: skip
-    ax.set_xticks(range(len(HAIR)), HAIR)
-    ax.set_yticks(range(len(HAIR)), HAIR)
-    ax.set(xlabel="released hair", ylabel="hair")
-    ax.set_title(f"KKT at D = {SHARE:.0%}: only moves of reduced cost 0", fontsize=11)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
-def main(arguments: list[str] | None = None) -> Study:
-    """Solve, print, draw; return the study."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("output/what_does_a_bit_cost.png"))
-    out = parser.parse_args(arguments).out
-    result = study()
-    print(report(result), end="\n\n")
-    draw(result, out)
-    print(f"picture: {out}")
-    return result
+        said = f"{share:.2f}" if share > 1e-6 else f"+{reduced[x, y]:.2f}"
+        color = style.ORANGE if share < 1e-6 else style.BLACK if share > 0.5 else "white"
+        axes[2].text(y, x, said, ha="center", va="center", color=color)
+    axes[2].set(xticks=range(4), yticks=range(4), xticklabels=HAIR, yticklabels=HAIR,
+                xlabel=f"released hair, $D$ = {SHARE:g}", ylabel="hair")  # fmt: skip
+    return figure
 
 
 if __name__ == "__main__":
-    main()
+    run(study, report, draw)

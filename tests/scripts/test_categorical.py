@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,70 +12,85 @@ from tests.test_architecture import ROOT, script
 
 
 def test_script_names(run):
-    small = ("--names", "20000", "--records", "200000")
-    words = ("made-up names", "enclosed", "vanished", "p-value", "in fractions")
-    module, result, text = run("problems/names", *small, words=words)
-    assert text.count(" yes") == 5
+    ran = run("problems/names", "--quick")
+    result = ran.result
+    (kept,) = ran.differing  # rarity is no protection of a name that is kept
+    assert kept.startswith("p(x|x̂) of kept names")
+    check(ran)
+    gone = result.learned["first"] > result.left
+    assert result.learned["first"].iloc[0] == 1
+    assert result.learned["last"].iloc[-1] == len(result.law)
+    assert (result.learned["kept by"] == 0)[gone].all()
+    found = result.learned[["p(x)", "p(x|x̂)"]].to_numpy()
+    assert found[gone, 1] == pytest.approx(found[gone, 0])
+    assert found[~gone, 1] == pytest.approx(1 - result.budget)
+    assert (found[~gone, 1] > 10 * found[~gone, 0]).all()
 
-    left = [len(s.release.kept) for s in result.solutions.values()]
-    assert left == sorted(left, reverse=True)
-    values = [s.value for s in result.solutions.values()]
-    assert values == sorted(values, reverse=True)
-    for share, solution in result.solutions.items():
+
+def check(ran):
+    """Compare releases with the law that they must have, from the water level alone."""
+    result = ran.result
+    left, values = [], []
+    for share, (problem, solution) in result.solved.items():
         assert solution.status == "certified"
         assert solution.gap < 1e-12
-        assert solution.distortion == pytest.approx(share * result.most)
-        rare = solution.release.released_marginal
-        assert (np.diff(rare) <= 0).all()  # the law stays in order
-    assert 0 < result.left < 20_000
-
-    # what is measured agrees with what is exact, or the release is wrong
-    groups = module.groups(result)
-    assert [g.kept for g in groups] == sorted((g.kept for g in groups), reverse=True)
-    assert groups[0].ranks.start == 0
-    assert groups[-1].ranks.stop == 20_000
-    for group in groups:
-        assert abs(group.seen - group.exact) < 4.5 * group.error
-        if group.kept:
-            assert group.exact > 10 * group.prior
-        else:
-            assert group.exact == pytest.approx(group.prior)
-    blind = module.guesses(result)
-    (never, _), (best, expected), (unseen, _), (learned, _) = blind.values()
-    assert never == 0
-    assert best == unseen
-    assert abs(best - expected) < 5 * expected**0.5 + 5
-    assert learned <= expected + 5 * expected**0.5 + 5
-    assert all(module.exactly(result).values())
+        assert solution.distortion == pytest.approx(share * (1 - result.law[0]))
+        level, law = float(problem.level), solution.release.released_marginal
+        above = result.law[result.law > level] - level
+        assert law == pytest.approx(above / above.sum(), rel=1e-9)
+        tau, d = result.law[result.law <= level], float(problem.budget)
+        gamma = (1 - d) * np.log2(1 - d) + (len(above) - 1) * level * np.log2(level)
+        gamma = -gamma - tau @ np.log2(tau)  # (18)
+        before = -result.law @ np.log2(result.law)
+        assert solution.value == pytest.approx(before - gamma, abs=1e-9)
+        left.append(len(law))
+        values.append(solution.value)
+    assert left == sorted(left, reverse=True)
+    assert values == sorted(values, reverse=True)
+    # the records: none of the vanished is released, and a kept one reads true at its odds
+    assert result.released.max() < result.left < len(result.law)
+    some = result.released == 0
+    truth = (result.original[some] == 0).mean()
+    assert truth == pytest.approx(1 - result.budget, abs=4 / some.sum() ** 0.5)
 
 
 def test_an_attack_on_a_leaking_release_is_noticed():
     """The measurements can fail: release neighbours in rank as one and the same letter."""
     module = script(ROOT / "problems" / "names.py")
-    result = module.made_up(2_000, 100_000)
+    result = module.study(quick=True)
     gone = result.original >= result.left
     telling = np.where(gone, result.original // 50, result.released)
-    leaking = replace(result, released=telling)
-    off = [abs(g.seen - g.exact) / g.error for g in module.groups(leaking) if not g.kept]
-    assert max(off) > 6
-    honest, told = (next(iter(reversed(module.guesses(r).values()))) for r in (result, leaking))
-    assert told[0] > 2 * honest[0] + 20
-    assert "p-value 0.00" in module.independence(leaking)
-    assert "p-value 0.00" not in module.independence(result)
+    table = module.learned(result.law, result.left, result.budget, result.original, telling)
+    off = ((table["measured"] - table["p(x|x̂)"]).abs() / table["±"])[table["last"] > result.left]
+    assert off.max() > 6
 
 
 def test_names_of_a_table(run, tmp_path):
     rng = np.random.default_rng(0)
     names = rng.choice(["Smith", "Johnson", "Poor", "NA", ""], 3000, p=[0.6, 0.3, 0.07, 0.02, 0.01])
     pd.DataFrame({"name": names, "id": range(3000)}).to_csv(tmp_path / "people.csv", index=False)
-    arguments = ("--table", str(tmp_path / "people.csv"), "--column", "name")
-    module, result, _ = run("problems/names", *arguments)
-    assert sorted(result.names) == ["", "Johnson", "NA", "Poor", "Smith"]  # text, as it is written
-    assert result.problems[module.SHARE].records == 3000
+    ran = run("problems/names", "--table", str(tmp_path / "people.csv"), "--column", "name")
+    check(ran)
+    result = ran.result
+    assert list(result.names) == ["Smith", "Johnson", "Poor", "NA", ""]  # text, as it is written
+    assert result.solved[ran.module.SHARE][0].records == 3000
     counts = dict(zip(result.names, np.bincount(result.original).tolist(), strict=True))
     assert counts == pd.Series(names).value_counts().to_dict()
-    with pytest.raises(SystemExit):
-        module.main(["--column", "name"])
+    with pytest.raises(SystemExit, match="no_such_file"):
+        run("problems/names", "--table", "no_such_file.csv")
+
+
+@pytest.mark.long
+def test_a_million_names(run):
+    ran = run("problems/names")
+    assert len(ran.result.law) == 1_000_000
+    check(ran)
+    assert ran.claims.keys() == {
+        "changed records", "greatest |measured − exact| [standard errors]",
+        "p(x|x̂) of kept names of p(x) ≈ 2e-06", "vanished names of p(x|x̂) = p(x), in fractions",
+    }  # fmt: skip
+    assert ran.differing == {"p(x|x̂) of kept names of p(x) ≈ 2e-06"}
+    assert ran.claims["p(x|x̂) of kept names of p(x) ≈ 2e-06"].here.startswith("0.706")
 
 
 def test_script_sankar_fig4(run):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -80,93 +79,6 @@ def test_script_doubly_symmetric_binary(run):
         assert by["both"][d].value == pytest.approx(by[None][d].value, abs=1e-7)
         if d < p0:
             assert user.lower > by["both"][d].upper + 1e-3
-
-
-# ---- quantise and bin --------------------------------------------------------------------
-
-
-def brute(book, bin_of, reading, noise, p0):
-    """Return what a code does, by visiting every (w, x, z) of it."""
-    n = book.shape[1]
-    words = np.array(list(itertools.product((0, 1), repeat=n)))
-    said = reading[book][..., 0]  # x̂ does not depend on z
-    far, to = ((words[:, None] != others).sum(axis=2) for others in (words, said))
-
-    def flipped(p):
-        return p**far * (1.0 - p) ** (n - far)
-
-    xz = flipped(p0) / 2**n
-    nearest = to.argmin(axis=1)  # the first of several
-    j = bin_of[nearest]
-    taken = np.where(bin_of == j[:, None, None], to, n + 1).argmin(axis=2)  # by x and z
-    law = np.zeros((len(words), max(bin_of) + 1, len(words)))  # w, j, z
-    ones = np.zeros((*law.shape[1:], n))  # j, z, i: mass of x_i = 1
-    for x, word in enumerate(words):
-        law[:, j[x]] += np.outer(flipped(noise)[x], xz[x])
-        ones[j[x]] += np.outer(xz[x], word)
-    jz = law.sum(axis=0)
-    return {
-        "told": -(plogp(jz) + n) / n,
-        "equivocation": (plogp(jz) - plogp(law)) / n,
-        "distortion": (xz * np.take_along_axis(to, taken, axis=1)).sum() / n,
-        "before": (xz * to.min(axis=1)[:, None]).sum() / n,
-        "mistaken": (xz * (taken != nearest[:, None])).sum(),
-        "best": np.minimum(ones, jz[..., None] - ones).sum() / n,
-    }
-
-
-def test_script_quantise_and_bin(run):
-    words = ["outside the region: 0"]
-    module, result, _ = run("problems/quantise_and_bin", "--quick", words=words)
-    design, q, p0 = result.design, module.NOISE, module.P0
-    referee.check(design.solution)
-    d = module.TARGET
-    assert design.rate == pytest.approx(h(star(p0, d)) - h(d), abs=1e-6)
-    assert design.quantised == pytest.approx(1 - h(d), abs=1e-12)
-    assert sorted(design.reading.tolist()) == [[0, 0], [1, 1]]
-
-    # short codes, by brute force
-    for n, seed in ((1, 0), (2, 1), (3, 0), (4, 2)):
-        book, bin_of = module.drawn(design, n, seed)
-        assert book.shape == (math.ceil(2 ** (n * design.quantised)), n)
-        code = module.coded(design, book, bin_of)
-        assert code.bins == math.ceil(2 ** (n * design.rate))
-        for name, value in brute(book, bin_of, design.reading, q, p0).items():
-            assert getattr(code, name) == pytest.approx(value, abs=1e-12), (n, name)
-
-    # the converse: no code is outside, at its own distortion or at that of its best reader
-    for point in result.points:
-        c = point.code
-        for solution in (point.rate, point.leakage, point.best_rate, point.best_leakage):
-            referee.check(solution, verify=False)
-        assert c.rate >= c.told - 1e-12
-        assert c.told >= point.best_rate.lower - 1e-9
-        assert c.best <= c.distortion + 1e-12
-        assert point.best_rate.upper >= point.rate.lower
-        assert c.equivocation <= 1 - point.best_leakage.lower + 1e-9
-        assert c.equivocation <= 1 - point.leakage.lower + 1e-9
-        # what J tells about X, it cannot tell less of W than nothing, nor more
-        assert h(q) - 1e-12 <= c.equivocation <= h(star(q, p0)) + 1e-12
-        assert sum(point.parts) == pytest.approx(c.rate - point.rate.value, abs=1e-12)
-        assert min(point.parts) >= -1e-7
-        assert min(point.below) >= -1e-7
-    long = [p for p in result.points if p.code.n >= 3]
-    assert min(sum(p.parts) for p in long) > 0.1  # blocks this short are far inside
-    assert min(p.below[0] for p in long) > 0.05
-    # the boundary: constant strategies up to where the chord begins, nothing beyond p0
-    for at, rate, leakage in result.boundary:
-        if 0 < at < 0.088:
-            assert rate.value == pytest.approx(h(star(p0, at)) - h(at), abs=1e-6)
-        if at in (0.0, p0):
-            unknown = h(q) if at == 0 else h(star(q, p0))
-            assert leakage.value == pytest.approx(1 - unknown, abs=1e-6)
-
-    # record by record: on the boundary
-    fair = design.solution
-    gamma = 1 - module.least(design.source, d, "leakage").value
-    assert float(fair.equivocation) == pytest.approx(gamma, abs=1e-6)
-    law = np.einsum("wxz,xu->wuz", design.source.pmf, fair.channel.matrix)
-    assert plogp(law.sum(axis=0)) - plogp(law) == pytest.approx(gamma, abs=1e-6)
 
 
 # ---- Fig. 3 of Sankar et al. -------------------------------------------------------------

@@ -45,58 +45,83 @@ def test_script_gaussian_scalar(run):
         assert abs(kept) < 5 / np.sqrt(size)
 
 
-@pytest.mark.long
 def test_script_colored_source(run):
-    words = ("certified", "water level", "contains", "Proposition 5", "code made for X")
-    module, result, _ = run("problems/colored_source", words=words)
-    size = module.READINGS
-    own = np.array([[0.9 ** abs(s - t) for t in range(size)] for s in range(size)])
-    power = np.linalg.eigvalsh(own)
-    assert np.allclose(result.own, own, rtol=1e-14)
+    ran = run("problems/colored_source", "--quick")
+    assert ran.differing == set()
+    check_colored(ran, 10, 4)
+    result, module = ran.result, ran.module
+
+    # CVXPY's own words, and what releases do to records
+    x, w, law = list(range(10)), list(range(10, 17)), result.source.covariance
     for share, point in result.points.items():
-        for solution in (point.closed, point.general, point.private):
-            proved(solution)
-        budget = share * size
-        level = brentq(lambda v, b=budget: np.minimum(v, power).sum() - b, 0, power[-1], xtol=1e-14)
-        rate = np.log2(power / np.minimum(level, power)).sum() / 2
-        assert float(point.filling.level) == pytest.approx(level, rel=1e-10)
-        assert point.closed.value == pytest.approx(rate, abs=1e-9)
-        assert point.general.lower - 1e-9 <= rate <= point.general.upper + 1e-9
-        for solution in (point.closed, point.general):
-            price = -1 / (2 * level * BITS)
-            assert solution.prices["budget"] == pytest.approx(price, rel=1e-4)
-        spectrum = result.spectrum(point.general.error_covariance)[::-1]
-        assert spectrum == pytest.approx(np.minimum(level, power), abs=1e-6)
-
-        # the code for X is feasible for the other problem, whose closed bound is below
-        sigma = point.private.error_covariance
-        assert result.leakage(sigma) == pytest.approx(point.private.value, abs=1e-8)
-        assert result.leakage(point.general.error_covariance) >= point.private.lower
-        assert point.bound <= point.private.upper + 1e-9
-        assert np.trace(sigma) <= budget + 1e-9
-        assert np.linalg.eigvalsh(own - sigma)[0] >= -1e-9
-    # fast variation is left alone where compression drops it
-    fast = result.spectrum(result.chosen.private.error_covariance)[8:]
-    assert (fast < 0.1 * result.spectrum(own)[8:]).all()
-    assert result.chosen.general.lower > result.chosen.private.upper
-
-    # ten readings: CVXPY's own words, and what releases do to records
-    small = module.study((0.004, 0.1, 0.4), readings=10, taps=4)
-    x, w = list(range(10)), list(range(10, 17))
-    for share, point in small.points.items():
-        found = program(small.source.covariance, w, x, 10 * share, np.ones(10))
-        assert found == pytest.approx(point.private.value, abs=2e-5)
-        risk = revealed(small.source.covariance, w, x, point.private.release)
-        assert risk == pytest.approx(point.private.value, abs=1e-5)
-    assert np.linalg.eigvalsh(small.own)[0] > 0.04  # Proposition 6: Σ ≼ Σ_X is idle
-    idle, most = small.points[0.004], small.points[0.4]
-    assert idle.bound == pytest.approx(idle.private.value, abs=1e-6)
-    assert most.bound < most.private.lower
-    root = np.linalg.cholesky(small.own)
-    records = np.random.default_rng(2).standard_normal((20_000, 10)) @ root.T
-    for solution in (most.general, most.private):
+        found = program(law, w, x, 10 * share, np.ones(10))
+        assert found == pytest.approx(point.best.value, abs=2e-5)
+        risk = revealed(law, w, x, point.best.release)
+        assert risk == pytest.approx(point.best.value, abs=1e-5)
+    idle, most = (result.points[share] for share in (0.004, 0.5))
+    assert np.linalg.eigvalsh(result.own)[0] > 0.04  # Proposition 6: Σ ≼ Σ_X is idle
+    bound = result.leaks["closed bound"]
+    assert bound[0.004] == pytest.approx(idle.best.value, abs=1e-6)
+    assert bound[0.5] < most.best.lower
+    rng = np.random.default_rng(2)
+    records = rng.standard_normal((20_000, 10)) @ np.linalg.cholesky(result.own).T
+    for solution in (most.code, most.best):
         released = solution.release.apply(records, seed=3)
         error = np.cov((records - released).T)
         assert np.abs(error - solution.error_covariance).max() < 0.03
         cross = (records - released).T @ released / len(records)
         assert np.abs(cross).max() < 0.03  # the error is uncorrelated with what is released
+
+    # white noise, filtered: on records, by least squares
+    share = module.SHARE
+    noise = brentq(lambda v: np.mean(1 / (1 / result.power + 1 / v)) - share, 1e-9, 1e9)
+    noisy = records + np.sqrt(noise) * rng.standard_normal(records.shape)
+    best = noisy @ np.linalg.lstsq(noisy, records)[0]
+    assert np.mean((records - best) ** 2) == pytest.approx(share, rel=0.02)
+    seen = result.own + noise * np.eye(10)
+    joint = np.block([[law[10:, 10:], law[10:, :10]], [law[:10, 10:], seen]])
+    told = np.linalg.slogdet(law[10:, 10:])[1] + np.linalg.slogdet(seen)[1]
+    told = (told - np.linalg.slogdet(joint)[1]) / 2 / BITS
+    assert result.leaks["white, filtered"][share] == pytest.approx(told, abs=1e-8)
+
+
+def check_colored(ran, size, taps):
+    """Compare both problems with water-filling, and with each other."""
+    result = ran.result
+    own = np.array([[0.9 ** abs(s - t) for t in range(size)] for s in range(size)])
+    power = np.linalg.eigvalsh(own)
+    assert np.allclose(result.own, own, rtol=1e-14)
+    average = np.array([[(i <= t < i + taps) / taps for t in range(size)]
+                        for i in range(size - taps + 1)])  # fmt: skip
+    assert np.allclose(result.source.covariance[size:, :size], average @ own)
+    for share, point in result.points.items():
+        proved(point.code)
+        proved(point.best)
+        budget = share * size
+        level = brentq(lambda v, b=budget: np.minimum(v, power).sum() - b, 0, power[-1], xtol=1e-14)
+        rate = np.log2(power / np.minimum(level, power)).sum() / 2
+        assert point.code.lower - 1e-9 <= rate <= point.code.upper + 1e-9
+        price = -1 / (2 * level * BITS)
+        assert point.code.prices["budget"] == pytest.approx(price, rel=1e-4)
+        assert point.spectra[0][::-1] == pytest.approx(np.minimum(level, power), abs=1e-6)
+
+        # other errors of the same size are feasible for W, whose closed bound is below
+        leaks, sigma = result.leaks.loc[share], point.best.error_covariance
+        assert leaks["made for W"] == pytest.approx(point.best.value, abs=1e-8)
+        assert min(leaks["made for X"], leaks["white, filtered"]) >= point.best.lower
+        assert leaks["closed bound"] <= point.best.upper + 1e-9
+        assert np.trace(sigma) <= budget + 1e-9
+        assert np.linalg.eigvalsh(own - sigma)[0] >= -1e-9
+        assert [sum(each) for each in point.spectra] == pytest.approx([budget] * 3, abs=1e-6)
+
+
+@pytest.mark.long
+def test_a_day_of_readings(run):
+    ran = run("problems/colored_source")
+    assert ran.differing == set()
+    check_colored(ran, 24, 7)
+    # fast variation is left alone where compression drops it
+    result, point = ran.result, ran.result.points[ran.module.SHARE]
+    assert (point.spectra[2][8:] < 0.1 * result.power[8:]).all()
+    assert point.spectra[0][8:] == pytest.approx(result.power[8:], abs=1e-6)
+    assert result.leaks["made for X"][ran.module.SHARE] > 1.5 * point.best.upper
