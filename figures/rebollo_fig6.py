@@ -11,8 +11,8 @@ one, and the paper's descent at the λ of D = 0.25, 0.5, 0.75: 32,000 steps of 1
 "release x" and "release the mean", negative entries reset to 0 and rows renormalised; and variants.
 
 Learn: "close" needs a scale; here it is the gap between the bounds.  The printed step is slow in
-both ways; and resetting does not keep an optimum: there the gradient, less its mean, is one negative
-number on a row's support, which the step lifts evenly and renormalising shrinks in proportion.
+both ways; and resetting does not keep an optimum: there the gradient, less its mean, is one number
+below 0 on a row's support, which the step lifts evenly and renormalising shrinks in proportion.
 
     python figures/rebollo_fig6.py            # prints, and writes output/rebollo_fig6.png
 """
@@ -36,7 +36,7 @@ WAYS = {  # how to descend, colour, place of the label
     "reset, from the optimum": ({"step": 1e-4}, style.PURPLE, (14, 2)),
 }
 PRINTED, LONGER, EXACT, BOTH, AWAY = WAYS
-ABOVE, GAP, EXCESS = "R above eq. 8 [nats]", "gap of the bounds", "C above its optimum [%]"
+ABOVE, GAP, EXCESS = "R above eq. 8 [nats]", "gap of the bounds", "C above optimum [%]"
 
 
 def qglb(d, rho=RHO):
