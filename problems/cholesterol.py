@@ -2,136 +2,99 @@
 
 The motivating example of Rebollo-Monedero, Forné and Domingo-Ferrer (IEEE TKDE 22(11), 2010,
 §6.1: "plasma concentration of LDL cholesterol in adults … and their weight"), on the 442 real
-patients of the diabetes study that scikit-learn carries (Efron, Hastie, Johnstone and
-Tibshirani, Least Angle Regression, 2004).
+patients of the diabetes study of Efron, Hastie, Johnstone and Tibshirani (2004).
 
 Confidential W: LDL cholesterol, in quartiles.  Key X: body mass index, in deciles; beside it
-total cholesterol, which is nearly the same thing.  Released X̂: a bin mean, or the overall mean.
+total cholesterol, which is nearly the same thing.  Released X̂: a bin's mean, or the overall mean.
 
     minimise    I(W; X̂)
     subject to  E (X − X̂)² ≤ D                                   over p(x̂ | x)
 
-Learn: what a certificate is, how much risk a little distortion removes, what the next unit
-costs (the price is the slope of the curve), and how far the simple rule "release x, or the
-mean" (MIUB, eq. 9) is from the optimum.
+Learn: what a certificate is; how much risk a little distortion removes; that the price of the next
+unit is the slope of the curve; how much the simple rule "release x, or the mean" leaks beyond it.
 
     python problems/cholesterol.py            # prints, and writes output/cholesterol.png
 """
 
-from __future__ import annotations
-
-import argparse
-from dataclasses import dataclass
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_diabetes
 
 import cvxprivacy as cpv
+from cvxprivacy import style
+from cvxprivacy.study import claim, run
 
-KEYS = {"bmi": "body mass index", "s1": "total cholesterol"}
+COLORS, KEYS = (style.BLUE, style.GREEN), {"bmi": "body mass index", "s1": "total cholesterol"}
 TOL = 1e-3  # bits between what is achieved and what is proved, at every budget
-SHARE = 0.1  # of the variance, for the release that is printed
+SHARE = 0.1  # D / Var X of the release that is printed
 
 
-@dataclass
-class Study:
-    """One key attribute: its source, its variance between bins, one release, and all budgets."""
-
-    name: str
-    source: cpv.DiscreteSource
-    variance: float
-    chosen: cpv.Solution
-    curve: cpv.Frontier
-
-    def upper_bound(self, share: float) -> float:
-        """MIUB: (1 − d) I(W; X), d = D / Var X (eq. 9)."""
-        return (1 - share) * self.source.information()
-
-
-def patients() -> pd.DataFrame:
-    """Read the study's table, unscaled."""
-    frame: pd.DataFrame = load_diabetes(as_frame=True, scaled=False).frame
-    return frame
-
-
-def study(frame: pd.DataFrame, key: str) -> Study:
-    """Solve the privacy–distortion problem of one key attribute, then enclose its whole curve."""
-    bins = pd.qcut(frame[key], 10, labels=False)
-    mean_of = frame[key].groupby(bins).mean()  # what a bin stands for
-    quartile = pd.qcut(frame["s2"], 4, labels=False)
+def solved(patients, key):
+    """Solve for one key attribute at one budget, then enclose its whole curve."""
+    bins = pd.qcut(patients[key], 10, labels=False)
+    mean_of = patients[key].groupby(bins).mean()  # what a bin stands for
+    quartile = pd.qcut(patients["s2"], 4, labels=False)
     table = pd.DataFrame({"LDL quartile": quartile, key: bins.map(mean_of)})
     source = cpv.DiscreteSource.from_table(table, sensitive="LDL quartile", key=key)
-    means = np.array(source.x)
-    mean = float(source.p_x @ means)
-    variance = float(source.p_x @ (means - mean) ** 2)
-    error = cpv.squared_error(means, outputs=np.sort([*means, mean]))
+    x = np.array(source.x)
+    mean = source.p_x @ x
+    variance = source.p_x @ (x - mean) ** 2
+    error = cpv.squared_error(x, outputs=np.sort([*x, mean]))
     problem = cpv.PrivacyDistortion(source, error, budget=SHARE * variance)
-    curve = cpv.frontier(problem, tol=TOL)
-    return Study(KEYS[key], source, variance, problem.solve(), curve)
+    return SimpleNamespace(source=source, variance=variance, chosen=problem.solve(),
+                           curve=cpv.frontier(problem, tol=TOL))  # fmt: skip
 
 
-def report(result: Study) -> str:
-    """Say in words what was proved."""
-    source, solution = result.source, result.chosen
-    before, bias = source.information(), source.bias()
-    bound = result.upper_bound(SHARE)
-    price = solution.prices["budget"]
-    return "\n".join(
-        [
-            f"X = {result.name}: {source.records} patients, "
-            f"{len(source.w)} classes of LDL, {len(source.x)} of X, variance {result.variance:.4g}",
-            f"{solution}",
-            f"  risk before          I(W; X) = {before:.4f} bits, "
-            f"of which about {bias:.4f} is small-sample bias (Miller–Madow)",
-            f"  risk after           {float(solution.risk):.4f} bits = "
-            f"{solution.value / before:.0%} of it, for {SHARE:.0%} of the variance",
-            f"  price of distortion  {price:.4g} bits per squared unit: the next 1 % of the "
-            f"variance buys {-price * result.variance / 100:.4f} bits",
-            f"  simple rule (MIUB)   {bound:.4f} bits, {bound - solution.value:.4f} "
-            f"({bound / solution.value:.2f} times) above the optimum",
-            f"  all budgets          {len(result.curve.points)} solved: what is achieved is within "
-            f"{result.curve.band:.1e} bits of what is proved, everywhere",
-        ]
-    )
+def study():
+    """Read the table, unscaled, and solve for both key attributes."""
+    patients = load_diabetes(as_frame=True, scaled=False).frame
+    return {name: solved(patients, key) for key, name in KEYS.items()}
 
 
-def draw(results: list[Study], path: Path) -> None:
-    """Draw the optimal channel of each study, and both trade-offs on one axis."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3, figsize=(15, 4.4), layout="constrained")
-    for ax, result in zip(axes, results, strict=False):
-        cpv.plotting.channel(result.chosen.channel, ax)
-        ax.set_title(f"release of {result.name}, D = {SHARE:.0%} of its variance", fontsize=10)
-    ax = axes[-1]
-    for result in results:
-        per = (result.variance, result.source.information())
-        result.curve.plot(ax, per=per, label=result.name)
-    ax.plot([0, 1], [1, 0], "k--", lw=1, label="release x, or the mean (MIUB)")
-    ax.set(xlabel="distortion D / Var X", ylabel="risk I(W; X̂) / I(W; X)", xlim=(0, 1))
-    ax.set_ylim(bottom=0)
-    ax.legend()
-    ax.set_title(f"least risk at every D, proved to within {TOL:g} bits", fontsize=10)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+def report(result):
+    """Say in words what is proved, and compare with the simple rule and the slope of the curve."""
+    for name, each in result.items():
+        before, best, var = each.source.information(), each.chosen.value, each.variance
+        yield f"X = {name}: {each.source.records} patients, variance {var:.4g}"
+        yield each.chosen
+        yield f"""\
+  risk before          I(W; X) = {before:.4f} bits, of which {each.source.bias():.4f} is likely bias
+  risk after           {best:.4f} bits = {best / before:.0%} of it, for {SHARE:.0%} of the variance
+  all budgets          proved to {each.curve.band:.1e} bits by {len(each.curve.points)} points"""
+        simple = (1 - SHARE) * before
+        why = f"that rule leaks {simple / best:.2f} times the optimum"
+        yield claim(f"R of {name} [bits]", each.chosen, f"≤ {simple:.4f}", "MIUB, eq. 9", why)
+        slope, price = each.curve.price(SHARE * var), each.chosen.prices["budget"]
+        yield claim(f"slope, {name} [bits/unit²]", slope, price, "price", within=0)
 
 
-def main(arguments: list[str] | None = None) -> list[Study]:
-    """Solve, print, draw; return the studies."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("output/cholesterol.png"))
-    out = parser.parse_args(arguments).out
-    frame = patients()
-    results = [study(frame, key) for key in KEYS]
-    for result in results:
-        print(report(result), end="\n\n")
-    draw(results, out)
-    print(f"picture: {out}")
-    return results
+def draw(result):
+    """Draw the optimal channel of each key attribute, and both trade-offs on one axis."""
+    titles = [rf"$\hat X$ of {name}" for name in result]
+    figure, axes = style.panels(*titles, "least risk at every $D$", height=2.4)
+    for ax, each in zip(axes, result.values(), strict=False):
+        channel = each.chosen.channel
+        image = ax.imshow(channel.matrix, vmin=0, vmax=1, aspect="auto")
+        ax.set_xticks(range(0, 11, 3), [f"{x:.0f}" for x in channel.outputs[::3]])
+        ax.set_yticks(range(0, 10, 3), [f"{x:.0f}" for x in channel.inputs[::3]])
+        ax.set(xlabel=r"released $\hat x$", ylabel="original $x$")
+    scale = axes[0].inset_axes((0.08, 0.16, 0.4, 0.05))
+    figure.colorbar(image, cax=scale, orientation="horizontal", ticks=(0, 1))
+    scale.set_title(r"$p(\hat x\,|\,x)$", color="white", loc="center")
+    scale.tick_params(colors="white")
+    ax, places = axes[2], ((0.16, 0.31), (0.235, 0.13))
+    for (name, each), color, at in zip(result.items(), COLORS, places, strict=True):
+        before, d = each.source.information(), np.linspace(0, each.curve.points[-1].x, 300)
+        ax.plot(d / each.variance, each.curve.inner(d) / before, color=color)
+        ax.plot(SHARE, each.chosen.value / before, "*", color=color, ms=8)
+        ax.text(*at, name.split()[-1], color=color)
+    ax.plot([0, 1], [1, 0], **style.BOUND)
+    ax.text(0.47, 0.6, "release x, or the\nmean (MIUB)")
+    ax.set(xlabel="distortion $D$ [Var $X$]", ylabel="risk $R/I(W;X)$", xlim=(0, 1), ylim=(0, 1))
+    return figure
 
 
 if __name__ == "__main__":
-    main()
+    run(study, report, draw)
