@@ -70,5 +70,3 @@ def test_script_sankar_fig5(run):
         off = 1e-3 if kind == "leakage" else 1e-2  # agree in the picture
         assert (curve.outer(budgets) - off <= exact).all()
         assert (exact <= curve.inner(budgets) + off).all()
-
-
