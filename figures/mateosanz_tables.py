@@ -8,11 +8,10 @@ of the masked table is held against the original's θ as if it were that of a ra
 
 averaged over attributes or pairs of them.  Table 3 has seven maskings of Census, grouped in a way
 not stated; here by MDAV on standardised data, all attributes, or 3, 3, 3, 4 in the file's order.
-Random methods are repeated over seeds, the others over orders of the records, which decide ties.
-Table 2 correlates PIL with the unbounded measures IL1 to IL5.
+Random methods are repeated over seeds, others over orders of the records.  Table 2: PIL by IL.
 
-Learn: that five losses say different things of one masking; that ranks of bounded and unbounded
-measures agree where numbers do not; how far a published number can be reproduced.
+Learn: that five losses say different things of one masking; how far a published number can be
+reproduced; that ranks agree where numbers do not.
 
     python figures/mateosanz_tables.py        # prints, and writes output/mateosanz_tables.png
 """
@@ -104,13 +103,13 @@ def report(result):
     """Compare with what the paper says."""
     means, many, readings = result.runs.mean(), result.many, result.readings
     swaps = result.runs.get_group("Rankswap7")["PIL"]
-    yield f"means over {len(swaps)} seeds or orders (below, ranges, to one unit of the last digit)"
+    yield f"means over {len(swaps)} seeds or orders; below, ranges, to a unit of the last digit"
     yield means.round(4)
     reasons = {"PIL(Q)": "§4.4 can be read in ways: see below", "PIL(mean)": "13 means that err by "
                f"N(0, .16²) standard errors reach it in {result.chance:.2%} of draws"}  # fmt: skip
     for (name, part), printed in PAPER.stack().items():
         ends = tuple(result.runs.get_group(name)[part].agg(["min", "max"]))
-        same = ends[0] - 1e-4 <= float(printed) <= ends[1] + 1e-4  # a unit of the last digit
+        same = ends[0] - 1e-4 <= float(printed) <= ends[1] + 1e-4
         why = "" if same else reasons.get(part, "beyond the range of the repeats")
         yield claim(f"{name} {part}", ends, printed, "Table 3", why, agrees=same)
     best = means.loc[PAPER.index]

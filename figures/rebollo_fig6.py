@@ -80,7 +80,7 @@ def report(result):
     source, half = result.source, result.curve.solution_at(0.5)
     ends = pd.DataFrame({k: p[-1] for k, p in result.paths.items()}, ("D", "R", ABOVE, GAP, EXCESS))
     found = ends.T.rename_axis(["ρ", "steps", "D of λ"]).unstack()
-    yield f"{half}\n\nafter {result.stops[-1]:,} iterations, by ρ and D of λ"
+    yield f"{half}\n\nafter {result.stops[-1]:,} iterations (close: below 10 % of the bounds' gap)"
     yield found[[ABOVE, EXCESS]].to_string(float_format="{:.3f}".format)
     for d, bound, known in zip(SHARES, result.bounds, ("0.72", "1.22", "1.72"), strict=True):
         yield claim(f"λ at D = {d:g}", -1 / bound.prices["budget"], known, "§6.1")
