@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flint import fmpq_mat
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import floats as exact_floats, rational as exact_rational
+from cvxprivacy.exact import FloatArray, floats as exact_floats, rational as exact_rational
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.covariances import independent, proved, symmetric, volume
 from cvxprivacy.model.discrete import DiscreteSource
@@ -253,25 +253,53 @@ class GaussianSource(Frozen):
             scale=self.scale[others],
         )
 
-    def discretise(self, points: int = 31, span: float = 3.0) -> DiscreteSource:
-        """Sample the density of one W and one X on a grid of ±span standard deviations."""
+    def discretise(
+        self, points: int = 31, span: float = 3.0, *, z_points: int = 0
+    ) -> DiscreteSource:
+        """Sample the density of one W and one X on a grid of ±span standard deviations.
+
+        Parameters
+        ----------
+        points : int
+            Of W, and of X.
+        span : float
+        z_points : int
+            Of one Z, which is left out by default: the nodes of Gauss and Hermite, which share
+            2 z_points − 1 moments with Z; p(w, x | z) is sampled at each of them.
+        """
         if len(self.w) != 1 or len(self.x) != 1:
             raise InputError("source", "not one W and one X", "discretise scalars")
-        both = [*self.w, *self.x]
-        law = self.law(both, both)
+        if whole(z_points, "z_points", least=0) and len(self.z) != 1:
+            raise InputError(
+                "z_points", f"{len(self.z)} Z", "make the source with one Z, or pass 0"
+            )
+        both, given = [*self.w, *self.x], self.conditional() if z_points else self
+        law = given.law([*given.w, *given.x], [*given.w, *given.x])
         if law.det() == 0:
-            raise InputError("covariance", "W and X determine each other", "pass |ρ| < 1")
+            known = ", given Z" if z_points else ""
+            raise InputError("covariance", f"W and X determine each other{known}", "pass |ρ| < 1")
         scales, centre = np.sqrt(self.covariance.diagonal()[both]), self.mean[both]
         unit = np.linspace(-span, span, whole(points, "points", least=2))
         w, x = np.meshgrid(unit * scales[0], unit * scales[1], indexing="ij")
         inverse = exact_floats(matrix_array(law.inv()))
-        exponent = inverse[0, 0] * w**2 + 2 * inverse[0, 1] * w * x + inverse[1, 1] * x**2
-        density = np.exp(-exponent / 2)
+
+        def density(dw: Any, dx: Any) -> FloatArray:
+            exponent = inverse[0, 0] * dw**2 + 2 * inverse[0, 1] * dw * dx + inverse[1, 1] * dx**2
+            sampled: FloatArray = np.exp(-exponent / 2)
+            return sampled / sampled.sum()
+
+        grid = {"w": (w[:, 0] + centre[0]).tolist(), "x": (x[0] + centre[1]).tolist()}
+        if not z_points:
+            return DiscreteSource(density(w, x), **grid, names=[self.names[i] for i in both])
+        nodes, mass = np.polynomial.hermite_e.hermegauss(z_points)
+        scale = math.sqrt(self.covariance[self.z[0], self.z[0]])
+        pull = self.block(both, self.z)[:, 0] / scale  # of E[W | z] and E[X | z], by node
+        given_z = [density(w - pull[0] * node, x - pull[1] * node) for node in nodes]
         return DiscreteSource(
-            density / density.sum(),
-            w=(w[:, 0] + centre[0]).tolist(),
-            x=(x[0] + centre[1]).tolist(),
-            names=[self.names[i] for i in both],
+            np.stack(given_z, axis=2) * (mass / mass.sum()),
+            **grid,
+            z=(self.mean[self.z[0]] + scale * nodes).tolist(),
+            names=[self.names[i] for i in (*both, *self.z)],
         )
 
     def information(self, *, units: str = "bits") -> float:
