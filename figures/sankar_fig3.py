@@ -64,17 +64,15 @@ def study():
         solution = problem.solve()
         held = 1 - (cap or float(solution.leakage))
         off = solution.value - rate(d, held if cap else 0) if kind == "rate" else seen(d) - held
-        wrong = (float(solution.terms[f"distortion of {bit}"]) for bit in "AB")
-        rows.append((point, d, held, float(solution.rate), *wrong, off, solution))
+        wrong = float(solution.terms["distortion of B"])
+        rows.append((point, d, held, float(solution.rate), wrong, off, solution))
         return float(solution.leakage)
 
     for d in SLICES + MORE:
         most, least = solve("R(D)", d, "rate"), solve("Γ(D)", d, "leakage") + MARGIN
         for step in STEPS if d in SLICES else ():
             solve("R(D, E)", d, "rate", most + step * (least - most))
-    return pd.DataFrame(
-        rows, columns=["point", "D", "E", "R", "wrong_A", "wrong_B", "off", "solved"]
-    )
+    return pd.DataFrame(rows, columns=["point", "D", "E", "R", "wrong B", "off", "solved"])
 
 
 def report(result):
@@ -84,13 +82,13 @@ def report(result):
         yield claim(what, off.abs().max(), 0.0, "closed form", within=1e-6)
     ends = result.groupby(["point", "D"]).last()
     ends = {"of least rate": ends.loc["R(D)"], "most private": ends.loc["R(D, E)"]}
-    yield f"\nbits of rate and E, and wrong ones; the most private code is {MARGIN:g} below Γ(D)"
+    yield f"\nbits of rate and E, and wrong ones of D in B; the most private code is {MARGIN:g} below Γ(D)"
     yield pd.concat(ends, axis=1, join="inner").drop(columns=["off", "solved"], level=1).round(4)
     first, last = (end.loc[CHOSEN] for end in ends.values())
     at, why = f", D = {CHOSEN:g} [bits]", "it “will first reveal that part of X … orthogonal to Y”"
     yield claim(f"Γ(D) above E of the least rate{at}", last.E - first.E, "> 0", "Remark 4")
     yield claim(f"rate of Γ(D) above R(D){at}", last.R - first.R, "> 0", "Remark 4")
-    yield claim("its wrong bits in B", last.wrong_B, 0.0, "Remark 4", why, within=1e-4)
+    yield claim("its wrong bits in B", last["wrong B"], 0.0, "Remark 4", why, within=1e-4)
     yield last.solved
 
 
