@@ -82,7 +82,7 @@ def report(result):
         yield claim(what, off.abs().max(), 0.0, "closed form", within=1e-6)
     ends = result.groupby(["point", "D"]).last()
     ends = {"of least rate": ends.loc["R(D)"], "most private": ends.loc["R(D, E)"]}
-    yield f"\nbits of rate and E, and wrong ones of D in B; the most private code is {MARGIN:g} below Γ(D)"
+    yield f"\nrate, E and wrong bits in B, of D; the most private code is {MARGIN:g} below Γ(D)"
     yield pd.concat(ends, axis=1, join="inner").drop(columns=["off", "solved"], level=1).round(4)
     first, last = (end.loc[CHOSEN] for end in ends.values())
     at, why = f", D = {CHOSEN:g} [bits]", "it “will first reveal that part of X … orthogonal to Y”"
