@@ -33,6 +33,7 @@ PERCENT, LETTERS = (40, 25, 15, 10, 5, 3, 2), "abcdefg"  # chosen: the text at h
 PMF, CHOSEN = np.array(PERCENT) / 100, 0.3
 COLOURS = {0.0: style.GREY, 0.1: style.ORANGE, 0.2: style.GREEN, 0.3: style.BLUE,
            0.4: style.PURPLE, 0.5: style.VERMILION}  # fmt: skip
+PLACES = ((6.2, 0.019), (6.2, 0.0037), (2.4, 0.014), (1.4, 0.045), (0.4, 0.085), (0.2, 0.7))
 SOLVED = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.58)  # D of channel programs
 
 
@@ -86,12 +87,11 @@ def draw(result):
     figure, (left, middle, right) = style.panels(
         "law of what is released", rf"$p(x\,|\,\hat x)$, $D$ = {CHOSEN:g}", "utility and privacy",
         width_ratios=(1.2, 0.6, 1.1))  # fmt: skip
-    for d, colour in COLOURS.items():
+    for (d, colour), place in zip(COLOURS.items(), PLACES, strict=True):
         law = result.table[f"D = {d:g}"]
         law = law[law > 0]
         left.semilogy(law.index, law, ".-", color=colour)
-        aside = {"x": len(law) - 1.1, "ha": "right", "va": "top"} if len(law) < 7 else {"x": 6.2}
-        left.text(y=law.iloc[-1], s=f"$D$ = {d:g}", color=colour, **aside)
+        left.text(*place, f"$D$ = {d:g}", color=colour)
     left.set(xlabel="letter", ylabel=r"probability $p(\hat x)$", xlim=(-0.3, 7.8))
     middle.imshow(result.posterior, vmin=0, cmap=style.MAP, aspect="auto")
     for (x, y), p in np.ndenumerate(result.posterior):
