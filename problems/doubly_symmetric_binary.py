@@ -80,9 +80,7 @@ def report(result):
 
 def draw(result):
     """Draw rate and leakage against D, and the strategies' shares."""
-    figure, axes = style.panels(
-        "rate", "leakage", r"share told $\hat x = z$, if the user knows $Z$"
-    )
+    figure, axes = style.panels("rate", "leakage", r"share that is told $\hat x = z$")
     fine = np.linspace(0, P0, 400)
     for ax, kind in zip(axes, KINDS, strict=False):
         for who, colour, at in zip(KNOWN_TO, style.PALETTE, (0.85, 0.78, 0.71), strict=False):
