@@ -91,7 +91,7 @@ def report(result):
     yield claim("excess leakage of the least rate [bits]", off, 0.0, "Ex. 2 (ii)", within=1e-6)
     held = -np.log2(1 - (0.8 * 0.5) ** 2) / 2
     yield claim("L(0.75), ρ_XZ = 0.5 [bits]", leaks[0.8, 0.5, 0.75].value, held, "I(W; Z)")
-    yield f"\nTheorem 2 less Theorem 3 at D = {D:g}, ρ_WX = 0.8, ρ_XZ = 0.5 [bits]; step in moves"
+    yield f"\nTheorem 2 less Theorem 3, D = {D:g}, ρ_WX = 0.8, ρ_XZ = 0.5 [bits]; step / move by z"
     yield result.losses.set_index("kind")
     for row in result.losses.query("step in (1, 2)").itertuples(index=False):
         what = f"{row.kind}, step {row.step:g}, {row[1]} points on ±{row.span:g} [bits]"
@@ -122,7 +122,7 @@ def draw(result):
             loss.text(row.step + 0.06, row[-1], said, color=colour, va="top")
     rate.set(xlabel="error $D$ [Var $X$]", ylabel="least rate [bits]", xlim=(0, 1), ylim=(0, 3))
     leak.set(xlabel="error $D$ [Var $X$]", ylabel="leakage [bits]", xlim=(0, 1), ylim=(0, 1.7))
-    loss.set(xlabel=r"step of $\hat x$ [moves]", ylabel="loss, at most [bits]", ylim=(5e-8, 0.2))
+    loss.set(xlabel=r"step of $\hat x$ / move by $z$", ylabel="most loss [bits]", ylim=(5e-8, 0.2))
     return figure
 
 
