@@ -5,59 +5,46 @@ Approach*, IEEE TIFS 8(6), 2013, Proposition 2 and Theorem 1.  The achievable (R
 
     R ≥ I(X; X̂),   D ≥ E d(X, X̂),   E ≤ H(W | X̂)          for some p(x̂ | x)
 
-Its boundary is traced here by
+The boundary is traced by least rates under E d ≤ D and I(W; X̂) ≤ H(W) − E: R(D) where E is free,
+and Γ(D), the greatest E, where the rate is.  The paper's figure is a sketch without a source.  Here
+X = (A, B) is two fair bits, W (the paper's Y) is A with an error of probability q, and d counts
+wrong bits, D_A of them in A.  With a ∗ b = a(1 − b) + b(1 − a) all is known in closed form:
 
-    minimise    I(X; X̂)                                     over p(x̂ | x)
-    subject to  E d(X, X̂) ≤ D,  I(W; X̂) ≤ L,  E = H(W) − L
+    R(D, E) = 2 − h(D_A) − h(D − D_A),   D_A = max(D/2, a),   h(q ∗ a) = E        (D − D_A ≤ ½)
+    R(D) = 2 − 2 h(D/2) for D ≤ 1,       Γ(D) = h(q ∗ D) for D ≤ ½, 1 beyond
 
-with R(D) where L is free, and Γ(D) = H(W) less the least leakage where the rate is.  The paper's
-figure is a sketch without a source.  This one: X = (A, B), two fair bits; W (the paper's private
-Y) is A with an error of probability q; d counts wrong bits, D_A of them in A and D_B in B.  With
-a ∗ b = a(1 − b) + b(1 − a) all is known in closed form:
-
-    R(D, E) = 2 − h(D_A) − h(D_B),   D_A = max(D/2, a),   D_B = min(D − D_A, ½),   h(q ∗ a) = E
-    R(D) = 2 − 2 h(D/2) for D ≤ 1,   Γ(D) = h(q ∗ D) for D ≤ ½, 1 beyond
-
-(A and B are independent, so I(X; X̂) ≥ I(A; X̂) + I(B; X̂); and H(A | X̂) and H(W | X̂) are concave
-in the posterior of A.)
-
-Learn: what each of rate, distortion and equivocation costs in the others; that the code of least
-rate is not the most private one, nor the other way round (Remark 4), and which bit each of them
-spends its errors on.
+Learn: what each of the three costs in the others; that the code of least rate is not the most
+private one (Remark 4), and which bit each of the two spends its errors on.
 
     python figures/sankar_fig3.py             # prints, and writes output/sankar_fig3.png
 """
 
-from __future__ import annotations
-
-import argparse
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
+import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import entr
 
 import cvxprivacy as cpv
+from cvxprivacy import style
+from cvxprivacy.study import claim, run
 
-Q = 0.1  # of an error in W
-BUDGETS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-SLICES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # D of the surface
-STEPS = (0.25, 0.5, 0.75, 1.0)  # from the rate-optimal equivocation to Γ(D)
-MARGIN = 1e-6  # bits by which the last cap is above the least leakage
+Q, CHOSEN = 0.1, 0.4  # probability of an error in W; D of which more is said
+SLICES, MORE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8), (0.02, 0.05, 0.15, 0.25, 0.7, 0.9, 1.0)
+STEPS, MARGIN = (0.25, 0.5, 0.75, 1.0), 1e-6  # between the ends; from Γ(D), in bits
 
 
-def h(p: float | np.ndarray) -> float | np.ndarray:
+def h(p):
     """Binary entropy in bits."""
     return (entr(p) + entr(1 - np.asarray(p))) / np.log(2)
 
 
-def seen(a: float | np.ndarray) -> float | np.ndarray:
+def seen(a):
     """h(q ∗ a), what is unknown of W if A is told with this error."""
+    a = np.minimum(a, 0.5)
     return h(Q * (1 - a) + a * (1 - Q))
 
 
-def rate(d: float, equivocation: float = 0.0) -> float:
+def rate(d, equivocation=0.0):
     """R(D, E), or R(D)."""
     a = d / 2
     if equivocation > seen(a):
@@ -65,223 +52,79 @@ def rate(d: float, equivocation: float = 0.0) -> float:
     return float(2 - h(min(a, 0.5)) - h(np.clip(d - a, 0, 0.5)))
 
 
-def gamma(d: float) -> float:
-    """Γ(D)."""
-    return float(seen(min(d, 0.5)))
-
-
-@dataclass
-class Corner:
-    """The two ends of the boundary at one D."""
-
-    budget: float
-    rate: cpv.Solution  # R(D)
-    leakage: cpv.Solution  # H(W) − Γ(D)
-
-    @property
-    def gamma(self) -> float:
-        return 1 - self.leakage.value
-
-    @property
-    def private(self) -> float:
-        """Equivocation of the rate-optimal code."""
-        return float(self.rate.equivocation)
-
-
-@dataclass
-class Capped:
-    """The least rate at one D and one cap on the leakage."""
-
-    budget: float
-    cap: float
-    solution: cpv.Solution
-
-    @property
-    def equivocation(self) -> float:
-        return 1 - self.cap
-
-
-@dataclass
-class Study:
-    """The boundary curves, and the surface between them."""
-
-    problem: cpv.RateDistortionEquivocation  # of the first point
-    corners: dict[float, Corner]
-    surface: dict[float, list[Capped]]
-
-
-def source() -> cpv.DiscreteSource:
-    """X = (A, B), W = A or not."""
-    cells = [(a, b) for a in (0, 1) for b in (0, 1)]
-    law = [[(1 - Q if w == a else Q) / 4 for a, _ in cells] for w in (0, 1)]
-    return cpv.DiscreteSource(law, w=[0, 1], x=cells)
-
-
-def study(*, quick: bool = False) -> Study:
-    """Solve everything; ``quick`` takes fewer budgets and caps."""
-    law = source()
+def study():
+    """Solve for R(D), Γ(D) and the rates between."""
+    law = [[(1 - Q if w == a else Q) / 4 for a, _ in np.ndindex(2, 2)] for w in (0, 1)]
+    source = cpv.DiscreteSource(law, w=[0, 1], x=list(np.ndindex(2, 2)))
     error = cpv.per_attribute({"A": cpv.hamming(2), "B": cpv.hamming(2)})
+    rows = []
 
-    def problem(budget: float, kind: str, **bounds: float) -> cpv.RateDistortionEquivocation:
-        return cpv.RateDistortionEquivocation(law, error, budget, minimize=kind, **bounds)
+    def solve(point, d, kind, cap=None):
+        problem = cpv.RateDistortionEquivocation(source, error, d, minimize=kind, max_leakage=cap)
+        solution = problem.solve()
+        held = 1 - (cap or float(solution.leakage))
+        off = solution.value - rate(d, held if cap else 0) if kind == "rate" else seen(d) - held
+        wrong = float(solution.terms["distortion of B"])
+        rows.append((point, d, held, float(solution.rate), wrong, off, solution))
+        return float(solution.leakage)
 
-    slices, steps = (SLICES[1:6:2], STEPS[1::2]) if quick else (SLICES, STEPS)
-    budgets = sorted({*BUDGETS[2::3], *slices}) if quick else BUDGETS
-    corners = {
-        d: Corner(d, *(problem(d, kind).solve() for kind in ("rate", "leakage"))) for d in budgets
-    }
-    surface = {}
-    for d in slices:
-        most, least = 1 - corners[d].private, corners[d].leakage.value + MARGIN
-        caps = [most + step * (least - most) for step in steps]
-        surface[d] = [Capped(d, cap, problem(d, "rate", max_leakage=cap).solve()) for cap in caps]
-    return Study(
-        problem(slices[0], "rate", max_leakage=surface[slices[0]][0].cap), corners, surface
-    )
-
-
-def report(result: Study) -> str:
-    """Compare with what the paper says."""
-    corners = list(result.corners.values())
-    capped = [each for found in result.surface.values() for each in found]
-    ends = max(
-        abs(off)
-        for c in corners
-        for off in (c.rate.value - rate(c.budget), c.gamma - gamma(c.budget))
-    )
-    inner = max(abs(c.solution.value - rate(c.budget, c.equivocation)) for c in capped)
-    lines = [
-        "Fig. 3 of Sankar et al. 2013 (bits; W is the paper's Y)",
-        f"  X = (A, B) fair bits, W = A with an error of probability {Q:g}, d counts wrong bits",
-        f"  {result.problem!r}",
-        "",
-        "paper: the region of all (R, D, E) has the boundaries R(D) and Γ(D) (Theorem 1); over all "
-        "rates it is the",
-        "       utility–privacy region (Proposition 1); one of the three fixes the trade-off of "
-        "the other two",
-        f"here:  {2 * len(corners)} programs on R(D) and Γ(D) are within {ends:.0e} of the closed "
-        f"forms, {len(capped)} on the surface",
-        f"       between them within {inner:.0e}",
-        "why:   the figure is a sketch and has no source; this one was chosen because its surface "
-        "is known",
-        "",
-        "paper: R(D) and Γ(D) may need different codes (Remark 4)",
-        "here:          code of least rate          code of greatest equivocation",
-        "       D       R(D)     equivocation below     Γ(D)     rate (closed)      above",
-        "                                     Γ(D)                                 R(D)",
-    ]
-    for d, found in result.surface.items():
-        c, end = result.corners[d], found[-1].solution.value
-        lines.append(
-            f"       {d:<5g}   {c.rate.value:.4f}   {c.private:.4f}       {c.gamma - c.private:.4f}"
-            f"    {c.gamma:.4f}   {end:.4f} ({rate(d, gamma(d)):.4f})    {end - c.rate.value:.4f}"
-        )
-    lines += [
-        f"       (The rate is the least at an equivocation {MARGIN:.0e} below Γ(D), that in "
-        "parentheses at Γ(D): the last",
-        "       millionth is dear where Γ(D) = H(W).)",
-        "why:   the rate does not care which bit is wrong and spreads the errors evenly; W depends "
-        "on A alone",
-        "",
-        'paper: least leakage "will first reveal that part of X that is orthogonal to Y", for '
-        "additional precision",
-        "here:          wrong bits in A, in B",
-        "       D       least rate         greatest equivocation   price of equivocation, half-way "
-        "[bits of rate per bit]",
-    ]
-    for d, found in result.surface.items():
-        c, end, middle = result.corners[d], found[-1].solution, found[len(found) // 2 - 1].solution
-        pairs = [[float(s.terms[f"distortion of {bit}"]) for bit in "AB"] for s in (c.rate, end)]
-        first, second = (", ".join(f"{abs(p):.4f}" for p in pair) for pair in pairs)
-        lines.append(
-            f"       {d:<5g}   {first}     {second}          {-middle.prices['max_leakage']:.3f}"
-        )
-    lines += [
-        "why:   the same: B is told without error until A is wrong half of the time, where W is "
-        "hidden altogether",
-    ]  # fmt: skip
-    return "\n".join(lines)
+    for d in SLICES + MORE:
+        most, least = solve("R(D)", d, "rate"), solve("Γ(D)", d, "leakage") + MARGIN
+        for step in STEPS if d in SLICES else ():
+            solve("R(D, E)", d, "rate", most + step * (least - most))
+    return pd.DataFrame(rows, columns=["point", "D", "E", "R", "wrong B", "off", "solved"])
 
 
-def draw(result: Study, path: Path) -> None:
+def report(result):
+    """Compare with the closed forms, and with Remark 4."""
+    for point, off in result.groupby("point").off:
+        what = f"{point} at {len(off)} points, farthest off [bits]"
+        yield claim(what, off.abs().max(), 0.0, "closed form", within=1e-6)
+    ends = result.groupby(["point", "D"]).last()
+    ends = {"of least rate": ends.loc["R(D)"], "most private": ends.loc["R(D, E)"]}
+    yield f"\nrate, E and wrong bits in B, of D; the most private code is {MARGIN:g} below Γ(D)"
+    yield pd.concat(ends, axis=1, join="inner").drop(columns=["off", "solved"], level=1).round(4)
+    first, last = (end.loc[CHOSEN] for end in ends.values())
+    at, why = f", D = {CHOSEN:g} [bits]", "it “will first reveal that part of X … orthogonal to Y”"
+    yield claim(f"Γ(D) above E of the least rate{at}", last.E - first.E, "> 0", "Remark 4")
+    yield claim(f"rate of Γ(D) above R(D){at}", last.R - first.R, "> 0", "Remark 4")
+    yield claim("its wrong bits in B", last["wrong B"], 0.0, "Remark 4", why, within=1e-4)
+    yield last.solved
+
+
+def draw(result):
     """Draw the region, its projection, and its sections."""
-    import matplotlib.pyplot as plt
-
-    blue, orange, grey = "#0072B2", "#D55E00", "#555555"
-    figure = plt.figure(figsize=(17, 5.4), layout="constrained")
-    grid = figure.add_gridspec(1, 3, width_ratios=(1.25, 1, 1))
-    corners = sorted(result.corners.values(), key=lambda c: c.budget)
-    budgets = np.array([c.budget for c in corners])
-
-    ax = figure.add_subplot(grid[0], projection="3d")
-    fine = np.linspace(0.0, 1.0, 41)
-    share = np.linspace(0, 1, 21)[:, None]
-    low, high = seen(fine / 2), np.array([gamma(d) for d in fine])
-    low = np.minimum(low, high)
-    levels = low + share * (high - low)
-    heights = np.array([[rate(d, e) for d, e in zip(fine, row, strict=True)] for row in levels])
-    ax.plot_surface(np.tile(fine, (2, 1)), np.vstack([np.full_like(low, 0.4), low]),
-                    np.tile(heights[0], (2, 1)), color=blue, alpha=0.2, lw=0)  # fmt: skip
-    ax.plot_surface(np.tile(fine, (21, 1)), levels, heights, color=orange, alpha=0.3, lw=0)
-    ax.plot(fine, low, heights[0], color=blue, lw=2, label="R(D), least rate")
-    ax.plot(fine, high, heights[-1], color=orange, lw=2, label="Γ(D), greatest equivocation")
-    for d, found in result.surface.items():
-        c = result.corners[d]
-        points = [(c.private, c.rate.value), *((p.equivocation, p.solution.value) for p in found)]
-        e, r = np.array(points).T
-        ax.plot(np.full_like(e, d), e, r, "o-", color="k", ms=3, lw=0.7)
-    ax.set(xlim=(0, 1), ylim=(0.4, 1), zlim=(0, 2), xlabel="distortion D")
-    ax.set(ylabel="equivocation E [bits]", zlabel="rate R [bits]")
-    ax.view_init(elev=24, azim=-50)
-    ax.set_title("(a) the region is all that lies above this surface", fontsize=11)
-    ax.legend(fontsize=9.5, loc="upper right", title="sheets: closed form; marks: certified",
-              title_fontsize=9.5)  # fmt: skip
-
-    ax = figure.add_subplot(grid[1])
-    ax.fill_between(fine, high, 0, color=orange, alpha=0.15, lw=0)
-    ax.plot(fine, high, color=orange, lw=1.6)
-    ax.plot(fine, low, "--", color=blue, lw=1.6)
-    ends = {"Γ(D)": [c.gamma for c in corners], "code of least rate": [c.private for c in corners]}
-    for (name, values), color, marker in zip(ends.items(), (orange, blue), "os", strict=True):
-        ax.plot(budgets, values, marker, color=color, ms=6, mfc="white", label=name, clip_on=False)
-    ax.text(0.62, 0.62, "utility–privacy region", fontsize=11, color=grey, ha="center")
-    ax.set(xlim=(0, 1), ylim=(0.4, 1.02), xlabel="distortion D   [wrong bits per record]")
-    ax.set_ylabel("equivocation H(W | X̂)   [bits per record]")
-    ax.set_title("(b) utility and privacy, at any rate", fontsize=11)
-    ax.legend(fontsize=9.5, loc="lower right", title="lines: closed form; marks: certified",
-              title_fontsize=9.5)  # fmt: skip
-
-    ax = figure.add_subplot(grid[2])
-    shades = plt.get_cmap("viridis")(np.linspace(0, 0.85, len(result.surface)))
-    for (d, found), color in zip(result.surface.items(), shades, strict=True):
-        c, most = result.corners[d], gamma(d)
-        e = np.linspace(0.4, most, 300)
-        ax.plot(e, [rate(d, x) for x in e], color=color, lw=1.3)
-        ax.plot([most, most], [rate(d, most), 2], color=color, lw=1.3)
-        ax.plot([c.private], [c.rate.value], "s", color=color, ms=5.5, mfc="white")
-        ax.plot([p.equivocation for p in found], [p.solution.value for p in found], "o",
-                color=color, ms=5)  # fmt: skip
-        ax.text(0.405, c.rate.value + 0.015, f"D = {d:g}", fontsize=9.5, color=color)
-    ax.set(xlim=(0.4, 1.02), ylim=(0, 1.6), xlabel="equivocation E   [bits per record]")
-    ax.set_ylabel("least rate R(D, E)   [bits per record]")
-    ax.set_title("(c) rate and privacy at fixed D (the region is above)", fontsize=11)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
-def main(arguments: list[str] | None = None) -> Study:
-    """Compute, compare, draw; return the study."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("output/sankar_fig3.png"))
-    parser.add_argument("--quick", action="store_true", help="fewer budgets and caps")
-    given = parser.parse_args(arguments)
-    result = study(quick=given.quick)
-    print(report(result), end="\n\n")
-    draw(result, given.out)
-    print(f"picture: {given.out}")
-    return result
+    figure, axes = style.panels("", "at any rate", "at fixed $D$", width_ratios=(1.5, 1, 1))
+    axes[0].remove()
+    place, flat, cut = axes[0].get_subplotspec(), *axes[1:]
+    space = figure.add_subplot(place, projection="3d", elev=24, azim=-50, title="(a) region: above")
+    fine = np.linspace(0, 1, 41)
+    levels = 0.4 + fine[:, None] * (seen(fine) - 0.4)
+    heights = np.vectorize(rate)(fine, levels)
+    space.plot_surface(np.tile(fine, (41, 1)), levels, heights, cmap=style.MAP, alpha=0.5, lw=0)
+    for point, wrong, colour in (("Γ(D)", fine, style.GREEN), ("R(D)", fine / 2, style.BLUE)):
+        some = result[result.point == point]
+        flat.plot(fine, seen(wrong), color=colour)
+        flat.plot(some.D, some.E, "*", color=colour, clip_on=False)
+        space.plot(fine, seen(wrong), np.vectorize(rate)(fine, seen(wrong) - 1e-12), color=colour)
+    for d, some in result[result.D.isin(SLICES) & (result.point != "Γ(D)")].groupby("D"):
+        e = np.linspace(0.4, seen(d), 300)
+        space.plot(some.D, some.E, some.R, ".-", color=style.BLACK, ms=3, lw=0.6)
+        cut.plot([*e, e[-1]], [*np.vectorize(rate)(d, e), 2], color=style.GREY, lw=0.8)
+        cut.plot(some.E[1:], some.R[1:], "*", color=style.GREEN)
+        cut.plot(some.E[:1], some.R[:1], "*", color=style.BLUE)
+        cut.text(0.41, rate(d) + 0.02, f"$D$ = {d:g}")
+    flat.fill_between(fine, seen(fine), color=style.LIGHT, alpha=0.4, lw=0)
+    flat.text(0.06, 0.93, "Γ($D$)", color=style.GREEN)
+    flat.text(0.3, 0.57, "code of least rate,\n$R(D)$", color=style.BLUE)
+    error, hidden = "distortion $D$ [wrong bits]", "equivocation $E$ [bits]"
+    for ax in (space, flat):
+        ax.set(xlabel=error, ylabel=hidden, xlim=(0, 1), ylim=(0.4, 1.02))
+    cut.set(xlabel=hidden, ylabel="least rate [bits]", xlim=(0.4, 1.02), ylim=(0, 1.7))
+    space.set(zlabel="rate $R$ [bits]", xticks=(0, 0.5, 1), yticks=(0.4, 0.7, 1), zticks=(0, 1, 2))
+    space.set_box_aspect(None, zoom=0.8)
+    return figure
 
 
 if __name__ == "__main__":
-    main()
+    run(study, report, draw)

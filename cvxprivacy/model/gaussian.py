@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flint import fmpq_mat
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import floats as exact_floats, rational as exact_rational
+from cvxprivacy.exact import FloatArray, floats as exact_floats, rational as exact_rational
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.covariances import independent, proved, symmetric, volume
 from cvxprivacy.model.discrete import DiscreteSource
@@ -253,26 +253,21 @@ class GaussianSource(Frozen):
             scale=self.scale[others],
         )
 
-    def discretise(self, points: int = 31, span: float = 3.0) -> DiscreteSource:
-        """Sample the density of one W and one X on a grid of ±span standard deviations."""
-        if len(self.w) != 1 or len(self.x) != 1:
-            raise InputError("source", "not one W and one X", "discretise scalars")
-        both = [*self.w, *self.x]
-        law = self.law(both, both)
-        if law.det() == 0:
-            raise InputError("covariance", "W and X determine each other", "pass |ρ| < 1")
-        scales, centre = np.sqrt(self.covariance.diagonal()[both]), self.mean[both]
-        unit = np.linspace(-span, span, whole(points, "points", least=2))
-        w, x = np.meshgrid(unit * scales[0], unit * scales[1], indexing="ij")
-        inverse = exact_floats(matrix_array(law.inv()))
-        exponent = inverse[0, 0] * w**2 + 2 * inverse[0, 1] * w * x + inverse[1, 1] * x**2
-        density = np.exp(-exponent / 2)
-        return DiscreteSource(
-            density / density.sum(),
-            w=(w[:, 0] + centre[0]).tolist(),
-            x=(x[0] + centre[1]).tolist(),
-            names=[self.names[i] for i in both],
-        )
+    def discretise(
+        self, points: int = 31, span: float = 3.0, *, z_points: int = 0
+    ) -> DiscreteSource:
+        """Sample the density of one W and one X on a grid of ±span standard deviations.
+
+        Parameters
+        ----------
+        points : int
+            Of W, and of X.
+        span : float
+        z_points : int
+            Of one Z, which is left out by default: the nodes of Gauss and Hermite, which share
+            2 z_points − 1 moments with Z; p(w, x | z) is sampled at each of them.
+        """
+        return _sampled(self, points, span, z_points)
 
     def information(self, *, units: str = "bits") -> float:
         """I(W; X), of jointly Gaussian W and X; ∞ where X determines a part of W."""
@@ -282,6 +277,42 @@ class GaussianSource(Frozen):
             return math.inf
         parts = [volume(self.law(places, places)) for places in (self.w, x, both)]
         return float((parts[0] + parts[1] - parts[2]) / 2) * nat(units)
+
+
+def _sampled(source: GaussianSource, points: int, span: float, z_points: int) -> DiscreteSource:
+    """Return p(w, x) on a grid, or p(w, x, z)."""
+    if len(source.w) != 1 or len(source.x) != 1:
+        raise InputError("source", "not one W and one X", "discretise scalars")
+    if whole(z_points, "z_points", least=0) and len(source.z) != 1:
+        raise InputError("z_points", f"{len(source.z)} Z", "make the source with one Z, or pass 0")
+    both, given = [*source.w, *source.x], source.conditional() if z_points else source
+    law = given.law([*given.w, *given.x], [*given.w, *given.x])
+    if law.det() == 0:
+        known = ", given Z" if z_points else ""
+        raise InputError("covariance", f"W and X determine each other{known}", "pass |ρ| < 1")
+    scales, centre = np.sqrt(source.covariance.diagonal()[both]), source.mean[both]
+    unit = np.linspace(-span, span, whole(points, "points", least=2))
+    w, x = np.meshgrid(unit * scales[0], unit * scales[1], indexing="ij")
+    inverse = exact_floats(matrix_array(law.inv()))
+
+    def density(dw: Any, dx: Any) -> FloatArray:
+        exponent = inverse[0, 0] * dw**2 + 2 * inverse[0, 1] * dw * dx + inverse[1, 1] * dx**2
+        sampled: FloatArray = np.exp(-exponent / 2)
+        return sampled / sampled.sum()
+
+    grid = {"w": (w[:, 0] + centre[0]).tolist(), "x": (x[0] + centre[1]).tolist()}
+    if not z_points:
+        return DiscreteSource(density(w, x), **grid, names=[source.names[i] for i in both])
+    nodes, mass = np.polynomial.hermite_e.hermegauss(z_points)
+    scale = math.sqrt(source.covariance[source.z[0], source.z[0]])
+    pull = source.block(both, source.z)[:, 0] / scale  # of E[W | z] and E[X | z], by node
+    given_z = [density(w - pull[0] * node, x - pull[1] * node) for node in nodes]
+    return DiscreteSource(
+        np.stack(given_z, axis=2) * (mass / mass.sum()),
+        **grid,
+        z=(source.mean[source.z[0]] + scale * nodes).tolist(),
+        names=[source.names[i] for i in (*both, *source.z)],
+    )
 
 
 def _places(

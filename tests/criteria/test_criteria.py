@@ -315,3 +315,17 @@ def test_next_to_no_leakage_is_certified(criterion, number):
     assert solution.status == "certified"
     assert solution.lower <= problem.greatest_distortion <= solution.upper + 1e-15
     assert solution.certificate.verify()
+
+
+@pytest.mark.parametrize("ratio", [1.5, 3, 10])
+def test_what_differential_privacy_costs_at_equal_leakage(ratio):
+    """The private channel is one of those with its leakage, and by far not the best of them."""
+    source = cpv.DiscreteSource(np.random.default_rng(3).dirichlet(np.full(15, 0.5)).reshape(3, 5))
+    private = [cpv.LocalPrivacy(math.log(ratio))]
+    local = cpv.MinimumDistortion(source, cpv.hamming(5), criteria=private).solve()
+    leak = cpv.information.mutual_information(source.pmf @ local.channel.matrix)
+    capped = cpv.RateDistortionEquivocation(
+        source, cpv.hamming(5), minimize="distortion", max_leakage=leak + 1e-12
+    ).solve()
+    referee.check(capped)
+    assert capped.upper < 0.75 * local.lower  # of this law

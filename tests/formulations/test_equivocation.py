@@ -175,6 +175,18 @@ def test_the_ends_of_the_curve(case):
 
 
 @pytest.mark.parametrize("case", CASES)
+def test_nothing_can_be_told_but_what_x_and_z_tell(case):
+    """The ends of the equivocation (Remark 1): all of X at D = 0, and Z alone beyond D_max."""
+    law = random_law(np.random.default_rng(0), 2, 3, 2)
+    source = cpv.DiscreteSource(law)
+    most = information(law[..., None], "w", "xz" if case else "x")
+    least = information(law[..., None], "w", "z") if case else 0.0
+    for budget, told in ((0, most), (1, least)):
+        problem = rde(source, cpv.hamming(3), budget, minimize="leakage", side_information=case)
+        assert solved(problem).value == pytest.approx(told, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize(("layers", "units"), [(False, "nats"), (True, "bits")])
 def test_terms_are_those_of_the_joint_law(case, encoder, layers, units):

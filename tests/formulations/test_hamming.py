@@ -329,3 +329,26 @@ def test_fractions_and_decimals_are_not_rounded():
     assert problem.solve().lower <= same.solve().upper
     longest = cpv.HammingWaterFilling([1.0, 5e-324], Fraction(1, 10**1999)).solve()
     assert longest.certificate.verify()
+
+
+def test_the_rarer_a_letter_the_less_of_it_is_kept():
+    p = np.array([0.4, 0.25, 0.15, 0.1, 0.05, 0.03, 0.02])
+    for budget in (0.1, 0.3, 0.5):
+        matrix = cpv.HammingWaterFilling(p, budget).solve().release.matrix
+        kept = np.pad(np.diag(matrix), (0, len(p) - matrix.shape[1]))
+        assert (np.diff(kept) <= 0).all()
+        assert p @ kept == pytest.approx(1 - budget, abs=1e-12)
+
+
+def test_the_optimum_of_a_large_table_is_that_of_its_law():
+    """R of the counts of n records approaches R of the law as n^−½."""
+    p, budget = [0.4, 0.25, 0.15, 0.1, 0.05, 0.03, 0.02], Fraction(3, 10)
+    truth, errors = cpv.HammingWaterFilling(p, budget).solve().value, []
+    for records in (100, 10_000, 1_000_000):
+        rng = np.random.default_rng(1)
+        tables = rng.multinomial(records, p, size=40).tolist()
+        found = [cpv.HammingWaterFilling.from_counts(t, budget).solve().value for t in tables]
+        errors.append(np.sqrt(np.mean(np.subtract(found, truth) ** 2)))
+    ratios = np.divide(errors[:-1], errors[1:])
+    assert ((ratios > 5) & (ratios < 20)).all()  # 10, but for chance
+    assert errors[-1] < 2e-3

@@ -354,3 +354,18 @@ def test_the_channel_is_a_ready_release():
     assert (channel.matrix.sum(axis=1) == 1.0).all()  # exactly: multiples of 2⁻⁵²
     drawn = channel.apply(channel.inputs * 3, seed=1)
     assert set(drawn.tolist()) <= set(channel.outputs)
+
+
+def test_a_laplacian_source_is_approached_from_below():
+    """Absolute error, E|X| = 1: R(D) = log(1/D) (Berger 1971); cut and sampled, a little less."""
+    for budget, most in ((0.4, 0.3), (0.7, 0.2)):
+        off = []
+        for points, span in ((21, 4.0), (41, 6.0), (81, 8.0)):
+            x = np.linspace(-span, span, points)
+            p = np.exp(-np.abs(x))
+            source = cpv.DiscreteSource.identical(p / p.sum(), x=x.tolist())
+            error = cpv.absolute_error(source.x)
+            solution = cpv.PrivacyDistortion(source, error, budget=budget).solve(certify=False)
+            assert solution.gap < 1e-5
+            off.append(-math.log2(budget) - solution.upper)
+        assert most > off[0] > 2 * off[1] > 4 * off[2] > 0

@@ -187,3 +187,25 @@ def test_the_closed_bound_is_below_the_value() -> None:
         assert bound <= solution.upper
         if w == x == 1:
             assert math.isclose(bound, solution.lower, abs_tol=1e-11)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.9])
+def test_white_noise_on_a_coloured_source_can_be_filtered(rho: float) -> None:
+    """Of white data white noise is optimal, once scaled; of coloured data it is not."""
+    n, noise = 24, 0.2
+    lags = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    covariance = rho**lags if rho else np.eye(n)
+    power = np.linalg.eigvalsh(covariance)
+    told = np.linalg.slogdet(np.eye(n) + covariance / noise)[1] / math.log(4) / n
+    wiener = covariance @ np.linalg.inv(covariance + noise * np.eye(n))
+    after = float(np.trace(covariance - wiener @ covariance))  # error of the best linear filter
+    assert after / n < noise
+    before, filtered = (
+        cpv.ReverseWaterFilling(power, budget).solve().value / n for budget in (n * noise, after)
+    )
+    assert before < told - 0.1  # the noise as it is added is not optimal
+    if rho:
+        assert after / n < 0.5 * noise
+        assert filtered < told - 0.05
+    else:
+        assert abs(filtered - told) < 1e-9

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import cvxprivacy as cpv
+from tests import referee
 
 NUMBERS = st.floats(-100, 100).map(lambda x: round(x, 3))
 TREE = {
@@ -446,3 +447,41 @@ def test_values_without_a_squared_error_are_refused(values, where):
 
 def test_letters_that_no_float_tells_apart_have_labels_of_their_own():
     assert cpv.squared_error([2**53, 2**53 + 1, 0.5]).outputs == [2**53, 2**53 + 1, 0.5]
+
+
+def test_divergence_as_a_distortion_keeps_what_x_tells_of_another_attribute():
+    """d(x, x̂) = D(p(v | x) ‖ p(v | x̂)): what is lost in logarithmic score by reading x̂ for x.
+
+    E d = I(V; X) − I(V; X̂) + E D(p(v | X̂ is released) ‖ p(v | X = X̂)), so that a budget D keeps
+    I(V; X̂) ≥ I(V; X) − D, and if V is itself the secret, no release leaks less.
+    """
+    men = np.array([[32, 11, 10, 3], [53, 50, 25, 15], [10, 10, 7, 7], [3, 30, 5, 8]])
+    women = np.array([[36, 9, 5, 2], [66, 34, 29, 14], [16, 7, 7, 7], [4, 64, 5, 8]])
+    counts, hair = men + women, ["black", "brown", "red", "blond"]  # columns: eyes (Snee 1974)
+    p = counts / counts.sum(axis=1, keepdims=True)
+    table = (p[:, None] * np.log2(p[:, None] / p)).sum(axis=2)
+    d = cpv.Distortion(table, outputs=hair, name="divergence")
+    eyes = cpv.DiscreteSource.from_counts(counts.T, x=hair)
+    sex = cpv.DiscreteSource.from_counts([men.sum(axis=1), women.sum(axis=1)], x=hair)
+    whole, before = eyes.information(), np.inf
+    assert eyes.p_x @ table @ eyes.p_x > whole  # drawing x̂ afresh costs more than withholding it
+    for budget in (0.01, 0.05, 0.15):
+        hidden, useful = (
+            cpv.RateDistortionEquivocation(source, d, budget, minimize="leakage").solve()
+            for source in (eyes, sex)
+        )
+        referee.check(hidden)
+        referee.check(useful)
+        joint = eyes.pmf @ hidden.channel.matrix
+        q = joint.sum(axis=0)
+        excess = sum(
+            q[y] * cpv.information.divergence(joint[:, y] / q[y], p[y]) for y in np.flatnonzero(q)
+        )
+        assert hidden.value - excess == pytest.approx(whole - float(hidden.distortion), abs=1e-9)
+        assert hidden.lower >= whole - budget
+        kept = cpv.information.mutual_information(eyes.pmf @ useful.channel.matrix)
+        assert kept >= whole - budget
+        assert useful.upper < min(before, sex.information())  # what is left of sex falls
+        before = useful.lower
+    with pytest.raises(cpv.InputError):  # a value of V that some x lacks
+        cpv.Distortion([[0, np.inf], [1, 0]])

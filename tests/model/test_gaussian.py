@@ -333,3 +333,35 @@ def test_decimals_of_a_table_are_decimals() -> None:
     source = S.from_table(table, sensitive="w", key=["a", "b"])
     assert source.exact[0][1] == Fraction(19, 300)
     assert source.names == ("w", "a", "b")
+
+
+def test_a_grid_may_have_points_of_z() -> None:
+    law = S([[4, 1, 1.2], [1, 1, 0.5], [1.2, 0.5, 9]], sensitive=[0], key=[1], side=[2],
+            mean=[1, 2, 3], names=["W", "X", "Z"])  # fmt: skip
+    grid = law.discretise(41, 6, z_points=3)
+    assert grid.names == ("W", "X", "Z")
+    assert grid.z == pytest.approx([3 - 27**0.5, 3, 3 + 27**0.5])
+    w, x, z = (np.array(axis) for axis in (grid.w, grid.x, grid.z))
+    assert (w[20], x[20]) == pytest.approx((1, 2))
+    values = np.stack(np.meshgrid(w, x, z, indexing="ij"), axis=-1).reshape(-1, 3)
+    mass = grid.pmf.ravel()
+    mean = mass @ values
+    assert mean == pytest.approx([1, 2, 3], abs=1e-6)
+    assert (values - mean).T @ (mass[:, None] * (values - mean)) == pytest.approx(
+        law.covariance, abs=1e-5
+    )
+    for order, moment in ((4, 3), (5, 0)):  # of N(0, 1)
+        assert mass @ ((values[:, 2] - 3) / 3) ** order == pytest.approx(moment, abs=1e-9)
+    given = law.conditional()  # W and X at each z have one covariance
+    for k in range(3):
+        at = grid.pmf[:, :, k] / grid.pmf[:, :, k].sum()
+        spread = at.sum(axis=0) @ x**2 - (at.sum(axis=0) @ x) ** 2
+        assert spread == pytest.approx(given.covariance[1, 1], abs=1e-6)
+        assert at.sum(axis=0) @ x == pytest.approx(2 + 0.5 / 9 * (z[k] - 3), abs=1e-6)
+    plain = law.discretise(9, 3)
+    assert (plain.z, plain.names) == (None, ("W", "X"))
+    for wrong in (-1, 2.5):
+        with pytest.raises(cpv.InputError):
+            law.discretise(9, z_points=wrong)  # type: ignore[arg-type]
+    with pytest.raises(cpv.InputError, match="Z"):
+        S.scalar(0.5).discretise(9, z_points=3)

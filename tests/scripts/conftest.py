@@ -33,12 +33,8 @@ class Ran:
 def run(tmp_path, capsys):
     """Run a script; no claim may differ without saying why, and its picture has the house style."""
 
-    def run(path, *arguments, words=()):
+    def run(path, *arguments):
         module, picture = script(ROOT / f"{path}.py"), tmp_path / "deep" / "picture.png"
-        if hasattr(module, "main"):  # not yet in the frame
-            arguments = [*arguments, *["--quick"] * path.startswith("figures")]
-            result = module.main([*arguments, "--out", str(picture)])
-            return module, result, capsys.readouterr().out
         outcome = study.run(
             module.study, module.report, module.draw, [*arguments, "--out", str(picture)]
         )

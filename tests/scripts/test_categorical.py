@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import cvxprivacy as cpv
-from tests import referee
 from tests.test_architecture import ROOT, script
 
 
@@ -91,33 +89,3 @@ def test_a_million_names(run):
     }  # fmt: skip
     assert ran.differing == {"p(x|x̂) of kept names of p(x) ≈ 2e-06"}
     assert ran.claims["p(x|x̂) of kept names of p(x) ≈ 2e-06"].here.startswith("0.706")
-
-
-def test_script_sankar_fig4(run):
-    words = ("lost in the text", "3 of 3 pairs of enclosures overlap")
-    module, result, _ = run("figures/sankar_fig4", words=words)
-    for budget, both in result.solved.items():
-        referee.check(both.program)
-        assert both.closed.lower <= both.program.upper
-        assert both.program.lower <= both.closed.upper
-        assert both.program.distortion <= budget + 1e-15
-        assert both.closed.prices["budget"] == pytest.approx(
-            both.program.prices["budget"], abs=1e-4
-        )
-    # by hand: λ = (D − τ)/(K − 1)
-    levels = {0.05: (7, 1 / 120), 0.1: (7, 1 / 60), 0.2: (5, 0.0375), 0.3: (4, 1 / 15),
-              0.4: (3, 0.1), 0.5: (2, 0.15)}  # fmt: skip
-    for budget, (kept, level) in levels.items():
-        law = module.released(result.shown[budget])
-        above = np.maximum(np.array(module.PMF) - level, 0)
-        assert law == pytest.approx(above / above.sum(), abs=1e-12)
-        assert len(result.shown[budget].release.kept) == kept
-    assert module.released(result.shown[0.0]) == pytest.approx(module.PMF)
-    assert result.limits == pytest.approx(
-        {"a": 0.6, "b": 0.6, "c": 0.5, "d": 0.4, "e": 0.25, "f": 0.17, "g": 0.12}
-    )
-    gamma = [float(s.equivocation) for s in result.lines.values()]
-    assert gamma == sorted(gamma)
-    assert gamma[0] == 0
-    assert gamma[-1] == pytest.approx(cpv.information.entropy(module.PMF))
-    assert np.all(np.diff(gamma, 2) < 1e-9)  # concave, on an even grid
