@@ -5,7 +5,7 @@ fill a convex set
 
 .. math:: P = \{(x, y, v) : f_1(Q) ≤ x,\; f_2(Q) ≤ y,\; f_0(Q) ≤ v \text{ for some release } Q\},
 
-closed upwards (Sankar, Rajagopalan and Poor, IEEE TIFS 8(6), 2013, Defs. 3–5, trace it for rate,
+closed upwards (Sankar, Rajagopalan and Poor, IEEE TIFS 8(6), 2013, Def. 2, trace it for rate,
 distortion and equivocation).  From inside: the hull of solved releases, as mixing them achieves
 what lies between.  From outside: half-spaces w·p ≥ s that hold P, each proved by the multipliers
 of min w·f(Q).  A facet of the hull that is farther than the tolerance from what is proved has the
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import linprog
 
+from cvxprivacy import style
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, floats
 from cvxprivacy.formulations.channel import ChannelProblem
@@ -232,9 +233,14 @@ class Surface(Frozen):
                 row = np.linspace(least, max(least, float(high[1])), count).tolist()
                 grid.append([(x, y, self.inner(x, y)) for y in row])
         points = np.where(np.isfinite(grid), grid, np.nan)
-        look: dict[str, Any] = {"cmap": "viridis", "alpha": 0.75, "lw": 0.2, "edgecolor": "#444444"}
+        look: dict[str, Any] = {
+            "cmap": style.MAP,
+            "alpha": 0.75,
+            "lw": 0.2,
+            "edgecolor": style.GREY,
+        }
         axes.plot_surface(*np.moveaxis(points, -1, 0), rstride=1, cstride=1, **look)
-        axes.scatter(*self.vertices.T, color="#D55E00", s=6, depthshade=False)
+        axes.scatter(*self.vertices.T, color=style.VERMILION, s=6, depthshade=False)
         first, second = (name.replace("_", " ") for name in self.names)
         axes.set(xlabel=first, ylabel=second, zlabel=f"${self._problem.latex}$")
         return axes
