@@ -11,14 +11,9 @@ import pytest
 
 import cvxprivacy as cpv
 from tests import referee
-from tests.scripts.oracles import information, letters, solved
+from tests.scripts.oracles import information, letters, plogp, solved
 
 STEP = 1e-3  # of differences
-
-
-def plogp(masses):
-    """Σ p log₂ p, one by one."""
-    return math.fsum(p * math.log2(p) for p in np.ravel(masses).tolist() if p > 0)
 
 
 def leaked(joint):

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.reference import books_by_side_information, measure_code, quantise_and_bin
 from tests import referee
-from tests.test_codes import brute
-
-
-def h(p):
-    return -p * math.log2(p) - (1 - p) * math.log2(1 - p) if 0 < p < 1 else 0.0
-
-
-def star(a, b):
-    return a * (1 - b) + b * (1 - a)
-
+from tests.scripts.oracles import h, star
+from tests.test_reference import brute
 
 Q, P0, D = 0.1, 0.25, 0.07
 LAW = np.einsum("wx,xz->wxz", [[1 - Q, Q], [Q, 1 - Q]], [[1 - P0, P0], [P0, 1 - P0]]) / 2

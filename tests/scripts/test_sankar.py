@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import cvxpy as cp
 import numpy as np
@@ -11,18 +10,8 @@ import pytest
 
 import cvxprivacy as cpv
 from tests import referee
-from tests.scripts.oracles import BITS, information, solved
+from tests.scripts.oracles import BITS, h, information, solved, star
 from tests.test_architecture import ROOT, script
-
-
-def h(p):
-    """Binary entropy in bits."""
-    return -sum(q * math.log2(q) for q in (p, 1 - p) if q > 0)
-
-
-def star(a, b):
-    return a * (1 - b) + b * (1 - a)
-
 
 # ---- the region ---------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Random codes of reference.py: against brute force, letter by letter, on unlike alphabets."""
+"""Random codes: against brute force, letter by letter, on unlike alphabets."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ import pandas as pd
 import pytest
 
 from cvxprivacy import reference
+from tests.scripts.oracles import plogp
 
 D = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, 0.0]])  # of three letters x and two x̂
-
-
-def bits(masses):
-    """−Σ p log₂ p, one by one."""
-    return -math.fsum(p * math.log2(p) for p in np.ravel(masses).tolist() if p > 0)
 
 
 def brute(pmf, d, code):
@@ -32,7 +28,7 @@ def brute(pmf, d, code):
 
     def h(*names):
         """Mean over i of the entropy of what is named."""
-        return bits(table.groupby(["i", *names])["p"].sum()) / n
+        return -plogp(table.groupby(["i", *names])["p"].sum()) / n
 
     known, seen, before = ("j", "z"), ("x̂_i", "z_i"), h("x_i", "z_i") - h("z_i")
     table["cost"] = table["p"] * d[table["x_i"], table["x̂_i"]]
@@ -83,8 +79,8 @@ def test_quantise_and_bin_takes_the_likeliest_words(informed):
     binned, whole = reference.quantise_and_bin(joint, reading, n, seed=2)
 
     p_u, p_zu, p_xz = joint.sum(axis=(0, 1)), joint.sum(axis=0), joint.sum(axis=2)
-    told = bits(p_xz) + bits(p_u) - bits(joint)
-    found = bits(p_zu.sum(axis=1)) + bits(p_u) - bits(p_zu)
+    told = plogp(joint) - plogp(p_xz) - plogp(p_u)
+    found = plogp(p_zu) - plogp(p_zu.sum(axis=1)) - plogp(p_u)
     assert len(whole.read) == math.ceil(2 ** (n * told))
     assert len(binned.read) == math.ceil(2 ** (n * (told - found)))
     # the words and their bins, as they were drawn
@@ -124,7 +120,7 @@ def test_every_z_has_a_book_of_its_own():
     assert 0 < code.read[:, words == 0].mean() < 1
     law = joint / joint.sum()
     p_zu, p_xz = law.sum(axis=0), law.sum(axis=2)
-    told = bits(p_xz) + bits(p_zu) - bits(law) - bits(p_xz.sum(axis=0))
+    told = plogp(law) + plogp(p_xz.sum(axis=0)) - plogp(p_xz) - plogp(p_zu)
     assert len(code.read) == math.ceil(2 ** (3 * told))
     given = np.maximum(law / np.where(p_zu > 0, p_zu, 1), 1e-300)
     for place, z in enumerate(words):
