@@ -8,6 +8,8 @@ paper or with theory is a :class:`Claim`, so that tests read what people read.
 True
 >>> claim("information kept [bits]", 0.2382, 0.34, "Fig. 4", "0.3357 is all there is").agrees
 False
+>>> claim("risk of another rule [nats]", 0.31, ("≥", 0.30006), "Theorem 2").agrees
+True
 """
 
 from __future__ import annotations
@@ -15,17 +17,23 @@ from __future__ import annotations
 import argparse
 import inspect
 import io
+import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from cvxprivacy.errors import InputError
+from cvxprivacy.errors import (
+    BrokenTableError,
+    CertificationError,
+    InfeasibleError,
+    InputError,
+)
 from cvxprivacy.files import whole_file
 from cvxprivacy.style import HOUSE
 from cvxprivacy.text import aligned
@@ -89,18 +97,18 @@ def claim(
     Parameters
     ----------
     what : str
-    here : float, (float, float), object with ``lower`` and ``upper``, or str
-        What is found; of an interval, something in it must agree.
-    theirs : str or float
-        A number as it is printed ("0.30", "≈ 1.2", "88 %") agrees with all that rounds to it, one
-        after ≤ or ≥ with all on its side; a float with all ``within`` it; other words with the
-        same words.
+    here : float, object with ``lower`` and ``upper``, (float, float), or str
+        What is found.  Both ends of an enclosure must agree; of a range, a pair, something in it.
+    theirs : str, float, or (sign, float)
+        A number as it is printed ("0.30", "≈ 1.2", "88 %") agrees with all that rounds to it; a
+        float with all ``within`` it; after one of < ≤ ≥ > (in the text, or as a pair with a float)
+        with what is on that side; other words with the same words.
     where : str
         The equation, section or table that says so.
     why : str
-        The reason for a difference.
+        The reason for a difference, or what to mind.
     within : float, optional
-        By default half a unit of the last printed digit, or 1e-6.
+        By default half a unit of the last printed digit, 0 after a sign, and else 1e-6.
     agrees : bool, optional
         Said by the caller, where words are compared with numbers.
 
@@ -109,34 +117,42 @@ def claim(
     InputError
         If the two cannot be compared and ``agrees`` is missing.
     """
-    lower, upper = here if isinstance(here, tuple) else (
-        getattr(here, "lower", here), getattr(here, "upper", here))  # fmt: skip
+    pair = isinstance(here, tuple)
+    lower, upper = here if pair else (getattr(here, "lower", here), getattr(here, "upper", here))
+    if agrees is None and isinstance(here, str):
+        agrees = here == theirs
+    elif agrees is None:
+        ends = [(lower, upper)] if pair else [(lower, lower), (upper, upper)]
+        agrees = all(_agrees(*end, theirs, within) for end in ends)
     percent = isinstance(theirs, str) and theirs.endswith("%")
-    if agrees is None:
-        same = isinstance(here, str) and here == theirs
-        agrees = same if isinstance(here, str) else _agrees(lower, upper, theirs, within)
     said = here if isinstance(here, str) else _written(lower, upper, percent)
+    if isinstance(theirs, tuple):
+        theirs = f"{theirs[0]} {_written(theirs[1], theirs[1])}"
     other = theirs if isinstance(theirs, str) else _written(theirs, theirs)
     return Claim(what, said, other, where, bool(agrees), why)
 
 
 def _agrees(lower: float, upper: float, theirs: Any, within: float | None) -> bool:
-    """Tell whether something in [lower, upper] is what is printed, or on its side of it."""
+    """Tell whether something in [lower, upper] is what is printed, or all of it on its side."""
     sign, value, slack = "", theirs, 1e-6
-    if isinstance(theirs, str):
+    if isinstance(theirs, tuple):
+        sign, value = theirs
+    elif isinstance(theirs, str):
         if not (found := _NUMBER.fullmatch(theirs)):
             remedy = "pass a number, as printed or as a float, or say agrees=True or False"
             raise InputError("theirs", f"{theirs!r} is not a number", remedy, value=theirs)
         sign, digits, unit = found.groups()
         number = Decimal(digits.replace(",", "").replace("−", "-"))
-        last = 0 if sign in "≤≥<>" and sign else 0.5 * 10.0 ** int(number.as_tuple().exponent)
-        value, slack = (float(x) / (100 if unit else 1) for x in (number, last))
-    slack = slack * (1 + 1e-9) if within is None else within
-    if sign in ("≤", "<"):
-        return bool(upper <= value + slack)
-    if sign in ("≥", ">"):
-        return bool(lower >= value - slack)
-    return bool(lower - slack <= value <= upper + slack)
+        half = 0.5 * (1 + 1e-9) * 10.0 ** int(number.as_tuple().exponent)
+        value, slack = (float(x) / (100 if unit else 1) for x in (number, half))
+    bound = sign in ("<", "≤", "≥", ">")
+    slack = (0.0 if bound else slack) if within is None else within
+    return bool(lower <= upper) and {
+        "<": upper < value + slack,
+        "≤": upper <= value + slack,
+        "≥": lower >= value - slack,
+        ">": lower > value - slack,
+    }.get(sign, lower - slack <= value <= upper + slack)
 
 
 def _written(lower: float, upper: float, percent: bool = False) -> str:
@@ -145,15 +161,14 @@ def _written(lower: float, upper: float, percent: bool = False) -> str:
     return ends[0] if ends[0] == ends[1] else f"[{', '.join(ends)}]"
 
 
-def _print(items: Iterable[Any]) -> Iterator[Claim]:
-    """Print what is said, claims that follow each other as one table, and yield the claims."""
+def _print(items: Iterable[Any]) -> None:
+    """Print what is said, and claims that follow each other as one table."""
     for compared, group in groupby(items, lambda item: isinstance(item, Claim)):
         if not compared:
             said = (item.to_string() if hasattr(item, "to_string") else str(item) for item in group)
             print("\n" + "\n".join(said).strip("\n"))
             continue
         claims = list(group)
-        yield from claims
         rows = [(c.what, c.here, f"{c.theirs} ({c.where})", "yes" if c.agrees else "no")
                 for c in claims]  # fmt: skip
         head, *lines = aligned([("", "here", "theirs", "agrees"), *rows])
@@ -192,27 +207,32 @@ def run(
     parser.add_argument("--out", type=Path, default=picture, help="picture: .png, .pdf or .svg")
     hints = get_type_hints(study, include_extras=True)
     for name, keyword in inspect.signature(study).parameters.items():
-        _add_option(parser, name, hints[name], keyword.default)
+        hint = hints.get(name, type(keyword.default))
+        _add_option(parser, name, hint, keyword.default)
     given = vars(parser.parse_args(arguments))
     out = given.pop("out")
-    if out.suffix.lower() not in FORMATS:
-        parser.error(f"--out: {out} is none of {', '.join(FORMATS)}; name such a file")
+    if out.suffix.lower() not in FORMATS or out.is_dir():
+        parser.error(f"--out: {out} is no file {', '.join(FORMATS)}; name such a file")
+    if given.get("seed", 0) < 0:
+        parser.error(f"--seed: {given['seed']} is negative; pass a whole number ≥ 0")
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console may lack the hat of X̂
         sys.stdout.reconfigure(errors="replace")
     try:
         result = study(**given)
-        print(title)
-        claims = tuple(_print(report(result)))
+        said = list(report(result))
         with plt.rc_context(HOUSE):
             figure = draw(result)
+            plt.close(figure)
             out.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(out, binary=True) as file:
                 figure.savefig(file, format=out.suffix[1:].lower())
-            plt.close(figure)
-        print(f"\npicture: {out}")
-    except (InputError, OSError) as error:
+        print(title)
+        _print([*said, f"picture: {out}"])
+    except BrokenPipeError:  # who reads has seen enough
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    except (InputError, InfeasibleError, CertificationError, BrokenTableError, OSError) as error:
         raise SystemExit(str(error)) from None
-    return Outcome(result, claims, figure)
+    return Outcome(result, tuple(item for item in said if isinstance(item, Claim)), figure)
 
 
 def _add_option(parser: argparse.ArgumentParser, name: str, hint: Any, default: Any) -> None:
@@ -222,4 +242,5 @@ def _add_option(parser: argparse.ArgumentParser, name: str, hint: Any, default: 
         hint, said = get_args(hint)
     kind = next(iter(get_args(hint)), hint)
     how: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind}
+    said = said and said.replace("%", "%%")
     parser.add_argument(f"--{name.replace('_', '-')}", default=default, help=said, **how)

@@ -11,6 +11,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy import style
+from cvxprivacy.results.solution import Enclosure
 from cvxprivacy.study import claim, run
 from cvxprivacy.text import aligned
 from tests import pictures
@@ -37,7 +38,21 @@ from tests import pictures
         ((0.05, 0.2), "≤ 0.1", False),
         ((0.05, 0.2), "≥ 0.1", False),
         ((0.1, 0.2), "≥ 0.1", True),
-        ((0.25, 0.28), "0.3", True),  # an enclosure may hold what rounds to it
+        (0.1, "< 0.1", False),
+        (0.0, "> 0", False),
+        (1e-9, "> 0", True),
+        (0.3, ("≤", 0.3), True),
+        (0.3 + 1e-9, ("≤", 0.3), False),
+        (0.3, ("<", 0.3), False),
+        (0.3, (">", 0.29), True),
+        (Enclosure(0.29, 0.31), 0.3, False),  # a proof must be as narrow as what it is held against
+        (Enclosure(0.3, 0.3 + 1e-9), 0.3, True),
+        (Enclosure(0.28, 0.32), "≈ 0.3", True),
+        (Enclosure(-9, 9), "≈ 0.3", False),
+        ((float("nan"), 0.05), "≤ 0.1", False),
+        ((0.2, float("nan")), "≥ 0.1", False),
+        ((0.2, 0.05), "≤ 0.1", False),
+        ((0.25, 0.28), "0.3", True),  # a range may hold what rounds to it
         ((0.10, 0.24), "0.3", False),
         (1.0 + 9e-7, 1.0, True),
         (1.0 + 2e-6, 1.0, False),
@@ -54,6 +69,7 @@ def test_a_number_agrees_with_what_is_printed(here, theirs, agrees):
 def test_within_and_said():
     assert claim("x", 1.0, 1.1, "eq. 1", within=0.2).agrees
     assert not claim("x", 1.0, "1.1", "eq. 1", within=0.05).agrees
+    assert not claim("x", 0.2 - 1e-7, ("<", 0.2), "eq. 1", within=-1e-6).agrees
     assert claim("x", 3.0, "many", "§1", agrees=True).agrees
     with pytest.raises(cpv.InputError, match="'many' is not a number") as raised:
         claim("x", 3.0, "many", "§1")
@@ -76,10 +92,10 @@ def test_columns_are_aligned_past_combining_marks():
     assert [line.index(number) for line, number in zip(lines, "12", strict=True)] == [5, 4]
 
 
-def study(*, quick: bool = False, seed: Annotated[int, "of the draws"] = 1, of: str | None = None):
+def study(*, quick=False, seed: Annotated[int, "100 % of the draws"] = 1, of: str | None = None):
     """Return what was asked."""
-    if seed < 0:
-        raise cpv.InputError("seed", f"{seed} is negative", "pass a whole number ≥ 0")
+    if of == "nothing":
+        raise cpv.InputError("of", f"{of!r}", "pass something")
     return quick, seed, of
 
 
@@ -121,11 +137,18 @@ def test_the_frame(tmp_path, capsys):
 
 
 def test_a_bad_command_line_is_one_line_and_no_file(tmp_path, capsys):
-    with pytest.raises(SystemExit, match="seed: -1 is negative; pass"):
+    with pytest.raises(SystemExit):
         run(study, report, draw, ["--seed", "-1", "--out", str(tmp_path / "x.png")])
+    assert "--seed: -1 is negative; pass a whole number" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="of: 'nothing'"):
+        run(study, report, draw, ["--of", "nothing", "--out", str(tmp_path / "x.png")])
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(SystemExit):
+        run(study, report, draw, ["--out", str(tmp_path / "folder.png")])
+    (tmp_path / "folder.png").rmdir()
     with pytest.raises(SystemExit):
         run(study, report, draw, ["--out", str(tmp_path / "x.txt")])
-    assert "x.txt is none of .png, .pdf, .svg" in capsys.readouterr().err
+    assert "x.txt is no file .png, .pdf, .svg" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         run(study, report, draw, ["--seed", "many"])
     assert list(tmp_path.iterdir()) == []
