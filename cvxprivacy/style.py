@@ -26,7 +26,7 @@ __all__ = ["BOUND", "COLUMN", "HOUSE", "OPTIMUM", "PAGE", "PALETTE", "PRACTICE",
 
 COLUMN, PAGE = 3.5, 7.2  # inches: one column of a journal, and two
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 GREY, LIGHT = "#6E6E6E", "#C8C8C8"
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)  # of curves, in this order
 MAP = "cividis"  # of images and surfaces

@@ -78,17 +78,17 @@ def report(result):
     high = {kind: set(people["name"][people[kind] > mean]) for kind in ("I1", "I2")}
     opposite = not high["I1"] & high["I2"] and high["I1"] | high["I2"] == set(people["name"])
     why = "of the two in the last bin one is ill: a surprise that leaves more uncertain; in the "
-    why += "others all are well: no surprise, and nothing uncertain.  The text has no numbers"
+    why += "others all are well: little surprise, and nothing uncertain.  The text has no numbers"
     yield claim("people above the mean by I1, by I2", f"{len(high['I1'])}, the other "
                 f"{len(high['I2'])}", "the opposite", "Fig. 1", why, agrees=opposite)  # fmt: skip
     for kind in high:
         yield claim(f"mean of {kind} over the records [bits]", people[kind].mean(), mean, "eq. 2")
     yield f"\nTable 1: largest defect over {result.laws} random laws [bits]; 0: below {HELD:.0e}"
     yield defects.where(defects > HELD, 0).round(3).to_string()
-    why = "the columns are exchanged against I(x, Y); in §2.2, too, “surprise lacks additivity”"
+    why = "exchanged against I(x, Y), I4's “Yes/No” apart; §2.2: “surprise lacks additivity”"
     for name, printed in PRINTED.items():
         here = ", ".join("yes" if value < HELD else "no" for value in defects[name])
-        yield claim(f"{name}: I1 to I4", here, printed, "Table 1", why * (here != printed))
+        yield claim(f"{name}: I1 to I4", here, printed, "Table 1", why * ("chain" in name))
     xor = np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]) / 4  # y = x¹ xor x², axes y, x¹, x²
     of = information.mutual_information
     both, single = of(xor.reshape(2, 4)), of(xor.sum(axis=2)) + of(xor.sum(axis=1))

@@ -79,13 +79,13 @@ def report(result):
     """Compare with the closed forms, and with Remark 4."""
     for point, off in result.groupby("point").off:
         what = f"{point} at {len(off)} points, farthest off [bits]"
-        yield claim(what, off.abs().max(), 0.0, "closed form", within=1e-6)
+        yield claim(what, off.abs().to_numpy().max(), 0.0, "closed form", within=1e-6)
     ends = result.groupby(["point", "D"]).last()
     ends = {"of least rate": ends.loc["R(D)"], "most private": ends.loc["R(D, E)"]}
     yield f"\nrate, E and wrong bits in B, of D; the most private code is {MARGIN:g} below Γ(D)"
     yield pd.concat(ends, axis=1, join="inner").drop(columns=["off", "solved"], level=1).round(4)
     first, last = (end.loc[CHOSEN] for end in ends.values())
-    at, why = f", D = {CHOSEN:g} [bits]", "it “will first reveal that part of X … orthogonal to Y”"
+    at, why = f", D = {CHOSEN:g} [bits]", "it first reveals what of X is “orthogonal to” W"
     yield claim(f"Γ(D) above E of the least rate{at}", last.E - first.E, "> 0", "Remark 4")
     yield claim(f"rate of Γ(D) above R(D){at}", last.R - first.R, "> 0", "Remark 4")
     yield claim("its wrong bits in B", last["wrong B"], 0.0, "Remark 4", why, within=1e-4)

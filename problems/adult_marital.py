@@ -109,8 +109,8 @@ def report(result):
     yield claim("least ℓ of x̂", 2 ** (source.entropy() - np.nanmax(i2)), f"≥ {L:g}", "eq. 14",
                 within=1e-9)  # fmt: skip
     bound = source.entropy() - np.log2(L)
-    yield claim("I(W; X̂) [bits]", information, f"≤ {bound:.4f}", "eq. 11")
-    yield claim("I(W; X̂), and I(W; X) coarsened", information, f"≤ {source.information():.4f}",
+    yield claim("I(W; X̂) [bits]", information, ("≤", bound), "eq. 11")
+    yield claim("I(W; X̂), and I(W; X) coarsened", information, ("≤", source.information()),
                 "eq. 4")  # fmt: skip
     yield f"\nI(W; X) uncoarsened {full.information():.4f}, by levels {fixed.information:.4f} bits"
     yield "the promises hold of the law of the release, many with equality; of one drawn table:"

@@ -65,7 +65,7 @@ def report(result):
   all budgets          proved to {each.curve.band:.1e} bits by {len(each.curve.points)} points"""
         simple = (1 - SHARE) * before
         why = f"that rule leaks {simple / best:.2f} times the optimum"
-        yield claim(f"R of {name} [bits]", each.chosen, f"≤ {simple:.4f}", "MIUB, eq. 9", why)
+        yield claim(f"R of {name} [bits]", each.chosen, ("≤", simple), "MIUB, eq. 9", why)
         slope, price = each.curve.price(SHARE * var), each.chosen.prices["budget"]
         yield claim(f"slope, {name} [bits/unit²]", slope, price, "price", within=0)
 

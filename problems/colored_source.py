@@ -68,7 +68,7 @@ def report(result):
     off = np.abs(point.spectra[0] - np.minimum(float(filling.level), result.power)).max()
     yield claim("R(D), W = X, by the program", point.code, filling.solve().value, "closed form")
     yield claim("its errors − min(θ, σ_i²), greatest", off, 0.0, "water-filling")
-    above = (result.leaks["made for W"] - result.leaks["closed bound"]).min().round(9)
+    above = (result.leaks["made for W"] - result.leaks["closed bound"]).to_numpy().min().round(9)
     yield claim("optimum for W − closed bound, least", above, "≥ 0", "Proposition 5")
 
 

@@ -76,7 +76,7 @@ def report(result):
     lower, upper, chord = (float(of(AT)) for of in (result.lower, result.upper, result.chord))
     points = [p for p in result.points if p.method in METHODS]
     least = min(points, key=lambda p: p.excess)
-    yield claim(f"least risk at D = {AT:g} [bits]", (lower, upper), f"≤ {chord:.4f}", "MIUB, eq. 9")
+    yield claim(f"least risk at D = {AT:g} [bits]", (lower, upper), ("≤", chord), "MIUB, eq. 9")
     yield claim("least excess of a method [bits]", least.excess, "≥ 0", "eq. 3", "counted from one "
                 f"table ({least.method}, {least.setting}), bias and sampling included")  # fmt: skip
     yield f"\nat a distortion of {AT:.0%} of the variance, between the nearest settings:"

@@ -70,7 +70,7 @@ def report(result):
     """Compare certified optima with the closed forms, and say how they are made."""
     yield (last := result["rate", "the user", 0.15])
     for (kind, who), some in result.groupby(level=[0, 1]):
-        off = max(abs(s.value - closed(*at)) for at, s in some.items())
+        off = np.max([abs(s.value - closed(*at)) for at, s in some.items()])
         yield claim(f"{kind}, Z known to {who}: off [bits]", off, 0.0, "closed form", within=1e-7)
     yield claim("told x̂ = z at 0.15", follow(last), (0.15 - D_C) / (P0 - D_C), "chord", within=1e-5)
     nobody, user, both = (result["leakage", who, 0.05].value for who in KNOWN_TO)

@@ -58,12 +58,12 @@ def report(result):
     whole, most = (cpv.information.entropy(source.p_x),
                    cpv.information.conditional_entropy(source.pmf.T))  # fmt: skip
     parts = [optimum.terms[f"distortion of {name}"] for name in ("age", "marital-status")]
-    yield claim("I(W; X̂), proved at most [bits]", optimum.risk.upper, "0", "Shannon 1949")
+    yield claim("I(W; X̂), proved at most [bits]", optimum.risk.upper, 0.0, "Shannon 1949")
     yield claim("greatest |p(w, x̂) − p(w) p(x̂)|", moved, 0.0, "independence", within=1e-12)
-    yield claim("I(X; X̂) [bits]", kept, f"≤ {most:.4f}", "H(X | W)")
+    yield claim("I(X; X̂) [bits]", kept, ("≤", most), "H(X | W)")
     yield claim("E d of age + of marital status", sum(map(float, parts)), float(optimum.distortion),
                 "E d", within=1e-9)  # fmt: skip
-    yield claim("E d, perfectly private", optimum, f"≤ {result.constant:.4f}", "a constant")
+    yield claim("E d, perfectly private", optimum, ("≤", result.constant), "a constant")
     low, t, high = BOUNDS[1:4]
     values = {each: solution.value for each, solution in result.optima.items()}
     chords = tuple((values[end] - values[t]) / (end - t) for end in (low, high))

@@ -101,12 +101,12 @@ I(W; Z) = {result.held:.4f}: what the user knows before anything is released"""
                 within=1e-9)  # fmt: skip
     yield claim("least max_leakage that can be kept [bits]", result.refusal.extremes["max_leakage"],
                 result.held, "I(W; Z)", within=1e-4)  # fmt: skip
-    yield claim("leakage to the user [bits]", user, f"≥ {both.lower:.4f}", "user, encoder")
+    yield claim("leakage to the user [bits]", user, ("≥", both.lower), "user, encoder")
     rows = {}
     for who, name in KNOWN_TO.items():
         solution, found = result.worst[who], letters(source, result.worst[who])
-        yield claim(f"worst (u, z), Z known to {name} [bits]", found["bits"].max(),
-                    f"{'≤' if who else '>'} {T:g}", "read with Z", within=1e-6)  # fmt: skip
+        bound = ("≤", T + 1e-7) if who else (">", T)
+        yield claim(f"worst (u, z), Z known to {name} [bits]", found["bits"].max(), bound, "with Z")
         above = 100 * found["share"][found["bits"] > T + 1e-6].sum()
         price = solution.prices["t_closeness"]
         rows[name] = {"E d": solution.value, "dD/dt": price, "above t [%]": above}

@@ -297,7 +297,7 @@ def _sampled(source: GaussianSource, points: int, span: float, z_points: int) ->
 
     def density(dw: Any, dx: Any) -> FloatArray:
         exponent = inverse[0, 0] * dw**2 + 2 * inverse[0, 1] * dw * dx + inverse[1, 1] * dx**2
-        sampled: FloatArray = np.exp(-exponent / 2)
+        sampled: FloatArray = np.exp((exponent.min() - exponent) / 2)  # never all of them 0
         return sampled / sampled.sum()
 
     grid = {"w": (w[:, 0] + centre[0]).tolist(), "x": (x[0] + centre[1]).tolist()}

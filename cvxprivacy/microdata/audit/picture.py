@@ -22,10 +22,12 @@ BOUNDS = {"t": "$t$", "H(W) − log ℓ": r"$H(W)-\log\,\ell$"}  # on the averag
 
 def drawn(findings: Findings, figure: Figure | None = None) -> Figure:
     """Draw the average against its bounds, and I1 and I2 of the letters."""
-    import matplotlib.pyplot as plt
+    import matplotlib as mpl
 
-    with plt.rc_context(style.HOUSE):
+    with mpl.rc_context(style.HOUSE):
         if figure is None:
+            import matplotlib.pyplot as plt
+
             figure = plt.figure(figsize=SIZE, layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
         _averages(findings, left)
