@@ -99,7 +99,7 @@ def report(result):
 def draw(result):
     """Draw Fig. 1, and Table 1 with what was found."""
     titles = "one average, opposite risks (Fig. 1)", "Table 1, and the largest defect [bits]"
-    figure, (left, right) = style.panels(*titles, height=2.9, width_ratios=(1.3, 1))
+    figure, (left, right) = style.panels(*titles, height=3.1, width_ratios=(1.3, 1))
     people, at = result.people, np.arange(len(result.people))
     left.bar(at - 0.2, people["I1"], 0.4, color=style.GREY, ec="black", hatch="////")
     left.bar(at + 0.2, people["I2"], 0.4, color=style.LIGHT, ec="black")
@@ -107,11 +107,12 @@ def draw(result):
     left.axhline(0, color="black", lw=0.6)
     left.text(9.4, 0.68, "$I_1$, surprise", ha="right")
     left.text(9.4, -0.4, "$I_2$, specific information", ha="right")
-    left.text(11.7, result.average + 0.03, r"$I(\tilde X; W)$")
+    left.text(11.7, result.average + 0.03, r"$I(W;\tilde X)$")
     left.set_xticks(at, people["name"] + ", " + people["diagnosis"], rotation=90)
-    left.set(ylabel="information on the diagnosis [bits]", ylim=(-0.65, 1.1), xlim=(-0.8, 13.7))
+    left.set(ylabel="information on the diagnosis [bits]", ylim=(-0.65, 1.1), xlim=(-0.8, 13.7),
+             xlabel="person, diagnosis (Y: ill); above: height released [cm]")  # fmt: skip
     for bin_, places in people.groupby("bin").indices.items():
-        left.text(places.mean(), 0.98, bin_[1:-1].replace(", ", "–"), ha="center")
+        left.text(places.mean(), 0.98, f"{bin_[1:4]}s", ha="center")
     printed = np.array([words.split(", ") for words in PRINTED.values()]).T
     differs = printed != np.where(result.defects < HELD, "yes", "no")
     right.imshow(differs, cmap=ListedColormap(["white", style.ORANGE]), aspect="auto", alpha=0.5)

@@ -130,7 +130,7 @@ def draw(result):
     """Draw Figs. 2–4 as the paper does, and the salary likewise."""
     names = "A2 (Fig. 2)", "A1 (Fig. 3)", "best four intervals (Fig. 4)", "A1, salary, scaled"
     titles = [f"{name}: {of}" for name in names for of in ("average", "groups")]
-    figure, axes = style.panels(*titles, height=7.6, rows=4, width_ratios=(1, 1.6))
+    figure, axes = style.panels(*titles, height=8, rows=4, width_ratios=(1, 1.6))
     looks = {"color": ["black", style.GREY, style.LIGHT, "white"], "hatch": ["", "////", "", ""]}
     for left, right, audit in zip(axes[::2], axes[1::2], result.audits.values(), strict=True):
         bounds = [c.bound for c in audit.averages.values()]
@@ -143,12 +143,12 @@ def draw(result):
             heights = audit.measures[kind].values
             right.bar(at + 0.4 * i - 0.2, heights, 0.4, ec="black",
                       color=looks["color"][i + 1], hatch=looks["hatch"][i + 1])  # fmt: skip
-        right.axhline(bounds[1], color="black", lw=1)
-        right.axhline(bounds[2], **style.BOUND)
         right.axhline(0, color="black", lw=0.6)
-        for bound, name, va in zip(bounds[1:], ("$t$", r"$\ell$"), ("bottom", "top"), strict=True):
-            right.text(1.01, bound, name, transform=right.get_yaxis_transform(), va=va)
+        for bound, name in zip(bounds[1:], ("$t$", r"$\ell$"), strict=True):
+            right.axhline(bound, **style.BOUND)
+            right.text(1.01, bound, name, transform=right.get_yaxis_transform(), va="center")
         right.set_xticks(at, audit.letters)
+        right.set_xlabel("age [years]")
         for ax in (left, right):
             ax.set_ylabel("information [bits]")
     for x, name in ((-0.2, "$I_1$"), (0.2, "$I_2$")):

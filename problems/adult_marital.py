@@ -136,7 +136,7 @@ def draw(result):
     left.axvline(T, **style.BOUND, zorder=1)
     left.axhline(most := source.entropy() - np.log2(L), **style.BOUND, zorder=1)
     left.text(0.5, 1.6, f"$t$ = {T:g}", ha="right")
-    left.text(6, most + 0.04, rf"$\ell$ = {L:g}", ha="right")
+    left.text(6, most - 0.04, rf"$H(W)-\log\,\ell$," f"\n$\\ell$ = {L:g}", ha="right", va="top")
     left.set(xscale="log", xlabel="$I_1$, surprise [bits]", ylabel="$I_2$, certainty gained [bits]")
     left.set_xticks(ticks := [0.1, 0.2, 0.5, 1, 2, 5], [f"{tick:g}" for tick in ticks])
     left.minorticks_off()
@@ -147,7 +147,7 @@ def draw(result):
         right.text(0.08, 2 + side, name, color=color, va="center")
     right.set_yticks(at, KEY)
     right.invert_yaxis()
-    right.set(xlabel="expected error, as a share of the greatest")
+    right.set(xlabel="expected error [share of the greatest]")
     right.margins(x=0.2)
     return figure
 

@@ -107,13 +107,15 @@ def report(result):
 def draw(result):
     """Draw every measure along the release for information, above the least it could be."""
     names = [name.partition(" [")[0] for name in MEASURES]
-    figure, axes = style.panels(*names, "excess", height=3.7, rows=2, sharex=True, sharey=True)
+    figure, axes = style.panels(
+        *names, "excess [% of $X$ itself]", height=3.7, rows=2, sharex=True, sharey=True
+    )
     scale = 100 / (result.full - result.none)
     own, other = ((values - result.none) * scale for values in (result.least, result.told))
     budgets, last = result.constant * own.index, axes[7]
     for ax, name in zip(axes, MEASURES, strict=False):
-        ax.plot(budgets, other[name], **style.PRACTICE)
-        ax.plot(budgets, own[name], **style.OPTIMUM)
+        ax.plot(budgets, other[name], **style.PRACTICE, clip_on=False, zorder=3)
+        ax.plot(budgets, own[name], **style.OPTIMUM, clip_on=False, zorder=3)
         ax.fill_between(budgets, own[name], other[name], color=style.VERMILION, alpha=0.2, lw=0)
     shades = {GUESS: style.PURPLE, MAXIMAL: style.GREEN, SHIFT: style.ORANGE}
     for place, (name, color) in enumerate(shades.items()):
@@ -125,8 +127,8 @@ def draw(result):
                  transform=axes[3].transAxes)  # fmt: skip
     axes[3].text(0.04, 0.08, "its own\nleast", color=style.BLUE, transform=axes[3].transAxes)
     axes[0].set(xlim=(0, None), ylim=(0, 105))
-    for ax in axes[4:]:
-        ax.set_xlabel(r"distortion E $d(X,\hat X)$")
+    unit = "[share of bands moved + share of sexes changed]"
+    figure.supxlabel(rf"distortion E $d(X,\hat X)$ {unit}", fontsize=8)
     for ax in axes[::4]:
         ax.set_ylabel("leaked [% of $X$ itself]")
     return figure

@@ -146,7 +146,7 @@ def draw(result):
     right.axhline(source.information(), **style.BOUND)
     for x, y, said, color in (
         (0.02, 0.89, "no change: $I(W;X)$", style.BLACK),
-        (0.22, 0.75, "two steps, $P$ raised", style.VERMILION),
+        (0.22, 0.75, "two steps, first raised", style.VERMILION),
         (0.07, 0.47, "two steps,\nmixed with\nno change", style.VERMILION),
         (0.62, 0.2, "certified optimum;\nchords: achieved\nby mixing", style.BLUE),
     ):

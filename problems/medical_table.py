@@ -70,7 +70,7 @@ def report(result):
 
 def draw(result):
     """Draw the audit, the optimal randomisation, and what intervals cost."""
-    titles = "what bins tell", f"best randomisation, $t$ = {PROMISE:g}", "what the promise costs"
+    titles = "what bins tell", rf"best $p(\hat x|x)$, $t$ = {PROMISE:g}", "what the promise costs"
     figure, (left, middle, right) = style.panels(*titles, height=2.5, width_ratios=(1, 1, 1.2))
     at, names = np.arange(4), [f"{name[1:4]}s" for name in result.audit.letters]
     i1, i2 = (result.audit.measures[kind].values for kind in ("I1", "I2"))
@@ -78,8 +78,8 @@ def draw(result):
     left.bar(at + 0.2, i2, 0.4, color=style.LIGHT, ec="black")
     left.axhline(PROMISE, **style.BOUND)
     left.axhline(0, color="black", lw=0.6)
-    for x, y, name in ((3.2, 0.33, "$t$"), (2.4, 0.7, "$I_1$"), (2.7, -0.5, "$I_2$")):
-        left.text(x, y, name, ha="center")
+    for y, name in ((0.7, "$I_1$, surprise"), (0.33, "$t$"), (-0.5, "$I_2$, specific information")):
+        left.text(2.56, y, name, ha="right")
     left.set(xlabel="height [cm]", ylabel="information on the diagnosis [bits]")
     matrix = result.prices[PROMISE].randomised.channel.matrix
     middle.imshow(matrix, vmin=0, vmax=1, aspect="auto")

@@ -99,9 +99,10 @@ def draw(result):
     scale.ax.tick_params(colors="white")
     right.plot(list(result.optima), [s.value for s in result.optima.values()], **style.OPTIMUM)
     right.axhline(result.constant, **style.BOUND)
-    right.set(xlabel="$t$ [total variation]", ylabel=r"distortion E $d(X,\hat X)$", ylim=(0, None))
+    right.set(xlabel="$t$ [total variation]", ylim=(0, None),
+              ylabel=r"E $d(X,\hat X)$ [share of bands + statuses changed]")  # fmt: skip
     for x, y, said, color in (
-        (0.4, 0.9, "a constant", style.BLACK),
+        (0.4, 0.9, "release a constant", style.BLACK),
         (0.1, 0.57, "perfect privacy", style.BLUE),
         (0.4, 0.3, "every letter\nwithin $t$ of $p(w)$", style.BLUE),
     ):

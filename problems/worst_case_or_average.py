@@ -116,20 +116,22 @@ def draw(result):
     curves = {name: [result.optima[name, t].value for t in BOUNDS] for name in RULES}
     left.fill_between(BOUNDS, *curves.values(), color=style.GREEN, alpha=0.15, lw=0)
     places = np.arange(len(result.source.x))
-    for (name, curve), shift in zip(curves.items(), (-0.2, 0.2), strict=True):
-        left.plot(BOUNDS, curve, **{**style.OPTIMUM, "color": COLORS[name]})
+    looks = (-0.2, None), (0.2, "////")
+    for (name, curve), (shift, hatch) in zip(curves.items(), looks, strict=True):
+        star = {**style.OPTIMUM, "color": COLORS[name], "clip_on": False, "zorder": 3}
+        left.plot(BOUNDS, curve, **star)
         _, each = letters(result.source, result.optima[name, BOUND])
-        right.bar(places + shift, each, 0.4, color=COLORS[name])
+        right.bar(places + shift, each, 0.4, color=COLORS[name], hatch=hatch, ec="white")
     left.axvline(result.source.information(), **style.BOUND)
     right.axhline(BOUND, **style.BOUND)
     right.set_xticks(places, [f"{age} {sex[0]}" for age, sex in result.source.x], rotation=90)
     for ax, x, y, said, color in (
         (left, 0.52, 0.65, "$I(W;X)$: the average\nallows $X$ itself", style.BLACK),
-        (left, 0.6, 0.36, "worst case:\nevery letter $\\leq t$", style.GREEN),
+        (left, 0.54, 0.37, "worst case:\neach letter $\\leq t$\nshaded: extra cost", style.GREEN),
         (left, 0.09, 0.25, "average:\n$I(W;\\hat X)\\leq t$", style.BLUE),
         (right, 0.03, 0.36, "$t$", style.BLACK),
-        (right, 0.35, 0.85, "best under the average", style.BLUE),
-        (right, 0.35, 0.76, "best under the worst case", style.GREEN),
+        (right, 0.25, 0.85, "best under the average", style.BLUE),
+        (right, 0.25, 0.76, "best under the worst case, hatched", style.GREEN),
     ):
         ax.text(x, y, said, color=color, transform=ax.transAxes)
     left.set(xlabel="$t$ [bits]", ylabel=r"E $d(X,\hat X)$ [decades + sexes changed]",
