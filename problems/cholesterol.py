@@ -67,7 +67,7 @@ def report(result):
         why = f"that rule leaks {simple / best:.2f} times the optimum"
         yield claim(f"R of {name} [bits]", each.chosen, ("≤", simple), "MIUB, eq. 9", why)
         slope, price = each.curve.price(SHARE * var), each.chosen.prices["budget"]
-        yield claim(f"slope, {name} [bits/unit²]", slope, price, "price", within=0)
+        yield claim(f"slope, {name}", (slope.lower, slope.upper), price, "bits/unit²", within=0)
 
 
 def draw(result):

@@ -94,7 +94,7 @@ def study(
     problem, release = problems[SHARE], solved[SHARE][1].release
     released, left, d = release.apply(original, seed=2), len(release.kept), float(problem.budget)
     places = np.unique(np.geomspace(left, len(law), 50, dtype=int))[:-1]
-    gone = [abs(release.row(names[x]) / release.released_marginal - 1).max() for x in places]
+    gone = [abs(release.row(x) / release.released_marginal - 1).max() for x in places.tolist()]
     return SimpleNamespace(
         law=law, names=names, solved=solved, left=left, gone=gone, budget=d,
         learned=learned(law, left, d, original, released), original=original, released=released,

@@ -41,7 +41,7 @@ def run(tmp_path, capsys):
         assert picture.read_bytes()[:4] == b"\x89PNG"
         pictures.check(outcome.figure)
         text = capsys.readouterr().out
-        assert not re.search(r"(?i)\bnan\b|-0\.0000 |\bNone\b", text), text
+        assert not re.search(r"\b(?i:nan)\b|-0\.0000 |\bNone\b", text), text
         for claim in outcome.claims:
             assert claim.agrees or claim.why, claim
         claims = {claim.what: claim for claim in outcome.claims}
