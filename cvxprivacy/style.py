@@ -2,7 +2,8 @@
 
 Colours are those of Okabe and Ito (*Color Universal Design*, 2008), told apart by all eyes; images
 and surfaces take the map ``cividis``.  What is proved optimal is blue with stars, what a theorem
-bounds is black and dashed, what is done in practice is vermilion with circles.
+bounds is black and dashed, what is done in practice is vermilion with circles.  Where masking
+methods stand side by side, each has the colour and marker of ``MASKINGS`` in every picture.
 
 >>> from cvxprivacy import style
 >>> import matplotlib.pyplot as plt
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BOUND", "COLUMN", "HOUSE", "OPTIMUM", "PAGE", "PALETTE", "PRACTICE", "panels"]
+__all__ = [
+    "BOUND", "COLUMN", "HOUSE", "MASKINGS", "OPTIMUM", "PAGE", "PALETTE", "PRACTICE", "panels"
+]  # fmt: skip
 
 COLUMN, PAGE = 3.5, 7.2  # inches: one column of a journal, and two
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -34,6 +37,11 @@ MAP = "cividis"  # of images and surfaces
 OPTIMUM: dict[str, Any] = {"color": BLUE, "ls": "-", "marker": "*", "ms": 7}
 BOUND: dict[str, Any] = {"color": BLACK, "ls": "--", "lw": 1.0}
 PRACTICE: dict[str, Any] = {"color": VERMILION, "ls": "-", "marker": "o", "ms": 4}
+MASKINGS: dict[str, tuple[str, str]] = {  # colour and marker of each method
+    "MDAV": (VERMILION, "o"), "microaggregation": (VERMILION, "o"), "μ-Approx": (GREEN, "s"),
+    "individual ranking": (PURPLE, "D"), "rank swapping": (ORANGE, "^"), "noise": (SKY, "v"),
+    "correlated noise": (GREY, "P"),
+}  # fmt: skip
 
 HOUSE: dict[str, Any] = {  # for matplotlib.rc_context
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 8,

@@ -145,13 +145,13 @@ def draw(result):
         own = result.runs[part].agg(["min", "mean", "max"])
         ax.hlines(own.index, own["min"], own["max"], color=style.VERMILION)
         ax.plot(own["mean"], own.index, **style.PRACTICE | {"ls": ""}, label="here: mean, range")
-        ax.plot(PAPER[part].astype(float), PAPER.index, "k|", ms=9, mew=1.2, label="paper")
+        ax.plot(PAPER[part].astype(float), PAPER.index, "k|", ms=9, mew=1, label="paper, no Corr16")
         ax.set(xlim=(-0.04, 0.84), ylim=(8.5, -0.5), xlabel="loss [probability]")
         ax.tick_params(labelleft=ax in axes[::3])
     axes[1].legend(loc="upper right")
-    for color, (family, some) in zip(style.PALETTE, result.many.groupby("family"), strict=False):
-        axes[5].plot(some["IL"], some["PIL"], ".", color=color, label=family)
-    axes[5].set(xlabel="IL, unbounded", ylabel="PIL", ylim=(0, None))
+    for family, some in result.many.groupby("family"):
+        axes[5].scatter(some["IL"], some["PIL"], 7, *style.MASKINGS.get(family, "kx"), label=family)
+    axes[5].set(xlabel="IL [unbounded]", ylabel="PIL [%]", ylim=(0, None))
     axes[5].legend(loc="lower right", handletextpad=0, labelspacing=0.2, borderaxespad=0)
     return figure
 

@@ -104,10 +104,9 @@ def report(result):
 
 def draw(result):
     """Draw R against D, and how the cost of the descents falls."""
-    titles = ("bounds, optimum and descents", r"cost at $\lambda\approx 1.22$")
+    titles = ("bounds, optimum, descents as in (b)", r"cost at $\lambda\approx 1.22$")
     (figure, (ax, right)), fine = style.panels(*titles, height=2.8), np.linspace(0, 1, 300)
-    ax.plot(fine, (1 - fine) * qglb(0), **style.BOUND)
-    ax.plot(fine, qglb(fine), **style.BOUND, zorder=3)
+    ax.plot(fine, (1 - fine) * qglb(0), fine, qglb(fine), **style.BOUND, zorder=3)
     ax.plot(fine, result.curve.inner(np.minimum(fine, result.curve.points[-1].x)), color=style.BLUE)
     for (rho, way, _), path in result.paths.items():
         if rho == RHO and way in (PRINTED, BOTH):
@@ -115,13 +114,14 @@ def draw(result):
             ax.plot(*path.T[:2, 0], "o", ms=4, mfc="white", color=style.GREY)
     ax.plot(SHARES, result.curve.inner(SHARES), "*", ms=8, color=style.BLUE, zorder=4)
     ax.text(0.5, 0.66, "MIUB, eq. (9)")
-    ax.text(0.02, 0.21, "QGLB, eq. (8)")
-    ax.text(0.02, 0.05, "certified optimum\nof the sampled law", color=style.BLUE)
+    ax.text(0.71, 0.275, "start", color=style.GREY, ha="right", va="center")
+    ax.annotate("QGLB, eq. (8)", (0.17, 0.695), (0.02, 0.4), arrowprops={"arrowstyle": "-"})
+    ax.text(0.02, 0.15, "certified optimum\nof the sampled law", color=style.BLUE)
     ax.set(xlabel="distortion $D$ [Var $X$]", ylabel="risk $R$ [nats]", xlim=(0, 1), ylim=(0, 1.2))
     for way, (_, color, place) in WAYS.items():
-        right.plot(result.stops[1:], result.paths[RHO, way, 0.5][1:, 4], color=color)
+        right.semilogx(result.stops[1:], result.paths[RHO, way, 0.5][1:, 4], color=color, subs=[])
         right.text(*place, way, color=color)
-    right.set(xscale="log", xlabel="iterations", xlim=(10, 2e6), xticks=10.0 ** np.arange(1, 5))
+    right.set(xlabel="iterations", xlim=(10, 9e5))
     right.set(ylabel="$C$ above its optimum [%]", ylim=(0, None))
     return figure
 

@@ -62,7 +62,7 @@ def study(*, quick: bool = False):
             )
             costs.append(measured(channel)["C"])
             if not exact and stop in (short, 4 * short):
-                channels[f"descent, {stop:,}"] = channel
+                channels[f"descent, {stop:,} iterations"] = channel
         paths["exact" if exact else "as in the paper"] = np.array(costs) / optimum.upper - 1
     channels |= {"Gaussian shape": gaussian_shape(x), "optimum": optimum.channel.matrix}
     table = pd.DataFrame({name: measured(channel) for name, channel in channels.items()}).T
@@ -104,16 +104,17 @@ def draw(result):
         image = ax.imshow(channel, vmin=0, vmax=top, cmap=style.MAP, origin="lower", extent=2 * (
             result.x[0] - edge / 2, result.x[-1] + edge / 2))  # fmt: skip
         ax.set(xlabel=r"released $\hat x$ [$\sigma$]", ylabel=r"original $x$ [$\sigma$]")
-    scale = figure.colorbar(image, cax=axes[0].inset_axes((0.6, 0.2, 0.3, 0.04)), extend="max",
-                            orientation="horizontal")  # fmt: skip
+    scale = figure.colorbar(image, cax=axes[0].inset_axes((0.64, 0.2, 0.28, 0.04)), extend="max",
+                            orientation="horizontal", ticks=(0, 0.1))  # fmt: skip
     scale.ax.set_title(r"$p(\hat x\,|\,x)$", color="white", loc="center")
     scale.ax.tick_params(colors="white")
     ax, colors = axes[5], (style.VERMILION, style.GREEN)
-    for (name, path), color, y in zip(result.paths.items(), colors, (12, 27), strict=True):
+    for (name, path), color, y in zip(result.paths.items(), colors, (12, 39), strict=True):
         ax.plot(result.stops[1:], 100 * path[1:], color=color)
-        ax.text(12 if y < 20 else 7000, y, name, color=color)
-    ax.axvline(result.short, **style.BOUND)
-    ax.set(xscale="log", xlabel="iterations", ylabel="excess of $C$ [%]", ylim=(0, None))
+        ax.text(12, y, name.replace("exact", "exact projection"), color=color)
+    ax.axvline(result.short, color=style.GREY, ls=":")
+    ax.text(0.8 * result.short, 43, "as long as the paper", color=style.GREY, ha="right")
+    ax.set(xscale="log", xlabel="iterations", ylabel="excess of $C$ [%]", ylim=(0, 46))
     return figure
 
 

@@ -28,10 +28,10 @@ from cvxprivacy.study import claim, run
 
 RHO, STEP, PLACES = 0.95, 0.15, (0.05, 0.15, 0.3, 0.5, 0.7, 0.9)  # D of the optimal releases
 SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.26, 0.3, 0.34, 0.38, 0.5)  # k/n
-METHODS = {  # how to group, colour and sign, place of the label
-    "MDAV": (mdav, {"color": style.VERMILION, "marker": "o"}, (0.23, 0.061)),
-    "μ-Approx": (mu_approx, {"color": style.PURPLE, "marker": "s"}, (0.13, 0.081)),
-    "least error": (hansen_mukherjee, {"color": style.GREEN, "marker": "+"}, (0.23, 0.0555)),
+METHODS = {  # how to group, colour and marker, place of the label
+    "MDAV": (mdav, style.MASKINGS["MDAV"], (0.23, 0.061)),
+    "μ-Approx": (mu_approx, style.MASKINGS["μ-Approx"], (0.13, 0.081)),
+    "least error": (hansen_mukherjee, (style.PURPLE, "+"), (0.23, 0.0555)),
 }
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(200)  # of W
 
@@ -101,25 +101,25 @@ def draw(result):
     """Draw both figures, and what is leaked above the bound."""
     figure, axes = style.panels("Fig. 8: MDAV", "Fig. 9: μ-Approx", "above the QGLB", height=2.8)
     table, (*_, last), two = result.table.set_index("method"), axes, result.two.T
-    fine, sign = np.linspace(0, 1, 300), {"ls": "", "mfc": "none", "ms": 5}
+    fine, sign = np.linspace(0, 1, 300), {"ls": "", "mfc": "none", "ms": 5, "clip_on": False}
     for ax, method in zip(axes, ("MDAV", "μ-Approx"), strict=False):
         ax.plot(fine, (1 - fine) * qglb(0), fine, qglb(fine), **style.BOUND)
         ax.plot(PLACES, [s.value for s in result.optima], "*", color=style.BLUE, ms=7)
-        for each in ("least error", method):
-            ax.plot(*table.loc[each, ["D", "R"]].to_numpy().T, **sign, **METHODS[each][1])
-        color, seen = METHODS[method][1]["color"], table.loc[method, ["D seen", "R seen"]]
-        ax.plot(*seen.to_numpy().T, "x", ms=3, color=color)
-        ax.text(0.27, 1.1, rf"{method}, $\times$ as estimated", color=color)
+        for each, y, more in (("least error", 1, ""), (method, 1.1, r", $\times$ as estimated")):
+            color, marker = METHODS[each][1]
+            ax.plot(*table.loc[each, ["D", "R"]].to_numpy().T, marker, color=color, **sign)
+            ax.text(0.27, y, each + more, color=color)
+        ax.plot(*table.loc[method, ["D seen", "R seen"]].to_numpy().T, "x", ms=3, color=color)
         ax.set(ylim=(0, 1.2), ylabel="risk $R$ [nats]")
-    for method, (_, look, place) in METHODS.items():
-        last.plot(*table.loc[method, ["D", "above"]].to_numpy().T, **sign, **look)
-        last.text(*place, method, color=look["color"])
+    for method, (_, (color, marker), place) in METHODS.items():
+        last.plot(*table.loc[method, ["D", "above"]].to_numpy().T, marker, color=color, **sign)
+        last.text(*place, method, color=color)
     last.plot(two[0], two[1] - qglb(two[0]), color=style.ORANGE)
     last.plot(PLACES, [0] * len(PLACES), "*", color=style.BLUE, ms=7, clip_on=False)
     last.set(ylabel="excess of $R$ [nats]", ylim=(0, None))
     for i, x, y, said, color in (
         (0, 0.5, 0.66, "MIUB, eq. (9)", style.BLACK), (0, 0.02, 0.16, "QGLB, eq. (8)", style.BLACK),
-        (0, 0.02, 0.06, "optimal release", style.BLUE), (1, 0.27, 1, "least error", style.GREEN),
+        (0, 0.02, 0.06, "optimal release", style.BLUE), (1, 0.5, 0.66, "MIUB", style.BLACK),
         (2, 0.6, 0.051, "two groups,\nany cut", style.ORANGE)):  # fmt: skip
         axes[i].text(x, y, said, color=color)
         axes[i].set(xlim=(0, 1), xlabel="distortion $D$ [Var $X$]")

@@ -131,27 +131,27 @@ def report(result):
 
 def draw(result):
     """Draw risk against D, each attribute's distortion, and Σ inside Σ_X."""
-    titles = "risk about $W$", f"where $D$ = {SHARE:.0%} goes", r"$\Sigma$ inside $\Sigma_X$"
+    titles = r"risk $I(W;\hat X)$", f"where $D$ = {SHARE:.0%} goes", r"$\Sigma$ inside $\Sigma_X$"
     figure, axes = style.panels(*titles, height=2.7, width_ratios=(1.3, 1, 1))
-    noise, best = style.PRACTICE | {"ms": 3}, style.OPTIMUM | {"ms": 5}
+    noise, best = style.PRACTICE | {"ms": 3}, style.OPTIMUM | {"ms": 5, "clip_on": False}
     seen = {"color": style.GREY, "ls": "", "marker": "x", "ms": 4, "mew": 1}
     signs = best, seen, style.BOUND, noise, noise | {"mfc": "white"}
     for name, how in zip(result.curve, signs, strict=True):
         axes[0].plot(result.curve[name], **how, label=name)
     axes[0].legend(loc="upper right", borderaxespad=0)
-    axes[0].set(xlabel="$D$ / 6 [share of the variance]", ylabel=r"risk $I(W;\hat X)$ [bits]")
-    axes[0].set_ylim(0, 4)
+    axes[0].set(xlabel="$D$ / 6 [share of the variance]", ylabel="risk [bits]", ylim=(0, 4))
     optimum, angle = result.solutions[SHARE].error_covariance, np.linspace(0, 2 * np.pi, 200)
-    for sigma, how in ((optimum, best), (result.fair, noise), (result.own, seen)):
+    for sigma, how in ((optimum, best), (result.fair, noise), (result.own, style.BOUND)):
         root = np.linalg.cholesky(sigma[np.ix_(PAIR, PAIR)])
         axes[2].plot(*root @ [np.cos(angle), np.sin(angle)], color=how["color"])
         if sigma is not result.own:
             axes[1].plot(sigma.diagonal(), list(KEYS.values()), **how | {"ls": ""})
     axes[1].text(0.29, 3.9, "optimum", color=style.BLUE)
     axes[1].text(0.29, 4.4, "noise", color=style.VERMILION)
-    axes[2].text(-1, 0.9, r"$\Sigma_X$", color=style.GREY)
+    axes[2].text(-1, 0.9, r"$\Sigma_X$")
     axes[1].set(xlabel="error [share of the variance]", xlim=(0, None), ylim=(5.5, -0.5))
-    axes[2].set(xlabel="gross income [s.d.]", ylabel="total income [s.d.]", aspect="equal")
+    axes[2].set(xlabel="adjusted gross income [s.d.]", ylabel="total income [s.d.]")
+    axes[2].set_aspect("equal", anchor="N")
     return figure
 
 

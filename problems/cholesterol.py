@@ -73,13 +73,13 @@ def report(result):
 def draw(result):
     """Draw the optimal channel of each key attribute, and both trade-offs on one axis."""
     titles = [rf"$\hat X$ of {name}" for name in result]
-    figure, axes = style.panels(*titles, "least risk at every $D$", height=2.4)
-    for ax, each in zip(axes, result.values(), strict=False):
+    figure, axes = style.panels(*titles, r"least $R=I(W;\hat X)$ at every $D$", height=2.4)
+    for ax, each, unit in zip(axes, result.values(), ("kg/m²", "mg/dL"), strict=False):
         channel = each.chosen.channel
         image = ax.imshow(channel.matrix, vmin=0, vmax=1, aspect="auto")
         ax.set_xticks(range(0, 11, 3), [f"{x:.0f}" for x in channel.outputs[::3]])
         ax.set_yticks(range(0, 10, 3), [f"{x:.0f}" for x in channel.inputs[::3]])
-        ax.set(xlabel=r"released $\hat x$", ylabel="original $x$")
+        ax.set(xlabel=rf"released $\hat x$ [{unit}]", ylabel=f"original $x$ [{unit}]")
     scale = axes[0].inset_axes((0.08, 0.16, 0.4, 0.05))
     figure.colorbar(image, cax=scale, orientation="horizontal", ticks=(0, 1))
     scale.set_title(r"$p(\hat x\,|\,x)$", color="white", loc="center")
@@ -91,7 +91,7 @@ def draw(result):
         ax.plot(SHARE, each.chosen.value / before, "*", color=color, ms=8)
         ax.text(*at, name.split()[-1], color=color)
     ax.plot([0, 1], [1, 0], **style.BOUND)
-    ax.text(0.47, 0.6, "release x, or the\nmean (MIUB)")
+    ax.text(0.47, 0.6, "release $x$, or the\nmean (MIUB)")
     ax.set(xlabel="distortion $D$ [Var $X$]", ylabel="risk $R/I(W;X)$", xlim=(0, 1), ylim=(0, 1))
     return figure
 

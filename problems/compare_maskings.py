@@ -48,9 +48,6 @@ METHODS = {
 }
 COLUMNS = "method", "setting", "cut distortion", "risk [bits]", "optimum", "excess", "linked", "PIL"
 AT = 0.2  # the distortion at which methods are compared in words
-SIGNS = {"MDAV": ("o", style.VERMILION), "μ-Approx": ("s", style.GREEN),
-         "individual ranking": ("D", style.PURPLE), "rank swapping": ("^", style.ORANGE),
-         "noise": ("v", style.SKY), "correlated noise": ("P", style.GREY)}  # fmt: skip
 
 
 def study():
@@ -95,8 +92,11 @@ def draw(result):
     left.plot(fine, result.chord(fine), **style.BOUND)
     left.fill_between(fine, result.lower(fine), result.upper(fine), color=style.BLUE, lw=1.3)
     left.text(0.84, 0.3, "MIUB")
-    left.text(0.02, 0.1, "certified\noptimum", color=style.BLUE)
-    for name, (sign, color) in SIGNS.items():
+    solved = [(result.within + s.distortion, s.value) for s in result.frontier]
+    left.plot(*np.transpose(solved), **style.OPTIMUM | {"ls": "", "clip_on": False})
+    left.text(0.02, 0.04, "certified\noptimum,\nwith bounds", color=style.BLUE)
+    for name in METHODS:
+        color, sign = style.MASKINGS[name]
         own = [p for p in result.points if p.method == name]
         left.plot(*curve(result, name), color=color, marker=sign, ms=4)
         right.plot([p.pil for p in own], [p.linkage for p in own], color=color, marker=sign, ms=4,

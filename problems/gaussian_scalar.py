@@ -76,14 +76,14 @@ def report(result):
 
 def draw(result):
     """Draw R(D) below the other rules, and X against X̂ under both."""
-    figure, (left, right) = style.panels("risk at equal distortion", f"records at D = {CHOSEN:g}")
+    figure, (left, right) = style.panels("risk at equal distortion", f"records at $D$ = {CHOSEN:g}")
     fine = np.linspace(0, 1, 300)
     left.plot(fine, (1 - fine) * closed(0.0), **style.BOUND)
     left.plot(fine, added(fine), color=style.VERMILION)
     left.plot(fine, closed(fine), color=style.BLUE)
     left.plot(BUDGETS, [s.value for s in result.optima.values()], "*", color=style.BLUE)
     left.text(0.42, 1.02, "MIUB, eq. (9)")
-    left.text(0.66, 0.61, "plain noise", color=style.VERMILION)
+    left.text(0.7, 0.6, "plain noise", color=style.VERMILION)
     left.text(0.02, 0.3, "optimum: closed\nform, certified", color=style.BLUE)
     left.set(xlabel="distortion $D$ [Var $X$]", ylabel=r"risk $I(W;\hat X)$ [bits]", xlim=(0, 1))
     colors = {"optimal": style.BLUE, "plain": style.VERMILION}

@@ -131,7 +131,7 @@ def test_script_compare_maskings(run, tables):
         assert 0 <= point.linkage <= 1
         assert 0 <= point.pil <= 100
     named = {p.method for p in result.points}
-    assert named == {*module.METHODS, *module.SIGNS, "optimal channel"}
+    assert named == {*module.METHODS, "optimal channel"}
     # noise and groups of k leak more than the optimum at the same distortion
     at = 0.3
     risks = {name: np.interp(at, *module.curve(result, name)) for name in ("noise", "MDAV")}
