@@ -94,10 +94,10 @@ def report(result):
 
 def draw(result):
     """Draw the region, its projection, and its sections."""
-    figure, axes = style.panels("", "at any rate", "at fixed $D$", width_ratios=(1.5, 1, 1))
-    axes[0].remove()
-    place, flat, cut = axes[0].get_subplotspec(), *axes[1:]
-    space = figure.add_subplot(place, projection="3d", elev=24, azim=-50, title="(a) region: above")
+    figure, (page, flat, cut) = style.panels("least rate; dots: certified",
+        "at any rate; grey: reached", "at fixed $D$", width_ratios=(1.5, 1, 1))  # fmt: skip
+    page.axis("off")
+    space = figure.add_subplot(page.get_subplotspec(), projection="3d", elev=24, azim=-50)
     fine = np.linspace(0, 1, 41)
     levels = 0.4 + fine[:, None] * (seen(fine) - 0.4)
     heights = np.vectorize(rate)(fine, levels)
@@ -111,8 +111,10 @@ def draw(result):
         e = np.linspace(0.4, seen(d), 300)
         space.plot(some.D, some.E, some.R, ".-", color=style.BLACK, ms=3, lw=0.6)
         cut.plot([*e, e[-1]], [*np.vectorize(rate)(d, e), 2], color=style.GREY, lw=0.8)
-        cut.plot(some.E[1:], some.R[1:], "*", color=style.GREEN)
-        cut.plot(some.E[:1], some.R[:1], "*", color=style.BLUE)
+        for place, colour in zip(
+            (some[1:-1], some[-1:], some[:1]), (style.GREY, style.GREEN, style.BLUE)
+        ):
+            cut.plot(place.E, place.R, "*", color=colour)
         cut.text(0.41, rate(d) + 0.02, f"$D$ = {d:g}")
     flat.fill_between(fine, seen(fine), color=style.LIGHT, alpha=0.4, lw=0)
     flat.text(0.06, 0.93, "Γ($D$)", color=style.GREEN)

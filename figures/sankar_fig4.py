@@ -87,17 +87,17 @@ def draw(result):
     """Draw the released laws, the posterior, and the region."""
     figure, (left, middle, right) = style.panels(
         "law of what is released", rf"$p(x\,|\,\hat x)$, $D$ = {CHOSEN:g}", "utility and privacy",
-        width_ratios=(1.2, 0.6, 1.1))  # fmt: skip
+        width_ratios=(1.2, 0.7, 1.1))  # fmt: skip
     for (d, colour), place in zip(COLOURS.items(), PLACES, strict=True):
         law = result.table[f"D = {d:g}"]
         law = law[law > 0]
         left.semilogy(law.index, law, ".-", color=colour)
         left.text(*place, f"$D$ = {d:g}", color=colour)
     left.set(xlabel="letter", ylabel=r"probability $p(\hat x)$", xlim=(-0.3, 7.8))
-    middle.imshow(result.posterior, vmin=0, cmap=style.MAP, aspect="auto")
+    middle.imshow(result.posterior, vmin=0, vmax=1, cmap=style.MAP, aspect="auto")
     for (x, y), p in np.ndenumerate(result.posterior):
         said, colour = f"{p:.2f}".lstrip("0"), "black" if p > 0.4 else "white"
-        middle.text(y, x, said, ha="center", va="center", fontsize=7, color=colour)
+        middle.text(y, x, said, ha="center", va="center", color=colour)
     middle.set(xlabel=r"released $\hat x$", ylabel="original $x$")
     middle.set(
         xticks=range(y + 1), xticklabels=LETTERS[: y + 1], yticks=range(7), yticklabels=LETTERS
@@ -106,12 +106,13 @@ def draw(result):
     solved = np.array([s.value for s in result.programs.values()])
     before = cpv.information.entropy(PMF)
     right.fill_between(budgets, before - values, color=style.LIGHT, alpha=0.4, lw=0)
-    right.plot(budgets, before - values, color=style.BLUE)
-    right.plot(budgets, values, color=style.GREEN)
-    right.plot(SOLVED, before - solved, "*", color=style.BLUE)
-    right.plot(SOLVED, solved, "*", color=style.GREEN)
-    right.text(0.33, 1.85, "Γ($D$)", color=style.BLUE, ha="right")
-    right.text(0.08, 1.85, "$R(D)$", color=style.GREEN)
+    right.plot(budgets, before - values, color=style.GREEN)
+    right.plot(budgets, values, color=style.BLUE)
+    right.plot(SOLVED, before - solved, "*", color=style.GREEN)
+    right.plot(SOLVED, solved, "*", color=style.BLUE, clip_on=False)
+    right.text(0.33, 1.85, "Γ($D$)", color=style.GREEN, ha="right")
+    right.text(0.08, 1.85, "$R(D)$", color=style.BLUE)
+    right.text(0.4, 1.2, "reached")
     right.set(
         xlabel=r"distortion $D$ = Pr($X \neq \hat X$)",
         ylabel="equivocation, rate [bits]",

@@ -108,16 +108,16 @@ def draw(result):
         rate.text(0.58, at, rf"$\rho_{{XZ}}$ = {z:g}", color=colour)
         for name, kind, _, _, d, s in result.points.query("z == @z").itertuples(index=False):
             axes[kind].plot(d, s.value, SIGNS[name], color=colour, mfc="none", clip_on=False)
-    for w, x, y in zip(RHO_WX, (0.04, 0.04, 0.25), (0.04, 0.26, 1), strict=True):
+    for w, x, y in zip(RHO_WX, (0.1, 0.1, 0.25), (0.24, 0.7, 1), strict=True):
         leak.plot(fine, closed("leakage", w, 0, fine), color=style.GREY, lw=0.8, zorder=1)
-        leak.text(x, y, rf"$\rho_{{WX}}$ = {w:g}", color=style.GREY)
+        leak.text(x, y, r"$\rho_{WX}$ = " * (w == RHO_WX[-1]) + f"{w:g}", color=style.GREY)
     for name, sign in SIGNS.items():
         rate.plot([], [], sign, color=style.BLACK, mfc="none", label=name)
     rate.legend()
     for row in result.losses.itertuples(index=False):
-        colour = style.BLUE if row.kind == "rate" else style.PURPLE
-        loss.semilogy(row.step, row[-1], "*", color=colour)
-        said = rf"$|x| \leq {row.span:g}$" if row.step == 1 else row.kind
+        colour, sign = (style.BLUE, "o") if row.kind == "rate" else (style.PURPLE, "s")
+        loss.semilogy(row.step, row[-1], sign, color=colour, mfc="none")
+        said = rf"grid $|x| \leq {row.span:g}$" if row.step == 1 else row.kind
         if row.step == 1.5 or (row.step, row.kind) == (1, "rate"):
             loss.text(row.step + 0.06, row[-1], said, color=colour, va="top")
     rate.set(xlabel="error $D$ [Var $X$]", ylabel="least rate [bits]", xlim=(0, 1), ylim=(0, 3))

@@ -80,17 +80,19 @@ def draw(result):
     axes[0].step(places, result.power, color=style.BLACK, where="mid", lw=2)
     x = np.linalg.cholesky(result.own) @ np.random.default_rng(8).standard_normal(len(places))
     axes[1].plot(places, x, color=style.BLACK, lw=2)
-    labels = (0.2, 0.68), (0.3, 0.48), (0, 0.29)
-    for (name, color), label, errors in zip(COLORS.items(), labels, point.spectra, strict=True):
-        axes[0].step(places, errors, color=color, where="mid")
+    for (name, color), y, error in zip(COLORS.items(), (0.9, 0.8, 0.7), point.spectra, strict=True):
+        axes[0].step(places, error, color=color, where="mid")
         axes[2].plot(leaks[name], color=color)
-        axes[2].text(*label, name, color=color)
+        said = name.replace("X", "$X$").replace("W", "$W$")
+        axes[2].text(0.5, y, said, color=color, ha="right")
     for name, solution in (("made for X", point.code), ("made for W", point.best)):
         axes[1].plot(places, solution.release.apply(x, seed=1), color=COLORS[name])
     axes[2].plot(leaks["closed bound"], **style.BOUND)
     axes[0].text(3, 5, r"signal $\sigma_i^2$")
     axes[2].text(0.2, 0.09, "closed bound")
-    axes[0].set(xlabel="$i$, slow to fast", ylabel="variance", yscale="log", ylim=(0.01, 20))
+    axes[0].set(
+        xlabel="$i$, slow to fast", ylabel="variance [Var $X_t$]", yscale="log", ylim=(0.01, 20)
+    )
     axes[1].set(xlabel="reading $t$", ylabel="$X_t$ [standard deviations]")
     axes[2].set(xlabel="$D$ / tr $\\Sigma_X$", ylabel=r"$I(W; \hat X)$ / $I(W; X)$", ylim=(0, None))
     return figure

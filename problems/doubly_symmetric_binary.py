@@ -81,18 +81,18 @@ def report(result):
 def draw(result):
     """Draw rate and leakage against D, and the strategies' shares."""
     figure, axes = style.panels("rate", "leakage", r"share that is told $\hat x = z$")
-    fine = np.linspace(0, P0, 400)
+    fine, colours = np.linspace(0, P0, 400), (style.PURPLE, style.BLUE, style.GREEN)
     for ax, kind in zip(axes, KINDS, strict=False):
-        for who, colour, at in zip(KNOWN_TO, style.PALETTE, (0.85, 0.78, 0.71), strict=False):
-            ax.plot(fine, closed(kind, who, fine), color=colour, lw=3 if who == "nobody" else 1)
-            ax.plot(result[kind, who].map(lambda s: s.value), "*", color=colour)
-            ax.text(0.1, at, f"$Z$ known to {who}", color=colour)
-        ax.set(ylabel=f"least {kind} [bits]", ylim=(0, 1.02))
+        for who, colour, at in zip(KNOWN_TO, colours, (0.9, 0.83, 0.76), strict=True):
+            ax.plot(fine, closed(kind, who, fine), color=colour, lw=2 if who == "nobody" else 1)
+            ax.plot(result[kind, who].map(lambda s: s.value), "*", color=colour, clip_on=False)
+            ax.text(0.08, at, f"$Z$ known to {who}", color=colour)
+        ax.set(xlabel="distortion $D$ [wrong bits]", ylabel=f"least {kind} [bits]", ylim=(0, 1.02))
     axes[1].axhline(1 - h(P0), **style.BOUND)
     axes[1].text(0.005, 0.12, "$I(W; Z)$")
-    axes[2].plot(fine, np.clip((fine - D_C) / (P0 - D_C), 0, 1), color=style.VERMILION)
-    axes[2].plot(result["rate", "the user"].map(follow), "*", color=style.VERMILION)
-    figure.supxlabel("distortion $D$ [wrong bits]", fontsize=8)
+    axes[2].plot(fine, np.clip((fine - D_C) / (P0 - D_C), 0, 1), color=style.BLUE)
+    axes[2].plot(result["rate", "the user"].map(follow), "*", color=style.BLUE)
+    axes[2].set(xlabel="distortion $D$ [wrong bits]", ylabel="records [share]")
     return figure
 
 

@@ -78,21 +78,25 @@ def report(result):
 def draw(result):
     """Draw the codes in the region, and how far inside they are."""
     figure, axes = style.panels("rate, $R(D)$", r"equivocation, $\Gamma(D)$", "distance to them")
-    codes, fine = result.codes, np.linspace(0, P0, 100)
+    codes, fine = result.codes.rename(columns={LEFT[0]: "equivocation"}), np.linspace(0, P0, 100)
     bounds = result.least(fine), 1 - result.leak(fine)
-    for ax, y, bound in zip(axes, ("rate", LEFT[0]), bounds, strict=False):
+    for ax, y, bound in zip(axes, ("rate", "equivocation"), bounds, strict=False):
         ax.plot([*fine, 0.4], [*bound, bound[-1]], color=style.BLUE)
-        ax.scatter(codes["D"], codes[y], 2 * codes["n"], codes["code"].map(COLORS), alpha=0.6, lw=0)
-        ax.set(xlabel="distortion [share of wrong bits]", ylabel="bits per record", xlim=(0, 0.4))
-    axes[1].text(0.4, 0.5, "larger dots: longer blocks", ha="right")
-    for x, (name, color) in zip((0.23, 0.12), COLORS.items(), strict=True):
+        for (name, some), sign in zip(codes.groupby("code"), "os", strict=True):
+            ax.scatter(some["D"], some[y], 2 * some["n"], COLORS[name], sign, alpha=0.6, lw=0)
+        ax.set(
+            xlabel="distortion [share of wrong bits]",
+            ylabel=f"{y} [bits per record]",
+            xlim=(0, 0.4),
+        )
+    axes[1].text(0.4, 0.5, "larger signs: longer blocks", ha="right")
+    for x, sign, (name, color) in zip((0.23, 0.12), "os", COLORS.items(), strict=True):
         axes[0].text(x, 0.58, name, color=color)
-        some = codes[codes["code"] == name].groupby("n")[[*RATES, *LEFT]].mean()
-        axes[2].plot(some.index, some["rate"] - some["R(D)"], color=color)
-        axes[2].plot(some.index, some["Γ(D)"] - some[LEFT[0]], "--", color=color)
-    axes[2].text(some.index[-1], 0.47, "rate above $R(D)$", ha="right")
-    axes[2].text(some.index[-1], 0.15, r"equivocation below $\Gamma(D)$", ha="right")
-    axes[2].set(xlabel="block length $n$", ylabel="bits per record", ylim=(0, None))
+        some = codes[codes["code"] == name].groupby("n").mean(numeric_only=True)
+        axes[2].plot(some["rate"] - some["R(D)"], sign + "-", ms=3, color=color)
+        axes[2].plot(some["Γ(D)"] - some["equivocation"], sign + "--", ms=3, color=color)
+    axes[2].text(2, 0.55, "solid: rate above $R(D)$,\ndashed: equivocation below Γ($D$)")
+    axes[2].set(xlabel="block length $n$", ylabel="distance [bits per record]", ylim=(0, 0.65))
     return figure
 
 

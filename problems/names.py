@@ -139,17 +139,19 @@ def draw(result):
         color, (problem, solution) = style.PALETTE[place], result.solved[share]
         marginal = solution.release.released_marginal
         shown = np.append(ranks[ranks < len(marginal)], len(marginal))
-        axes[0].plot(shown, marginal[shown - 1], color=color)
-        axes[0].axhline(float(problem.level), color=color, ls=":", lw=0.8)
         said = f"$D$ = {float(problem.budget):.2f}: {len(marginal):,} names"
-        axes[0].text(0.7 * size, 0.5 * least ** (0.1 * place), said, color=color, ha="right")
-    axes[0].text(0.7 * size, 0.5 * least**0.3, r"black: before; dotted: $\lambda$", ha="right")
+        axes[0].plot(
+            shown, marginal[shown - 1], color=color, ls=("-", "--", "-.")[place], label=said
+        )
+        axes[0].axhline(float(problem.level), color=color, ls=":", lw=0.8)
+    said = r"black: before; dotted: water level $\lambda$"
+    axes[0].legend(title=said, labelcolor="linecolor", loc="upper right")
     top, left, x = 1 - result.budget, result.left, (told["first"] * told["last"]) ** 0.5
     axes[1].plot([1, left, left], [top, top, law[left - 1]], color=style.VERMILION)
-    axes[1].plot(x, told["measured"], "o", ms=4, color=style.BLUE)
+    axes[1].plot(x, told["measured"], "o", ms=4, color=style.VERMILION, mfc="white")
     said = r"after: greatest $p(x\,|\,\hat x)$"
     axes[1].text(size**0.25, top * least**0.1, said, color=style.VERMILION)
-    axes[1].text(size**0.25, top * least**0.2, "the same, measured", color=style.BLUE)
+    axes[1].text(size**0.25, top * least**0.2, "circles: measured", color=style.VERMILION)
     axes[1].text(1.5, law[0] * least**0.3, "before: $p(x)$")
     return figure
 

@@ -77,22 +77,26 @@ def report(result):
 
 def draw(result):
     """Draw the codes in the region, and the parts of the rate that is lost."""
-    figure, axes = style.panels("rate, $R(D)$", r"equivocation, $\Gamma(D)$", "lost rate")
-    codes, fine = result.codes, np.linspace(0, P0, 100)
-    bounds = result.least(fine), 1 - result.leak(fine)
-    for ax, y, bound in zip(axes, ("rate", LEFT[0]), bounds, strict=False):
+    figure, axes = style.panels("rate, $R(D)$", "Γ($D$); star: record by record", "lost, no margin")
+    codes, fine = result.codes.rename(columns={LEFT[0]: "equivocation"}), np.linspace(0, P0, 100)
+    bounds = {"rate": result.least(fine), "equivocation": 1 - result.leak(fine)}
+    for ax, (y, bound), at in zip(axes, bounds.items(), ((0.43, 0.66), (0.69, 0.62)), strict=False):
         ax.plot([*fine, 0.4], [*bound, bound[-1]], color=style.BLUE)
         dots = ax.scatter(codes["D"], codes[y], 9, codes["n"], cmap=style.MAP)
-        ax.set(xlabel="distortion [share of wrong bits]", ylabel="bits per record", xlim=(0, 0.4))
+        ax.set(
+            xlabel="distortion [share of wrong bits]",
+            ylabel=f"{y} [bits per record]",
+            xlim=(0, 0.4),
+        )
+        ax.text(0.4, at[0], "no margin", ha="right")
+        ax.text(0.4, at[1], "margin 0.1", ha="right")
     figure.colorbar(dots, ax=axes[1], label="block length $n$")
-    axes[0].text(0.4, 0.43, "no margin", ha="right")
-    axes[0].text(0.4, 0.66, "margin 0.1", ha="right")
     axes[1].plot(TARGET, float(result.design.equivocation), **style.OPTIMUM)
-    axes[1].text(0.1, 0.53, "$p(u\\,|\\,x)$ record by record", color=style.BLUE)
     means = codes[codes["margin"] == 0].groupby("n")[RATES].mean()
-    parts = -means.diff(axis=1).iloc[:, 1:].set_axis(LOST, axis=1)
-    parts.plot.bar(stacked=True, ax=axes[2], rot=0, legend="reverse", color=style.PALETTE[2:])
-    axes[2].set(xlabel="block length $n$", ylabel="bits per record, no margin", ylim=(0, 0.8))
+    for left, color, hatch in zip(RATES[:0:-1], style.PALETTE[2:], "x/.-", strict=False):
+        axes[2].bar(means.index, means["rate"] - means[left], color=color, hatch=3 * hatch)
+    axes[2].legend(LOST[::-1])
+    axes[2].set(xlabel="block length $n$", ylabel="lost rate [bits per record]", ylim=(0, 0.8))
     return figure
 
 

@@ -135,7 +135,7 @@ def draw(result):
         ("nobody", style.PURPLE, 0.42, 0.13, "$Z$ known to nobody", marks[0]),
         (NAIVE, style.VERMILION, 0.3, 0.9, "for nobody, read with $Z$", marks[1]),
     ):
-        left.plot(result.least.index, result.least[name], **{**how, "color": color})
+        left.plot(result.least.index, result.least[name], **{**how, "color": color}, clip_on=False)
         left.text(x, y, said, color=color, transform=left.transAxes)
     left.axhline(result.held, **style.BOUND)
     right.axhline(T, **style.BOUND)
@@ -148,9 +148,9 @@ def draw(result):
             spots = place + np.linspace(-0.35, 0.35, len(part))
             right.scatter(spots, part["bits"], 500 * part["share"], color, alpha=0.6, lw=0)
         right.text(0.3 + x / 6, 0.6, said, color=color, transform=right.transAxes)
-    right.set_xticks(range(4), 2 * list(result.source.z))
     left.set(xlabel="distortion $D$ [groups moved]", ylabel="leakage [bits]", ylim=(0, None))
-    right.set(ylabel=r"$D(p(w\,|\,u,z)\,\|\,p(w))$ [bits]", ylim=(0, None))
+    right.set(xlabel="letters $u$, rising, by $Z$", ylabel=r"$D(p(w\,|\,u,z)\,\|\,p(w))$ [bits]",
+              xticks=range(4), xticklabels=2 * list(result.source.z), ylim=(0, None))  # fmt: skip
     left.text(0.8, 0.31, "$I(W;Z)$", transform=left.transAxes)
     right.text(2.85, T + 0.04, f"$t$ = {T:g}")
     return figure

@@ -68,23 +68,23 @@ def report(result):
 
 def draw(result):
     """Draw curve and lines, the price, and the optimality conditions."""
-    figure, axes = style.panels("the curve", "its slope", r"$p(\hat x\,|\,x)$, or reduced cost")
+    figure, axes = style.panels("curve", "slope", r"$p(\hat x\,|\,x)$; with +: reduced cost")
     curve, coarse, ends = result.curve, result.coarse, result.curve.solved_range
     fine = np.linspace(*ends, 400)
     axes[0].fill_between(fine, coarse.outer(fine), coarse.inner(fine), color=style.SKY, alpha=0.4)
-    for point in coarse.points[1:]:
+    for point in coarse.points:
         axes[0].axline((point.x, point.upper), slope=point.price, color=style.GREY, lw=0.8)
-        axes[0].plot(point.x, point.upper, "o", ms=4, color=style.BLUE)
+        axes[0].plot(point.x, point.upper, "*", ms=7, color=style.BLUE, clip_on=False)
     axes[0].plot(fine, curve.inner(fine), color=style.BLUE)
     axes[0].text(0.14, 0.11, "light: from 4 points,\nchords above and\nlines below")
     axes[0].set(ylabel="$I$(eyes; released hair) [bits]", ylim=(-0.005, 0.19))
     slopes = -np.array([[curve.price(x).lower, curve.price(x).upper] for x in fine[1:-1]])
-    axes[1].fill_between(fine[1:-1], *slopes.T, color=style.VERMILION, alpha=0.4)
-    axes[1].plot(*np.transpose([(p.x, -p.price) for p in curve.points[1:-1]]), "k.", ms=4)
-    axes[1].text(0.2, 1.2, "dots: multipliers;\nred: proved slope")
+    axes[1].fill_between(fine[1:-1], *slopes.T, color=style.VERMILION, lw=2)
+    axes[1].plot(*np.transpose([(p.x, -p.price) for p in curve.points[1:-1]]), "k.", ms=2)
+    axes[1].text(0.2, 1.2, "proved slope;\ndots: multipliers", color=style.VERMILION)
     axes[1].set(ylabel="price $-R'(D)$ [bits per unit of $D$]", ylim=(0, None))
     for ax in axes[:2]:
-        ax.set(xlabel="share of students changed, $D$", xlim=ends)
+        ax.set(xlabel="$D$ [share of students changed]", xlim=ends)
     channel, reduced = result.chosen.channel.matrix, result.chosen.duals["floor"]
     axes[2].imshow(channel, vmin=0, vmax=1)
     for (x, y), share in np.ndenumerate(channel):
