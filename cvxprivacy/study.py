@@ -227,7 +227,8 @@ def run(
             with whole_file(out, binary=True) as file:
                 figure.savefig(file, format=out.suffix[1:].lower())
         print(title)
-        _print([*said, f"picture: {out}"])
+        _print(said)
+        print(f"\npicture: {out}")
     except BrokenPipeError:  # who reads has seen enough
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     except (InputError, InfeasibleError, CertificationError, BrokenTableError, OSError) as error:

@@ -133,8 +133,7 @@ def report(result):
     yield f"\nTable 2: the paper's 109 maskings, {len(many)} here, some by μ-Approx, which is later"
     table = pd.DataFrame(TABLE_2, ["Pearson, paper", "Spearman, paper"]).T
     for how in ("Pearson", "Spearman"):
-        law = many.drop(columns="family").corr(how.lower())
-        table[f"{how}, here"] = [law.loc[*pair.split()] for pair in TABLE_2]
+        table[f"{how}, here"] = [many[pair.split()].corr(how.lower()).iat[0, 1] for pair in TABLE_2]
     yield table.sort_index(axis=1).round(3)
 
 
@@ -150,7 +149,8 @@ def draw(result):
         ax.tick_params(labelleft=ax in axes[::3])
     axes[1].legend(loc="upper right")
     for family, some in result.many.groupby("family"):
-        axes[5].scatter(some["IL"], some["PIL"], 7, *style.MASKINGS.get(family, "kx"), label=family)
+        color, sign = style.MASKINGS.get(family, "kx")
+        axes[5].plot(some["IL"], some["PIL"], sign, ms=3, color=color, label=family)
     axes[5].set(xlabel="IL [unbounded]", ylabel="PIL [%]", ylim=(0, None))
     axes[5].legend(loc="lower right", handletextpad=0, labelspacing=0.2, borderaxespad=0)
     return figure

@@ -111,10 +111,8 @@ def draw(result):
         e = np.linspace(0.4, seen(d), 300)
         space.plot(some.D, some.E, some.R, ".-", color=style.BLACK, ms=3, lw=0.6)
         cut.plot([*e, e[-1]], [*np.vectorize(rate)(d, e), 2], color=style.GREY, lw=0.8)
-        for place, colour in zip(
-            (some[1:-1], some[-1:], some[:1]), (style.GREY, style.GREEN, style.BLUE)
-        ):
-            cut.plot(place.E, place.R, "*", color=colour)
+        colours = [style.BLUE, *[style.GREY] * (len(some) - 2), style.GREEN]
+        cut.scatter(some.E, some.R, 40, colours, marker="*", lw=0, zorder=3)
         cut.text(0.41, rate(d) + 0.02, f"$D$ = {d:g}")
     flat.fill_between(fine, seen(fine), color=style.LIGHT, alpha=0.4, lw=0)
     flat.text(0.06, 0.93, "Γ($D$)", color=style.GREEN)

@@ -90,9 +90,7 @@ def draw(result):
     axes[2].plot(leaks["closed bound"], **style.BOUND)
     axes[0].text(3, 5, r"signal $\sigma_i^2$")
     axes[2].text(0.2, 0.09, "closed bound")
-    axes[0].set(
-        xlabel="$i$, slow to fast", ylabel="variance [Var $X_t$]", yscale="log", ylim=(0.01, 20)
-    )
+    axes[0].set(xlabel="mode $i$", ylabel="variance [Var $X_t$]", yscale="log", ylim=(0.01, 20))
     axes[1].set(xlabel="reading $t$", ylabel="$X_t$ [standard deviations]")
     axes[2].set(xlabel="$D$ / tr $\\Sigma_X$", ylabel=r"$I(W; \hat X)$ / $I(W; X)$", ylim=(0, None))
     return figure

@@ -83,12 +83,8 @@ def draw(result):
     for ax, y, bound in zip(axes, ("rate", "equivocation"), bounds, strict=False):
         ax.plot([*fine, 0.4], [*bound, bound[-1]], color=style.BLUE)
         for (name, some), sign in zip(codes.groupby("code"), "os", strict=True):
-            ax.scatter(some["D"], some[y], 2 * some["n"], COLORS[name], sign, alpha=0.6, lw=0)
-        ax.set(
-            xlabel="distortion [share of wrong bits]",
-            ylabel=f"{y} [bits per record]",
-            xlim=(0, 0.4),
-        )
+            ax.scatter(some["D"], some[y], 2 * some["n"], COLORS[name], marker=sign, alpha=0.6)
+        ax.set(xlabel="distortion [wrong bits]", ylabel=f"{y} [bits per record]", xlim=(0, 0.4))
     axes[1].text(0.4, 0.5, "larger signs: longer blocks", ha="right")
     for x, sign, (name, color) in zip((0.23, 0.12), "os", COLORS.items(), strict=True):
         axes[0].text(x, 0.58, name, color=color)

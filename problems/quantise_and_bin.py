@@ -83,11 +83,7 @@ def draw(result):
     for ax, (y, bound), at in zip(axes, bounds.items(), ((0.43, 0.66), (0.69, 0.62)), strict=False):
         ax.plot([*fine, 0.4], [*bound, bound[-1]], color=style.BLUE)
         dots = ax.scatter(codes["D"], codes[y], 9, codes["n"], cmap=style.MAP)
-        ax.set(
-            xlabel="distortion [share of wrong bits]",
-            ylabel=f"{y} [bits per record]",
-            xlim=(0, 0.4),
-        )
+        ax.set(xlabel="distortion [wrong bits]", ylabel=f"{y} [bits per record]", xlim=(0, 0.4))
         ax.text(0.4, at[0], "no margin", ha="right")
         ax.text(0.4, at[1], "margin 0.1", ha="right")
     figure.colorbar(dots, ax=axes[1], label="block length $n$")

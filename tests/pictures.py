@@ -31,6 +31,8 @@ def ticks_out_of_sight(figure: Figure) -> set[Text]:
     for axes in figure.axes:
         if axes.name == "3d":  # counting them would move them
             continue
+        if not axes.axison:
+            hidden |= {text for axis in (axes.xaxis, axes.yaxis) for text in axis.findobj(Text)}
         for axis in (getattr(axes, f"{name}axis") for name in axes._axis_names):
             drawn = set(axis._update_ticks())
             for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
