@@ -8,7 +8,8 @@
 
 Drawn: the bounds for Gaussian laws (QGLB, eq. 8; MIUB, eq. 9), the certified optimum of the sampled
 one, and the paper's descent at the λ of D = 0.25, 0.5, 0.75: 32,000 steps of 1e-4 from a mixture of
-"release x" and "release the mean", negative entries reset to 0 and rows renormalised; and variants.
+"release x" and "release the mean", negative entries reset to 0 and rows renormalised; and variants,
+of which those with steps of 1e-3 jitter: their ends differ between machines by percents of C.
 
 Learn: "close" needs a scale; here it is the gap between the bounds.  The printed step is slow in
 both ways; and resetting does not keep an optimum: there the gradient, less its mean, is one number
