@@ -23,9 +23,11 @@ from cvxprivacy.model.distortion import hamming
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.laws import Table
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel_dual_latex import categorical_dual
+from cvxprivacy.programs.channel_latex import categorical
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.hamming import HammingProgram
-from cvxprivacy.programs.latex import aligned
+from cvxprivacy.programs.latex import aligned, displayed
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.release.hamming import HammingChannel, few
@@ -155,8 +157,19 @@ class CategoricalProblem(Problem[Solution]):
         such_that = rf"\Pr(X \ne \hat X) \le {tex(float(self.budget))}"
         return aligned(r"p(\hat x \mid x)", r"I(X; \hat X)", [such_that])
 
+    @property
+    def latex_expanded(self) -> str:
+        return categorical(float(self.budget), self.units)
+
+    @property
+    def dual_latex(self) -> str:
+        return categorical_dual(float(self.budget), self.units)
+
     def _statement(self) -> str:
         return f"min I(X; X̂)  s.t.  Pr(X ≠ X̂) ≤ {float(self.budget):.6g}"
+
+    def _repr_latex_(self) -> str:
+        return displayed(self.latex, rf"|X| = |\hat X| = {len(self.x)}")
 
     def _sizes(self) -> str:
         return f"|X| = |X̂| = {len(self.x):,}"

@@ -22,10 +22,11 @@ from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.several import Laws, with_letters_of
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel_dual_latex import ChannelDual
 from cvxprivacy.programs.compiler import Rules, compiled
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import greatest_distortion, least_value
-from cvxprivacy.programs.latex import aligned, stated
+from cvxprivacy.programs.latex import aligned, displayed, stated
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.worst import each_part
 from cvxprivacy.results.channel import channel_solution
@@ -43,19 +44,22 @@ class ChannelProblem(Problem[Solution]):
     Parameters
     ----------
     source : DiscreteSource
+        Joint law of W and X, and of Z where somebody knows it.
     distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+        d(x, x̂) or d(w, x, x̂), ≥ 0; its columns are what may be released.
     encoder : {"x", "wx"}
-        What the randomisation sees.
+        What the randomisation sees: X alone, or W and X.
     side_information : {None, "decoder", "both"}
-        Who knows Z.
+        Who knows Z: nobody, the user, or user and encoder.
     criteria : sequence of Criterion
         What the release must satisfy.
     units : {"bits", "nats"}
+        Of information, in the program and in its answer.
     laws : sequence of DiscreteSource, or mapping of names to them, optional
         Further laws of the same letters, such as other years: the worst under ``source`` and these
         is minimised, and bounds and criteria hold under each.  Mixtures are not covered.
     **numbers : number
-        The parameters that the subclass declares.
+        The parameters that the subclass declares, by name.
 
     Attributes
     ----------
@@ -64,8 +68,15 @@ class ChannelProblem(Problem[Solution]):
     alphabet : Alphabet
         Letters, observers, and the quantities that programs are stated in.
 
+    Raises
+    ------
+    InputError
+        For anything that does not make a program.
+
     Examples
     --------
+    A program of one's own, with one number D:
+
     >>> import cvxprivacy as cpv
     >>> class RatePlusLeakage(cpv.ChannelProblem):
     ...     "min I(X; X̂) + I(W; X̂)  s.t.  E d(X, X̂) ≤ D  over p(x̂ | x)."
@@ -78,6 +89,13 @@ class ChannelProblem(Problem[Solution]):
     >>> solution = RatePlusLeakage(source, cpv.hamming(2), budget=0.2).solve()
     >>> round(solution.value, 4), round(solution.prices["budget"], 3)
     (0.3737, -2.652)
+
+    Both terms are least at once, where X is flipped with probability 0.2: the value is
+    1 − h(0.2) + 1 − h(0.32).
+
+    >>> h = cpv.information.entropy
+    >>> round(2 - h([0.2, 0.8]) - h([0.32, 0.68]), 4)
+    0.3737
     """
 
     __signature__: ClassVar[Signature]
@@ -205,20 +223,18 @@ class ChannelProblem(Problem[Solution]):
     def latex(self) -> str:
         objective, constraints = self._formulated
         lines = [stated(row) for row in each_part(constraints).values()]
-        lines += [self._as_held(c.latex) for c in self._criteria().values()]
-        return aligned(self._over, objective.latex, lines)
+        lines += [self._criterion(name) for name in self._criteria()]
+        return aligned(self.alphabet.lettering.channel, objective.latex, lines)
 
-    def _as_held(self, latex: str) -> str:
-        """Return a criterion as it is for one who has what the user has."""
-        if self.side_information is None or not ("W" in latex or "record" in latex):
-            return latex
-        held = self.alphabet.held
-        return latex.replace(r"\hat X", held).replace(r"\hat x", held.lower())
+    def _criterion(self, name: str) -> str:
+        of, said = self.alphabet, self._criteria()[name].stated(self.alphabet.lettering)
+        each = of.several and any(rule.of_law for rule in self.rules[name].values())
+        return rf"{said} \text{{ under each law}}" if each else said
 
-    @property
-    def _over(self) -> str:
-        output = r"\hat x" if self.alphabet.strategies is None else "u"
-        return rf"p({output} \mid {', '.join(self.alphabet.encoder_inputs)})"
+    @cached_property
+    def _writer(self) -> ChannelDual:
+        said = {name: self._criterion(name) for name in self._criteria()}
+        return ChannelDual(self.alphabet, self._formulated[0], self.rules, said)
 
     def _repr_latex_(self) -> str:
         program, sizes = self.program, self.alphabet.sizes
@@ -227,14 +243,14 @@ class ChannelProblem(Problem[Solution]):
             rf"|W| = {sizes['W']},\; |X| = {sizes['X']},\; |\hat X| = {sizes['X̂']}; \quad "
             rf"{program.n * program.m} \text{{ entries of mass, }} {cones} \text{{ cones}}"
         )
-        return f"$$\n{self.latex}\n$$\n$${size}$$"
+        return displayed(self.latex, size)
 
     def _statement(self) -> str:
         constraints = each_part(self._formulated[1]).values()
         lines = [stated(row, "{:.6g}".format) for row in constraints]
         lines += [repr(criterion) for criterion in self._criteria().values()]
         plainly = self.alphabet.encoder_inputs == "x" and self.alphabet.strategies is None
-        return self._sentence(lines, "" if plainly else self._over)
+        return self._sentence(lines, "" if plainly else self.alphabet.lettering.channel)
 
     def _sizes(self) -> str:
         said = ", ".join(f"|{letter}| = {size}" for letter, size in self.alphabet.sizes.items())
@@ -252,7 +268,7 @@ class ChannelProblem(Problem[Solution]):
 
     @cached_property
     def least_distortion(self) -> float:
-        """D_min = E min_x̂ d, the least budget that is feasible, rounded up to a float."""
+        """D_min = E min_x̂ d, the least budget without criteria or other constraints, rounded up."""
         return least_value(self.program, self.distortion)
 
     @cached_property

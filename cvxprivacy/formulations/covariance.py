@@ -20,9 +20,12 @@ from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array as matrix_array, diagonal, identity, rationals
 from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
+from cvxprivacy.programs.covariance_latex import CovarianceWriter
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import aligned, stated
+from cvxprivacy.programs.lettering import Wording
 from cvxprivacy.programs.letters import check_encoder
+from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
@@ -35,22 +38,61 @@ __all__ = ["CovarianceProblem"]
 
 
 class CovarianceProblem(Problem[GaussianSolution]):
-    """A formulation over error covariances; subclasses state one program each.
+    """A formulation over error covariances Σ; a subclass states its program in one method.
+
+    Parameters
+    ----------
+    source : GaussianSource
+        Second moments of W, X and Z.
+    weights : array_like, shape (|X|,) or (|X|, |X|), optional
+        C of the distortion tr CΣ: one weight ≥ 0 per key variable, or a semidefinite matrix; by
+        default the identity.
+    cap : array_like, shape (|X|, |X|), optional
+        M ≻ 0 of a further constraint Σ ≼ M.
+    given : bool
+        Whether the user knows Z.
+    encoder : {"x", "wx"}
+        What is encoded: X, or W and X.
+    units : {"bits", "nats"}
+        Of information.
 
     Attributes
     ----------
     program : CovarianceProgram
         The canonical data.
-    source : GaussianSource
-    encoder : {"x", "wx"}
-    given : bool
-        Whether the user knows Z.
     key, encoded : tuple of int
         The independent key variables, and all that is encoded: V.
     cost : ndarray
         C of tr CΣ; ``weighted`` says that it is not the identity.
     caps : dict of str to ndarray
         Further bounds Σ ≼ M.
+
+    Raises
+    ------
+    InputError
+        For what is no source, a singular covariance of W, or weights and caps that do not fit.
+
+    Examples
+    --------
+    A program of one's own: the least rate, with one number D.  Two independent variables of
+    variances 4 and 1 at D = 1 share the error equally: ½ log₂ 4/½ + ½ log₂ 1/½ = 2 bits.
+
+    >>> import cvxprivacy as cpv
+    >>> class LeastRate(cpv.CovarianceProblem):
+    ...     "min I(X; X̂)  s.t.  tr Σ ≤ D."
+    ...
+    ...     budget = cpv.Parameter(zero=False)
+    ...
+    ...     def __init__(self, source, budget, **options):
+    ...         super().__init__(source, **options)
+    ...         self.budget = budget
+    ...
+    ...     def formulation(self):
+    ...         return self.rate, {"budget": self.distortion <= self.budget}
+    >>> source = cpv.GaussianSource([[4, 0], [0, 1]], sensitive=[0], key=[0, 1])
+    >>> solution = LeastRate(source, 1).solve()
+    >>> solution.status, round(solution.value, 4)
+    ('certified', 2.0)
     """
 
     def __init__(
@@ -145,7 +187,13 @@ class CovarianceProblem(Problem[GaussianSolution]):
     def risk(self) -> Expression:
         """I(W; X̂) (and Z, if it is given), in the problem's units."""
         held = r"\hat X, Z" if self.given else r"\hat X"
-        return Expression("risk", {"W": 1.0}, views=self._views("W"), latex=rf"I(W; {held})")
+        latex = rf"I({self._hidden}; {held})"
+        return Expression("risk", {"W": 1.0}, views=self._views("W"), latex=latex)
+
+    @property
+    def _hidden(self) -> str:
+        """W, or X where it is the same."""
+        return "X" if set(self.source.w) == set(self.source.x) else "W"
 
     @cached_property
     def rate(self) -> Expression:
@@ -158,10 +206,22 @@ class CovarianceProblem(Problem[GaussianSolution]):
     def distortion(self) -> Expression:
         """Tr CΣ, the expected squared error."""
         norm = r"\|X - \hat X\|" + ("_C^2" if self.weighted else "^2")
-        return Expression("distortion", cost=self.cost, latex=rf"\mathrm{{E}}\, {norm}")
+        whole = Expression("distortion", cost=self.cost, latex=rf"\mathrm{{E}}\, {norm}")
+        return whole.worded(Wording("C"))
 
     def distortion_of(self, names: tuple[str, ...]) -> Expression:
-        """E ‖X − X̂‖², or of some attributes."""
+        """Return E ‖X − X̂‖², or of some attributes.
+
+        Parameters
+        ----------
+        names : tuple of str
+            Key variables whose squared errors are added up; () stands for the whole distortion.
+
+        Raises
+        ------
+        InputError
+            For what is no key variable.
+        """
         if not names:
             return self.distortion
         known = [self.source.names[i] for i in self.source.x]
@@ -171,8 +231,8 @@ class CovarianceProblem(Problem[GaussianSolution]):
                 raise InputError("budget", f"no key variable {name!r}", remedy, value=name)
         said = ", ".join(names)
         cost = self._embedded(diagonal([int(name in names) for name in known]))
-        latex = rf"\mathrm{{E}}\, (X - \hat X)_{{\text{{{said}}}}}^2"
-        return Expression(said, cost=cost, latex=latex)
+        latex = rf"\mathrm{{E}}\, (X - \hat X)_{{{upright(said)}}}^2"
+        return Expression(said, cost=cost, latex=latex).worded(Wording(f"C_{{{upright(said)}}}"))
 
     def _views(self, name: str) -> dict[str, GaussianView]:
         if name == "W":
@@ -231,7 +291,8 @@ class CovarianceProblem(Problem[GaussianSolution]):
 
     @property
     def _above(self) -> str:
-        return r"\Sigma_{X \mid Z}" if self.given else r"\Sigma_X"
+        encoded = "(W, X)" if self.encoder == "wx" else "X"
+        return rf"\Sigma_{{{encoded}" + (r" \mid Z}" if self.given else "}")
 
     @property
     def latex(self) -> str:
@@ -239,9 +300,15 @@ class CovarianceProblem(Problem[GaussianSolution]):
         lines.append(rf"0 \preceq \Sigma \preceq {self._above}" + (", M" if self.caps else ""))
         return aligned(r"\Sigma", self._formulated[0].latex, lines)
 
+    @property
+    def _writer(self) -> CovarianceWriter:
+        own = self.encoded, tuple(self.source.w), self.given, self._above
+        stated = first_part(self._formulated[0]), self._rows, self.caps, self.units
+        return CovarianceWriter(*own, *stated, len(self.key) < len(self.source.x))
+
     def _statement(self) -> str:
         lines = [stated(row, "{:.6g}".format) for row in self._rows.values()]
-        above = "Σ_X|Z" if self.given else "Σ_X"
+        above = ("Σ_(W, X)" if self.encoder == "wx" else "Σ_X") + ("|Z" if self.given else "")
         return self._sentence([*lines, f"0 ≼ Σ ≼ {above}" + (", Σ ≼ M" if self.caps else "")])
 
     def _sizes(self) -> str:

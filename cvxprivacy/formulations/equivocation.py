@@ -42,27 +42,55 @@ _QUANTITIES = ("rate", "leakage", "distortion")
 class RateDistortionEquivocation(StrategyProblem):
     """Least rate, least leakage or a weighted sum, under the bounds given.
 
+    Sankar et al. 2013, Proposition 2 and Theorems 2 and 3; the module's docstring has the regions.
+
     Parameters
     ----------
     source : DiscreteSource
         Joint law of W, X, and Z where it is known to somebody.
     distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+        d(x, x̂) or d(w, x, x̂).
     budget : float or mapping, optional
         D; or one for each attribute of a ``per_attribute`` distortion, or for several together:
         ``{"age": 1.0, ("age", "sex"): 1.2}`` (Remark 2).
     minimize : {"rate", "leakage", "distortion"} or mapping
         Γ(D) is H(W) less the least leakage; ``{"rate": 1, "leakage": 2}`` is a weighted sum.
-    max_rate, min_equivocation, max_leakage : float, optional
-        In ``units``; leakage may be a mapping of hidden attributes, too.
-    side_information, encoder, criteria, units
-        As of :class:`ChannelProblem`; the encoder of ``"wx"`` is Remark 3.
+    max_rate : float, optional
+        The most that the rate may be, in ``units``.
+    max_leakage : float or mapping, optional
+        The most that may leak, in ``units``, or of each hidden attribute, by name.
+    min_equivocation : float, optional
+        The least H(W | what the user has), in ``units``.
+    side_information : {None, "decoder", "both"}
+        Who knows Z: nobody (Prop. 2), the user (Theorem 2), or user and encoder (Theorem 3).
+    encoder : {"x", "wx"}
+        What is encoded: X alone, or W and X (Remark 3).
+    criteria : sequence of Criterion
+        What the release must satisfy besides.
+    units : {"bits", "nats"}
+        Of rate, leakage and equivocation.
     most_strategies : int
         With Z at the user alone, up to so many are all listed; beyond, Theorem 3 bounds.
 
+    Raises
+    ------
+    InputError
+        For anything that does not make a program.
+
     Examples
     --------
+    Without Z and with W = X the least rate is R(D) = 1 − h(D) of a fair bit (Shannon):
+
     >>> import cvxprivacy as cpv
-    >>> law = [[[0.45, 0.05], [0, 0]], [[0, 0], [0.05, 0.45]]]  # W = X, Z tells nearly all
+    >>> bit = cpv.DiscreteSource.identical([0.5, 0.5])
+    >>> round(cpv.RateDistortionEquivocation(bit, cpv.hamming(2), 0.07).solve().value, 4)
+    0.6341
+    >>> round(1 - cpv.information.entropy([0.07, 0.93]), 4)
+    0.6341
+
+    A user who knows a Z that tells nearly all about X needs far less:
+
+    >>> law = [[[0.45, 0.05], [0, 0]], [[0, 0], [0.05, 0.45]]]  # W = X, Z differs with 0.1
     >>> problem = cpv.RateDistortionEquivocation(
     ...     cpv.DiscreteSource(law), cpv.hamming(2), 0.07, side_information="decoder"
     ... )

@@ -26,24 +26,57 @@ class GaussianEquivocation(CovarianceProblem):
 
     Over Σ = Cov(X | U, Z) with 0 ≼ Σ ≼ Σ_X|Z and tr Σ ≤ D:
 
-        rate     R = ½ log det Σ_X|Z − ½ log det Σ
-        leakage  L = I(W; U, Z) = h(W) − ½ log det 2πe(Σ_W|XZ + BΣBᵀ),  B = Σ_WX|Z Σ_X|Z⁻¹
+    - rate R = ½ log det Σ_X|Z − ½ log det Σ,
+    - leakage L = I(W; U, Z) = h(W) − ½ log det 2πe(Σ_W|XZ + BΣBᵀ), with B = Σ_WX|Z Σ_X|Z⁻¹.
+
+    Sankar et al. 2013, Example 2, in vector form.
 
     Parameters
     ----------
     source : GaussianSource
         With ``side=`` where Z is known.
     budget : number
-        D.
+        D > 0, in squared units of X.
     minimize : {"rate", "leakage"}
-    max_leakage, max_rate : number, optional
-        In the problem's units.
+        Which of the two is least; the other may be bounded.
+    max_leakage : number, optional
+        The most that may leak, in the problem's units.
+    max_rate : number, optional
+        The most that the rate may be, in the problem's units.
     side_information : {None, "decoder", "both"}
         Who knows Z: nobody, the user, or user and encoder.  For Gaussians the last two have the
         same region (no rate loss).
     encoder : {"x", "wx"}
         What is encoded: X, or W and X.
     units : {"bits", "nats"}
+        Of rate and leakage.
+
+    Raises
+    ------
+    InputError
+        For anything that does not make a program.
+
+    Examples
+    --------
+    One X of variance 1 at D = ¼ has the rate ½ log₂ 1/D = 1 bit; a W of correlation ρ = 0.8 then
+    leaks −½ log₂(1 − ρ²(1 − D)) = 0.4717 bits:
+
+    >>> import cvxprivacy as cpv
+    >>> problem = cpv.GaussianEquivocation(cpv.GaussianSource.scalar(0.8), 0.25)
+    >>> solution = problem.solve()
+    >>> round(solution.rate, 4), round(solution.leakage, 4)
+    (1.0, 0.4717)
+    >>> from math import log2
+    >>> round(-0.5 * log2(1 - 0.8**2 * (1 - 0.25)), 4)
+    0.4717
+
+    A cap below that leaves no release at this budget:
+
+    >>> try:
+    ...     problem.with_constraint("cap", problem.risk <= 0.3).solve()
+    ... except cpv.InfeasibleError as error:
+    ...     print(sorted(error.conflict))
+    ['budget', 'cap']
     """
 
     budget = Parameter(zero=False)

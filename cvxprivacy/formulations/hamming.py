@@ -92,6 +92,17 @@ class HammingWaterFilling(CategoricalProblem):
     ) -> HammingWaterFilling:
         """State the problem of a table with these numbers of records of each letter.
 
+        Parameters
+        ----------
+        counts : array_like, shape (|X|,)
+            Records of each letter, whole numbers from 0 to 2⁵³; the law is exactly counts / N.
+        budget : float, Fraction or Decimal
+            D, 0 ≤ D ≤ 1.
+        x : sequence, optional
+            Labels of the letters, by default the index of a pandas series, or 0, 1, ….
+        units : {"bits", "nats"}
+            Of the value.
+
         Raises
         ------
         InputError

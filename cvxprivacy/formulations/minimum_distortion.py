@@ -27,19 +27,43 @@ __all__ = ["MinimumDistortion"]
 
 
 class MinimumDistortion(ChannelProblem):
-    """min E d(X, X̂) s.t. the criteria, over p(x̂ | x).
+    """min E d(X, X̂) s.t. the criteria, over p(x̂ | x): Rebollo-Monedero et al. 2010, §4.4.
 
     Parameters
     ----------
     source : DiscreteSource
+        Joint law of W and X.
     distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+        d(x, x̂) or d(w, x, x̂), which is minimised.
     criteria : sequence of Criterion
         What the release must satisfy.
     encoder : {"x", "wx"}
+        What the randomisation sees: X alone, or W and X.
     units : {"bits", "nats"}
         Units of information in the criteria.
     laws : sequence of DiscreteSource, or mapping of names to them, optional
         Further laws under which the criteria hold; the worst distortion is minimised.
+
+    Raises
+    ------
+    InputError
+        For anything that does not make a program.
+
+    Examples
+    --------
+    It is R(D) read the other way: with the leakage capped at R(0.2), the least distortion is 0.2.
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> cap = 1 - cpv.information.entropy([0.32, 0.68])  # R(0.2)
+    >>> solution = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.LeakageCap(cap)]).solve()
+    >>> round(solution.value, 4)
+    0.2
+
+    The price of the cap is the inverse of the slope of R there, 1/0.652 of distortion per bit:
+
+    >>> round(solution.prices["leakage_cap"], 3)
+    -1.533
     """
 
     def __init__(

@@ -31,6 +31,7 @@ def entry_range(
     Parameters
     ----------
     problem : ChannelProblem
+        The problem whose optimal releases are asked about; it is solved first.
     letter, output : hashable
         An input and an output of the channel, as ``solution.channel`` labels them.
     within : float

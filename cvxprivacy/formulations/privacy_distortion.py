@@ -25,7 +25,8 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Formulation
-from cvxprivacy.leakage import Leakage, MutualInformation, checked
+from cvxprivacy.leakage import Leakage, MutualInformation
+from cvxprivacy.leakage.base import checked
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.several import Laws
@@ -38,6 +39,8 @@ __all__ = ["PrivacyDistortion"]
 
 class PrivacyDistortion(ChannelProblem):
     """min I(W; X̂) s.t. E d(X, X̂) ≤ D, or min E d(X, X̂) + λ I(W; X̂), over p(x̂ | x).
+
+    Rebollo-Monedero et al. 2010, eq. (3); the module's docstring has the program.
 
     Parameters
     ----------
@@ -53,9 +56,11 @@ class PrivacyDistortion(ChannelProblem):
     encoder : {"x", "wx"}
         What the randomisation sees: X alone, or W and X: p(x̂ | w, x).
     criteria : sequence of Criterion
+        What the release must satisfy besides; none by default.
     leakage : Leakage, optional
         Another measure of risk, in its own unit, such as ``cpv.leakage.ChiSquared()``.
     units : {"bits", "nats"}
+        Of information: the risk, and the numbers of criteria that bound information.
     laws : sequence of DiscreteSource, or mapping of names to them, optional
         Further laws, such as other years: the worst risk is minimised, and budget and criteria
         hold, under ``source`` and each of these, but not under their mixtures.
@@ -67,11 +72,22 @@ class PrivacyDistortion(ChannelProblem):
 
     Examples
     --------
+    W and X are fair bits that differ with probability 0.2.  At D = 0.2 it is best to flip X with
+    probability 0.2, so that W and X̂ differ with probability 0.2 · 0.8 + 0.8 · 0.2 = 0.32 and
+    R(D) = 1 − h(0.32):
+
     >>> import cvxprivacy as cpv
     >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
     >>> solution = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve()
     >>> solution.status, round(solution.value, 4)
     ('certified', 0.0956)
+    >>> round(1 - cpv.information.entropy([0.32, 0.68]), 4)
+    0.0956
+
+    The price of the budget is the slope of the curve there:
+
+    >>> round(solution.prices["budget"], 3)
+    -0.652
     """
 
     budget = Parameter(optional=True)

@@ -13,7 +13,8 @@ from cvxprivacy.exact import Real
 from cvxprivacy.formulations.restatable import MadeOf, Restatable
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.latex import plain
+from cvxprivacy.programs.latex import displayed, plain
+from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.programs.worst import Worst, each_part
 from cvxprivacy.results.solution import Solution
@@ -39,6 +40,8 @@ class Problem(Restatable, Generic[Answer]):
     units : {"bits", "nats"}
     problem : cvxpy.Problem
         The same in CVXPY, in the paper's units.
+    latex, latex_expanded, dual_latex : str
+        The paper's statement, the same written out in the program's variables, and its dual.
     """
 
     units: str
@@ -52,13 +55,17 @@ class Problem(Restatable, Generic[Answer]):
 
     def formulation(self) -> Formulation:
         """Return what is minimised, and the constraints by name: the paper's program."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} states no formulation")
 
     @cached_property
     def _formulated(self) -> Formulation:
         """What ``formulation`` returns, its numbers traced; one that leaves no trace is refused."""
         with tracing():
-            objective, constraints = self.formulation()
+            stated: Any = self.formulation()
+        if not (isinstance(stated, tuple) and len(stated) == 2 and isinstance(stated[1], Mapping)):
+            remedy = 'return the objective and constraints by name: self.risk, {"budget": …}'
+            raise InputError("formulation", f"{type(stated).__name__} was returned", remedy)
+        objective, constraints = stated
         numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
         refuse_untraced(numbers, objective, each_part(constraints))
         return objective, constraints
@@ -158,8 +165,23 @@ class Problem(Restatable, Generic[Answer]):
         """The program in LaTeX, without delimiters."""
         raise NotImplementedError
 
+    @property
+    def latex_expanded(self) -> str:
+        """The same, written out in the program's variables."""
+        return self._writer.expanded()
+
+    @property
+    def dual_latex(self) -> str:
+        """Its dual program in LaTeX; the multipliers are called as in ``solution.duals``."""
+        return self._writer.dual()
+
+    @property
+    def _writer(self) -> Any:
+        """What writes the program out, and its dual: ``expanded()`` and ``dual()``."""
+        raise NotImplementedError
+
     def _repr_latex_(self) -> str:
-        return f"$$\n{self.latex}\n$$"
+        return displayed(self.latex, upright(self._sizes()))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._statement()}; {self._sizes()})"
@@ -231,6 +253,17 @@ class Problem(Restatable, Generic[Answer]):
             If no release is feasible; it carries the proof.
         CertificationError
             If no finite enclosure was proved; it carries the best bounds.
+
+        Examples
+        --------
+        The optimum is known to within 1e-9:
+
+        >>> import cvxprivacy as cpv
+        >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+        >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+        >>> solution = problem.solve(accuracy="high")
+        >>> solution.status, solution.gap < 1e-9
+        ('certified', True)
         """
         one_of(certify, "certify", True, "warn", False)
         options = checked(method, solver, accuracy, solver_options)

@@ -36,9 +36,12 @@ __all__ = ["QuadraticGaussian"]
 class QuadraticGaussian(CovarianceProblem):
     """min I(W; X̂) s.t. E ‖X − X̂‖² ≤ D for jointly Gaussian W and X: the QGLB.
 
+    Rebollo-Monedero et al. 2010, eq. (6); the module's docstring has the program.
+
     Parameters
     ----------
     source : GaussianSource
+        Second moments of W and X.
     budget : number or mapping of key variable to number
         D ≥ 0 on the trace of Σ, or one budget > 0 per attribute.
     weights : array_like, shape (|X|,) or (|X|, |X|), optional
@@ -50,14 +53,25 @@ class QuadraticGaussian(CovarianceProblem):
         I(W; X̂) for any release within the budget, which may be negative
         (:func:`cvxprivacy.model.information.differential_entropy` estimates h from a sample).
     units : {"bits", "nats"}
+        Of information.
+
+    Raises
+    ------
+    InputError
+        For anything that does not make a program.
 
     Examples
     --------
+    One W and one X of correlation ρ have R(D) = −½ ln(1 − ρ²(1 − D)) (eqs. 7 and 8):
+
     >>> import cvxprivacy as cpv
     >>> source = cpv.GaussianSource.scalar(0.95)
     >>> solution = cpv.QuadraticGaussian(source, budget=0.5, units="nats").solve()
     >>> solution.status, round(solution.value, 6)
     ('certified', 0.300056)
+    >>> from math import log
+    >>> round(-0.5 * log(1 - 0.95**2 * 0.5), 6)
+    0.300056
     """
 
     budget = AttributeParameter()
@@ -96,7 +110,7 @@ class QuadraticGaussian(CovarianceProblem):
             {"W": 1},
             constant=middle,
             constant_radius=radius,
-            latex=r"I(W; \hat X)",
+            latex=rf"I({self._hidden}; \hat X)",
             views=self._views("W"),
         )
 

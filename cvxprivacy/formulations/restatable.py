@@ -52,6 +52,14 @@ class Restatable(Frozen):
         ------
         InputError
             If the problem has no such number, or refuses the value.
+
+        Examples
+        --------
+        >>> import cvxprivacy as cpv
+        >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+        >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+        >>> [round(problem.at(budget=d).solve().value, 4) for d in (0.1, 0.2, 0.3)]
+        [0.1733, 0.0956, 0.042]
         """
         made_of: MadeOf = self._typed(), self._added
         for name, value in numbers.items():

@@ -29,6 +29,7 @@ from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
+from cvxprivacy.programs.covariance_latex import filled, filled_dual
 from cvxprivacy.programs.expression import Minimize
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.solvers.closed_forms import water_level
@@ -52,6 +53,7 @@ class _Filling(CovarianceProblem):
     """
 
     _total = "budget"  # what the number that is poured is called
+    _boxes: tuple[str, str, str] = "D_i", "", r"\sigma_i^2"  # x_i, its offset and its cap, in LaTeX
 
     def __init__(
         self,
@@ -89,6 +91,16 @@ class _Filling(CovarianceProblem):
         trace = self.distortion.named("distortion", r"\mathrm{tr}\,\Sigma")
         return Minimize(self.risk), {self._total: trace <= Scalar.named(self.total, self._total)}
 
+    @property
+    def latex_expanded(self) -> str:
+        boxes = self.units, self._total, float(self.total), *self._boxes
+        return super().latex_expanded if self._added else filled(*boxes)
+
+    @property
+    def dual_latex(self) -> str:
+        boxes = self.units, self._total, float(self.total), *self._boxes
+        return super().dual_latex if self._added else filled_dual(*boxes)
+
     def _proposal(self) -> Any:
         """Return diag(x), λ = 1/2v, and the multiplier of Σ ≼ Σ_X, all exact."""
         size, x = len(self._caps), self.allocation
@@ -114,6 +126,7 @@ class ReverseWaterFilling(_Filling):
     budget : number
         D > 0.
     units : {"bits", "nats"}
+        Of the rate.
 
     Attributes
     ----------
@@ -126,6 +139,26 @@ class ReverseWaterFilling(_Filling):
         Eigenvectors of a covariance, as columns; the identity for variances.  ``level`` and
         ``allocation`` are along them, in increasing order of σ_i² then; the solution's
         ``error_covariance`` and ``release`` are in the coordinates given.
+
+    Raises
+    ------
+    InputError
+        For variances that are not positive, or a covariance that is not definite.
+
+    Examples
+    --------
+    The water covers the variance ¼ and stands at ½ over the others:
+
+    >>> import cvxprivacy as cpv
+    >>> problem = cpv.ReverseWaterFilling([4, 1, 0.25], budget=1.25)
+    >>> problem.level, problem.allocation
+    (Fraction(1, 2), [Fraction(1, 2), Fraction(1, 2), Fraction(1, 4)])
+
+    The rate is ½ log₂ 8 + ½ log₂ 2 + 0 = 2 bits:
+
+    >>> solution = problem.solve()
+    >>> solution.status, round(solution.value, 9)
+    ('certified', 2.0)
     """
 
     def __init__(self, variances: Any, budget: Any, *, units: str = "bits") -> None:
@@ -168,16 +201,17 @@ class ReverseWaterFilling(_Filling):
 class BoxWaterFilling(_Filling):
     """max Π (1 + λ_i x_i) s.t. 0 ≤ x_i ≤ y_i, Σ x_i ≤ t.
 
-    Solved as the covariance program of W_i = X_i + noise of variance 1/λ_i, Var X_i = y_i: its
-    value is ½ Σ log((1 + λ_i y_i)/(1 + λ_i x_i)).
+    Rebollo-Monedero et al. 2010, Lemma 4.  Solved as the covariance program of W_i = X_i + noise of
+    variance 1/λ_i, Var X_i = y_i: its value is ½ Σ log((1 + λ_i y_i)/(1 + λ_i x_i)).
 
     Parameters
     ----------
     gains, caps : array_like, shape (n,)
         λ_i > 0 and y_i > 0, each number as it is typed.
     total : number
-        t > 0.
+        t > 0, what is poured.
     units : {"bits", "nats"}
+        Of the value and of ``log_product``.
 
     Attributes
     ----------
@@ -185,11 +219,33 @@ class BoxWaterFilling(_Filling):
         v; None where t covers all caps.
     allocation : list of Fraction
         x_i.
-    log_product : float
-        log Π (1 + λ_i x_i), in ``units``.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not positive, or gains and caps of different lengths.
+
+    Examples
+    --------
+    One unit is poured into boxes of gains 1, 2 and 4.  The first stays dry, as 1/λ_1 = 1 is above
+    the level 7/8; the others have v − 1/λ_i:
+
+    >>> import cvxprivacy as cpv
+    >>> problem = cpv.BoxWaterFilling([1, 2, 4], [1, 1, 1], total=1)
+    >>> problem.level, problem.allocation
+    (Fraction(7, 8), [Fraction(0, 1), Fraction(3, 8), Fraction(5, 8)])
+
+    The product is (1 + 2 · 3/8)(1 + 4 · 5/8) = 1.75 · 3.5, and at the caps 2 · 3 · 5:
+
+    >>> round(2**problem.log_product, 6)
+    6.125
+    >>> from math import log2
+    >>> round(problem.solve().value, 6), round(0.5 * log2(30 / 6.125), 6)
+    (1.14609, 1.14609)
     """
 
     _total = "total"
+    _boxes = "x_i", r"\lambda_i^{-1}", "y_i"
 
     def __init__(self, gains: Any, caps: Any, total: Any, *, units: str = "bits") -> None:
         remedy = "pass numbers > 0, as many gains as caps"
@@ -205,6 +261,7 @@ class BoxWaterFilling(_Filling):
 
     @property
     def log_product(self) -> float:
+        """The logarithm of Π (1 + λ_i x_i), in the problem's units."""
         pairs = zip(self.gains, self.allocation, strict=True)
         return math.fsum(math.log1p(float(g * x)) for g, x in pairs) * nat(self.units)
 
@@ -227,6 +284,28 @@ def closed_gaussian_bound(source: GaussianSource, budget: Any, *, units: str = "
         With Σ_W|X positive definite.
     budget : number
         D > 0.
+    units : {"bits", "nats"}
+        Of the bound.
+
+    Returns
+    -------
+    float
+        At most the QGLB at D.
+
+    Raises
+    ------
+    InputError
+        For a singular Σ_X or Σ_W|X, or a budget that is not positive.
+
+    Examples
+    --------
+    Of one W and one X it is R(D) = −½ ln(1 − ρ²(1 − D)) itself:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.GaussianSource.scalar(0.95)
+    >>> bound = cpv.closed_gaussian_bound(source, 0.5, units="nats")
+    >>> round(bound, 6), bound <= cpv.QuadraticGaussian(source, 0.5, units="nats").solve().upper
+    (0.300056, True)
     """
     bound = rational(typed(budget, "budget", zero=False))
     if len(source.basis) < len(source.x):

@@ -20,7 +20,9 @@ from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import INFORMATION, View
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.latex import as_under
+from cvxprivacy.programs.lettering import Lettering, Wording
 from cvxprivacy.programs.letters import Letters, Observer
+from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.parameter import Scalar, Symbol
 from cvxprivacy.programs.worst import Worst, indexed
 
@@ -88,9 +90,46 @@ class Alphabet(Letters):
         whole = sum(map(_rows_times, share, table))
         return exact_array(np.broadcast_to(whole, (self.n, self.m)))
 
-    def total(self, name: str, matrix: Cost) -> Expression:
-        """Return Σ A(x, x̂) p(x, x̂), or Σ A(w, x, x̂) p(w, x, x̂)."""
-        return self._quantity(name, cost=self.per_letter(matrix))
+    def total(self, name: str, matrix: Cost, latex: str = "") -> Expression:
+        """Return E A(X, X̂), or E A(W, X, X̂): a distortion of one's own, say.
+
+        Parameters
+        ----------
+        name : str
+            What it is reported as.
+        matrix : array, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
+            A: what a record with w and x that is released as x̂ counts.
+        latex : str, optional
+            The letter A.
+
+        Raises
+        ------
+        InputError
+            If the matrix has another shape.
+        """
+        matrix = exact_array(matrix) if isinstance(matrix, (list, tuple)) else matrix
+        x, y = self.d.cost.shape[-2:]
+        if matrix.shape not in ((x, y), (len(self.source.w), x, y)):
+            remedy = f"pass one of shape ({x}, {y}), or ({len(self.source.w)}, {x}, {y})"
+            raise InputError("matrix", f"shape {matrix.shape}", remedy)
+        letter, inner = latex or rf"A_{{{upright(name)}}}", "W, X" if matrix.ndim == 3 else "X"
+        said = rf"\mathrm{{E}}\, {letter}({inner}, \hat X)"
+        whole = self._quantity(name, cost=self.per_letter(matrix), latex=said)
+        return whole.worded(self._of_letters(letter, matrix.ndim))
+
+    def _of_letters(self, name: str, axes: int) -> Wording:
+        """Return how the mean of a function of (x, x̂), or of (w, x, x̂), is written."""
+        of = r"@w, x" if axes == 3 else "x"
+        side = "z" if self.strategies is not None else ""
+        over = ("wx" if axes == 3 else "x") + side
+        return Wording(f"{name}({of}, {self.lettering.released})", over)
+
+    @cached_property
+    def lettering(self) -> Lettering:
+        """What the letters are in LaTeX."""
+        same = all(source.identity for source in self.laws.values())
+        known = self.side_information, same, self.several, self.units
+        return Lettering(self.encoder_inputs, *known, self.strategies is not None)
 
     def information(self, kind: str = "W", observer: Observer | None = None) -> Expression:
         """Return I(W; what is observed), or I(S; …) of the encoder's letter, in ``units``.
@@ -111,11 +150,12 @@ class Alphabet(Letters):
         told = "" if fitted.informs else f": {fitted.label}"
         views = {
             f"{indexed(each.view(kind), self.under)}{told}": replace(
-                self._view(kind, each), measure=fitted
+                self._view(kind, each), measure=fitted, scale=self.scale
             )
             for each in (self.observers if observer is None else [observer])
         }
-        latex = rf"{measure.symbol}({'W' if kind == 'W' else 'S'}; {self.held})"
+        known = self.w_in_print if kind == "W" else "S"
+        latex = rf"{measure.symbol}({known}; {self.lettering.held})"
         return self._quantity(measure.name, dict.fromkeys(views, 1), views=views, latex=latex)
 
     def risk_in(self, measure: Leakage) -> Expression:
@@ -135,16 +175,41 @@ class Alphabet(Letters):
             return View(np.where(observer.atoms, self.w_of, -1), self.w_of)
         letter = np.tile(np.arange(self.n), (len(self.law), 1))
         if observer.sees_all:
-            return View(letter)
+            return View(letter, kind="S")
         number = np.cumsum((observer.atoms & (self.law > 0)).any(axis=0)) - 1
-        return View(np.where(observer.atoms & (self.law > 0), number[letter], -1))
+        return View(np.where(observer.atoms & (self.law > 0), number[letter], -1), kind="S")
 
     def mass(self, w: int | None = None, observer: Observer | None = None) -> Expression:
-        """Return Pr(observed), or Pr(W = w, observed), w numbered among ``w_support``."""
+        """Return Pr(observed), or Pr(W = w, observed).
+
+        Parameters
+        ----------
+        w : int, optional
+            The number of a value of W among those that have mass, as in ``p_w``.
+        observer : Observer, optional
+            By default one who sees all that the user does.
+
+        Raises
+        ------
+        InputError
+            If no value of W has that number.
+        """
+        if w is not None and not (isinstance(w, (int, np.integer)) and 0 <= w < len(self.p_w)):
+            problem = f"{w!r} is no number of a value of W with mass"
+            raise InputError("w", problem, f"pass one of 0 … {len(self.p_w) - 1}", value=w)
         if w is None and (observer is None or observer.sees_all) and not self.several:
-            return self._quantity("mass", cost=np.ones((self.n, self.m)), latex="q")
+            return self._quantity("mass", cost=np.ones((self.n, self.m)), latex="q").worded(
+                Wording("", "", self.free(observer))
+            )
         atoms = np.ones(self.law.shape) if w is None else (self.w_of == w).astype(float)
-        return self._quantity("mass", cost=self._over(atoms, observer), latex="q")
+        event = "" if w is None else upright(str(self.source.w[self.w_support[w]]))
+        latex = f"J({event})" if event else "q"
+        mass = self._quantity("mass", cost=self._over(atoms, observer), latex=latex)
+        return mass.worded(Wording("", "", self.free(observer), event))
+
+    def free(self, observer: Observer | None) -> tuple[str, ...]:
+        """Return the letter of an observer, of which there is a constraint each."""
+        return () if observer is None or observer.z is None else ("z",)
 
     def weighed(self, factors: Sequence[Scalar], observer: Observer | None = None) -> Expression:
         """Return Σ_w c_w Pr(W = w, observed) for one factor c_w per value of ``w_support``."""
@@ -154,7 +219,7 @@ class Alphabet(Letters):
             for symbol, slope in factor.slopes.items():
                 slopes.setdefault(symbol, [0.0] * len(factors))[i] = slope
         values = exact_array([middle for middle, _ in pairs])
-        return self._quantity(
+        found = self._quantity(
             cost=self._over(values[self.w_of], observer),
             radius=max(radius for _, radius in pairs),
             derivatives={
@@ -162,6 +227,7 @@ class Alphabet(Letters):
                 for symbol, slope in slopes.items()
             },
         )
+        return found.worded(Wording("c(@w)", "w", self.free(observer)))
 
     def _over(self, atoms: np.ndarray, observer: Observer | None) -> np.ndarray:
         """Return a cost (L, n, m) that is the same for all outputs, of one observer's atoms."""
@@ -170,20 +236,20 @@ class Alphabet(Letters):
         return np.broadcast_to(atoms[:, :, None], (*self.law.shape, self.m))
 
     @property
-    def held(self) -> str:
-        """What a user has after the release, in LaTeX."""
-        return {None: r"\hat X", "decoder": "U, Z", "both": r"\hat X, Z"}[self.side_information]
+    def w_in_print(self) -> str:
+        """W, or X where it is the same."""
+        return self.lettering.w.upper()
 
     @cached_property
     def risk(self) -> Expression:
         """I(W; X̂), or I(W; U, Z) where the user knows Z."""
-        return self.information("W").named("risk", rf"I(W; {self.held})")
+        return self.information("W").named("risk", rf"I({self.w_in_print}; {self.lettering.held})")
 
     @cached_property
     def rate(self) -> Expression:
         """I(S; X̂), S what is encoded, or I(S; U | Z)."""
         letter = "X" if self.encoder == "x" else "W, X"
-        said = self.held.replace(", Z", r" \mid Z")
+        said = self.lettering.held.replace(", Z", r" \mid Z")
         return self.information("S").named("rate", rf"I({letter}; {said})")
 
     @cached_property
@@ -191,13 +257,14 @@ class Alphabet(Letters):
         """E d(X, X̂), or E d(W, X, X̂)."""
         inner = r"W, X, \hat X" if self.d.cost.ndim == 3 else r"X, \hat X"
         cost = self.per_letter(self.d.cost)
-        return self._quantity("distortion", cost=cost, latex=rf"\mathrm{{E}}\, d({inner})")
+        whole = self._quantity("distortion", cost=cost, latex=rf"\mathrm{{E}}\, d({inner})")
+        return whole.worded(self._of_letters("d", self.d.cost.ndim))
 
     @cached_property
     def equivocation(self) -> Expression:
         """H(W | what the user has) = H(W) − leakage."""
         entropy = sum((-Scalar(p) * Scalar(p).log(self.units) for p in self.p_w), Scalar(0))
-        latex = rf"H(W \mid {self.held})"
+        latex = rf"H({self.w_in_print} \mid {self.lettering.held})"
         return (entropy - self.risk).named("equivocation", latex)
 
     def leakage_of(self, attributes: tuple[str, ...] = ()) -> Expression:
@@ -208,13 +275,14 @@ class Alphabet(Letters):
         part = self._attributes(attributes)[self.w_of]
         if self.several:
             part = np.where(self.met, part, -1)
+        said = upright(names)
         views = {
             indexed(observer.view(f"W[{names}]"), self.under): View(
-                np.where(observer.atoms, part, -1), part
+                np.where(observer.atoms, part, -1), part, kind=said, scale=self.scale
             )
             for observer in self.observers
         }
-        latex = rf"I(\text{{{names}}}; {self.held})"
+        latex = rf"I({said}; {self.lettering.held})"
         return self._quantity(
             f"leakage of {names}", dict.fromkeys(views, 1), views=views, latex=latex
         )
@@ -244,9 +312,11 @@ class Alphabet(Letters):
                 problem = f"the distortion has no part {name!r}"
                 raise InputError("budget", problem, remedy, value=name)
         names = ", ".join(attributes)
-        cost = self.per_letter(reduce(plus, [parts[name] for name in attributes]))
-        latex = rf"\mathrm{{E}}\, d_{{\text{{{names}}}}}"
-        return self._quantity(f"distortion of {names}", cost=cost, latex=latex)
+        cost = reduce(plus, [parts[name] for name in attributes])
+        said, own = rf"d_{{{upright(names)}}}", self.per_letter(cost)
+        latex = rf"\mathrm{{E}}\, {said}"
+        whole = self._quantity(f"distortion of {names}", cost=own, latex=latex)
+        return whole.worded(self._of_letters(said, cost.ndim))
 
     @cached_property
     def distortions(self) -> Mapping[str, Expression]:

@@ -62,12 +62,15 @@ class View:
     """What an observer of atoms sees: ``labels[l, s]`` in 0 … |V|−1, or −1 for unseen atoms.
 
     ``reference`` labels the atoms whose masses, normalised, are π; None means ``labels``.
-    ``measure`` is what its leakage is in.
+    ``measure`` is what its leakage is in, and ``kind`` what v is, in LaTeX, for print: of W, of the
+    encoder's letter S, or of a part of W; ``scale`` is the mass of all atoms in terms of its law's.
     """
 
     labels: IntArray
     reference: IntArray | None = None
     measure: Leakage = INFORMATION
+    kind: str = "W"
+    scale: Any = 1
 
     def __post_init__(self) -> None:
         for name in ("labels", "reference"):
@@ -359,12 +362,14 @@ def _check(program: ChannelProgram) -> None:
     for part in program.objectives.values():
         _check_term(program, "objective", part)
         if any((w < 0).any() for w in part.columns(m).values()):
-            raise InputError("objective", "not convex", "weigh information by α ≥ 0")
+            problem = "not convex: information weighed by a number below 0"
+            raise InputError("objective", problem, "minimise information: no proof maximises it")
     for name, row in program.constraints.items():
         _check_term(program, name, row.expression)
         weights = row.expression.columns(m).values()
         if any((w < 0).any() for w in weights) or (row.sense == "==" and row.expression.weights):
-            raise InputError(name, "not convex", "weigh information by α ≥ 0 and only in <=")
+            problem = "not convex: information bounded from below, or equal to a number"
+            raise InputError(name, problem, "bound it from above, or equivocation from below")
         if row.radius < 0 or row.expression.cost_radius < 0 or row.expression.constant_radius < 0:
             raise InputError(name, "a negative radius", "pass a distance")
         if isinstance(row.bound, tuple) and (not row.per_output or len(row.bound) != m):

@@ -52,6 +52,8 @@ class Expression:
         What the information is about.
     origin : int, optional
         Of which law it is a quantity.
+    wordings : mapping of Wording to number
+        Of what the cost is a sum, where that is known, for print.
 
     Every number is exact: a float as the dyadic rational that it is, else a ``Fraction``; sums
     and products are exact too.
@@ -68,6 +70,7 @@ class Expression:
     derivatives: Mapping[Symbol, Expression] = field(default_factory=dict)
     views: Mapping[str, Any] = field(default_factory=dict)
     origin: int | None = None
+    wordings: Mapping[Any, Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         def kept(name: str, value: Any) -> None:
@@ -79,6 +82,7 @@ class Expression:
         kept("weights", FrozenDict(weights))
         kept("derivatives", FrozenDict(self.derivatives))
         kept("views", FrozenDict(self.views))
+        kept("wordings", FrozenDict(self.wordings))
         remedy = "forbid the move with upper = 0"
         if isinstance(self.cost, AdditiveCost):
             for part in self.cost.parts:
@@ -96,6 +100,17 @@ class Expression:
     def named(self, name: str, latex: str = "") -> Expression:
         """Return the same quantity under another name."""
         return replace(self, name=name, latex=latex)
+
+    def worded(self, *wordings: Any, less: Any = ()) -> Expression:
+        """Return the same quantity, its cost written as the mean of functions, less others."""
+        signs = dict.fromkeys(wordings, Fraction(1)) | dict.fromkeys(less, Fraction(-1))
+        return replace(self, wordings=signs)
+
+    @property
+    def said(self) -> Mapping[Any, Fraction]:
+        """Of what the cost is a sum: of itself by its name, if nothing is known of it."""
+        known = self.wordings or self.cost is None
+        return self.wordings if known else {self.name: Fraction(1)}
 
     # ---- algebra -------------------------------------------------------------------------
 
@@ -132,11 +147,17 @@ class Expression:
             derivatives=derivatives,
             views={**self.views, **other.views},
             origin=other.origin if self.origin is None else self.origin,
+            wordings={
+                k: self.said.get(k, Fraction(0)) + other.said.get(k, Fraction(0))
+                for k in {**self.said, **other.said}
+            },
         )
 
     __radd__ = __add__
 
     def __mul__(self, factor: Any) -> Expression:
+        if isinstance(factor, Expression):
+            raise TypeError("a product of two quantities of a release is not convex")
         if not isinstance(factor, Scalar):
             factor = Scalar(_number(factor, "factor"))
         by, radius = factor.enclosure
@@ -163,6 +184,7 @@ class Expression:
             constant_radius=rational(self.constant_radius) * (abs(by) + radius)
             + radius * abs(rational(self.constant)),
             latex=_multiplied(by, self.latex),
+            wordings={k: c * by for k, c in self.said.items()},
             derivatives=derivatives,
         )
 
@@ -186,6 +208,11 @@ class Expression:
         less = Constraint.between(-self, "<=", -bound)
         shown = less.expression.named(f"-1 {self.name}", self.latex)
         return replace(less, expression=shown, relation=r"\ge")
+
+    def __lt__(self, bound: Any) -> Constraint:
+        raise TypeError("a strict inequality has no optimum: state it with <= or >=")
+
+    __gt__ = __lt__
 
     def __eq__(self, bound: object) -> Constraint:  # type: ignore[override]  # as CVXPY's
         return replace(Constraint.between(self, "==", bound), relation="=")
@@ -250,6 +277,8 @@ class Constraint:
         As it was stated: −a ≤ −b is printed as a ≥ b.
     right : str
         The right-hand side in LaTeX, where that is no number.
+    level : str
+        ``bound`` in LaTeX, where it is another one for each output, or row of a group.
     """
 
     expression: Expression
@@ -260,6 +289,7 @@ class Constraint:
     of_law: ClassVar[bool] = True  # not of the channel alone
     relation: str = r"\le"
     right: str = ""
+    level: str = ""
 
     def __post_init__(self) -> None:
         bound: Any = self.bound

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from cvxprivacy.programs.expression import Constraint
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.notation import tex, upright
 
-__all__ = ["aligned", "as_under", "plain", "stated"]
+__all__ = ["ROW", "aligned", "as_under", "displayed", "each", "plain", "plus", "stated", "times"]
 
+ROW = " \\\\\n"  # between the rows of a statement
 _PLAIN = {
     r"\mathrm{E}\,": "E",
     r"\mathrm{tr}\,\Sigma": "tr Σ",
@@ -26,7 +28,7 @@ _PLAIN = {
     r"\}": "}",
     r"\le": "≤",
     r"\ge": "≥",
-    r"\;\forall": "for each",
+    r"\quad \forall\,": "for each",
     r"\,": "",
 }
 
@@ -40,21 +42,59 @@ def stated(constraint: Constraint, written: Callable[[float], str] = tex) -> str
 
 def as_under(law: str, latex: str) -> str:
     """Return a quantity under a law that has a name."""
-    return rf"{latex}\text{{ under {law}}}" if law and latex else latex
+    return f"{latex}{upright(f' under {law}')}" if law and latex else latex
 
 
-def aligned(over: str, objective: str, lines: Iterable[str]) -> str:
-    """Return min over … s.t. …, without delimiters."""
-    rows = [rf"\min_{{{over}}} \quad & {objective}"]
-    for i, line in enumerate(lines):
-        rows.append(("" if i else r"\text{s.t.}") + rf" \quad & {line}")
-    body = " \\\\\n".join(rows)
+def plus(terms: Iterable[tuple[Any, str]]) -> str:
+    """Return a sum of texts with factors; 0 if there are none."""
+    said = ""
+    for factor, text in ((factor, "" if text == "1" else text) for factor, text in terms):
+        size = "" if abs(factor) == 1 and text else tex(abs(float(factor)))
+        sign = ("-" if factor < 0 else "") if not said else " - " if factor < 0 else " + "
+        said += sign + (rf"{size} \, {text}" if size and text else size or text)
+    return said or "0"
+
+
+def times(left: str, right: str) -> str:
+    """Return a product of texts, of which "" is 1."""
+    if right in ("", "1"):
+        return left or "1"
+    return rf"{left} \, {right}" if left else right
+
+
+def each(line: str, letters: Iterable[str]) -> str:
+    """Return a line that holds for each value of some letters."""
+    said = ", ".join(letters)
+    return rf"{line} \quad \forall\, {said}" if said else line
+
+
+def aligned(
+    over: str,
+    objective: str,
+    lines: Iterable[str],
+    definitions: Iterable[str] = (),
+    *,
+    least: bool = True,
+) -> str:
+    """Return min over … s.t. … where …, or max, without delimiters."""
+    rows = [rf"\{'min' if least else 'max'}_{{{over}}} \quad & {objective}"]
+    for word, group in (("s.t.", lines), ("where", definitions)):
+        for i, line in enumerate(group):
+            rows.append(("" if i else rf"\text{{{word}}}") + rf" \quad & {line}")
+    body = ROW.join(rows)
     return "\\begin{aligned}\n" + body + "\n\\end{aligned}"
+
+
+def displayed(*rows: str) -> str:
+    """Return formulas below each other, between delimiters: what Jupyter shows."""
+    body = " \\\\[1ex]\n".join(rows)
+    return f"$$\n\\begin{{gathered}}\n{body}\n\\end{{gathered}}\n$$"
 
 
 def plain(latex: str) -> str:
     """Return the letters of a statement in LaTeX as text."""
     text = re.sub(r"\\text\{([^}]*)\}", r"\1", latex)
+    text = re.sub(r"\\([_%&#$])", r"\1", text)
     text = re.sub(r"\\mathrm\{(TV|EMD)\}", r"\1", text)
     for command, letter in _PLAIN.items():
         text = text.replace(command, letter)

@@ -144,11 +144,11 @@ class Scalar:
     def __gt__(self, other: Any) -> bool:
         return self.enclosure[0] > other
 
-    def __le__(self, other: Any) -> bool:
-        return not self > other
+    def __le__(self, other: Any) -> bool:  # of a quantity: a constraint, which that states
+        return NotImplemented if _scalar(other) is None else not self > other
 
     def __ge__(self, other: Any) -> bool:
-        return not self < other
+        return NotImplemented if _scalar(other) is None else not self < other
 
     def __hash__(self) -> int:
         return hash(self.enclosure[0])
@@ -242,7 +242,7 @@ class Parameter:
     """A number ≥ 0 that a problem or a criterion is made of, declared in its class.
 
     ``self.budget = budget`` in ``__init__`` refuses what is no such number and keeps the very
-    number that was typed, which is what reading it gives; a :class:`Scalar` of it in
+    number that was typed, which is what reading it gives; a ``Scalar`` of it in
     ``formulation`` and ``constraints``; None where none was typed.
 
     Parameters
@@ -257,6 +257,34 @@ class Parameter:
         Allow None.
     loosest : float or callable of the number, optional
         A value at which a criterion forbids next to nothing: where bisection may begin.
+
+    Examples
+    --------
+    A cap in other words: the user may be told b bits by ten records together.  Its price is that of
+    :class:`LeakageCap`, −1.533, divided by ten, as the number is traced through the arithmetic:
+
+    >>> import cvxprivacy as cpv
+    >>> class TenRecords(cpv.Criterion):
+    ...     "10 I(W; X̂) ≤ b."
+    ...
+    ...     name = "ten_records"
+    ...     b = cpv.Parameter()
+    ...
+    ...     def constraints(self, release):
+    ...         return {"": release.risk <= self.b / 10}
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> cap = 10 * (1 - cpv.information.entropy([0.32, 0.68]))
+    >>> solution = cpv.MinimumDistortion(source, cpv.hamming(2), [TenRecords(cap)]).solve()
+    >>> round(solution.value, 4), round(solution.prices["ten_records"], 4)
+    (0.2, -0.1533)
+
+    What is no such number is refused by name:
+
+    >>> try:
+    ...     TenRecords(-1)
+    ... except cpv.InputError as error:
+    ...     print(error.argument, error.value)
+    b -1
     """
 
     def __init__(
@@ -292,16 +320,36 @@ class Parameter:
 
     @staticmethod
     def of(owner: type) -> dict[str, Parameter]:
-        """Return those that a class declares, by name."""
+        """Return those that a class declares, by name.
+
+        Parameters
+        ----------
+        owner : type
+            The class; those of its bases come first.
+        """
         kinds = (vars(kind).items() for kind in reversed(owner.__mro__))
         return {k: v for items in kinds for k, v in items if isinstance(v, Parameter)}
 
     @staticmethod
     def fill(instance: Any, numbers: Mapping[str, Any]) -> None:
-        """Set all parameters of an instance; refuse names that its class does not declare."""
+        """Set all parameters of an instance; refuse names that its class does not declare.
+
+        Parameters
+        ----------
+        instance : object
+            What is being made.
+        numbers : mapping of str to number
+            By name; an optional one may be missing.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, a missing number, or one that is refused.
+        """
         kind, declared = type(instance), Parameter.of(type(instance))
         for name in numbers.keys() - declared.keys():
-            remedy = f"use {', '.join(declared) or 'no number'}"
+            mine = f"declare it in the class: {name} = cpv.Parameter()"
+            remedy = f"use {', '.join(declared)}" if declared else mine
             raise InputError(name, f"a {kind.__name__} has no such number", remedy)
         for name, parameter in declared.items():
             if name in numbers:
@@ -313,7 +361,15 @@ class Parameter:
 
     @staticmethod
     def signed(owner: type, *, positional: bool) -> inspect.Signature:
-        """Return the signature of a class, with its parameters in place of ``numbers``."""
+        """Return the signature of a class, with its parameters in place of ``numbers``.
+
+        Parameters
+        ----------
+        owner : type
+            The class.
+        positional : bool
+            Whether they may be passed by place.
+        """
         init = owner.__init__  # type: ignore[misc]  # of this very class
         own = list(inspect.signature(init).parameters.values())[1:]
         others = [p for p in own if "VAR" not in p.kind.name]

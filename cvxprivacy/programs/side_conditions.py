@@ -22,7 +22,7 @@ import numpy.typing as npt
 from cvxprivacy.exact import Exact, FloatArray, floats, written
 from cvxprivacy.frozen import frozen
 from cvxprivacy.programs.expression import Constraint
-from cvxprivacy.programs.notation import listed
+from cvxprivacy.programs.notation import listed, tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
 
 __all__ = ["Auxiliary", "EntryBounds", "Excess", "Rule", "renamed"]
@@ -33,22 +33,29 @@ class Auxiliary:
     """A bounded auxiliary: ``ratio`` with factor e^ε, or ``maximum`` with total e^b.
 
     ``bound`` is that exponential as a float, within ``radius`` of the number meant;
-    ``derivatives`` are d bound by each function of a number that was typed.
+    ``derivatives`` are d bound by each function of a number that was typed; ``latex`` is how that
+    is written.
     """
 
     kind: Literal["ratio", "maximum", "excess"]
     bound: Any
     radius: float = 0.0
     derivatives: Mapping[Symbol, float] = field(default_factory=dict)
+    latex: str = ""
     of_law: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, kind: Literal["ratio", "maximum"], bound: Scalar) -> Auxiliary:
+    def of(cls, kind: Literal["ratio", "maximum"], bound: Scalar, latex: str = "") -> Auxiliary:
         """Return it with an exponential ≥ 1; its least is not below 1, as a constant's is."""
         value, radius = bound.enclosure
         if value - radius < 1:  # where floats cannot tell it from 1
             value, radius = Fraction(1 + 2.0**-52), Fraction(2.0**-52)
-        return cls(kind, float(value), float(radius), bound.slopes)
+        return cls(kind, float(value), float(radius), bound.slopes, latex)
+
+    @property
+    def written(self) -> str:
+        """``bound`` in LaTeX."""
+        return self.latex or tex(float(self.bound))
 
     def shapes(self, n: int, m: int) -> list[tuple[int, ...]]:
         """Return the shapes of its multipliers: (μ, η) of a ratio, (μ,) of the others."""

@@ -150,6 +150,7 @@ def test_sigma_takes_constraints_too():
         (lambda q: cp.sum(cp.entr(q)) >= 1, "constraint", "not affine"),
         (lambda q: cp.norm(q, 1) <= 1, "constraint", "not affine"),
         (lambda q: cp.Variable(name="mine") <= q[0, 0], "constraint", "uses mine"),
+        (lambda q: cp.Variable(q.shape, name="Q") <= 1, "constraint", "the Q of another problem"),
         (lambda q: cp.SOC(q[0, 0], q[1]), "constraint", "SOC"),
         (lambda q: q[0, 0] <= cp.Parameter(name="p"), "constraint", "without a value"),
         (lambda q: q[0, 0] >= 0.1, "name", "already"),

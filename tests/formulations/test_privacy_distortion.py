@@ -341,7 +341,7 @@ def test_prints_and_latex_say_what_the_program_is():
         assert piece in text
     assert "I(W; \\hat X)" in problem.latex
     assert "\\le" in problem.latex
-    assert problem._repr_latex_().count("$$") == 4
+    assert problem._repr_latex_().count("$$") == 2
     assert "<table>" in solution._repr_html_()
     assert "certified" in repr(solution)
     assert "|W| = 11" in repr(problem)

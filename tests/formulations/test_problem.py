@@ -60,3 +60,41 @@ def test_a_criterion_of_several_numbers_moves_by_the_names_of_its_prices(added):
     assert error.remedy == "use both.p or both.d"
     refused(lambda: problem.at(**{"both.q": 0.1}), "both.q")
     refused(lambda: problem.at(**{"both.p": -1}), "p", value=-1)
+
+
+def stated(formulation):
+    """Return a class of problems with a budget that states a formulation."""
+    return type(
+        "Own", (cpv.ChannelProblem,), {"budget": cpv.Parameter(), "formulation": formulation}
+    )
+
+
+def test_what_one_who_begins_may_write_is_refused_in_words():
+    def own(formulation):
+        return stated(formulation)(counted(), D5, budget=0.3)
+
+    for wrong in (lambda p: p.risk, lambda p: (p.risk, [p.distortion <= p.budget])):
+        refused(lambda wrong=wrong: own(wrong), "formulation", "constraints by name")
+    with pytest.raises(NotImplementedError, match="Own states no formulation"):
+        own(cpv.ChannelProblem.formulation)
+    with pytest.raises(TypeError, match="a product of two quantities"):
+        own(lambda p: (p.risk * p.rate, {"budget": p.distortion <= p.budget}))
+    for strict in (lambda p: p.distortion < p.budget, lambda p: p.budget > p.distortion):
+        with pytest.raises(TypeError, match="strict"):
+            own(lambda p, strict=strict: (p.risk, {"budget": strict(p)}))
+    least = own(lambda p: (p.distortion, {"rate": p.rate >= p.budget}))
+    refused(least.solve, "rate", "from above")
+    kind = type("Bare", (cpv.ChannelProblem,), {"formulation": lambda p: (p.risk, {})})
+    refused(lambda: kind(counted(), D5, budget=0.3), "budget", "cpv.Parameter()")
+
+
+def test_a_measure_that_no_proof_knows_is_refused():
+    kind = type("Mine", (cpv.leakage.TotalVariation,), {"kind": "mine"})
+    for state in (
+        lambda: cpv.PrivacyDistortion(counted(), D5, budget=0.3, leakage=kind()),
+        lambda: cpv.PerLetter(kind(), 0.3),
+        lambda: cpv.LeakageCap(0.3, leakage=kind()),
+    ):
+        refused(state, "leakage", "'mine'", "subclass")
+    bare = type("Bare", (cpv.leakage.Leakage,), {})
+    refused(lambda: cpv.LeakageCap(0.3, leakage=bare()), "leakage", "'Bare'", "subclass")

@@ -53,6 +53,17 @@ def test_what_is_no_constraint_of_one_number_is_refused():
     assert isinstance(refused(missing, "constraint", "a Expression").value, type(PLAIN.rate))
 
 
+@pytest.mark.parametrize("name", ["floor of rate", "fixed risk", "cap on equivocation"])
+def test_information_bounded_from_below_is_refused_by_name(name):
+    """The privacy funnel: no proof by duality knows of it, and the refusal says why."""
+    stated = {
+        "floor of rate": PLAIN.rate >= 0.1,
+        "fixed risk": PLAIN.risk == 0.1,
+        "cap on equivocation": PLAIN.equivocation <= 1,
+    }[name]
+    refused(lambda: PLAIN.with_constraint(name, stated), name, "bounded from below")
+
+
 def test_quantities_of_another_law_are_refused():
     other = cpv.PrivacyDistortion(
         cpv.DiscreteSource.from_counts(SOURCE.law[[1, 0, 2]]), D, budget=0.4
@@ -299,3 +310,78 @@ def test_cvxpy_is_asked_for_what_it_computes():
     assert row.bound == 0.375
     assert row.expression.cost[0].tolist() == [0.25] * 4
     assert row.expression.cost[1].tolist() == [0, 0.5, 0, 0]
+
+
+class Odds(cpv.Criterion):
+    """p(mild | x̂) ≤ r p(none | x̂) for every x̂."""
+
+    name = "odds"
+    r = cpv.Parameter(loosest=50.0)
+
+    def constraints(self, release):
+        return {"up": release.mass(1).each() <= self.r * release.mass(0).each()}
+
+
+class Spared(cpv.ChannelProblem):
+    """min I(W; X̂) + E A  s.t.  Pr(W = none) + Pr(W = severe) ≥ c."""
+
+    c = cpv.Parameter()
+
+    def formulation(self):
+        of = self.alphabet
+        own = of.total("late", [[0, 0, 1], [0, 0, 1], [0, 0, 0]])
+        return self.risk + 0.5 * own, {"few": of.mass(0) + of.mass(2) >= self.c}
+
+
+ILLNESS = cpv.DiscreteSource.from_counts(
+    [[4, 2, 1], [0, 0, 0], [1, 3, 2], [1, 1, 5]], w=["none", "empty", "mild", "severe"], x=[1, 2, 3]
+)
+
+
+def test_values_of_w_are_told_apart_in_print():
+    """Each row of one value of W says which; what is of every one of them says so."""
+    problem = cpv.PrivacyDistortion(ILLNESS, cpv.hamming(3), budget=0.5, criteria=[Odds(2)])
+    row = r"J(\text{mild}, \hat x) \le 2 \, J(\text{none}, \hat x) \quad \forall\, \hat x"
+    assert row in problem.latex_expanded
+    known = r"\left(p(\text{mild} \mid x) - 2 \, p(\text{none} \mid x)\right)"
+    assert rf"\lambda_{{\text{{odds.up}}}}(\hat x) \, {known}" in problem.dual_latex
+    spared = Spared(ILLNESS, cpv.hamming(3), c=0.2)
+    both = r"\sum_{\hat x} J(\text{none}, \hat x) + \sum_{\hat x} J(\text{severe}, \hat x)"
+    assert rf"{both} \ge 0.2" in spared.latex_expanded
+    assert "J(none) + J(severe) ≥ 0.2" in str(spared)
+    assert "I(W; X̂) + 0.5 E A[late](X, X̂)" in str(spared)
+    disclosure = cpv.DeltaDisclosure(0.5)
+    every = cpv.PrivacyDistortion(ILLNESS, cpv.hamming(3), budget=0.5, criteria=[disclosure])
+    assert r"J(w, \hat x) \le e^{0.5} \, p(w) \, q(\hat x)" in every.latex_expanded
+
+
+class Shares(cpv.Criterion):
+    """p(w, x̂) ≤ r_w p(x̂) for every w, with the same r or with another for each w."""
+
+    name = "shares"
+    apart = cpv.Parameter(zero=True, loosest=1.0)
+
+    def constraints(self, release):
+        return {
+            str(w): release.mass(w).each() <= (0.9 + w * self.apart) * release.mass().each()
+            for w in range(len(release.p_w))
+        }
+
+
+@pytest.mark.parametrize(("apart", "rows"), [(0.0, 1), (0.01, 3)])
+def test_a_quantifier_stands_only_where_all_rows_are_alike(apart, rows):
+    rule = Shares(apart)
+    problem = cpv.PrivacyDistortion(ILLNESS, cpv.hamming(3), budget=0.5, criteria=[rule])
+    lines = [line for line in problem.latex_expanded.splitlines() if r"q(\hat x) \quad" in line]
+    assert len(lines) == rows
+    assert (r"J(w, \hat x) \le 0.9 \, q(\hat x) \quad \forall\, w, \hat x" in lines[0]) == (
+        rows == 1
+    )
+
+
+def test_a_value_of_w_without_mass_has_no_number():
+    of = cpv.PrivacyDistortion(ILLNESS, cpv.hamming(3), budget=0.5).alphabet
+    assert len(of.p_w) == 3
+    for number in (3, -1, 1.0, "mild"):
+        refused(lambda number=number: of.mass(number), "w", "no number of a value of W")
+    refused(lambda: of.total("a", np.eye(2)), "matrix", "shape (2, 2)")

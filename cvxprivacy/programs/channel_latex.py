@@ -1,0 +1,298 @@
+"""The channel program in LaTeX, written out in its variables, from what was stated.
+
+Constraints that are written alike are one line with a quantifier.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from cvxprivacy.leakage import Leakage
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.channel import INFORMATION
+from cvxprivacy.programs.compiler import Rules
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.latex import aligned, each, plus, times
+from cvxprivacy.programs.lettering import Lettering, Wording, total
+from cvxprivacy.programs.notation import tex, upright
+from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
+from cvxprivacy.programs.worst import Worst, parts_of
+
+__all__ = ["ChannelStatement", "Family", "Row", "Sum", "categorical"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Views that are alike but for z and law.
+
+    Their measures are equal by label: each z and law has an object of its own.
+    """
+
+    kind: str
+    label: str
+    measure: Leakage = field(compare=False)
+    free: bool  # whether each z is by itself
+    mark: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.kind, self.label
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A quantity: measures and costs with their factors, and a constant."""
+
+    leaked: tuple[tuple[Fraction, Family], ...]
+    costs: tuple[tuple[Fraction, Wording], ...]
+    constant: Fraction
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """Letters of which each has one such quantity, but the output's and the law's."""
+        letters = dict.fromkeys(letter for _, cost in self.costs for letter in cost.free)
+        return tuple(letters | dict.fromkeys("z" for _, of in self.leaked if of.free))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Constraints that are written alike."""
+
+    name: str
+    sum: Sum
+    bound: Fraction
+    level: str
+    sense: str
+    up: bool  # stated as ≥
+    per_output: bool
+    of_law: bool
+
+
+class ChannelStatement:
+    """What a channel program is in LaTeX.
+
+    Parameters
+    ----------
+    alphabet : Alphabet
+    objective : Expression or Worst
+    rules : Rules
+    criteria : mapping of str to str
+        How rules that bound entries are written, by name.
+    """
+
+    def __init__(
+        self,
+        alphabet: Alphabet,
+        objective: Expression | Worst,
+        rules: Rules,
+        criteria: Mapping[str, str],
+    ) -> None:
+        self.of: Lettering = alphabet.lettering
+        self._observers, self._values = len(alphabet.observers), len(alphabet.p_w)
+        self._marks: dict[tuple[str, str], tuple[str, str]] = {}
+        self.objective = self._sum(next(iter(parts_of(objective).values())))
+        self.worst = isinstance(objective, Worst)
+        self.rows = [row for name, group in rules.items() for row in self._rows(name, group)]
+        parts = [(name, key, rule) for name, group in rules.items() for key, rule in group.items()]
+        self.auxiliaries = [(key, rule) for _, key, rule in parts if isinstance(rule, Auxiliary)]
+        bounds = [(name, rule) for name, _, rule in parts if isinstance(rule, EntryBounds)]
+        self.floors = any(rule.lower is not None for _, rule in bounds)
+        self.caps = any(rule.upper is not None for _, rule in bounds)
+        known = {row.name for row in self.rows}
+        own = [name for name, _ in bounds if name in criteria and name not in known]
+        self.entries = list(dict.fromkeys(criteria[name] for name in own))
+
+    # ---- what is written -----------------------------------------------------------------
+
+    def _sum(self, expression: Expression) -> Sum:
+        groups: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
+        for name, weight in expression.weights.items():
+            view = expression.views[name]
+            groups.setdefault((view.kind, view.measure.label), []).append((view, weight))
+        said = expression.said.items()
+        known = [(c, k if isinstance(k, Wording) else self._unknown(k)) for k, c in said]
+        alone = any("z" in k.free for _, k in known)
+        leaked = []
+        for key, members in groups.items():
+            view, weight = members[0]
+            free = bool(self.of.side) and (alone or len(members) < self._observers)
+            family = Family(*key, view.measure, free, self._mark(key, view.measure))
+            leaked.append((Fraction(weight) / view.scale, family))
+        return Sum(tuple(leaked), tuple(known), Fraction(expression.constant))
+
+    def _unknown(self, name: str) -> Wording:
+        return Wording(f"C_{{{upright(name)}}}(@s)", "x")
+
+    def _mark(self, key: tuple[str, str], measure: Leakage) -> str:
+        """Return what tells scores of measures of one symbol apart."""
+        if key not in self._marks:
+            alike = sum(known == measure.symbol for known, _ in self._marks.values())
+            said = f", {alike + 1}" if alike and not measure.informs else ""
+            self._marks[key] = measure.symbol, said
+        return self._marks[key][1]
+
+    def _alike(self, rows: Mapping[str, Constraint]) -> Iterator[tuple[str, Constraint, Sum]]:
+        """Yield each constraint and its sum: of any w, where there is one alike for every w."""
+        sums = {key: self._sum(rule.expression) for key, rule in rows.items()}
+        events = {key: {k.event for _, k in own.costs} - {""} for key, own in sums.items()}
+        of_any: dict[str, tuple[Sum, Any]] = {}
+        values: dict[tuple[Sum, Any], set[str]] = {}
+        for key, rule in rows.items():
+            costs = tuple((c, self.of.for_each_w(k)) for c, k in sums[key].costs)
+            known = rule.level, rule.bound, rule.sense, rule.relation, rule.per_output
+            of_any[key] = replace(sums[key], costs=costs), known
+            values[of_any[key]] = values.get(of_any[key], set()) | events[key]
+        for key, rule in rows.items():
+            each_w = len(events[key]) == 1 and len(values[of_any[key]]) == self._values
+            yield key, rule, of_any[key][0] if each_w else sums[key]
+
+    def _rows(self, name: str, group: Mapping[str, Any]) -> list[Row]:
+        """Return the constraints of a group, those that are written alike once."""
+        rows = {key: rule for key, rule in group.items() if isinstance(rule, Constraint)}
+        found: dict[Any, str] = {}
+        for key, rule, own in self._alike(rows):
+            costs = own.costs
+            unworded = len(rows) > 1 and any(
+                not isinstance(k, Wording) for k in rule.expression.said
+            )
+            level, bound = rule.level, rule.bound
+            if unworded and not self.of.several:  # each is another one: numbered
+                words = Wording(f"C_{{{upright(name)}, i}}(@s)", "x", ("i",))
+                costs, level = ((Fraction(1), words),), f"b_{{{upright(name)}, i}}"
+            if isinstance(bound, tuple):
+                bound = bound[0] if not level else Fraction(1)
+            elif level:
+                bound = Fraction(1)
+            written = (
+                Sum(own.leaked, costs, own.constant),
+                bound,
+                level,
+                rule.sense,
+                rule.relation == r"\ge",
+                rule.per_output,
+                rule.of_law and self.of.several,
+            )
+            found.setdefault(written, key)
+        known = ((key, key.removeprefix(name).removeprefix(".")) for key in rows)
+        parts = {key: re.split(r"[\[|]", rest)[0] for key, rest in known}
+        told = len(found) > 1 or len({*parts.values()}) == 1  # else it is a value of z, or a number
+        names: list[str] = []
+        for key in found.values():
+            own_name = f"{name}.{parts[key]}" if told and parts[key] else name
+            names.append(own_name if own_name not in names else f"{own_name}.{len(names)}")
+        return [Row(n, *written) for n, written in zip(names, found, strict=True)]
+
+    # ---- the program ---------------------------------------------------------------------
+
+    def _amounts(self, quantity: Sum, per_output: bool) -> list[tuple[Fraction, str]]:
+        """Return the terms of a quantity with their factors, in the program's variables."""
+        of, terms = self.of, []
+        for factor, family in quantity.leaked:
+            places = of.places(family.kind, family.mark)
+            side = ["z"] if of.side and not family.free else []
+            letters = [*side, *([] if per_output else [of.y])]
+            terms.append((factor, total(letters, family.measure.latex(places))))
+        for factor, cost in quantity.costs:
+            free = cost.free + ((of.y,) if per_output else ())
+            terms.append((factor, of.whole(cost._replace(free=free))))
+        return [(quantity.constant, ""), *terms] if quantity.constant else terms
+
+    def _line(self, row: Row) -> str:
+        """Return a constraint in the program's variables."""
+        sign = -1 if row.up else 1
+        terms = [(sign * c, text) for c, text in self._amounts(row.sum, row.per_output)]
+        relation = "=" if row.sense == "==" else r"\ge" if row.up else r"\le"
+        right: list[tuple[Fraction, str]] = []
+        if row.bound:
+            right = [(sign * row.bound, row.level)]
+        else:
+            right = [(-c, text) for c, text in terms if c <= 0]
+            terms = [(c, text) for c, text in terms if c > 0]
+        letters = (("k",) if row.of_law else ()) + row.sum.free
+        letters += (self.of.y,) if row.per_output else ()
+        return each(f"{plus(terms)} {relation} {plus(right)}", letters)
+
+    def expanded(self) -> str:
+        """Return min … s.t. … in the program's variables, without delimiters."""
+        of = self.of
+        objective = plus(self._amounts(self.objective, False))
+        if self.worst:
+            objective = rf"\max_{{k}} \left\{{ {objective} \right\}}"
+        lines = [self._line(row) for row in self.rows] + self.entries
+        for name, rule in self.auxiliaries:
+            lines += self._auxiliary(name, rule)
+        lines.append(each(rf"{of.channel} \ge 0", [*of.inputs, of.y]))
+        lines.append(each(rf"{total([of.y], of.channel)} = 1", of.inputs))
+        body = "".join([objective, *lines])
+        return aligned(of.channel, objective, lines, self._definitions(body))
+
+    def _definitions(self, body: str) -> list[str]:
+        """Return what Q, J and q are, as far as they are named."""
+        of, rows = self.of, [self.objective, *(row.sum for row in self.rows)]
+        kinds = list(dict.fromkeys(f.kind for each in rows for _, f in each.leaked))
+        costs = [cost for each in rows for _, cost in each.costs]
+        lines = [rf"Q{of.under}({of.s}, {of.y}) = {of.law}({of.s}) \, {of.channel}"]
+        events = any(cost.event or (cost.over == "w") for cost in costs)
+        parts = [k for k in ["W", *kinds] if k != "S" and (k in kinds or events)]
+        for kind in dict.fromkeys(parts):
+            joint, index = of.places(kind).j, of.places(kind).index
+            if kind == "W" and of.joint_name.startswith("Q"):
+                continue
+            hidden = [index] if kind != "W" else of.hidden("w")
+            side = of.hidden("z") if of.side else []
+            inner = rf"Q{of.under}({of.s}, {of.y})"
+            known = of.given_input([*hidden, *side])
+            over = [i for i in of.inputs if i not in (index, "z")]
+            lines.append(
+                f"{joint} = {total(over, f'{known} {chr(92)}, {inner}' if known else inner)}"
+            )
+        if "S" in kinds and of.side and of.hidden("z"):
+            joint = of.places("S").j
+            lines.append(rf"{joint} = {of.given_input(['z'])} \, Q{of.under}({of.s}, {of.y})")
+        side = of.hidden("z") if of.side else []
+        over = [i for i in of.inputs if i != "z"]
+        mass = total(over, times(of.given_input(side), rf"Q{of.under}({of.s}, {of.y})"))
+        named = f"q{of.under}({of.seen})"
+        return [*lines, f"{named} = {mass}"] if named in body else lines
+
+    def _auxiliary(self, name: str, rule: Auxiliary) -> list[str]:
+        of, said = self.of, upright(name)
+        if isinstance(rule, Excess):
+            k = _mark(of, name)
+            above = rf"q{of.under}({of.y}) \le {of.original} + u_{{{k}}}({of.y})"
+            letters = ["k", of.y] if of.several else [of.y]
+            most = rf"{total([of.y], f'u_{{{k}}}({of.y})')} \le {tex(float(rule.bound))}"
+            if of.several and "[" in name:
+                return []
+            return [
+                each(above, letters),
+                each(most, letters[:-1]),
+                each(rf"u_{{{k}}}({of.y}) \ge 0", letters),
+            ]
+        if rule.kind == "ratio":
+            a = rf"a_{{{said}}}({of.y})"
+            return [each(rf"{a} \le {of.channel} \le {rule.written} \, {a}", [*of.inputs, of.y]),
+                    rf"{total([of.y], a)} \le 1"]  # fmt: skip
+        u = rf"u_{{{said}}}({of.y})"
+        return [each(rf"{of.channel} \le {u}", [*of.inputs, of.y]),
+                rf"{total([of.y], u)} \le {rule.written}"]  # fmt: skip
+
+
+def categorical(budget: float, units: str) -> str:
+    """Return min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D, written out."""
+    of = Lettering(same=True, units=units)
+    changed = total(["x", of.y], r"Q(x, \hat x) \, \mathbf 1[x \ne \hat x]")
+    objective = total([of.y], INFORMATION.latex(of.places("W")))
+    lines = [rf"{changed} \le {tex(budget)}", each(rf"{of.channel} \ge 0", ["x", of.y])]
+    lines.append(each(rf"{total([of.y], of.channel)} = 1", ["x"]))
+    mass = rf"q(\hat x) = {total(['x'], 'Q(x, ' + of.y + ')')}"
+    return aligned(of.channel, objective, lines, [rf"Q(x, \hat x) = p(x) \, {of.channel}", mass])
+
+
+def _mark(of: Lettering, name: str) -> str:
+    base = upright(name.split("[")[0])
+    return f"{base}, k" if of.several else base
