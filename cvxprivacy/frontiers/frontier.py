@@ -18,17 +18,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy import style
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.files import whole_file
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.frontiers import stored
+from cvxprivacy.frontiers import picture, stored
 from cvxprivacy.frontiers.axis import CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
 from cvxprivacy.frontiers.curve import Convex, Mixture, curve_of
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import Point, breakpoint_of
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.text import facts_html
 from cvxprivacy.validation import table, typed
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ _KINDS = {CONVEX: "convex", EXPONENTIAL: "convex in e^b", MONOTONE: "monotone, a
 
 
 class Frontier(Frozen):
-    """An optimum as a function of one number, enclosed everywhere.
+    """An optimum as a function of one number, enclosed everywhere: see :func:`frontier`.
 
     In one class because each question that a curve answers is a short method of it.
 
@@ -66,8 +68,33 @@ class Frontier(Frozen):
         What was asked of the band; ``complete`` tells whether it was reached.
     solves : int
         Programs that were solved for it.
+    complete : bool
+        Whether the band that was asked was reached.
     edge : (float, float) or None
         Where it is not known whether anything is feasible.
+
+    Examples
+    --------
+    W, X and X̂ are binary, and X differs from W in one case of five.  At the distortion D the
+    optimum is 1 − h(0.2 (1 − D) + 0.8 D) bits; from D = ½ on nothing need be told:
+
+    >>> import numpy as np
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+    >>> curve = cpv.frontier(problem, tol=1e-2)
+    >>> curve.kind, curve.solved_range, curve.band <= 1e-2
+    ('convex', (0.0, 0.5), True)
+    >>> d = np.array([0.1, 0.3])
+    >>> p = 0.2 * (1 - d) + 0.8 * d
+    >>> truth = 1 + p * np.log2(p) + (1 - p) * np.log2(1 - p)
+    >>> bool(np.all((curve.outer(d) <= truth) & (truth <= curve.inner(d))))
+    True
+
+    Between solved points a release draws from both neighbours', and keeps its budget:
+
+    >>> curve.solution_at(0.3).distortion.upper <= 0.3
+    True
     """
 
     def __init__(
@@ -92,6 +119,13 @@ class Frontier(Frozen):
     def inner(self, x: npt.ArrayLike) -> Any:
         """Return what releases are known to achieve, rounded up; +inf where none is known.
 
+        Parameters
+        ----------
+        x : array_like
+            Values of the parameter, of any shape; a number gives a number.
+
+        Notes
+        -----
         On the chord between two solved points it is achieved by drawing from one release or the
         other (``release_at``), since information is convex in the channel and distortion linear.
         """
@@ -100,6 +134,13 @@ class Frontier(Frozen):
     def outer(self, x: npt.ArrayLike) -> Any:
         """Return what no release undercuts, by proof, rounded down; +inf where none is feasible.
 
+        Parameters
+        ----------
+        x : array_like
+            Values of the parameter, of any shape; a number gives a number.
+
+        Notes
+        -----
         Of a monotone frontier it is the best that the multipliers of any solved point prove at x
         (of a frontier loaded without its problem, the staircase of proved ends).
         """
@@ -120,6 +161,13 @@ class Frontier(Frozen):
     def price(self, x: Real) -> Enclosure:
         """Return d optimum / dx: the slopes of all lines that support the curve at x.
 
+        Parameters
+        ----------
+        x : number
+            A value of the parameter at which a release is known.
+
+        Notes
+        -----
         Proved from the two curves by convexity; −inf is among them at the first point, as
         nothing is feasible before it.  A monotone frontier has no proved slope: it is the
         multipliers' own, interpolated between solved points.
@@ -143,6 +191,11 @@ class Frontier(Frozen):
         Between solved points the release draws from its neighbours' (not across a monotone
         curve, where it is the tighter neighbour's), and the lower end is proved by the
         neighbours' multipliers.
+
+        Parameters
+        ----------
+        x : number
+            A value of the parameter.
 
         Raises
         ------
@@ -172,6 +225,11 @@ class Frontier(Frozen):
         A mixture of channels is a channel; it keeps the bound, which is linear or convex in the
         channel, and reveals no more than the chord says.  A channel is rounded to integers over
         2⁵² where that costs nothing but rounding.
+
+        Parameters
+        ----------
+        x : number
+            A value of the parameter; errors are those of :meth:`solution_at`.
         """
         return self.solution_at(x).release
 
@@ -202,6 +260,11 @@ class Frontier(Frozen):
 
         The file holds the joint law of the confidential attribute: it is readable by its owner
         only.
+
+        Parameters
+        ----------
+        path : str or path
+            Where it is written; the path is returned.
         """
         proofs = self.documents()
         table, program = (proofs[0]["table"], proofs[0]["program"]) if proofs else (None, {})
@@ -215,6 +278,72 @@ class Frontier(Frozen):
             json.dump({**head, "points": points}, file, ensure_ascii=False, allow_nan=False)
         return Path(path)
 
+    def to_json(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str = "",
+        words: Mapping[str, str] | None = None,
+        references: picture.References | None = None,
+    ) -> Path:
+        """Write what a picture of the frontier needs as JSON, whole or not at all.
+
+        The documentation's Explorer reads it.  It says what is in it: ``"schema"`` is
+        ``"cvxprivacy frontier picture 1"``, after ``frontiers/schema.json`` of the package.  The
+        title, program, ``words``, labels and the law p(w, x) stand at the top (of a Gaussian
+        problem Σ_W, Σ_X and Σ_WX Σ_X⁻¹), then every solved point: the number, the enclosure of
+        the optimum, price and terms, the release, and of each constraint f ≤ b what f is, b,
+        the slack b − f and the multiplier.  Letters without mass are left out.  All numbers are
+        doubles, None where one is infinite; proofs are kept by :meth:`save`.
+
+        The file holds the joint law of the confidential attribute: it is readable by its owner
+        only.
+
+        Parameters
+        ----------
+        path : path
+            Replaced if it exists.
+        title : str, optional
+            Of the picture.
+        words : mapping, optional
+            What is shown is called: ``"parameter"`` the number that moves, ``"unit"`` its unit,
+            ``"value"`` the optimum with its unit, ``"price"`` what one more unit would save.
+        references : mapping of str to callable, optional
+            Further curves by their labels, such as a closed form: functions of the number.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InputError
+            For an encoder that sees W, side information, or several laws, whose releases are no
+            p(x̂ | x) under one law; for other words; for a frontier loaded without its problem.
+
+        Examples
+        --------
+        >>> import json, pathlib, tempfile
+        >>> import cvxprivacy as cpv
+        >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+        >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+        >>> curve = cpv.frontier(problem, points=[0.1, 0.5])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = curve.to_json(pathlib.Path(folder) / "picture.json", title="Two letters")
+        ...     picture = json.loads(path.read_text(encoding="utf-8"))
+        >>> picture["schema"], [point["x"] for point in picture["points"]]
+        ('cvxprivacy frontier picture 1', [0.1, 0.5])
+        """
+        if self._problem is None:
+            remedy = "pass problem= to Frontier.load"
+            raise InputError("problem", "the frontier was loaded without it", remedy)
+        given: dict[str, Any] = {"title": title, "words": words, "references": references}
+        shown = picture.document(self._facts, self._curve, self.points, self._problem, **given)
+        with whole_file(path, private=True) as file:
+            json.dump(shown, file, ensure_ascii=False, allow_nan=False)
+        return Path(path)
+
     @classmethod
     def load(
         cls, path: str | os.PathLike[str], problem: Problem | None = None, *, verify: bool = False
@@ -223,6 +352,8 @@ class Frontier(Frozen):
 
         Parameters
         ----------
+        path : str or path
+            The file.
         problem : Problem, optional
             The problem it is of, at any value of the parameter: needed for releases.
         verify : bool
@@ -298,9 +429,18 @@ class Frontier(Frozen):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
+            The current axes by default.
         per : (float, float)
             Units of the axes: abscissa and optimum are divided by these.
-        label, color : str, optional
+        label : str, optional
+            Of the curve, for a legend.
+        color : str, optional
+            Of the curve and its band; the next one of the axes by default.
+
+        Raises
+        ------
+        InputError
+            If nothing is feasible.
         """
         if ax is None:
             import matplotlib.pyplot as plt
@@ -324,6 +464,22 @@ class Frontier(Frozen):
         ax.set_xlabel(f"{name}  (${abscissa}$)" if abscissa else name)
         ax.set_ylabel(f"${self._facts['ordinate']}${unit}")
         return ax
+
+    def _repr_html_(self) -> str:
+        head, *lines = str(self).splitlines()
+        rows = [(name, text.strip()) for name, _, text in (s.strip().partition(" ") for s in lines)]
+        return facts_html(head, rows, self._picture() if self.solved_range else "")
+
+    def _picture(self) -> str:
+        """Return the band as SVG within HTML."""
+        import matplotlib.pyplot as plt
+
+        with plt.rc_context(style.HOUSE):
+            figure, [ax] = style.panels("", height=2.2)
+            self.plot(ax, color=style.BLUE)
+            picture = style.inline_svg(figure, repr(self))
+            plt.close(figure)
+        return f"<div style='max-width:30em'>{picture}</div>"
 
     def __repr__(self) -> str:
         size = f"{len(self.points)} points, band {self.band:.2e}"

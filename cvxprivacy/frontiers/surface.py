@@ -73,7 +73,7 @@ class Membership(str):
 
 
 class Surface(Frozen):
-    """What three quantities can be together, enclosed everywhere.
+    """What three quantities can be together, enclosed everywhere: see :func:`surface`.
 
     Attributes
     ----------
@@ -90,8 +90,30 @@ class Surface(Frozen):
         this many of its units (computed in floating point, from what is proved).
     tol : float
         What was asked of the band; ``complete`` tells whether it was reached.
+    complete : bool
+        Whether the band that was asked was reached.
     solves : int
         Programs that were solved for it.
+
+    Examples
+    --------
+    The least rate of a binary X at distortion 0.2 is 1 − h(0.2) = 0.278 bits, and its release leaks
+    0.096 bits of W; a cap above that costs nothing.  At distortion 0.1 no release leaks less than
+    0.173 bits:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> problem = cpv.RateDistortionEquivocation(source, cpv.hamming(2), 0.2, max_leakage=0.1)
+    >>> found = cpv.surface(problem, ("budget", "max_leakage"), tol=0.02)
+    >>> round(found.inner(0.2, 0.15), 3), found.outer(0.1, 0.1)
+    (0.278, inf)
+
+    Each answer about a point (distortion, leakage, rate) has its certificate, here a mixture of
+    solved releases that is as good in all three:
+
+    >>> answer = found.contains((0.2, 0.15, 0.3))
+    >>> answer, sum(answer.weights.values()) == 1
+    ('inside', True)
     """
 
     def __init__(self, search: Tessellation, complete: bool) -> None:
@@ -157,12 +179,24 @@ class Surface(Frozen):
         return None
 
     def inner(self, x: Real, y: Real) -> float:
-        """Return what a mixture of solved releases achieves; +inf where none is known."""
+        """Return what a mixture of solved releases achieves; +inf where none is known.
+
+        Parameters
+        ----------
+        x, y : number
+            Values of the two bounds, in the order of ``names``.
+        """
         best = self._best(*_place(x, y))
         return math.inf if best is None else rounded(best[1], math.inf)
 
     def outer(self, x: Real, y: Real) -> float:
-        """Return what no release undercuts, by proof; +inf where none is feasible, by proof."""
+        """Return what no release undercuts, by proof; +inf where none is feasible, by proof.
+
+        Parameters
+        ----------
+        x, y : number
+            Values of the two bounds, in the order of ``names``.
+        """
         place = [Fraction(number) for number in _place(x, y)]
         rests = [(w0, s - _dot(w, place)) for *w, w0, s in self._planes]
         if any(rest > 0 for w0, rest in rests if not w0):
@@ -171,6 +205,11 @@ class Surface(Frozen):
 
     def solution_at(self, x: Real, y: Real) -> Solution:
         """Return what is known at (x, y) without solving again: release, enclosure, certificate.
+
+        Parameters
+        ----------
+        x, y : number
+            Values of the two bounds, in the order of ``names``.
 
         Raises
         ------
@@ -190,15 +229,31 @@ class Surface(Frozen):
         return self._problem.mixed(place, solved, self._plane_records[highest], most)
 
     def release_at(self, x: Real, y: Real) -> Any:
-        """Return a release within both bounds that achieves the inner surface or less."""
+        """Return a release within both bounds that achieves the inner surface or less.
+
+        Parameters
+        ----------
+        x, y : number
+            Values of the two bounds, in the order of ``names``.
+        """
         return self.solution_at(x, y).release
 
     # ---- tables and pictures --------------------------------------------------------------
 
     def slice(self, count: int = 51, **fixed: float) -> pd.DataFrame:
-        """Return both curves in ``count`` rows at one fixed bound, over the range of the other.
+        """Return both curves at one fixed bound, over the range of the other, a pandas frame.
 
-        One of the two names is fixed: ``surface.slice(budget=0.1)``.
+        Parameters
+        ----------
+        count : int
+            Rows.
+        **fixed : float
+            One of the two names with its value, as in ``surface.slice(budget=0.1)``.
+
+        Raises
+        ------
+        InputError
+            If not one bound is fixed, or it is none of the surface's.
         """
         import pandas as pd
 
@@ -221,7 +276,15 @@ class Surface(Frozen):
         return pd.DataFrame(self.vertices, columns=[*self.names, "optimum"])
 
     def plot(self, ax: Axes | None = None, *, count: int = 25) -> Any:
-        """Draw the inner surface and its vertices on 3-D axes."""
+        """Draw the inner surface and its vertices on 3-D axes, which are returned.
+
+        Parameters
+        ----------
+        ax : mpl_toolkits.mplot3d.axes3d.Axes3D, optional
+            A new figure's by default.
+        count : int
+            Places along each of the two bounds at which the surface is drawn.
+        """
         import matplotlib.pyplot as plt
 
         axes: Any = plt.figure().add_subplot(projection="3d") if ax is None else ax
@@ -307,12 +370,21 @@ def surface(
     tol : float
         Distance of the two surfaces, in units of each quantity: a nat of information, the span
         of a distortion.
-    n_jobs, checkpoint, progress, accuracy, max_solves
-        As of :func:`frontier`.
+    n_jobs : int, optional
+        Workers, as of :func:`frontier`.
+    checkpoint : path, optional
+        A file to which each solved point is appended, as of :func:`frontier`.
+    progress : bool or callable
+        Whom to tell of each solve, as of :func:`frontier`.
+    accuracy : {"default", "high"}
+        Of each solve, as of ``solve``.
+    max_solves : int
+        After so many the surface is returned as it is, with a warning.
 
     Returns
     -------
     Surface
+        Also after an interrupt (Ctrl-C), with what is proved so far.
 
     Raises
     ------
@@ -320,6 +392,15 @@ def surface(
         If nothing is feasible, whatever the two bounds are.
     CertificationError
         If no release was found, and it is not proved that there is none.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> problem = cpv.RateDistortionEquivocation(source, cpv.hamming(2), 0.2, max_leakage=0.1)
+    >>> found = cpv.surface(problem, ("budget", "max_leakage"), tol=0.02)
+    >>> found.complete, found.band <= 0.02, found.units.round(3).tolist()
+    (True, True, [1.0, 1.443, 1.443])
     """
     names = tuple(parameters) if isinstance(parameters, Iterable) else ()
     if isinstance(parameters, str) or len(names) != 2 or names[0] == names[1]:

@@ -28,7 +28,7 @@ Between = tuple[Real | None, Real | None]
 
 
 class Sweep(Frozen, Mapping[Hashable, Frontier]):
-    """Frontiers by the labels of their problems.
+    """Frontiers by the labels of their problems, a mapping: see :func:`sweep`.
 
     Attributes
     ----------
@@ -36,6 +36,27 @@ class Sweep(Frozen, Mapping[Hashable, Frontier]):
         The widest of their bands.
     complete : bool
         Whether each has the band that was asked.
+
+    Examples
+    --------
+    What X tells of W in two regions, 1 − h(0.4) and 1 − h(0.2) bits, and the same once one letter
+    in ten may change:
+
+    >>> import cvxprivacy as cpv
+    >>> regions = {"north": [[0.3, 0.2], [0.2, 0.3]], "south": [[0.4, 0.1], [0.1, 0.4]]}
+    >>> problems = {
+    ...     name: cpv.PrivacyDistortion(cpv.DiscreteSource(pmf), cpv.hamming(2), budget=0.1)
+    ...     for name, pmf in regions.items()
+    ... }
+    >>> curves = cpv.sweep(problems, points=[0, 0.1])
+    >>> {name: curve.inner([0, 0.1]).round(3).tolist() for name, curve in curves.items()}
+    {'north': [0.029, 0.019], 'south': [0.278, 0.173]}
+    >>> curves.to_frame()[["problem", "budget", "status"]]
+      problem  budget     status
+    0   north     0.0  certified
+    1   north     0.1  certified
+    2   south     0.0  certified
+    3   south     0.1  certified
     """
 
     def __init__(self, frontiers: Mapping[Hashable, Frontier]) -> None:
@@ -72,7 +93,15 @@ class Sweep(Frozen, Mapping[Hashable, Frontier]):
         return pd.concat(frames, ignore_index=True)
 
     def plot(self, ax: Axes | None = None, *, per: tuple[float, float] = (1.0, 1.0)) -> Axes:
-        """Draw the frontiers on one pair of axes."""
+        """Draw the frontiers on one pair of axes, with a legend.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The current axes by default.
+        per : (float, float)
+            Units of the axes: abscissa and optimum are divided by these.
+        """
         for label, curve in self.items():
             ax = curve.plot(ax, per=per, label=str(label))
         assert ax is not None
@@ -130,6 +159,7 @@ def frontier(
     progress : bool or callable
         Write a line to standard error after each solve, or hand it to a function.
     accuracy : {"default", "high"}
+        Of each solve, as of ``solve``.
     max_solves : int
         After so many the frontier is returned as it is, with a warning.
 
@@ -181,13 +211,53 @@ def sweep(
     Parameters
     ----------
     problems : mapping of label to Problem
-    parameter, between, tol, points, n_jobs, checkpoint, progress, accuracy, max_solves
-        As of :func:`frontier`, for each problem.
+        Each has the parameter; otherwise they may differ in everything.
+    parameter : str
+        The name of a constraint, as of :func:`frontier`.
+    between : (number, number), optional
+        Where each curve begins and ends; by default each finds its own ends.
+    tol : float, optional
+        Band that each is to reach, in the unit of its optimum; by default as of :func:`frontier`.
+    points : sequence of number, optional
+        Numbers to solve each at, in any case; without ``tol`` only these.
+    n_jobs : int, optional
+        Workers, as of :func:`frontier`; they serve all curves.
+    checkpoint : path, optional
+        One file of all solved points, as of :func:`frontier`.
+    progress : bool or callable
+        Whom to tell of each solve, as of :func:`frontier`.
+    accuracy : {"default", "high"}
+        Of each solve, as of ``solve``.
+    max_solves : int
+        Per problem; after so many its frontier is returned as it is, with a warning.
 
     Returns
     -------
     Sweep
         A mapping of label to Frontier.
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing is feasible in one of the problems, which the error names.
+    InputError
+        For no mapping, and as of :func:`frontier`.
+
+    Examples
+    --------
+    One curve for each rule.  No posterior probability may exceed e^0.3 · ½ = 0.675: at distortion
+    0.1 no release keeps to that, and at 0.3 the best release does so by itself, 1 − h(0.38) bits:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> rules = {"none": [], "every letter": [cpv.PointwiseMaximalLeakage(0.3)]}
+    >>> problems = {
+    ...     name: cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, criteria=criteria)
+    ...     for name, criteria in rules.items()
+    ... }
+    >>> curves = cpv.sweep(problems, points=[0.1, 0.3])
+    >>> {name: curve.inner([0.1, 0.3]).round(3).tolist() for name, curve in curves.items()}
+    {'none': [0.173, 0.042], 'every letter': [inf, 0.042]}
     """
     if not isinstance(problems, Mapping) or not problems:
         remedy = "pass a mapping of label to problem, such as {'A': ..., 'B': ...}"
