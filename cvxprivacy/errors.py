@@ -33,9 +33,9 @@ def _again(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) 
 
 
 class InputError(_Kept, ValueError):
-    """An argument that no program can be made of.
+    """An argument that no program can be made of; a ``ValueError``.
 
-    Parameters
+    Attributes
     ----------
     argument : str
         Name of the argument as the caller knows it.
@@ -47,6 +47,25 @@ class InputError(_Kept, ValueError):
         Index, label or row of the offending value.
     value : optional
         The offending value.
+
+    Examples
+    --------
+    A probability is negative: the error says where, and which one.
+
+    >>> import cvxprivacy as cpv
+    >>> try:
+    ...     cpv.DiscreteSource([[0.5, -0.1], [0.2, 0.4]])
+    ... except cpv.InputError as error:
+    ...     print(error.argument, error.where, error.value)
+    pmf (0, 1) -0.1
+
+    Others say what to do instead:
+
+    >>> try:
+    ...     cpv.DiscreteSource([[0.5, 0.1], [0.2, 0.4]])
+    ... except cpv.InputError as error:
+    ...     print(error)
+    pmf: the entries sum to 1.2, off 1 by more than 1e-09; normalise it yourself, or use ...
     """
 
     def __init__(
@@ -59,7 +78,22 @@ class InputError(_Kept, ValueError):
 
 
 class UnknownValueError(InputError):
-    """A value of a table that the channel has no row for."""
+    """A value of a table that the channel has no row for.
+
+    Its attributes are those of :class:`InputError`.
+
+    Examples
+    --------
+    A channel was made for two letters, and a record has a third:
+
+    >>> import cvxprivacy as cpv
+    >>> channel = cpv.Channel([[0.9, 0.1], [0.2, 0.8]], inputs="ab", outputs="ab")
+    >>> try:
+    ...     channel.apply(["a", "c"], seed=1)
+    ... except cpv.UnknownValueError as error:
+    ...     print(error.problem, error.where, error.value)
+    'c' is no input of the channel 1 c
+    """
 
 
 class UnseenValueWarning(UserWarning):
@@ -69,6 +103,20 @@ class UnseenValueWarning(UserWarning):
     ----------
     counts : dict
         How many records have each of these values.
+
+    Examples
+    --------
+    The source lists the letter c, which has no mass; two records have it:
+
+    >>> import warnings
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1, 0.0], [0.1, 0.4, 0.0]], x=["a", "b", "c"])
+    >>> solution = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.2).solve()
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     released = solution.channel.apply(["a", "c", "c"], seed=1)
+    >>> caught[0].message.counts
+    {'c': 2}
     """
 
     def __init__(self, counts: Mapping[Any, int]) -> None:
@@ -92,6 +140,24 @@ class BrokenTableError(_Kept, ValueError):
     ----------
     criteria : list of str
         Those that are still broken.
+
+    Examples
+    --------
+    Each value may become the next one round a circle, so that any two groups of the table have a
+    record that may not be in the other.  Of 18 records two groups are drawn, one with fewer than 8:
+
+    >>> import cvxprivacy as cpv
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": ["a", "b", "c"] * 6, "ill": ["no", "yes"] * 9})
+    >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
+    >>> backwards = [("a", "c"), ("b", "a"), ("c", "b")]
+    >>> rules = [cpv.KAnonymity(8), cpv.ForbiddenMoves(lambda x, y: (x, y) in backwards)]
+    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), rules)
+    >>> try:
+    ...     cpv.release_table(problem, table, seed=0, ensure="table")
+    ... except cpv.BrokenTableError as error:
+    ...     print(error.criteria)
+    ['KAnonymity(8)']
     """
 
     def __init__(self, groups: int, criteria: Sequence[str]) -> None:
@@ -114,6 +180,22 @@ class InfeasibleError(_Kept, ValueError):
         Names of the constraints that contradict each other.
     extremes : dict of str to float
         The tightest value that each of their numbers could take, given the rest.
+
+    Examples
+    --------
+    A bit that is kept with probability 0.9, where W differs from X with probability 0.2, tells
+    1 − h(0.8 · 0.1 + 0.2 · 0.9) = 0.1733 bits about W, so that a cap of 0.05 cannot hold:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> rules = [cpv.LeakageCap(0.05), cpv.KeepProbability(0.9)]
+    >>> try:
+    ...     cpv.MinimumDistortion(source, cpv.hamming(2), rules).solve()
+    ... except cpv.InfeasibleError as error:
+    ...     print(error.conflict, round(error.extremes["leakage_cap"], 4))
+    ...     print(error.certificate.verify())
+    ['leakage_cap', 'keep_probability'] 0.1733
+    True
     """
 
     def __init__(
@@ -138,6 +220,21 @@ class CertificationError(_Kept, RuntimeError):
         Proved ends, possibly infinite, in the problem's units.
     certificate : Certificate
         What was proved, for inspection.
+
+    Examples
+    --------
+    A solver that is stopped after one step finds no release; what its multipliers prove is kept:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> problem = cpv.PrivacyDistortion(
+    ...     source, cpv.hamming(2), budget=0.2, criteria=[cpv.TCloseness(0.0957)]
+    ... )
+    >>> try:
+    ...     problem.solve(method="conic", solver_options={"max_iter": 1})
+    ... except cpv.CertificationError as error:
+    ...     print(error.lower <= 0.0957, error.upper)
+    True inf
     """
 
     def __init__(self, message: str, certificate: Any) -> None:

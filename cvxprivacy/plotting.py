@@ -5,11 +5,7 @@ Every function draws on ``ax`` (by default the current axes) and returns it.
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Sequence
-from html import escape
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +17,8 @@ from cvxprivacy.results.solution import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-__all__ = ["channel", "inline_svg", "tradeoff"]
+__all__ = ["channel", "tradeoff"]
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -44,9 +39,28 @@ def channel(release: Channel, ax: Axes | None = None, *, ticks: int = 6) -> Axes
     Parameters
     ----------
     release : Channel
+        Such as ``solution.channel``.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; by default the current axes.
     ticks : int
         Labels on each axis at most.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes, with a colour bar beside them.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> import matplotlib.pyplot as plt
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> solution = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve()
+    >>> figure, ax = plt.subplots()
+    >>> ax = cpv.plotting.channel(solution.channel, ax)
+    >>> ax.images[0].get_array().round(2).tolist()
+    [[0.8, 0.2], [0.2, 0.8]]
+    >>> plt.close(figure)
     """
     ax = _axes(ax)
     image = ax.imshow(release.matrix, vmin=0.0, vmax=1.0, cmap=style.MAP, aspect="auto")
@@ -76,9 +90,36 @@ def tradeoff(
     ----------
     solutions : sequence of Solution
         Of one source at several budgets.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default the current axes.
     per : (float, float)
         Units of the axes: distortion and risk are divided by these.
-    label, color : str, optional
+    label : str
+        Of the points, for a legend.
+    color : str, optional
+        Of points and band, by default the next of the axes' cycle.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes, with their labels.
+
+    Raises
+    ------
+    InputError
+        For no solutions, ones without a budget, or bits beside nats.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> import matplotlib.pyplot as plt
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1)
+    >>> figure, ax = plt.subplots()
+    >>> ax = cpv.plotting.tradeoff([problem.at(budget=d).solve() for d in (0.1, 0.2, 0.3)], ax)
+    >>> ax.lines[0].get_ydata().round(3).tolist()
+    [0.173, 0.096, 0.042]
+    >>> plt.close(figure)
     """
     if not solutions:
         raise InputError("solutions", "none", "pass at least one solution with a budget")
@@ -111,21 +152,3 @@ def tradeoff(
     ax.set_ylabel(f"risk $I(W; \\hat X)$ [{solutions[0].units}]")
     ax.set_ylim(bottom=0.0)
     return ax
-
-
-def inline_svg(figure: Figure, description: str) -> str:
-    """Return a figure as SVG to be put into HTML: no metadata, no address, with a description.
-
-    Its text is text where ``svg.fonttype`` is "none": a reader's fonts draw it.
-    """
-    text = StringIO()
-    with warnings.catch_warnings():  # of glyphs that matplotlib's own font lacks
-        warnings.filterwarnings("ignore", "Glyph .* missing from")
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    picture = text.getvalue()
-    picture = picture[picture.index("<svg") :]
-    picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
-    head, rest = picture.split(">", 1)
-    head = re.sub(r'\s(xmlns(:\w+)?|width|height|version)="[^"]*"', "", head)
-    said = escape(description, quote=True)
-    return f'{head} role="img" aria-label="{said}">{rest.replace("xlink:href", "href")}'

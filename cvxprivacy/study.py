@@ -50,19 +50,30 @@ _NUMBER = re.compile(r"([≈≤≥<>]?) *([-−]?(?:\d[\d,]*\.?\d*|\.\d+)) *(%?)
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper or a theorem says, beside what is found.
+    """What a paper or a theorem says, beside what is found: made by :func:`claim`.
 
-    Attributes
+    Parameters
     ----------
     what : str
         The quantity, with its unit.
-    here, theirs : str
-        As they are printed.
+    here : str
+        What is found, as it is printed.
+    theirs : str
+        What is said, as it is printed.
     where : str
         Number of the equation, theorem, section or table.
     agrees : bool
+        Whether the two agree.
     why : str
         Where the difference comes from, or what to mind.
+
+    Examples
+    --------
+    A claim keeps what it compares as text, for a table of claims:
+
+    >>> said = claim("optimum [bits]", 0.278196674, "0.2782", "eq. 7")
+    >>> said.here, said.theirs, said.where, said.agrees
+    ('0.278197', '0.2782', 'eq. 7', True)
     """
 
     what: str
@@ -75,7 +86,26 @@ class Claim:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What :func:`run` has done: the study, its claims, its figure."""
+    """What :func:`run` has done: the study, its claims, its figure.
+
+    Attributes
+    ----------
+    result : object
+        What the study returned.
+    claims : tuple of Claim
+        What the report compared, in its order.
+    figure : matplotlib.figure.Figure
+        What was drawn.
+
+    Examples
+    --------
+    Tests run a script and look at its claims: see :func:`run`.
+
+    >>> import matplotlib.pyplot as plt
+    >>> outcome = Outcome(1.5, (claim("mean", 1.5, "1.5", "by hand"),), plt.figure())
+    >>> all(each.agrees for each in outcome.claims)
+    True
+    """
 
     result: Any
     claims: tuple[Claim, ...]
@@ -97,6 +127,7 @@ def claim(
     Parameters
     ----------
     what : str
+        The quantity, with its unit.
     here : float, object with ``lower`` and ``upper``, (float, float), or str
         What is found.  Both ends of an enclosure must agree; of a range, a pair, something in it.
     theirs : str, float, or (sign, float)
@@ -112,10 +143,26 @@ def claim(
     agrees : bool, optional
         Said by the caller, where words are compared with numbers.
 
+    Returns
+    -------
+    Claim
+        Both as they are printed, and whether they agree.
+
     Raises
     ------
     InputError
         If the two cannot be compared and ``agrees`` is missing.
+
+    Examples
+    --------
+    What is printed agrees with all that rounds to it, and a bound with all on its side:
+
+    >>> claim("price", 1.2164, "1.22", "§6.1").agrees, claim("price", 1.2264, "1.22", "§6.1").agrees
+    (True, False)
+    >>> claim("share kept", 0.8821, "88 %", "Table 2").here
+    '88.21 %'
+    >>> claim("linked", 0.31, ("≤", 0.5), "Proposition 1").agrees
+    True
     """
     pair = isinstance(here, tuple)
     lower, upper = here if pair else (getattr(here, "lower", here), getattr(here, "upper", here))
@@ -197,7 +244,43 @@ def run(
     draw : callable
         Returns a figure.
     arguments : list of str, optional
-        By default those of the command line.
+        By default those of the command line: ``--out`` for the picture, and the study's own.
+
+    Returns
+    -------
+    Outcome
+        The result, its claims and the figure, which is written too.
+
+    Raises
+    ------
+    SystemExit
+        In one line, for what the command line or the data have wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import matplotlib.pyplot as plt
+    >>> def study(quick: bool = False, seed: int = 1):
+    ...     return [k**2 for k in range(3 if quick else 10)]
+    >>> def report(squares):
+    ...     yield claim("sum of the squares", sum(squares), "5", "by hand")
+    >>> def draw(squares):
+    ...     figure, ax = plt.subplots()
+    ...     ax.plot(squares)
+    ...     return figure
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> picture = Path(folder.name, "squares.svg")
+    >>> outcome = run(study, report, draw, ["--quick", "--out", str(picture)])
+    The frame of every script: data, program, solve, compare, figure, in this order.
+    <BLANKLINE>
+                        here  theirs       agrees
+    sum of the squares  5     5 (by hand)  yes
+    <BLANKLINE>
+    picture: ...squares.svg
+    >>> outcome.result, outcome.claims[0].agrees, picture.exists()
+    ([0, 1, 4], True, True)
+    >>> folder.cleanup()
     """
     import matplotlib.pyplot as plt
 

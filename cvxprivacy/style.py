@@ -16,6 +16,10 @@ methods stand side by side, each has the colour and marker of ``MASKINGS`` in ev
 
 from __future__ import annotations
 
+import re
+import warnings
+from html import escape
+from io import StringIO
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "BOUND", "COLUMN", "HOUSE", "MASKINGS", "OPTIMUM", "PAGE", "PALETTE", "PRACTICE", "panels"
+    "BOUND", "COLUMN", "HOUSE", "MASKINGS", "OPTIMUM", "PAGE", "PALETTE", "PRACTICE", "inline_svg",
+    "panels",
 ]  # fmt: skip
 
 COLUMN, PAGE = 3.5, 7.2  # inches: one column of a journal, and two
@@ -67,10 +72,27 @@ def panels(
     height : float
         Of the figure, in inches.
     rows : int
+        Over which the panels are spread evenly; what is left over of the last stays empty.
     width : float, optional
         In inches: by default :data:`COLUMN` for one panel, :data:`PAGE` for several.
     **subplots
         For ``matplotlib.pyplot.subplots``, such as ``width_ratios`` or ``sharey``.
+
+    Returns
+    -------
+    (Figure, list of Axes)
+        One for each title, in their order.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> with plt.rc_context(HOUSE):
+    ...     figure, axes = panels("risk", "distortion", "price", rows=2)
+    >>> [ax.get_title(loc="left") for ax in axes]
+    ['(a) risk', '(b) distortion', '(c) price']
+    >>> float(figure.get_figwidth()), len(figure.axes)
+    (7.2, 3)
+    >>> plt.close(figure)
     """
     import matplotlib.pyplot as plt
 
@@ -85,3 +107,43 @@ def panels(
     for letter, title, ax in zip(ascii_lowercase, titles, every, strict=False):
         ax.set_title(f"({letter}) {title}".rstrip() if several else title)
     return figure, every[: len(titles)]
+
+
+def inline_svg(figure: Figure, description: str) -> str:
+    """Return a figure as SVG to be put into HTML: no metadata, no address, with a description.
+
+    Its text is text where ``svg.fonttype`` is "none": a reader's fonts draw it.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        What is drawn.
+    description : str
+        What it shows, for those who do not see it.
+
+    Returns
+    -------
+    str
+        One ``<svg>`` element.
+
+    Examples
+    --------
+    >>> from cvxprivacy import style
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> text = style.inline_svg(figure, "R(D) falls")
+    >>> text.startswith("<svg"), 'aria-label="R(D) falls"' in text, "<metadata>" in text
+    (True, True, False)
+    >>> plt.close(figure)
+    """
+    text = StringIO()
+    with warnings.catch_warnings():  # of glyphs that matplotlib's own font lacks
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    picture = text.getvalue()
+    picture = picture[picture.index("<svg") :]
+    picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
+    head, rest = picture.split(">", 1)
+    head = re.sub(r'\s(xmlns(:\w+)?|width|height|version)="[^"]*"', "", head)
+    said = escape(description, quote=True)
+    return f'{head} role="img" aria-label="{said}">{rest.replace("xlink:href", "href")}'

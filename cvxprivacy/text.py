@@ -1,11 +1,17 @@
-"""Text in columns, in which combining marks (the hat of X̂) take no place."""
+"""Text in columns, in which combining marks (the hat of X̂) take no place, and tables in HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
 from unicodedata import combining
 
-__all__ = ["aligned", "padded"]
+__all__ = ["SHOWN", "aligned", "brief", "facts_html", "matrix_html", "padded"]
+
+SHOWN = 12  # rows and columns of a table in HTML
+_SHADE = "0, 114, 178"  # the blue of ``style.BLUE``
 
 
 def _width(text: str) -> int:
@@ -24,3 +30,69 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(padded(cell, w) for cell, w in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def brief(labels: Sequence[Any], most: int = 6) -> str:
+    """Return the first of some labels as text."""
+    said = ", ".join(map(_label, labels[:most]))
+    return f"{said}, …" if len(labels) > most else said
+
+
+def _label(label: Any) -> str:
+    if isinstance(label, tuple):
+        return ", ".join(map(_label, label))
+    return f"{label:.4g}" if isinstance(label, float) else str(label)
+
+
+def facts_html(title: str, rows: Iterable[tuple[str, str]], after: str = "") -> str:
+    """Return a table of names and texts under a title; ``after`` is HTML as it is."""
+    left = "style='text-align:left'"
+    body = "".join(
+        f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(text)}</td></tr>"
+        for name, text in rows
+    )
+    return f"<div><b>{escape(title)}</b><table>{body}</table>{after}</div>"
+
+
+def matrix_html(
+    title: str,
+    matrix: Any,
+    rows: Sequence[Any],
+    columns: Sequence[Any],
+    *,
+    corner: str = "",
+    shaded: bool = True,
+) -> str:
+    """Return a matrix with its labels, the first rows and columns of a large one.
+
+    Parameters
+    ----------
+    matrix : ndarray
+        Numbers from 0 to 1 where ``shaded``; the rows that are shown are enough.
+    """
+    import pandas as pd
+
+    high, wide = min(len(rows), SHOWN), min(len(columns), SHOWN)
+    frame = pd.DataFrame(matrix[:high, :wide])
+    known = repr([title, frame.to_numpy().tolist(), shaded]).encode()
+    style: Any = frame.style
+    style = style.set_uuid(hashlib.sha256(known).hexdigest()[:12])  # the same in each build
+    style = style.set_properties(**{"padding": "0.15em 0.5em", "text-align": "right"})
+    style = style.format("{:.3f}" if shaded else "{:.4g}")
+    style = style.format_index(lambda i: escape(_label(rows[i])), axis=0)
+    style = style.format_index(lambda i: escape(_label(columns[i])), axis=1)
+    if shaded:
+        style = style.map(
+            lambda p: (
+                f"background-color:rgba({_SHADE}, {min(max(p, 0.0), 1.0):.2f})"
+                + (";color:white" if p > 0.55 else "")
+            )
+        )
+    cut = [
+        f"{shown} of {len(labels):,} {what}"
+        for shown, labels, what in ((high, rows, "rows"), (wide, columns, "columns"))
+        if shown < len(labels)
+    ]
+    told = ": ".join(filter(None, (corner, ", ".join(cut))))
+    note = f"<div><small>{escape(told)}</small></div>" if told else ""
+    return f"<div><b>{escape(title)}</b>{note}{style.to_html()}</div>"

@@ -16,6 +16,8 @@ from cvxprivacy.exact import Exact, Real
 from cvxprivacy.frozen import frozen
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import plain
+from cvxprivacy.programs.lettering import Lettering, Wording
+from cvxprivacy.programs.notation import tex, upright
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import table, typed
@@ -52,10 +54,9 @@ class Stated(Criterion):
             raise InputError("constraint", "no comparison under this problem's laws", remedy)
         return cls(name, rows)
 
-    @property
-    def latex(self) -> str:
-        right = self.constraint.right or f"{float(self.bound):g}"
-        each = r" \;\forall \hat x" if self.constraint.per_output else ""
+    def stated(self, of: Lettering) -> str:
+        right = self.constraint.right or tex(float(self.bound))
+        each = rf" \quad \forall\, {of.y}" if self.constraint.per_output else ""
         return f"{self.constraint.expression.latex} {self.constraint.relation} {right}{each}"
 
     def __repr__(self) -> str:
@@ -102,11 +103,11 @@ class Affine(Criterion):
     def value(self) -> Any:
         return self.rows[0][1] if len(self.rows) == 1 else None
 
-    @property
-    def latex(self) -> str:
+    def stated(self, of: Lettering) -> str:
         relation = {"<=": r"\le", ">=": r"\ge", "==": "="}[self.rows[0][2]]
-        bound = "b" if self.value is None else f"{float(self.value):g}"
-        return rf"\langle A_{{\text{{{self.name}}}}}, Q \rangle {relation} {bound}"
+        name, one = upright(self.name), self.value is not None
+        bound = tex(float(self.value)) if one else rf"b_{{{name}, i}} \quad \forall\, i"
+        return rf"\langle A_{{{name if one else f'{name}, i'}}}, Q \rangle {relation} {bound}"
 
     def __repr__(self) -> str:
         if self.value is None:
@@ -124,10 +125,15 @@ class Affine(Criterion):
         for i, (a, bound, relation) in enumerate(self.rows):
             single = len(self.rows) == 1
             number = Scalar.named(bound, "p") if single else Scalar(bound)
-            total = Expression(self.name, cost=a, latex=rf"\text{{{self.name}}}")
+            said = upright(self.name)
+            words = Wording(
+                f"A_{{{said if single else f'{said}, i'}}}(@s)", "x", () if single else ("i",)
+            )
+            total = Expression(self.name, cost=a, latex=said).worded(words)
             sides = {"<=": total <= number, "==": total == number}
             row = total >= number if relation == ">=" else sides[relation]
-            rules["" if single else str(i)] = row
+            level = "" if single else f"b_{{{said}, i}}"
+            rules["" if single else str(i)] = replace(row, level=level)
         return rules
 
 

@@ -31,7 +31,8 @@ def affine_rows(constraint: Any, variable: Any) -> list[tuple[FloatArray, float,
     if not expression.is_affine():
         remedy = f"pass an affine one in {name}; a cap on information is LeakageCap(b)"
         raise InputError("constraint", f"{constraint} is not affine", remedy)
-    others = [v.name() for v in expression.variables() if v is not variable]
+    foreign = {name: f"the {name} of another problem"}
+    others = [foreign.get(v.name(), v.name()) for v in expression.variables() if v is not variable]
     if others or not expression.variables():
         problem = f"{constraint} uses {', '.join(others) or 'no variable'}"
         raise InputError("constraint", problem, f'use problem.variables["{name}"] alone')

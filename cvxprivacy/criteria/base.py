@@ -2,25 +2,8 @@
 
 A criterion declares its number and states constraints in the quantities of an
 :class:`~cvxprivacy.programs.alphabet.Alphabet`.  Its price, its parameter in ``problem.problem``
-and the answer to "how loose would it have to be?" follow from that.
-
->>> import cvxprivacy as cpv
->>> class GuessingProbability(cpv.Criterion):
-...     "max_w p(w | x̂) ≤ p for every released letter x̂."
-...
-...     name = "guessing_probability"
-...     p = cpv.Parameter(loosest=1.0)
-...
-...     def constraints(self, release):
-...         return {
-...             str(w): release.mass(w).each() <= self.p * release.mass().each()
-...             for w in range(len(release.p_w))
-...         }
->>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
->>> rule = GuessingProbability(0.7)
->>> solution = cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).solve()
->>> round(solution.value, 4), round(solution.prices["guessing_probability"], 3)
-(0.1667, -1.667)
+and the answer to "how loose would it have to be?" follow from that; :class:`Criterion` has an
+example.
 """
 
 from __future__ import annotations
@@ -33,6 +16,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import untaken
@@ -46,16 +30,45 @@ class Criterion(Frozen):
     Parameters
     ----------
     *numbers : number
-        The parameters that the class declares, in their order; also by name.
+        The parameters that the class declares, in their order.
+    **named : number
+        The same by name.
 
     Attributes
     ----------
     name : str
         Its name among the constraints, duals and prices.
     latex : str
-        How it is written.
+        How it is written; ``stated`` writes it in the letters of a problem.
     by_law : bool
         Whether it is demanded under each of several laws by itself.
+
+    Raises
+    ------
+    InputError
+        For numbers that the class does not declare, or refuses.
+
+    Examples
+    --------
+    A criterion of one's own: no value of W may be guessed right with a probability above p,
+    whatever is released.  Two fair bits that differ with probability 0.2 differ with
+    0.2 + 0.6 D if X is flipped with probability D, which is 0.3 at D = 1/6:
+
+    >>> import cvxprivacy as cpv
+    >>> class GuessedAtMost(cpv.Criterion):
+    ...     "p(w | x̂) ≤ p for all w and x̂."
+    ...
+    ...     name = "guessed_at_most"
+    ...     p = cpv.Parameter(loosest=1.0)
+    ...
+    ...     def constraints(self, release):
+    ...         values = range(len(release.p_w))
+    ...         mass = release.mass().each()
+    ...         return {str(w): release.mass(w).each() <= self.p * mass for w in values}
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> solution = cpv.MinimumDistortion(source, cpv.hamming(2), [GuessedAtMost(0.7)]).solve()
+    >>> round(solution.value, 4), round(solution.prices["guessed_at_most"], 4)
+    (0.1667, -1.6667)
     """
 
     name = "criterion"
@@ -76,12 +89,35 @@ class Criterion(Frozen):
             setattr(self, key, value)
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        """Return what states it; the key "" stands for the criterion's own name."""
+        """Return what states it, by name; the key "" stands for the criterion's own name.
+
+        Parameters
+        ----------
+        release : Alphabet
+            The letters of the problem, and the quantities that constraints are stated in.
+
+        Returns
+        -------
+        dict of str to Constraint
+            Comparisons of quantities, one or several.
+        """
         raise NotImplementedError
 
     @property
     def latex(self) -> str:
-        return rf"\text{{{type(self).__name__}}}"
+        """How it is written in LaTeX, without delimiters."""
+        return self.stated(Lettering())
+
+    def stated(self, of: Lettering) -> str:
+        """Return it in the letters of a problem, with its quantifier; by default its name.
+
+        Parameters
+        ----------
+        of : Lettering
+            What W, X and what is released are called, and what the user knows besides.
+        """
+        own = type(self).latex
+        return rf"\text{{{type(self).__name__}}}" if own is Criterion.latex else self.latex
 
     @property
     def value(self) -> Any:
@@ -97,13 +133,26 @@ class Criterion(Frozen):
         return loosest(float(self.value)) if callable(loosest) else loosest
 
     def at(self, value: Real) -> Criterion:
-        """Return the same criterion with another number."""
+        """Return the same criterion with another number.
+
+        Parameters
+        ----------
+        value : number
+            In place of the one that was typed.
+        """
         return type(self)(value)
 
     def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
         """Return bounds (m,) on the row of a key letter without mass; None if unknown.
 
         By default none: what is stated speaks of all letters together.
+
+        Parameters
+        ----------
+        release : Alphabet
+            The letters of the problem.
+        x : int
+            The place of the letter in ``source.x``.
         """
         return 0.0, 1.0
 

@@ -29,8 +29,11 @@ import numpy.typing as npt
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
-from cvxprivacy.leakage import EarthMover, Leakage, MutualInformation, TotalVariation, checked
+from cvxprivacy.leakage import EarthMover, Leakage, MutualInformation, TotalVariation
+from cvxprivacy.leakage.base import checked
 from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.lettering import Lettering, Wording
+from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Rule
 from cvxprivacy.validation import one_of, typed
@@ -75,13 +78,22 @@ class PerLetter(Criterion):
     bound : number
         In the measure's unit; ≥ 0 unless that may be negative, as gains may.
 
+    Raises
+    ------
+    InputError
+        For what is no measure, or a bound that it cannot have.
+
     Examples
     --------
+    The posterior of a fair bit may be 0.7 at most, 0.2 from the prior.  X = W but for a share 0.2,
+    and p(w | x̂) = 0.8 − 0.6 D if X is flipped with probability D: D = 1/6.
+
     >>> import cvxprivacy as cpv
     >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
     >>> rule = cpv.PerLetter(cpv.leakage.TotalVariation(), 0.2)
-    >>> round(cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).solve().value, 4)
-    0.1667
+    >>> solution = cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).solve()
+    >>> round(solution.value, 4), round(solution.prices["per_letter"], 4)
+    (0.1667, -1.6667)
     """
 
     name = "per_letter"
@@ -94,16 +106,21 @@ class PerLetter(Criterion):
     def at(self, value: Real) -> Criterion:
         return type(self)(self.leakage, value)
 
-    @property
-    def latex(self) -> str:
-        left = rf"{self.leakage.symbol}(p_{{W \mid \hat x}}, p_W)"
-        return rf"{left} \le {float(self.bound):g} \;\forall \hat x"
+    def stated(self, of: Lettering) -> str:
+        left = rf"{self.leakage.symbol}({_laws(of, ', ')})"
+        return rf"{left} \le {tex(float(self.bound))} \quad \forall\, {of.seen}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         return _per_letter(release, self.leakage, self.bound, self.leakage.name)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.leakage!r}, {float(self.bound):g})"
+
+
+def _laws(of: Lettering, between: str) -> str:
+    """Return the law of W as what is released tells it, and as it is."""
+    hidden = of.w.upper()
+    return rf"p_{{{hidden} \mid {of.seen}}}{between}p_{hidden}"
 
 
 def _per_letter(
@@ -134,11 +151,34 @@ class TCloseness(Criterion):
     Parameters
     ----------
     t : number
-        t ≥ 0.
+        t ≥ 0: in the problem's units with ``"kl"``, else a share of the largest distance.
     distance : "kl", "tv", "emd" or array_like, shape (|W|, |W|)
-        D(p(w | x̂) ‖ p(w)) in the problem's units (Bezzi; Rebollo-Monedero et al.); total variation;
-        earth mover's distance of ordered values, abs(i − j)/(|W| − 1), or of any ground distances
-        (N. Li, T. Li and S. Venkatasubramanian, ICDE 2007, who name t-closeness).
+        D(p(w | x̂) ‖ p(w)) (Bezzi; Rebollo-Monedero et al.); total variation; earth mover's
+        distance of ordered values, abs(i − j)/(|W| − 1), or of any ground distances (N. Li, T. Li
+        and S. Venkatasubramanian, ICDE 2007, who name t-closeness).
+
+    Raises
+    ------
+    InputError
+        For a negative t, or what is no distance.
+
+    Examples
+    --------
+    Two fair bits differ with probability 0.2.  At t = 1 − h(0.3) the posterior may be 0.7 at
+    most, and X is flipped with the probability 1/6 that makes it so:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> t = 1 - cpv.information.entropy([0.3, 0.7])
+    >>> solution = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.TCloseness(t)]).solve()
+    >>> round(t, 4), round(solution.value, 4)
+    (0.1187, 0.1667)
+
+    In total variation that is t = 0.7 − 0.5:
+
+    >>> rule = cpv.TCloseness(0.2, distance="tv")
+    >>> round(cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).solve().value, 4)
+    0.1667
     """
 
     name = "t_closeness"
@@ -161,11 +201,11 @@ class TCloseness(Criterion):
         """Whether it is Kullback and Leibler's divergence that t bounds."""
         return self.leakage.informs
 
-    @property
-    def latex(self) -> str:
-        other = rf"{self.leakage.symbol}(p_{{W \mid \hat x}}, p_W)"
-        left = r"D(p_{W \mid \hat x} \,\|\, p_W)" if self.by_divergence else other
-        return rf"{left} \le {float(self.t):g} \;\forall \hat x"
+    def stated(self, of: Lettering) -> str:
+        other = rf"{self.leakage.symbol}({_laws(of, ', ')})"
+        divergence = _laws(of, r" \,\|\, ")
+        left = f"D({divergence})" if self.by_divergence else other
+        return rf"{left} \le {tex(float(self.t))} \quad \forall\, {of.seen}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         return _per_letter(release, self.leakage, self.t, "t-closeness")
@@ -177,7 +217,32 @@ class TCloseness(Criterion):
 
 
 class LDiversity(Criterion):
-    """H(W | x̂) ≥ log ℓ for every x̂: entropy ℓ-diversity, ℓ ≥ 1; maximum information leakage."""
+    """H(W | x̂) ≥ log ℓ for every x̂: entropy ℓ-diversity; maximum information leakage.
+
+    Bezzi 2010, eq. (10).
+
+    Parameters
+    ----------
+    l : number
+        ℓ, 1 ≤ ℓ ≤ |W|, a number of values as likely as each other, which need not be whole.
+
+    Raises
+    ------
+    InputError
+        For an ℓ < 1; once there is a source, for one above the values that W takes.
+
+    Examples
+    --------
+    A posterior (0.3, 0.7) is as uncertain as 2^h(0.3) = 1.842 equal values.  Two fair bits that
+    differ with probability 0.2 have it if X is flipped with probability 1/6:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> diverse = cpv.LDiversity(2 ** cpv.information.entropy([0.3, 0.7]))
+    >>> solution = cpv.MinimumDistortion(source, cpv.hamming(2), [diverse]).solve()
+    >>> diverse, round(solution.value, 4), solution.prices["l_diversity"] > 0
+    (LDiversity(1.84202), 0.1667, True)
+    """
 
     name = "l_diversity"
     l = Parameter(least=1.0, loosest=1.0)  # noqa: E741
@@ -185,9 +250,9 @@ class LDiversity(Criterion):
     def __init__(self, l: Real) -> None:  # noqa: E741
         self.l = l
 
-    @property
-    def latex(self) -> str:
-        return rf"H(W \mid \hat x) \ge \log {float(self.l):g} \;\forall \hat x"
+    def stated(self, of: Lettering) -> str:
+        left = rf"H({of.w.upper()} \mid {of.seen})"
+        return rf"{left} \ge \log {tex(float(self.l))} \quad \forall\, {of.seen}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if self.l > len(release.p_w):
@@ -198,17 +263,45 @@ class LDiversity(Criterion):
         factors = [log_l + Scalar(p).log(units) for p in release.p_w]
         rules = {}
         for o in release.observers:  # Φ_W(x̂) + Σ_w J(w, x̂) log p(w) ≤ −q(x̂) log ℓ
-            left = release.information("W", o) + release.weighed(factors, o)
+            of, free = release.lettering, release.free(o)
+            words = Wording(rf"{of.log} {of.law}(@w)", "w", free)
+            least = Wording(rf"{of.log} {tex(self.l.near)}", "", free)
+            left = release.information("W", o) + release.weighed(factors, o).worded(words, least)
             rules[o.name] = left.named("l-diversity").each() <= 0
         return rules
 
 
 class KAnonymity(Criterion):
-    """Record-level k-anonymity: H(record | x̂) ≥ log k for every released letter x̂, k ≥ 1.
+    """Record-level k-anonymity: H(record | x̂) ≥ log k for every released letter x̂.
 
-    As H(record | x̂) = log N − D(p(s | x̂) ‖ p(s)), s what the encoder sees of a record (x, or w
-    and x), it is Φ_S(x̂) ≤ q(x̂) log(N/k); exact for deterministic groups.  Needs the number of
-    records N behind the source.
+    Bezzi 2010, eqs. (5) and (6).  As H(record | x̂) = log N − D(p(s | x̂) ‖ p(s)), s what the
+    encoder sees of a record (x, or w and x), it is Φ_S(x̂) ≤ q(x̂) log(N/k); exact for
+    deterministic groups.  Needs the number of records N behind the source.
+
+    Parameters
+    ----------
+    k : number
+        k, 1 ≤ k ≤ N.
+
+    Raises
+    ------
+    InputError
+        For a k < 1; once there is a source, for one above its records, or without any number of
+        them.
+
+    Examples
+    --------
+    Ten records, five of each x.  Every x stands for five, so that 5-anonymity costs nothing; with
+    k = 10 all must look alike, and half of them are changed:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource.from_counts([[4, 1], [1, 4]])
+    >>> for k in (5, 8, 10):
+    ...     solution = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.KAnonymity(k)]).solve()
+    ...     print(k, f"{abs(solution.value):.4f}")
+    5 0.0000
+    8 0.1791
+    10 0.5000
     """
 
     name = "k_anonymity"
@@ -217,9 +310,9 @@ class KAnonymity(Criterion):
     def __init__(self, k: Real) -> None:
         self.k = k
 
-    @property
-    def latex(self) -> str:
-        return rf"H(\text{{record}} \mid \hat x) \ge \log {float(self.k):g} \;\forall \hat x"
+    def stated(self, of: Lettering) -> str:
+        left = rf"H(\text{{record}} \mid {of.seen})"
+        return rf"{left} \ge \log {tex(float(self.k))} \quad \forall\, {of.seen}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         source = release.source
@@ -238,12 +331,43 @@ class KAnonymity(Criterion):
                 raise InputError("k", problem, remedy, value=self.k.near)
             log = -(self.k / records).log(release.units)  # log N/k
             information = release.information("S", o).named("k-anonymity")
-            rules[o.name] = information.each() <= log * release.mass(None, o).each()
+            of, share = release.lettering, "" if o.z is None else r" \, p(z)"
+            number = "N_k" if of.several else str(source.records)
+            ratio = rf"\frac{{{number}{share}}}{{{tex(self.k.near)}}}"
+            words = Wording(rf"{of.log} {ratio}", "", release.free(o))
+            most = (log * release.mass(None, o)).worded(words)
+            rules[o.name] = information.each() <= most.each()
         return rules
 
 
 class DeltaDisclosure(Criterion):
-    """e^−δ ≤ p(w | x̂)/p(w) ≤ e^δ for every w and released x̂, δ ≥ 0 a natural logarithm."""
+    """e^−δ ≤ p(w | x̂)/p(w) ≤ e^δ for every w and released x̂.
+
+    Rebollo-Monedero et al. 2010, §4.3, after Brickell and Shmatikov.
+
+    Parameters
+    ----------
+    delta : number
+        δ ≥ 0, a natural logarithm whatever the problem's units; 0 is perfect privacy.
+
+    Raises
+    ------
+    InputError
+        For a negative or a huge δ.
+
+    Examples
+    --------
+    No value may become more than 1.4 times, or less than 1/1.4 times, as likely as before: the
+    posterior of a fair bit is at least 0.5/1.4.  Two bits that differ with probability 0.2, and
+    with 0.2 + 0.6 D if one is flipped with probability D, meet that at D = 0.2619:
+
+    >>> import cvxprivacy as cpv
+    >>> from math import log
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> rule = cpv.DeltaDisclosure(log(1.4))
+    >>> round(cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).solve().value, 4)
+    0.2619
+    """
 
     name = "delta_disclosure"
     delta = Parameter(below=_EXPONENT, loosest=_exponent)
@@ -251,9 +375,9 @@ class DeltaDisclosure(Criterion):
     def __init__(self, delta: Real) -> None:
         self.delta = delta
 
-    @property
-    def latex(self) -> str:
-        return rf"|\ln (p(w \mid \hat x) / p(w))| \le {float(self.delta):g} \;\forall w, \hat x"
+    def stated(self, of: Lettering) -> str:
+        ratio = rf"p({of.w} \mid {of.seen}) / p({of.w})"
+        return rf"|\ln ({ratio})| \le {tex(float(self.delta))} \quad \forall\, {of.w}, {of.seen}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if not self.delta:  # x̂ and W are independent, which t = 0 says too
@@ -264,6 +388,7 @@ class DeltaDisclosure(Criterion):
 def _ratios(release: Alphabet, number: Scalar, sides: Sequence[str]) -> Mapping[str, Rule]:
     """Return p(w | x̂) ≤ e^number p(w), or ≥ e^−number p(w), for every w and x̂."""
     rules: dict[str, Rule] = {}
+    of = release.lettering
     for w, p in enumerate(release.p_w):
         for side in sides:
             sign = 1 if side == "above" else -1
@@ -271,14 +396,42 @@ def _ratios(release: Alphabet, number: Scalar, sides: Sequence[str]) -> Mapping[
             factors = [sign * ((v == w) - bound) for v in range(len(release.p_w))]
             for o in release.observers:  # ± (J(w, x̂) − e^±δ p(w) q(x̂)) ≤ 0
                 key = f"{side}[{w}]{o.name and f'|{o.name}'}"
-                rules[key] = release.weighed(factors, o).named("delta").each() <= 0
+                left = release.weighed(factors, o).named("delta")
+                free = (of.w, *release.free(o))
+                event = Wording("", "", free, of.w)
+                limit = Wording(rf"e^{{{tex(sign * number.near)}}} \, {of.law}(@w)", "", free)
+                words = ([event], [limit]) if sign > 0 else ([limit], [event])
+                rules[key] = left.worded(*words[0], less=words[1]).each() <= 0
     return rules
 
 
 class LocalInformationPrivacy(DeltaDisclosure):
-    """e^−ε ≤ p(w | x̂)/p(w) ≤ e^ε: δ-disclosure privacy under another name, ε a natural logarithm.
+    """e^−ε ≤ p(w | x̂)/p(w) ≤ e^ε for every w and released x̂, as ``DeltaDisclosure`` asks.
 
     Calmon and Fawaz, *Privacy against statistical inference*, Allerton 2012 (information privacy).
+
+    Parameters
+    ----------
+    epsilon : number
+        ε ≥ 0, a natural logarithm whatever the problem's units; 0 is perfect privacy.
+
+    Raises
+    ------
+    InputError
+        For a negative or a huge ε.
+
+    Examples
+    --------
+    It costs what δ-disclosure does, and more than a bound from above alone, which
+    :class:`PointwiseMaximalLeakage` is:
+
+    >>> import cvxprivacy as cpv
+    >>> from math import log
+    >>> source, d = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]]), cpv.hamming(2)
+    >>> kinds = cpv.LocalInformationPrivacy, cpv.DeltaDisclosure, cpv.PointwiseMaximalLeakage
+    >>> problems = [cpv.MinimumDistortion(source, d, [kind(log(1.4))]) for kind in kinds]
+    >>> [round(problem.solve().value, 4) for problem in problems]
+    [0.2619, 0.2619, 0.1667]
     """
 
     name = "local_information_privacy"
@@ -288,10 +441,33 @@ class LocalInformationPrivacy(DeltaDisclosure):
 
 
 class PointwiseMaximalLeakage(Criterion):
-    """max_w p(w | x̂)/p(w) ≤ e^ε for every released x̂, ε ≥ 0 a natural logarithm.
+    """max_w p(w | x̂)/p(w) ≤ e^ε for every released x̂.
 
     Saeidian, Cervia, Oechtering and Skoglund, *Pointwise Maximal Leakage*, IEEE Transactions on
     Information Theory 69, 2023: no function of W is e^ε times more easily guessed from any x̂.
+
+    Parameters
+    ----------
+    epsilon : number
+        ε ≥ 0, a natural logarithm whatever the problem's units; 0 is perfect privacy.
+
+    Raises
+    ------
+    InputError
+        For a negative or a huge ε.
+
+    Examples
+    --------
+    A fair bit may become 1.4 times as likely, 0.7 instead of 0.5.  Two bits that differ with
+    probability 0.2, and with 0.2 + 0.6 D if one is flipped with probability D, meet that at
+    D = 1/6:
+
+    >>> import cvxprivacy as cpv
+    >>> from math import log
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> rule = cpv.PointwiseMaximalLeakage(log(1.4))
+    >>> round(cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).solve().value, 4)
+    0.1667
     """
 
     name = "pointwise_maximal_leakage"
@@ -300,10 +476,10 @@ class PointwiseMaximalLeakage(Criterion):
     def __init__(self, epsilon: Real) -> None:
         self.epsilon = epsilon
 
-    @property
-    def latex(self) -> str:
-        limit = rf"e^{{{float(self.epsilon):g}}}"
-        return rf"p(w \mid \hat x) \le {limit}\, p(w) \;\forall w, \hat x"
+    def stated(self, of: Lettering) -> str:
+        limit = rf"e^{{{tex(float(self.epsilon))}}}"
+        left = rf"p({of.w} \mid {of.seen})"
+        return rf"{left} \le {limit} \, p({of.w}) \quad \forall\, {of.w}, {of.seen}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if not self.epsilon:  # no posterior above the prior is the prior
@@ -312,13 +488,32 @@ class PointwiseMaximalLeakage(Criterion):
 
 
 class PerfectPrivacy(Criterion):
-    """W and X̂ are independent: nothing at all is leaked, in any measure."""
+    """W and X̂ are independent: nothing at all is leaked, in any measure.
+
+    Examples
+    --------
+    Two bits that depend on each other: only a release that tells nothing about X is silent about
+    W, and half of the records are changed.
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.PerfectPrivacy()])
+    >>> round(problem.solve().value, 4)
+    0.5
+
+    Where X has a part that W does not depend on, that part is released.  Of four values of X the
+    last bit is independent of W:
+
+    >>> source = cpv.DiscreteSource([[0.2, 0.2, 0.05, 0.05], [0.05, 0.05, 0.2, 0.2]])
+    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(4), [cpv.PerfectPrivacy()])
+    >>> round(problem.solve().value, 4)  # 3/4 for a release that tells nothing about X
+    0.5
+    """
 
     name = "perfect_privacy"
 
-    @property
-    def latex(self) -> str:
-        return r"I(W; \hat X) = 0"
+    def stated(self, of: Lettering) -> str:
+        return rf"I({of.w.upper()}; {of.held}) = 0"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         return _independent(release, 0)
@@ -333,6 +528,25 @@ class LeakageCap(Criterion):
         In the problem's units, or in the unit of the measure; ≥ 0 unless that may be negative.
     leakage : Leakage, optional
         Another measure: Σ_x̂ F(J(·, x̂)) ≤ b.
+
+    Raises
+    ------
+    InputError
+        For a b that the measure cannot have, or what is no measure.
+
+    Examples
+    --------
+    Two fair bits differ with probability 0.2, and with 0.2 + 0.6 D if X is flipped with
+    probability D.  A cap of 1 − h(0.3) bits asks for D = 1/6; so does one guess in 0.7 right:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> caps = [
+    ...     cpv.LeakageCap(1 - cpv.information.entropy([0.3, 0.7])),
+    ...     cpv.LeakageCap(0.7, leakage=cpv.leakage.GuessingProbability()),
+    ... ]
+    >>> [round(cpv.MinimumDistortion(source, cpv.hamming(2), [c]).solve().value, 4) for c in caps]
+    [0.1667, 0.1667]
     """
 
     name = "leakage_cap"
@@ -345,9 +559,8 @@ class LeakageCap(Criterion):
     def at(self, value: Real) -> Criterion:
         return type(self)(value, self.leakage)
 
-    @property
-    def latex(self) -> str:
-        return rf"{self.measure.symbol}(W; \hat X) \le {float(self.b):g}"
+    def stated(self, of: Lettering) -> str:
+        return rf"{self.measure.symbol}({of.w.upper()}; {of.held}) \le {tex(float(self.b))}"
 
     @property
     def measure(self) -> Leakage:
@@ -366,7 +579,28 @@ class LeakageCap(Criterion):
 class LocalPrivacy(Criterion):
     """p(x̂ | s) ≤ e^ε p(x̂ | s') for all inputs s, s' and outputs x̂: ε-local privacy.
 
-    ε ≥ 0 is a natural logarithm.  It protects the encoder's whole input.
+    It protects the encoder's whole input, and holds under any law of it.
+
+    Parameters
+    ----------
+    epsilon : number
+        ε ≥ 0, a natural logarithm whatever the problem's units.
+
+    Raises
+    ------
+    InputError
+        For a negative or a huge ε.
+
+    Examples
+    --------
+    The optimum for a fair bit is randomised response, which lies with probability 1/(1 + e^ε):
+
+    >>> import cvxprivacy as cpv
+    >>> from math import log
+    >>> source = cpv.DiscreteSource.identical([0.5, 0.5])
+    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.LocalPrivacy(log(3))])
+    >>> problem.solve().channel.matrix.round(4).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
     """
 
     name = "local_privacy"
@@ -375,16 +609,43 @@ class LocalPrivacy(Criterion):
     def __init__(self, epsilon: Real) -> None:
         self.epsilon = epsilon
 
-    @property
-    def latex(self) -> str:
-        return rf"p(\hat x \mid s) \le e^{{{float(self.epsilon):g}}} p(\hat x \mid s')"
+    def stated(self, of: Lettering) -> str:
+        other = ", ".join(f"{letter}'" for letter in of.inputs)
+        left = rf"{of.channel} \le e^{{{tex(float(self.epsilon))}}} \, p({of.y} \mid {other})"
+        return rf"{left} \quad \forall\, {of.s}, {other}, {of.y}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        return {"": Auxiliary.of("ratio", self.epsilon.exp())}
+        most = self.epsilon.exp()
+        return {"": Auxiliary.of("ratio", most, rf"e^{{{tex(self.epsilon.near)}}}")}
 
 
 class MaximalLeakage(Criterion):
-    """log Σ_x̂ max_s p(x̂ | s) ≤ b, in the problem's units, b ≥ 0."""
+    """log Σ_x̂ max_s p(x̂ | s) ≤ b: maximal leakage of all that is encoded.
+
+    Issa, Wagner and Kamath, *An Operational Approach to Information Leakage*, IEEE Transactions on
+    Information Theory 66, 2020.  That of W alone is :class:`cvxprivacy.leakage.MaximalLeakageOf`.
+
+    Parameters
+    ----------
+    b : number
+        b ≥ 0, in the problem's units.
+
+    Raises
+    ------
+    InputError
+        For a negative or a huge b.
+
+    Examples
+    --------
+    A bit that is flipped with probability D has Σ max = 2(1 − D): log₂ 1.5 bits ask for D = ¼.
+
+    >>> import cvxprivacy as cpv
+    >>> from math import log2
+    >>> source = cpv.DiscreteSource.identical([0.5, 0.5])
+    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.MaximalLeakage(log2(1.5))])
+    >>> round(problem.solve().value, 4)
+    0.25
+    """
 
     name = "maximal_leakage"
     b = Parameter(below=_EXPONENT, loosest=lambda b: min(_larger(b), _EXPONENT - 1))
@@ -392,9 +653,11 @@ class MaximalLeakage(Criterion):
     def __init__(self, b: Real) -> None:
         self.b = b
 
-    @property
-    def latex(self) -> str:
-        return rf"\log \sum_{{\hat x}} \max_s p(\hat x \mid s) \le {float(self.b):g}"
+    def stated(self, of: Lettering) -> str:
+        most = rf"\max_{{{of.s}}} {of.channel}"
+        return rf"\log \sum_{{{of.y}}} {most} \le {tex(float(self.b))}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        return {"": Auxiliary.of("maximum", self.b.exp(2.0 if release.units == "bits" else math.e))}
+        base = ("2", 2.0) if release.units == "bits" else ("e", math.e)
+        most = self.b.exp(base[1])
+        return {"": Auxiliary.of("maximum", most, rf"{base[0]}^{{{tex(self.b.near)}}}")}

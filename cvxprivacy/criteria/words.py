@@ -15,6 +15,7 @@ from cvxprivacy.criteria.privacy import (
     PointwiseMaximalLeakage,
     TCloseness,
 )
+from cvxprivacy.programs.notation import in_place
 
 __all__ = ["PER_LETTER", "Said", "in_words"]
 
@@ -97,7 +98,9 @@ class Said:
     at_least: bool = False
 
 
-def in_words(criterion: Criterion, *, w: str = "W", x: str = "X", units: str = "bits") -> Said:
+def in_words(
+    criterion: Criterion, *, w: str = "W", x: str = "X", units: str = "bits", number: str = ""
+) -> Said:
     """Return a criterion in words.
 
     Parameters
@@ -106,6 +109,8 @@ def in_words(criterion: Criterion, *, w: str = "W", x: str = "X", units: str = "
         What the confidential attribute and the key are called.
     units : {"bits", "nats"}
         Of information.
+    number : str
+        What its number is called; by default it is written.
 
     Examples
     --------
@@ -114,7 +119,8 @@ def in_words(criterion: Criterion, *, w: str = "W", x: str = "X", units: str = "
     """
     kind, typed = type(criterion).__name__, _number(criterion)
     if kind not in _WORDS:
-        return Said(f"{criterion!r} holds", repr(criterion))
+        said = in_place(repr(criterion), typed, number) if number and typed else repr(criterion)
+        return Said(f"{said} holds", said)
     asks, quantity, unit = _WORDS[kind]
     measure: Any = getattr(criterion, "leakage", None)
     informs = measure is None or measure.informs
@@ -123,9 +129,9 @@ def in_words(criterion: Criterion, *, w: str = "W", x: str = "X", units: str = "
     if kind == "MaximalLeakage" or (informs and kind in own):
         unit = units
     name = name if informs else measure.name
-    said = {"n": typed, "w": w, "x": x, "name": name}
-    said["how"] = f"{name}, in {units}" if informs else name
-    return Said(asks.format(**said), quantity.format(**said), unit, kind in _AT_LEAST)
+    names = {"n": number or typed, "w": w, "x": x, "name": name}
+    names["how"] = f"{name}, in {units}" if informs else name
+    return Said(asks.format(**names), quantity.format(**names), unit, kind in _AT_LEAST)
 
 
 def _number(criterion: Criterion) -> str:

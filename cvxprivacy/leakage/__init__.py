@@ -1,6 +1,6 @@
 """Measures of leakage: what a release may reveal of W, as objective, cap or bound per letter."""
 
-from cvxprivacy.leakage.base import Leakage, checked
+from cvxprivacy.leakage.base import Leakage
 from cvxprivacy.leakage.f_information import (
     ChiSquared,
     HockeyStick,
@@ -9,15 +9,14 @@ from cvxprivacy.leakage.f_information import (
     TotalVariation,
 )
 from cvxprivacy.leakage.gain import Gain, GuessingProbability
-from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
+from cvxprivacy.leakage.polyhedral import Polyhedral
 from cvxprivacy.leakage.sibson import MaximalLeakageOf, Sibson
-from cvxprivacy.leakage.smooth import Curvature, Smooth
+from cvxprivacy.leakage.smooth import Smooth
 from cvxprivacy.leakage.transport import EarthMover
 
 __all__ = [
     "MEASURES",
     "ChiSquared",
-    "Curvature",
     "EarthMover",
     "Gain",
     "GuessingProbability",
@@ -26,12 +25,10 @@ __all__ = [
     "MaximalLeakageOf",
     "MutualInformation",
     "Polyhedral",
-    "Recourse",
     "Sibson",
     "Smooth",
     "SquaredHellinger",
     "TotalVariation",
-    "checked",
 ]
 
 _ALL = (

@@ -41,8 +41,65 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats, fractions
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.validation import untaken
+from cvxprivacy.verifier.measures import KINDS
 
-__all__ = ["Face", "Leakage", "beyond", "by_name", "checked"]
+__all__ = ["Face", "Leakage", "Places", "beyond", "by_name", "checked"]
+
+
+@dataclass(frozen=True)
+class Places:
+    r"""The letters, in LaTeX, in which a measure is written; ``@`` stands for a value of W.
+
+    Attributes
+    ----------
+    index, seen : str
+        The letter of W, and what is seen with it: ``w``, ``\\hat x``.
+    joint, law, mass : str
+        J(w, x̂), π(w) and q(x̂).
+    posterior : str
+        What p(w | x̂) is called in a dual.
+    log : str
+        The logarithm in the problem's units.
+    mark : str
+        What is below the letter of scores, to tell measures and laws apart.
+    """
+
+    index: str = "w"
+    joint: str = r"J(@, \hat x)"
+    law: str = "p(@)"
+    mass: str = r"q(\hat x)"
+    seen: str = r"\hat x"
+    posterior: str = "r"
+    log: str = r"\ln"
+    mark: str = ""
+
+    @property
+    def j(self) -> str:
+        return self.joint.replace("@", self.index)
+
+    @property
+    def pi(self) -> str:
+        return self.law.replace("@", self.index)
+
+    @property
+    def expected(self) -> str:
+        """π q, what J is where nothing is told."""
+        return rf"{self.pi} \, {self.mass}"
+
+    def score(self, letter: str, index: str = "") -> str:
+        """Return a variable of a dual for a value of W, or of another index, and what is seen."""
+        return rf"{letter}({index or self.index} \mid {self.seen})"
+
+    def own(self, letter: str) -> str:
+        """Return the letter of a measure's own numbers, which another of its kind has others of."""
+        number = self.mark.removesuffix(", k").removeprefix(", ")
+        return f"{letter}_{{{number}}}" if number and number != "k" else letter
+
+    def sum(self, text: str, index: str = "") -> str:
+        return rf"\sum_{{{index or self.index}}} {text}"
+
+    def each(self, text: str, index: str = "") -> str:
+        return rf"{text} \quad \forall\, {index or self.index}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +126,8 @@ class Leakage(Frozen):
     """A measure F(J) of leakage; subclasses state it for proofs, for CVXPY and in floats.
 
     Arrays have a column for each released letter: ``joint`` is J, shape (|W|, m), ``reference`` is
-    π, shape (|W|,).
+    π, shape (|W|,).  Proofs know the measures of this package: one of one's own is a subclass of
+    these.
 
     Attributes
     ----------
@@ -81,8 +139,21 @@ class Leakage(Frozen):
         Whether F is 0 where J = π q, and nowhere below.
     informs : bool
         Whether it is mutual information, which has the program's units.
-    signed : bool
-        Whether F may be negative.
+
+    Examples
+    --------
+    What a released bit that differs from W with probability 0.2 leaks, in several measures:
+
+    >>> import cvxprivacy as cpv
+    >>> import numpy as np
+    >>> joint = np.array([[0.4, 0.1], [0.1, 0.4]])
+    >>> for kind in ("ChiSquared", "TotalVariation", "GuessingProbability", "MaximalLeakageOf"):
+    ...     measure = cpv.leakage.MEASURES[kind]()
+    ...     print(f"{measure.total(joint):.2f} {measure.meaning}")
+    0.36 mean square contingency: no function of W is told with a larger R²
+    0.30 mean total variation between posterior and prior, between 0 and 1
+    0.80 the probability of guessing W right from x̂
+    1.60 the most by which seeing x̂ multiplies the chance of guessing a function of W
     """
 
     kind: ClassVar[str]
@@ -97,6 +168,7 @@ class Leakage(Frozen):
 
     @property
     def signed(self) -> bool:
+        """Whether F may be negative."""
         return False
 
     @property
@@ -119,12 +191,43 @@ class Leakage(Frozen):
         r"""Its letter in LaTeX, such as \chi^2 of \chi^2(W; \hat X)."""
         return rf"\text{{{self.name}}}"
 
+    def latex(self, at: Places) -> str:
+        """Return F(J) in LaTeX; by default its name.
+
+        Parameters
+        ----------
+        at : Places
+            The letters of J, of p(w) and of q, and the logarithm.
+        """
+        return rf"F_{{{self.symbol}}}({at.joint.replace('@', chr(92) + 'cdot')})"
+
+    def latex_scores(self, at: Places) -> tuple[str, list[str]]:
+        """Return a score s(w) in LaTeX, and what s must satisfy to be in 𝒮, for what is seen.
+
+        By default, that it is a minorant.
+
+        Parameters
+        ----------
+        at : Places
+            The letters of the posterior, of p(w) and of the score, and the logarithm.
+        """
+        score = at.score(rf"s_{{{self.symbol}{at.mark}}}")
+        least = at.sum(rf"{score} \, j({at.index})")
+        return score, [rf"{least} \le F_{{{self.symbol}}}(j) \quad \forall\, j \ge 0"]
+
     def data(self) -> dict[str, Any]:
         """Return what a proof file stores of it."""
         return {"kind": self.kind}
 
     def fitted(self, values: Sequence[Hashable], support: Sequence[int]) -> Self:
         """Return the measure for the values of W that have mass.
+
+        Parameters
+        ----------
+        values : sequence
+            Labels of W.
+        support : sequence of int
+            Places of those with mass.
 
         Raises
         ------
@@ -134,11 +237,23 @@ class Leakage(Frozen):
         return self
 
     def rows(self, values: int) -> int:
-        """Return how many numbers tell a score, for so many values of W."""
+        """Return how many numbers tell a score.
+
+        Parameters
+        ----------
+        values : int
+            Values of W with mass.
+        """
         return values
 
     def unit(self, units: str) -> float:
-        """Return what a program's value of F is in: a nat for information, else 1."""
+        """Return what a program's value of F is in: a nat for information, else 1.
+
+        Parameters
+        ----------
+        units : {"bits", "nats"}
+            Of the program.
+        """
         return 1.0
 
     @property
@@ -149,21 +264,48 @@ class Leakage(Frozen):
     # ---- in floats -----------------------------------------------------------------------
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return F of every column."""
+        """Return F of every column.
+
+        Parameters
+        ----------
+        joint : ndarray, shape (|W|, m)
+            J, for each released letter.
+        reference : ndarray, shape (|W|,)
+            π.
+        """
         raise NotImplementedError
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return numbers, (rows, m), that tell the scores at which the supremum is attained."""
+        """Return numbers, (rows, m), that tell the scores at which the supremum is attained.
+
+        Parameters
+        ----------
+        joint : ndarray, shape (|W|, m)
+            J, for each released letter.
+        reference : ndarray, shape (|W|,)
+            π.
+        """
         raise NotImplementedError
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return members of 𝒮, (|W|, m), that any finite numbers (rows, m) tell."""
+        """Return members of 𝒮, (|W|, m), that any finite numbers tell.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (rows, m)
+            Such numbers, for each released letter.
+        reference : ndarray, shape (|W|,)
+            π.
+        """
         raise NotImplementedError
 
     def total(self, joint: FloatArray) -> float:
         """Return what a joint law p(w, x̂) leaks, Σ_x̂ F; information in nats.
 
-        It has a row for each value of W, those without mass too.
+        Parameters
+        ----------
+        joint : ndarray, shape (|W|, |X̂|)
+            Probabilities, with a row for each value of W, those without mass too.
         """
         prior = joint.sum(axis=1)
         there = np.flatnonzero(prior > 0)
@@ -176,6 +318,13 @@ class Leakage(Frozen):
         """Return the face of a law, in rationals; None where it is not told in linear rows.
 
         By default that is where J = π q.
+
+        Parameters
+        ----------
+        prior : ndarray, shape (|W|,)
+            The law of W, exactly.
+        reference : ndarray, shape (|W|,)
+            π, exactly: the same law, unless another one was named.
         """
         none = np.zeros(len(prior))
         apart = fractions(np.eye(len(prior))[:-1]) - reference[:-1, None]  # ⟨d, J⟩ = J(w) − π(w) q
@@ -184,15 +333,41 @@ class Leakage(Frozen):
     # ---- in CVXPY ------------------------------------------------------------------------
 
     def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return what tells scores, which of a divergence are in 𝒮 up to a constant."""
+        """Return what tells scores, which of a divergence are in 𝒮 up to a constant.
+
+        Parameters
+        ----------
+        slopes : ndarray, shape (rows, m)
+            Multipliers of x = A J, as a solver returns them.
+        reference : ndarray, shape (|W|,)
+            π.
+        """
         return slopes
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
-        """Return x = A J, in floats or in CVXPY: its multipliers tell the scores."""
+        """Return x = A J, in floats or in CVXPY: its multipliers tell the scores.
+
+        Parameters
+        ----------
+        joint : ndarray or cvxpy expression, shape (|W|, m)
+            J, for each released letter.
+        reference : ndarray, shape (|W|,)
+            π.
+        """
         return joint
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
-        """Return F as a CVXPY expression (m,) of x = A J and q, shape (1, m), and constraints."""
+        """Return F as a CVXPY expression (m,) of x = A J and q, and constraints by name.
+
+        Parameters
+        ----------
+        x : cvxpy expression, shape (rows, m)
+            A J.
+        mass : cvxpy expression, shape (1, m)
+            q.
+        reference : ndarray, shape (|W|,)
+            π.
+        """
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -220,6 +395,10 @@ def by_name(leakage: Any, argument: str) -> dict[str, Leakage]:
 def checked(leakage: Any, argument: str) -> Leakage:
     """Return a measure; what is none is refused."""
     if isinstance(leakage, Leakage):
+        kind = getattr(leakage, "kind", type(leakage).__name__)
+        if kind not in KINDS:
+            remedy = "subclass a measure whose parameters tell yours, such as leakage.Gain"
+            raise InputError(argument, f"no proof knows a measure {kind!r}", remedy)
         return leakage
     remedy = "pass a measure such as leakage.ChiSquared()"
     if isinstance(leakage, type) and issubclass(leakage, Leakage) and leakage is not Leakage:

@@ -29,10 +29,34 @@ class Recourse(NamedTuple):
 
 
 class Polyhedral(Leakage):
-    """A measure that states its linear program."""
+    """A measure that states its linear program, which the interior-point method takes in.
+
+    Examples
+    --------
+    The program of total variation, for a letter with the masses (0.4, 0.1) and a fair W.  Its
+    optimum is q TV(p(w | x̂), p(w)) = 0.5 · 0.3:
+
+    >>> import cvxprivacy as cpv
+    >>> import numpy as np
+    >>> from scipy.optimize import linprog
+    >>> joint, prior = np.array([[0.4], [0.1]]), np.array([0.5, 0.5])
+    >>> measure = cpv.leakage.TotalVariation()
+    >>> matrix, mass, cost = measure.recourse(prior)
+    >>> x = measure.lifted(joint, prior)[:, 0]  # J − π q
+    >>> round(linprog(cost, A_eq=matrix, b_eq=x + mass * 0.5).fun, 6)
+    0.15
+    >>> measure.value(joint, prior).round(6).tolist()
+    [0.15]
+    """
 
     def recourse(self, reference: FloatArray) -> Recourse:
-        """Return the linear program of which F is the value."""
+        """Return the linear program of which F is the value: P, b and ρ.
+
+        Parameters
+        ----------
+        reference : ndarray, shape (|W|,)
+            π.
+        """
         raise NotImplementedError
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:

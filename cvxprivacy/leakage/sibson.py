@@ -21,7 +21,7 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Real, fractions, written
-from cvxprivacy.leakage.base import Face, Leakage
+from cvxprivacy.leakage.base import Face, Leakage, Places
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.leakage.smooth import Curvature, Smooth
 from cvxprivacy.model.information import nat
@@ -46,12 +46,28 @@ class _Norm(Leakage):
         return 1.0 if math.isinf(self._order) else self._order / (self._order - 1.0)
 
     def information(self, total: float, units: str = "bits") -> float:
-        """Return the information of which Σ F is ``total``."""
+        """Return the information of which Σ F is ``total``.
+
+        Parameters
+        ----------
+        total : number
+            Σ_x̂ F > 0, the value of a program.
+        units : {"bits", "nats"}
+            Of the information.
+        """
         number = typed(total, "total", zero=False, remedy="pass Σ F, a number > 0")
         return self._share * math.log(number) * nat(units)
 
     def sum_of(self, information: float, units: str = "bits") -> float:
-        """Return Σ F of an information."""
+        """Return Σ F of an information, as caps on it are stated.
+
+        Parameters
+        ----------
+        information : number
+            In ``units``.
+        units : {"bits", "nats"}
+            Of the information.
+        """
         number = typed(information, "information", negative=True)
         try:
             return math.exp(float(number) / (self._share * nat(units)))
@@ -78,6 +94,26 @@ class Sibson(_Norm, Smooth):
     ----------
     order : number
         α > 1.
+
+    Raises
+    ------
+    InputError
+        For an order ≤ 1 or above 1e9.
+
+    Examples
+    --------
+    Two fair bits that differ with probability 0.32 have Σ F = √(1 + 0.36²) at order 2, so that
+    their information of that order, 2 log₂ Σ F, is log₂(1 + 0.36²):
+
+    >>> import cvxprivacy as cpv
+    >>> from math import log2
+    >>> source, sibson = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]]), cpv.leakage.Sibson(2)
+    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, leakage=sibson)
+    >>> solution = problem.solve()
+    >>> round(solution.value, 4), round(sibson.information(solution.value), 4)
+    (1.0628, 0.1758)
+    >>> round(log2(1 + 0.36**2), 4)
+    0.1758
     """
 
     kind = "Sibson"
@@ -98,6 +134,17 @@ class Sibson(_Norm, Smooth):
     @property
     def symbol(self) -> str:
         return rf"F_{{{self._order:g}}}"
+
+    def latex(self, at: Places) -> str:
+        order = f"{self._order:.9g}"
+        inner = at.sum(rf"{at.pi}^{{{1.0 - self._order:.9g}}} \, {at.j}^{{{order}}}")
+        return rf"\left({inner}\right)^{{1/{order}}}"
+
+    def latex_scores(self, at: Places) -> tuple[str, list[str]]:
+        score = at.score(rf"s_{{{self.symbol}{at.mark}}}")
+        dual = f"{self._order:.9g}/{self._order - 1.0:.9g}"
+        norm = at.sum(rf"{at.pi} \, {score}^{{{dual}}}")
+        return score, [at.each(rf"{score} \ge 0"), rf"{norm} \le 1"]
 
     def data(self) -> dict[str, Any]:
         return {"kind": self.kind, "order": written(Fraction(self.order))}
@@ -172,6 +219,24 @@ class MaximalLeakageOf(_Norm, Polyhedral):
     ----------
     of : {"W"}
         What is protected.
+
+    Raises
+    ------
+    InputError
+        For anything but ``"W"``.
+
+    Examples
+    --------
+    A bit that differs from W with probability 0.32 has Σ max = 2 · 0.68, a leakage of log₂ 1.36
+    bits:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> most = cpv.leakage.MaximalLeakageOf("W")
+    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, leakage=most)
+    >>> solution = problem.solve()
+    >>> round(solution.value, 4), round(most.information(solution.value), 4)
+    (1.36, 0.4436)
     """
 
     kind = "maximal leakage"
@@ -187,6 +252,14 @@ class MaximalLeakageOf(_Norm, Polyhedral):
     @property
     def symbol(self) -> str:
         return r"F_{\infty}"
+
+    def latex(self, at: Places) -> str:
+        return rf"\max_{{{at.index}}} \frac{{{at.j}}}{{{at.pi}}}"
+
+    def latex_scores(self, at: Places) -> tuple[str, list[str]]:
+        score = at.score(rf"s_{{{self.symbol}{at.mark}}}")
+        norm = at.sum(rf"{at.pi} \, {score}")
+        return score, [at.each(rf"{score} \ge 0"), rf"{norm} \le 1"]
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return np.eye(len(reference))[:, (joint / reference[:, None]).argmax(axis=0)]

@@ -88,6 +88,8 @@ class Point:
 class Comparison:
     """Methods in the plane of risk and distortion, with the bounds of the plane.
 
+    :func:`compare` returns one.
+
     Attributes
     ----------
     points : list of Point
@@ -106,8 +108,31 @@ class Comparison:
         h(W) as estimated by nearest neighbours, W in standard deviations; None if W has no
         density.
     units : {"bits", "nats"}
+        Of information.
     measures : dict of str to Leakage
         Those that the tables are measured in besides information, by their names.
+
+    Examples
+    --------
+    No release that sees an age's cell alone lies below the certified line; a masking's excess is
+    how far it lies above:
+
+    >>> import numpy as np, pandas as pd
+    >>> import cvxprivacy as cpv
+    >>> from cvxprivacy.microdata.masking import MDAV
+    >>> age = np.arange(20.0, 80.0)
+    >>> people = pd.DataFrame({"age": age, "ill": np.where(age % 7 < age / 12, "yes", "no")})
+    >>> found = cpv.compare(
+    ...     people, {"MDAV": MDAV(k=10)}, sensitive="ill", key="age", cells=6, shares=[0.3, 0.6]
+    ... )
+    >>> point = found.points[0]
+    >>> bool(np.isclose(point.risk, found.lower(point.cut) + point.excess))
+    True
+    >>> cut = np.linspace(found.within, 1, 5)
+    >>> bool(np.all(found.lower(cut) <= found.upper(cut) + 1e-9))
+    True
+    >>> bool(np.all(found.upper(cut) <= found.chord(cut) + 1e-9))
+    True
     """
 
     points: list[Point]
@@ -120,7 +145,13 @@ class Comparison:
     measures: Mapping[str, Measure] = field(default_factory=dict)
 
     def measured(self, law: npt.ArrayLike) -> dict[str, float]:
-        """Return what a joint law of classes and released cells leaks in each measure."""
+        """Return what a joint law of classes and released cells leaks in each measure.
+
+        Parameters
+        ----------
+        law : array_like, shape (|W|, |X̂|)
+            Masses that sum to 1.
+        """
         joint = np.asarray(law, dtype=float)
         return {name: of.total(joint) * of.unit(self.units) for name, of in self.measures.items()}
 
@@ -143,19 +174,36 @@ class Comparison:
         """Return what releases of this cut distortion that see X's cell alone leak at least.
 
         Certified.  None of them has less than ``within``, where I(W; X) is returned.
+
+        Parameters
+        ----------
+        cut : array_like
+            Distortions of the table cut into cells, as shares of the variance.
         """
         at = np.asarray(cut) - self.within
         lines = [s.lower - s.duals["budget"] * (at - _budget(s)) for s in self.frontier]
         return np.where(at < 0, self.information, np.clip(np.max(lines, axis=0), 0.0, None))
 
     def upper(self, cut: npt.ArrayLike) -> np.ndarray:
-        """Return what mixtures of the certified optima leak."""
+        """Return what mixtures of the certified optima leak.
+
+        Parameters
+        ----------
+        cut : array_like
+            Distortions of the table cut into cells, as shares of the variance.
+        """
         knots = [(0.0, self.information), *((_budget(s), s.value) for s in self.frontier)]
         knots.append((1 - self.within, 0.0))
         return np.interp(np.asarray(cut) - self.within, *np.array(knots).T)
 
     def chord(self, cut: npt.ArrayLike) -> np.ndarray:
-        """MIUB: what the better of "release the cell" and "release the mean" leaks, mixed."""
+        """MIUB: what the better of "release the cell" and "release the mean" leaks, mixed.
+
+        Parameters
+        ----------
+        cut : array_like
+            Distortions of the table cut into cells, as shares of the variance.
+        """
         share = (np.asarray(cut) - self.within) / (1 - self.within)
         return self.information * np.clip(1 - share, 0.0, 1.0)
 

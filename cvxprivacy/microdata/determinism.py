@@ -78,11 +78,43 @@ def price_of_determinism(
 
     Parameters
     ----------
-    source, distortion, criteria, units : as in :func:`optimal_intervals`
+    source : DiscreteSource
+        As of :func:`optimal_intervals`, or with ``hierarchies`` of :func:`full_domain`.
+    distortion : Distortion
+        d(x, x̂), of which the mean is minimised.
+    criteria : sequence of Criterion
+        Per letter: ``TCloseness``, ``LDiversity``, ``KAnonymity``, ``DeltaDisclosure``.
     hierarchies : mapping of key column to Hierarchy, optional
         Search their levels (:func:`full_domain`) instead of intervals.
+    units : {"bits", "nats"}
+        Of information, in the criteria.
     **solve
         Passed to ``MinimumDistortion(…).solve``.
+
+    Returns
+    -------
+    PriceOfDeterminism
+        With ``deterministic``, a :class:`Generalisation`, ``randomised``, a :class:`Solution`, and
+        their ``gap`` in distortion.
+
+    Raises
+    ------
+    InputError
+        If no partition satisfies the criteria.
+
+    Examples
+    --------
+    Four ages of ten persons each, and k = 20.  The best intervals join two ages each, which moves
+    every second person by one; a randomisation keeps the same promise for half of that:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource.from_counts([[9, 8, 2, 1], [1, 2, 8, 9]])
+    >>> measure = cpv.absolute_error([0, 1, 2, 3])
+    >>> price = price_of_determinism(source, measure, [cpv.KAnonymity(20)])
+    >>> price.deterministic.groups, price.deterministic.distortion
+    ([0, 0, 2, 2], 0.5)
+    >>> price.randomised.status, round(price.randomised.value, 4), round(price.gap, 4)
+    ('certified', 0.2637, 0.2363)
     """
     if hierarchies is None:
         best = optimal_intervals(source, criteria, distortion=distortion, units=units)

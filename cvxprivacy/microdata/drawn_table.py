@@ -43,10 +43,14 @@ __all__ = ["DrawnTable", "release_table"]
 class DrawnTable:
     """What a channel drew of a table, what was asked of it, and the channel that writes it.
 
+    :func:`release_table` returns one.
+
     Attributes
     ----------
     problem : ChannelProblem
+        What was asked.
     solution : Solution
+        Its optimum, which drew.
     counts : DrawnCounts
         Of the table that is released: after groups were merged.
     merging : Merging or None
@@ -57,6 +61,29 @@ class DrawnTable:
         Of the table before groups were merged, where some were.
     frame : frame or None
         The released table, as :func:`release_table` returns it.
+
+    Examples
+    --------
+    By the law every released age leaves as much open as three equally likely records would; the
+    table of this draw has groups of 1, 2 and 3:
+
+    >>> import cvxprivacy as cpv, pandas as pd
+    >>> table = pd.DataFrame({"age": [30, 30, 40, 40, 50, 50], "ill": list("nnyyny")})
+    >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
+    >>> measure = cpv.absolute_error(source.x)
+    >>> problem = cpv.MinimumDistortion(source, measure, [cpv.KAnonymity(3)])
+    >>> drawn = cpv.release_table(problem, table, seed=1)
+    >>> drawn.frame["age"].tolist(), drawn.holds
+    ([30, 40, 40, 50, 50, 50], False)
+    >>> [check] = drawn.broken
+    >>> round(check.law, 6), check.table
+    (3.0, 1.0)
+
+    ``ensure="table"`` merges groups of the same draw, and says which:
+
+    >>> merged = cpv.release_table(problem, table, seed=1, ensure="table")
+    >>> merged.frame["age"].tolist(), merged.holds, merged.merging.moves
+    ([30, 30, 30, 50, 50, 50], True, [(40, 30, 2)])
     """
 
     problem: ChannelProblem
@@ -79,9 +106,24 @@ class DrawnTable:
         ensure: str = "law",
         source: DiscreteSource | None = None,
     ) -> DrawnTable:
-        """Draw the table that a problem's source was counted from; see ``release_table``.
+        """Draw the table that a problem's source was counted from; see :func:`release_table`.
 
-        Where the problem is of a part of the table alone, ``source`` is of the whole.
+        Parameters
+        ----------
+        problem : ChannelProblem
+            Of one law, without side information.
+        solution : Solution
+            Of the problem.
+        frame : frame of any kind
+            The table.
+        seed : int
+            Of the draws.
+        row_id : column name, optional
+            Which names each record.
+        ensure : {"law", "table"}
+            What is to satisfy the criteria.
+        source : DiscreteSource, optional
+            Of the whole table, where the problem is of a part of it alone.
 
         Raises
         ------
@@ -269,7 +311,8 @@ def release_table(
     ----------
     problem : PrivacyDistortion or MinimumDistortion
         Of a source that was made of this table by ``DiscreteSource.from_table``.
-    frame : frame of any kind that :meth:`cvxprivacy.Channel.apply` takes
+    frame : frame of any kind
+        The table, as :meth:`cvxprivacy.Channel.apply` takes it.
     seed : int
         As of :meth:`cvxprivacy.Channel.apply`: keep it secret.
     solution : Solution, optional

@@ -69,6 +69,38 @@ def full_domain(
         The best has the least E d(X, X̂) instead, each group released as its best letter; each had
         to satisfy the criteria by itself, before groups released as one letter become one.
     units : {"bits", "nats"}
+        Of information, in the criteria and in what is returned.
+
+    Returns
+    -------
+    Generalisation
+        The best of the minimal levels, with all of them in ``minimal``.
+
+    Raises
+    ------
+    InputError
+        If no levels satisfy the criteria, or a hierarchy lacks a value of its column.
+
+    Examples
+    --------
+    Twelve people, and k = 3: either the sex goes and the ages stay, or the other way round.  The
+    second keeps more of what the key tells about the illness:
+
+    >>> import pandas as pd
+    >>> import cvxprivacy as cpv
+    >>> table = pd.DataFrame({
+    ...     "age": [18, 22, 37, 41] * 3, "sex": list("ffmmmmffmfmf"), "ill": list("nnynnynyynnn"),
+    ... })
+    >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key=["age", "sex"])
+    >>> hierarchies = {
+    ...     "age": cpv.Hierarchy.intervals([18, 22, 37, 41], 10, 20),
+    ...     "sex": cpv.Hierarchy.suppression(["f", "m"]),
+    ... }
+    >>> found = full_domain(source, hierarchies, [cpv.KAnonymity(3)])
+    >>> list(map(dict, found.minimal)), dict(found.levels)
+    ([{'age': 0, 'sex': 1}, {'age': 3, 'sex': 0}], {'age': 3, 'sex': 0})
+    >>> found.evaluated, found.nodes
+    (5, 8)
     """
     criteria = criteria_listed(criteria)
     checked(source, criteria, units)

@@ -77,7 +77,8 @@ class Hierarchy:
         Parameters
         ----------
         letters : sequence of numbers
-        levels : number, or sequence of numbers
+            The attribute's values.
+        *levels : number, or sequence of numbers
             The width of bands anchored at 0, or edges, which may begin with −inf and end with inf;
             from fine to coarse.
         suppress : bool
@@ -119,7 +120,15 @@ class Hierarchy:
 
     @classmethod
     def suppression(cls, letters: Sequence[Hashable], mark: Hashable = "*") -> Hierarchy:
-        """Keep the letters, or put all of them into one group."""
+        """Keep the letters, or put all of them into one group.
+
+        Parameters
+        ----------
+        letters : sequence
+            The attribute's values.
+        mark : label
+            The name of the one group.
+        """
         letters = _several(letters, "letters")
         return cls(letters, [[mark] * len(letters)])
 
@@ -138,6 +147,7 @@ class Hierarchy:
         path : path
             Of a file in UTF-8.
         delimiter : str
+            What parts the fields, ";" in ARX.
 
         Raises
         ------
@@ -169,6 +179,11 @@ class Hierarchy:
     def mapping(self, level: int) -> dict[Any, Any]:
         """Return the group of each letter at a level, for ``DiscreteSource.from_table(groups=…)``.
 
+        Parameters
+        ----------
+        level : int
+            0 for the letters themselves, then 1, 2, … up to the coarsest.
+
         Raises
         ------
         InputError
@@ -186,7 +201,13 @@ class Hierarchy:
         return ", ".join(said)
 
     def channel(self, level: int) -> Channel:
-        """Return a level as a channel from letters to groups."""
+        """Return a level as a channel from letters to groups.
+
+        Parameters
+        ----------
+        level : int
+            As of :meth:`mapping`.
+        """
         groups = list(self.mapping(level).values())
         outputs = list(dict.fromkeys(groups))
         return Channel(indicator(groups), inputs=self.letters, outputs=outputs)

@@ -71,6 +71,12 @@ def optimal_intervals(
         I(X̃; W).  Intervals released as one letter are one group in the end, but each had to
         satisfy the criteria by itself.
     units : {"bits", "nats"}
+        Of information, in the criteria and in what is returned.
+
+    Returns
+    -------
+    Generalisation
+        The intervals, their information or distortion, and how they stand.
 
     Raises
     ------

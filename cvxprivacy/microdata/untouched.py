@@ -83,14 +83,43 @@ def untouched(
 
     Parameters
     ----------
-    frame : as in :meth:`cvxprivacy.DiscreteSource.from_table`
-        Each column is counted by one group-by in its engine.
+    frame : frame of any kind
+        The table, as :meth:`cvxprivacy.DiscreteSource.from_table` takes it.  Each column is
+        counted by one group-by in its engine.
     schema : TableSchema
         ``source.schema``.
+    units : {"bits", "nats"}
+        Of information.
     columns : sequence of str, optional
         All others by default.
     progress : callable, optional
         Given 1 after each column.
+
+    Returns
+    -------
+    list of Leak
+        With ``column``, ``information``, its small-sample ``bias``, and ``values``, the number of
+        different ones.
+
+    Raises
+    ------
+    InputError
+        For a column that is not there.
+
+    Examples
+    --------
+    A release changes the age alone.  The ward, which is copied, tells the illness outright, and the
+    town tells nothing:
+
+    >>> import pandas as pd
+    >>> import cvxprivacy as cpv
+    >>> people = pd.DataFrame({
+    ...     "age": [20, 20, 30, 30] * 10, "ward": list("xyxy") * 10, "town": list("aabb") * 10,
+    ...     "ill": ["no", "yes", "no", "yes"] * 10,
+    ... })
+    >>> source = cpv.DiscreteSource.from_table(people, sensitive="ill", key="age")
+    >>> [(leak.column, round(leak.information, 3)) for leak in untouched(people, source.schema)]
+    [('ward', 1.0), ('town', 0.0)]
     """
     lazy = as_narwhals(frame).lazy()
     types = lazy.collect_schema()

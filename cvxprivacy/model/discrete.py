@@ -24,6 +24,7 @@ from cvxprivacy.model.information import (
 from cvxprivacy.model.laws import SHAPE, Table, axes_of, frequencies, probabilities, tabulated
 from cvxprivacy.tables.counting import MOST_LEVELS, Counts
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.text import brief, facts_html
 from cvxprivacy.validation import number, whole
 
 __all__ = ["DiscreteSource"]
@@ -56,9 +57,21 @@ class DiscreteSource(Frozen):
 
     Examples
     --------
-    >>> source = DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
-    >>> round(source.information(units="bits"), 4)
-    0.2781
+    Two fair bits that differ with probability 0.2 share 1 − h(0.2) bits, the risk before any
+    perturbation:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]], names=["illness", "sex"])
+    >>> source
+    DiscreteSource(illness: 2, sex: 2)
+    >>> round(source.information(), 4), round(1 - cpv.information.entropy([0.2, 0.8]), 4)
+    (0.2781, 0.2781)
+
+    The same of counts, which know their own bias:
+
+    >>> counted = cpv.DiscreteSource.from_counts([[40, 10], [10, 40]])
+    >>> round(counted.information(), 4), round(counted.bias(), 4)
+    (0.2781, 0.0072)
     """
 
     def __init__(
@@ -110,10 +123,16 @@ class DiscreteSource(Frozen):
 
     @classmethod
     def from_counts(cls, counts: npt.ArrayLike, **options: Any) -> DiscreteSource:
-        """Make a source of a contingency table, shape (|W|, |X|) or (|W|, |X|, |Z|).
+        """Make a source of a contingency table.
 
-        The law is the exact rational counts / N; N is kept as the number of records.  Labels and
-        names are as of the class.
+        The law is the exact rational counts / N; N is kept as the number of records.
+
+        Parameters
+        ----------
+        counts : array_like or frame, shape (|W|, |X|) or (|W|, |X|, |Z|)
+            Records of each combination, whole numbers from 0 to 2⁵³.
+        **options : optional
+            ``w``, ``x``, ``z`` and ``names``, as of the class.
 
         Raises
         ------
@@ -174,6 +193,19 @@ class DiscreteSource(Frozen):
         InputError
             For an unknown column, a refused missing value, values outside the bins or in no
             group, more levels than a program could use, or an empty table.
+
+        Examples
+        --------
+        Ages in bands of ten years, as what is released; illness is confidential:
+
+        >>> import cvxprivacy as cpv
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"age": [23, 28, 31, 38, 39], "ill": [*"nnnyy"]})
+        >>> source = cpv.DiscreteSource.from_table(
+        ...     table, sensitive="ill", key="age", bins={"age": 10}
+        ... )
+        >>> source.x, source.law.tolist(), source.records
+        (['[20, 30)', '[30, 40)'], [[2.0, 1.0], [0.0, 2.0]], 5)
         """
         columns = {"sensitive": sensitive, "key": key, "side": side, "weights": weights}
         schema = TableSchema.of(frame, **columns, bins=bins, groups=groups, missing=missing)
@@ -192,7 +224,8 @@ class DiscreteSource(Frozen):
 
         Parameters
         ----------
-        frame : as in :meth:`from_table`
+        frame : frame
+            A table, as :meth:`from_table` takes it.
         schema : TableSchema
             ``source.schema`` of a source made by :meth:`from_table`.
         levels : (w, x) or (w, x, z), optional
@@ -211,7 +244,13 @@ class DiscreteSource(Frozen):
         return cls._of(law, typed, records=counts.records, schema=schema, counts=counts)
 
     def read_as(self, reading: Mapping[str, Any]) -> DiscreteSource:
-        """Return the same source with a note of how its table's file was read."""
+        """Return the same source with a note of how its table's file was read.
+
+        Parameters
+        ----------
+        reading : mapping
+            What tells a reader of the file how to read it again, such as its delimiter.
+        """
         assert self.schema is not None
         return self._with(schema=replace(self.schema, reading=reading))
 
@@ -226,6 +265,16 @@ class DiscreteSource(Frozen):
         ----------
         rho : float
             Correlation, −1 < ρ < 1.
+        points : int
+            Values of W, and of X.
+        span : float
+            Standard deviations from the mean to the ends of the grid.
+
+        Raises
+        ------
+        InputError
+            For a ρ that is no such correlation, fewer than two points, or a span that is not
+            positive.
         """
         if not -1 < (rho if isinstance(rho, int | float) else math.nan) < 1:
             raise InputError("rho", f"{rho!r}", "pass a correlation strictly between −1 and 1")
@@ -239,9 +288,19 @@ class DiscreteSource(Frozen):
     def identical(
         cls, pmf: npt.ArrayLike, *, x: Sequence[Hashable] | None = None
     ) -> DiscreteSource:
-        """Make the source W = X of a law of shape (|X|,): Shannon's rate–distortion problem.
+        """Make the source W = X of a law of X: Shannon's rate–distortion problem.
 
-        The index of a pandas series labels x, and its name is that of X.
+        Parameters
+        ----------
+        pmf : array_like or series, shape (|X|,)
+            Law of X.  The index of a pandas series labels x, and its name is that of X.
+        x : sequence, optional
+            Labels of the letters, by default that index, or 0, 1, ….
+
+        Raises
+        ------
+        InputError
+            As of the class.
         """
         typed, remedy = tabulated(pmf, variables=[1]), "pass the law of X, shape (|X|,)"
         otherwise = "DiscreteSource.from_counts"
@@ -269,6 +328,22 @@ class DiscreteSource(Frozen):
             lines[1] += f", {bias_in_words(bias)}"
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
+    def _repr_html_(self) -> str:
+        axes: list[list[Any]] = [self.w, self.x, self.z or []]
+        rows = [
+            (f"{letter}: {name}", f"{len(values):,} values: {brief(values)}")
+            for letter, name, values in zip("WXZ", self.names, axes, strict=False)
+        ]
+        rows.append(("H(W)", f"{self.entropy():.4f} bits"))
+        rows.append(("I(W; X)", f"{self.information():.4f} bits"))
+        notes = [("note", note) for note in self.notes]
+        return facts_html(repr(self), [*rows, *notes])
+
+    @property
+    def identity(self) -> bool:
+        """Whether W is X: the same letters, and no mass elsewhere."""
+        return self.w == self.x and bool((self.joint == np.diag(np.diag(self.joint))).all())
+
     @property
     def weighted(self) -> bool:
         """Whether the records have survey weights."""
@@ -285,7 +360,13 @@ class DiscreteSource(Frozen):
         return self.noted()
 
     def noted(self, *, units: str = "bits") -> list[str]:
-        """Return the notes, with their amounts of information in ``units``."""
+        """Return the notes, with their amounts of information in ``units``.
+
+        Parameters
+        ----------
+        units : {"bits", "nats"}
+            Of the amounts.
+        """
         notes = bias_notes(self.joint, self.effective, units=units)
         if self.dropped:
             notes.append(f"{self.dropped:,} records with missing values are left out")
@@ -325,6 +406,11 @@ class DiscreteSource(Frozen):
         """Lay out the law for an encoder of x, (w, x), (x, z) or (w, x, z).
 
         Letters without mass are left out; the encoder's letters are in the order of w, x, z.
+
+        Parameters
+        ----------
+        encoder : {"x", "wx", "xz", "wxz"}
+            What the randomisation sees.
         """
         return lay_out(self.law.reshape(*self.joint.shape, -1), encoder)
 
@@ -335,11 +421,23 @@ class DiscreteSource(Frozen):
         return names if len(set(names)) == len(names) else [str(i) for i in range(len(names))]
 
     def entropy(self, *, units: str = "bits") -> float:
-        """H(W)."""
+        """Return H(W).
+
+        Parameters
+        ----------
+        units : {"bits", "nats"}
+            Of the entropy.
+        """
         return entropy(self.p_w, units=units)
 
     def information(self, *, units: str = "bits") -> float:
-        """I(W; X), the risk before any perturbation."""
+        """Return I(W; X), the risk before any perturbation.
+
+        Parameters
+        ----------
+        units : {"bits", "nats"}
+            Of the information.
+        """
         return mutual_information(self.joint, units=units)
 
     def bias(self, *, units: str = "bits") -> float | None:
@@ -347,6 +445,11 @@ class DiscreteSource(Frozen):
 
         With survey weights the records count as (Σ weight)² / Σ weight² (Kish's effective
         sample size).
+
+        Parameters
+        ----------
+        units : {"bits", "nats"}
+            Of the bias.
         """
         if self.effective is None:
             return None

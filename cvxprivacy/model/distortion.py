@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Distortion(Frozen):
-    """A distortion measure on finite alphabets.
+    """A distortion measure on finite alphabets: what it costs to release x̂ for x.
 
     Parameters
     ----------
@@ -60,14 +60,24 @@ class Distortion(Frozen):
     ----------
     cost : ndarray or AdditiveCost
         d, by parts where it was made ``per_attribute``.
-    exact : ndarray
-        The very numbers that were typed, or follow from them: of floats, or of ``Fraction``s where
-        some are no floats.
 
     Raises
     ------
     InputError
         For negative, NaN or infinite entries, or labels that do not fit.
+
+    Examples
+    --------
+    Three ages may be released as two bands, at a cost in years; a number multiplies it:
+
+    >>> import cvxprivacy as cpv
+    >>> years = [[0, 10], [5, 5], [10, 0]]
+    >>> d = cpv.Distortion(years, inputs=[20, 25, 30], outputs=["young", "old"])
+    >>> d.outputs, (2 * d).matrix[0].tolist()
+    (['young', 'old'], [0.0, 20.0])
+    >>> source = cpv.DiscreteSource([[0.3, 0.2, 0.0], [0.0, 0.2, 0.3]], x=[20, 25, 30])
+    >>> cpv.PrivacyDistortion(source, d, budget=3).solve().channel.outputs
+    ['young', 'old']
     """
 
     def __init__(
@@ -130,6 +140,13 @@ class Distortion(Frozen):
 
     def fitted(self, w: int, x: Sequence[Hashable]) -> Distortion:
         """Return it with its rows in the order of a source's key letters ``x``.
+
+        Parameters
+        ----------
+        w : int
+            Values of W.
+        x : sequence
+            Labels of the key letters.
 
         Raises
         ------
@@ -256,7 +273,7 @@ def _stands_for(values: npt.ArrayLike, d: np.ndarray, outputs: list[Any], name: 
 
 
 def squared_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -> Distortion:
-    """d(x, x̂) = ‖x − x̂‖².
+    """Return d(x, x̂) = ‖x − x̂‖².
 
     Parameters
     ----------
@@ -265,13 +282,63 @@ def squared_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -
         letters (in any order, if they are those letters).
     outputs : array_like, optional
         The same for the released letters; by default the key letters themselves.
+
+    Returns
+    -------
+    Distortion
+        In squared units of the values.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not finite, or vectors of different lengths.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> cpv.squared_error([1, 2, 4]).matrix.tolist()
+    [[0.0, 1.0, 9.0], [1.0, 0.0, 4.0], [9.0, 4.0, 0.0]]
+
+    Between 0 and 1 a release may have the middle, too:
+
+    >>> d = cpv.squared_error([0, 1], outputs=[0, 0.5, 1])
+    >>> d.outputs, d.matrix.tolist()
+    ([0, 0.5, 1], [[0.0, 0.25, 1.0], [1.0, 0.25, 0.0]])
     """
     error, labels = _distances(values, outputs, 2)
     return _stands_for(values, error, labels, "squared error")
 
 
 def absolute_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -> Distortion:
-    """d(x, x̂) = ‖x − x̂‖₁; arguments as in :func:`squared_error`."""
+    """Return d(x, x̂) = ‖x − x̂‖₁.
+
+    Parameters
+    ----------
+    values : array_like, shape (|X|,) or (|X|, k)
+        The number, or vector, that each key letter stands for, as in :func:`squared_error`.
+    outputs : array_like, optional
+        The same for the released letters; by default the key letters themselves.
+
+    Returns
+    -------
+    Distortion
+        In the unit of the values.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not finite, or vectors of different lengths.
+
+    Examples
+    --------
+    Errors of vectors are added up over their coordinates:
+
+    >>> import cvxprivacy as cpv
+    >>> cpv.absolute_error([1, 2, 4]).matrix[0].tolist()
+    [0.0, 1.0, 3.0]
+    >>> cpv.absolute_error([(0, 0), (3, 4)]).matrix.tolist()
+    [[0.0, 7.0], [7.0, 0.0]]
+    """
     error, labels = _distances(values, outputs, 1)
     return _stands_for(values, error, labels, "absolute error")
 
@@ -293,13 +360,62 @@ def _letters(letters: int | Sequence[Hashable]) -> tuple[int, list[Any] | None]:
 
 
 def hamming(letters: int | Sequence[Hashable]) -> Distortion:
-    """d(x, x̂) = 1 if x ≠ x̂, else 0, on ``letters`` (their number, or their labels)."""
+    """Return d(x, x̂) = 1 if x ≠ x̂, else 0: the share of records that are changed.
+
+    Parameters
+    ----------
+    letters : int or sequence
+        Their number, or their labels.
+
+    Returns
+    -------
+    Distortion
+        Of the letters, which are also what may be released.
+
+    Raises
+    ------
+    InputError
+        For no letters, or the same label twice.
+
+    Examples
+    --------
+    With W = X its privacy–distortion function is Shannon's, h(0.2) − h(D) for D < 0.2:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource.identical([0.8, 0.2], x=["no", "yes"])
+    >>> solution = cpv.PrivacyDistortion(source, cpv.hamming(["no", "yes"]), budget=0.1).solve()
+    >>> h = cpv.information.entropy
+    >>> round(solution.value, 4), round(h([0.2, 0.8]) - h([0.1, 0.9]), 4)
+    (0.2529, 0.2529)
+    """
     count, names = _letters(letters)
     return Distortion(1.0 - np.eye(count), outputs=names, inputs=names, name="Hamming")
 
 
 def ordinal(letters: int | Sequence[Hashable]) -> Distortion:
-    """d(x, x̂) = |rank x − rank x̂| / (|X| − 1) for letters in increasing order."""
+    """Return d(x, x̂) = |rank x − rank x̂| / (|X| − 1) for letters in increasing order.
+
+    Parameters
+    ----------
+    letters : int or sequence
+        Their number, or their labels, the least first.
+
+    Returns
+    -------
+    Distortion
+        0 for the letter itself, 1 between the least and the greatest.
+
+    Raises
+    ------
+    InputError
+        For no letters, or the same label twice.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> cpv.ordinal(["none", "mild", "severe"]).matrix.tolist()
+    [[0.0, 0.5, 1.0], [0.5, 0.0, 0.5], [1.0, 0.5, 0.0]]
+    """
     count, names = _letters(letters)
     rank = np.arange(float(count))
     matrix = times(np.abs(rank[:, None] - rank), Fraction(1, max(count - 1, 1)))
@@ -307,13 +423,34 @@ def ordinal(letters: int | Sequence[Hashable]) -> Distortion:
 
 
 def hierarchy_distance(paths: Mapping[Hashable, Sequence[Hashable]]) -> Distortion:
-    """d(x, x̂) = share of levels that must be climbed until x and x̂ meet.
+    """Return d(x, x̂) = the share of levels that must be climbed until x and x̂ meet.
 
     Parameters
     ----------
     paths : mapping of letter to sequence
         Ancestors of each letter from the nearest up to the root, all of one length:
         ``{"Paris": ("France", "Europe"), "Rome": ("Italy", "Europe")}``.
+
+    Returns
+    -------
+    Distortion
+        0 for the letter itself, 1 where only the root is common.
+
+    Raises
+    ------
+    InputError
+        For paths of different lengths, or without a common root.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> d = cpv.hierarchy_distance({
+    ...     "Paris": ("France", "Europe"),
+    ...     "Lyon": ("France", "Europe"),
+    ...     "Rome": ("Italy", "Europe"),
+    ... })
+    >>> d.matrix[0].tolist()
+    [0.0, 0.5, 1.0]
     """
     if not isinstance(paths, Mapping):
         remedy = "pass {letter: (parent, …, root)}"

@@ -25,6 +25,7 @@ from cvxprivacy.model.matrices import (
 )
 from cvxprivacy.model.moments import moments_of
 from cvxprivacy.tables.schema import column_names
+from cvxprivacy.text import brief, facts_html, matrix_html
 from cvxprivacy.validation import array, typed, whole
 from cvxprivacy.verifier.matrices import definite
 
@@ -40,7 +41,7 @@ class GaussianSource(Frozen):
     ----------
     covariance : array_like, shape (k, k)
         Of all variables, each number as it is typed: a float is the dyadic rational that it is,
-        and ``Fraction``s and ``Decimal``s are kept.  It must be positive semidefinite exactly,
+        and Fractions and Decimals are kept.  It must be positive semidefinite exactly,
         which is proved; where two entries that should be equal differ by rounding, their mean is
         taken.
     sensitive, key, side : sequence of int or str
@@ -67,7 +68,7 @@ class GaussianSource(Frozen):
         Places within ``x`` of variables that determine all of X: all of them, unless Σ_X is
         singular, which is decided in rational arithmetic; then those that do so best.
     expansion : ndarray, shape (|X|, |basis|)
-        T with X − E X = T (X_basis − E X_basis): floats if all entries are, else ``Fraction``s.
+        T with X − E X = T (X_basis − E X_basis): floats if all entries are, else Fractions.
 
     Raises
     ------
@@ -75,6 +76,18 @@ class GaussianSource(Frozen):
         For an asymmetric or indefinite covariance, unknown names, or numbers that are not
         finite.  Floats that were rounded may be indefinite by 1e-17: the message tells by how
         much, and what to do.
+
+    Examples
+    --------
+    One W and one X of correlation 0.8 share −½ log₂(1 − 0.8²) = 0.737 bits:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.GaussianSource([[1, 0.8], [0.8, 1]], sensitive=[0], key=[1])
+    >>> round(source.information(), 4)
+    0.737
+    >>> from math import log2
+    >>> round(-0.5 * log2(1 - 0.8**2), 4)
+    0.737
     """
 
     def __init__(
@@ -118,13 +131,26 @@ class GaussianSource(Frozen):
         self.expansion = matrix_array(self._expanding())
 
     def law(self, rows: Sequence[int], columns: Sequence[int]) -> fmpq_mat:
-        """Return a block of the covariance, exactly."""
+        """Return a block of the covariance, exactly.
+
+        Parameters
+        ----------
+        rows, columns : sequence of int
+            Places of variables.
+        """
         return matrix_block(self.exact, rows, columns)
 
     def independent(self, places: Sequence[int], argument: str) -> tuple[int, ...]:
         """Return places among those given of variables that determine all of them.
 
         All of them, unless their covariance is exactly singular; then those least correlated.
+
+        Parameters
+        ----------
+        places : sequence of int
+            Places of variables.
+        argument : str
+            What they are called in an error.
         """
         if self._definite:
             return tuple(range(len(places)))
@@ -186,8 +212,14 @@ class GaussianSource(Frozen):
 
         Parameters
         ----------
-        frame : as in :meth:`DiscreteSource.from_table`
-        sensitive, key, side : column name, or several
+        frame : frame
+            A table, as :meth:`DiscreteSource.from_table` takes it.
+        sensitive : column name, or several
+            W.
+        key : column name, or several
+            X, which is to be released.
+        side : column name, or several, optional
+            Z, side information of the user.
         shrinkage : {"ledoit-wolf", "oas"}, optional
             Shrink the covariance as far as scikit-learn does (extra ``examples``): the share is
             its estimate in floats, the rest is exact.
@@ -223,8 +255,23 @@ class GaussianSource(Frozen):
         behind = "" if self.records is None else f", {self.records:,} records"
         return f"GaussianSource({', '.join(parts)}{behind})"
 
+    def _repr_html_(self) -> str:
+        places = [("W", self.w), ("X", self.x)] + ([("Z", self.z)] if self.z else [])
+        rows = [(letter, brief([self.names[i] for i in own])) for letter, own in places]
+        rows.append(("I(W; X)", f"{self.information():.4f} bits"))
+        known = [i for _, own in places for i in own]
+        names = [f"{letter}: {self.names[i]}" for letter, own in places for i in own]
+        whole = matrix_html("covariance", self.block(known, known), names, names, shaded=False)
+        return facts_html(repr(self), rows, whole)
+
     def block(self, rows: Sequence[int], columns: Sequence[int]) -> np.ndarray:
-        """Return a block of the covariance, in floats."""
+        """Return a block of the covariance, in floats.
+
+        Parameters
+        ----------
+        rows, columns : sequence of int
+            Places of variables.
+        """
         return self.covariance[np.ix_(rows, columns)]
 
     def conditional(self) -> GaussianSource:
@@ -263,6 +310,7 @@ class GaussianSource(Frozen):
         points : int
             Of W, and of X.
         span : float
+            Standard deviations from the mean to the ends of the grid.
         z_points : int
             Of one Z, which is left out by default: the nodes of Gauss and Hermite, which share
             2 z_points − 1 moments with Z; p(w, x | z) is sampled at each of them.
@@ -270,7 +318,13 @@ class GaussianSource(Frozen):
         return _sampled(self, points, span, z_points)
 
     def information(self, *, units: str = "bits") -> float:
-        """I(W; X), of jointly Gaussian W and X; ∞ where X determines a part of W."""
+        """Return I(W; X), of jointly Gaussian W and X; ∞ where X determines a part of W.
+
+        Parameters
+        ----------
+        units : {"bits", "nats"}
+            Of the information.
+        """
         x = [self.x[i] for i in self.basis]
         both = [*self.w, *x]
         if set(self.w) <= set(self.x) or not definite(self.law(both, both)):

@@ -16,15 +16,12 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.validation import array, number, one_of, whole
 
 __all__ = [
-    "bias_in_words",
-    "bias_notes",
     "conditional_entropy",
     "differential_entropy",
     "divergence",
     "entropy",
     "miller_madow",
     "mutual_information",
-    "nat",
 ]
 
 FEW_CELLS = "fewer cells occur than values of both less one"
@@ -45,12 +42,34 @@ def _law(values: npt.ArrayLike, argument: str, axes: tuple[int, ...] | None = No
 
 
 def entropy(pmf: npt.ArrayLike, *, units: str = "bits") -> float:
-    """Entropy H = −Σ p log p of a law of any shape.
+    """Return the entropy H = −Σ p log p of a law of any shape.
+
+    Parameters
+    ----------
+    pmf : array_like
+        Probabilities or counts ≥ 0, which are divided by their sum.
+    units : {"bits", "nats"}
+        Of the entropy.
+
+    Returns
+    -------
+    float
+        H ≥ 0.
+
+    Raises
+    ------
+    InputError
+        For negative numbers or none that is positive.
 
     Examples
     --------
-    >>> entropy([0.5, 0.5])
-    1.0
+    Four equal values take two bits; a bit that is 1 in every tenth record is worth 0.469 bits:
+
+    >>> import cvxprivacy as cpv
+    >>> cpv.information.entropy([1, 1, 1, 1])
+    2.0
+    >>> round(cpv.information.entropy([0.9, 0.1]), 4)
+    0.469
     """
     p = _law(pmf, "pmf")
     p = p[p > 0]
@@ -58,7 +77,33 @@ def entropy(pmf: npt.ArrayLike, *, units: str = "bits") -> float:
 
 
 def divergence(p: npt.ArrayLike, q: npt.ArrayLike, *, units: str = "bits") -> float:
-    """Kullback–Leibler divergence D(p ‖ q) = Σ p log(p/q); infinite where q = 0 < p."""
+    """Return Kullback and Leibler's divergence D(p ‖ q) = Σ p log(p/q).
+
+    Parameters
+    ----------
+    p, q : array_like
+        Probabilities or counts ≥ 0 of one shape, each divided by its own sum.
+    units : {"bits", "nats"}
+        Of the divergence.
+
+    Returns
+    -------
+    float
+        D ≥ 0, infinite where q = 0 < p.
+
+    Raises
+    ------
+    InputError
+        For negative numbers, or shapes that differ.
+
+    Examples
+    --------
+    Of a certain bit against a fair one it is a bit; the other way round it is infinite:
+
+    >>> import cvxprivacy as cpv
+    >>> cpv.information.divergence([1, 0], [0.5, 0.5]), cpv.information.divergence([1, 1], [1, 0])
+    (1.0, inf)
+    """
     a, b = _law(p, "p"), _law(q, "q")
     if a.shape != b.shape:
         raise InputError("q", f"shape {b.shape} beside {a.shape}", "pass laws of one alphabet")
@@ -69,15 +114,71 @@ def divergence(p: npt.ArrayLike, q: npt.ArrayLike, *, units: str = "bits") -> fl
 
 
 def conditional_entropy(joint: npt.ArrayLike, *, units: str = "bits") -> float:
-    """Conditional entropy H(A | B) of a joint law of shape (|A|, |B|)."""
+    """Return the conditional entropy H(A | B) of a joint law.
+
+    Parameters
+    ----------
+    joint : array_like, shape (|A|, |B|)
+        Probabilities or counts ≥ 0, which are divided by their sum.
+    units : {"bits", "nats"}
+        Of the entropy.
+
+    Returns
+    -------
+    float
+        H(A, B) − H(B).
+
+    Raises
+    ------
+    InputError
+        For negative numbers, or another shape.
+
+    Examples
+    --------
+    A bit that differs from a fair one in a fifth of the records keeps h(0.2) bits to itself:
+
+    >>> import cvxprivacy as cpv
+    >>> round(cpv.information.conditional_entropy([[0.4, 0.1], [0.1, 0.4]]), 4)
+    0.7219
+    >>> round(cpv.information.entropy([0.2, 0.8]), 4)
+    0.7219
+    """
     p = _law(joint, "joint", (2,))
     return entropy(p, units=units) - entropy(p.sum(axis=0), units=units)
 
 
 def mutual_information(joint: npt.ArrayLike, *, units: str = "bits") -> float:
-    """Mutual information I(A; B) = Σ p(a, b) log(p(a, b) / p(a)p(b)), shape (|A|, |B|).
+    """Return the mutual information I(A; B) = Σ p(a, b) log(p(a, b) / p(a)p(b)).
 
     Rebollo-Monedero et al. 2010, eq. (2), with A = W and B = X̂ the privacy risk.
+
+    Parameters
+    ----------
+    joint : array_like, shape (|A|, |B|)
+        Probabilities or counts ≥ 0, which are divided by their sum.
+    units : {"bits", "nats"}
+        Of the information.
+
+    Returns
+    -------
+    float
+        I ≥ 0.
+
+    Raises
+    ------
+    InputError
+        For negative numbers, or another shape.
+
+    Examples
+    --------
+    Counts of 40 and 10 are the law of two fair bits that differ in a fifth of the records, which
+    share 1 − h(0.2) bits:
+
+    >>> import cvxprivacy as cpv
+    >>> round(cpv.information.mutual_information([[40, 10], [10, 40]]), 4)
+    0.2781
+    >>> round(1 - cpv.information.entropy([0.2, 0.8]), 4)
+    0.2781
     """
     p = _law(joint, "joint", (2,))
     product = np.outer(p.sum(axis=1), p.sum(axis=0))
@@ -88,12 +189,41 @@ def mutual_information(joint: npt.ArrayLike, *, units: str = "bits") -> float:
 def miller_madow(
     counts: npt.ArrayLike, *, records: float | None = None, units: str = "bits"
 ) -> float:
-    """Miller–Madow estimate of the upward bias of the plug-in I(A; B) from counts.
+    """Estimate the upward bias of the plug-in I(A; B) of counts (Miller and Madow).
 
     (cells − rows − columns + 1) / 2N with occupied cells, rows and columns counted: what an
-    independent pair would show on average, to first order; negative where
-    :func:`bias_in_words` says.  N is the sum of the counts, or
-    ``records`` where they are weighted.
+    independent pair would show on average, to first order.  It is negative where fewer cells occur
+    than rows and columns together less one: the plug-in information is then too low.
+
+    Parameters
+    ----------
+    counts : array_like, shape (|A|, |B|)
+        Records of each pair, or what these weigh.
+    records : number, optional
+        N, by default the sum of the counts; for weighted records an effective number of them.
+    units : {"bits", "nats"}
+        Of the bias.
+
+    Returns
+    -------
+    float
+        To be subtracted from :func:`mutual_information` of the counts.
+
+    Raises
+    ------
+    InputError
+        For negative counts, another shape, or an N that is not positive.
+
+    Examples
+    --------
+    Of 25 records in a table of four cells, 1/50 nats are bias, about a third of what they show:
+
+    >>> import cvxprivacy as cpv
+    >>> counts = [[9, 4], [4, 8]]
+    >>> cpv.information.miller_madow(counts, units="nats")
+    0.02
+    >>> round(cpv.information.mutual_information(counts, units="nats"), 4)
+    0.0659
     """
     table = array(counts, "counts", "pass counts of shape (|A|, |B|)", axes=(2,), massive=True)
     size = table.sum() if records is None else number(records, "records", zero=False)
@@ -153,13 +283,31 @@ def differential_entropy(
     sample : array_like, shape (N,) or (N, d)
         Records of a continuous attribute.
     neighbours : int
-        k.
+        k ≥ 1; more of them scatter less and blur more.
+    units : {"bits", "nats"}
+        Of the entropy.
+
+    Returns
+    -------
+    float
+        The estimate, of any sign.
 
     Raises
     ------
     InputError
         For fewer than k + 1 records, or so many equal ones that a distance is 0: such an
         attribute has no density.
+
+    Examples
+    --------
+    A normal variable of variance 1 has h = ½ log₂ 2πe = 2.047 bits, which 2,000 records tell to
+    within a twentieth:
+
+    >>> import cvxprivacy as cpv
+    >>> import numpy as np
+    >>> sample = np.random.default_rng(0).normal(size=2000)
+    >>> abs(cpv.information.differential_entropy(sample) - 2.047) < 0.05
+    True
     """
     from scipy.spatial import cKDTree
     from scipy.special import digamma, gammaln

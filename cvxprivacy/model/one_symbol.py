@@ -87,41 +87,147 @@ def _log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 def i1(
     joint: npt.ArrayLike, *, reference: npt.ArrayLike | None = None, units: str = "bits"
 ) -> npt.NDArray[np.float64]:
-    """Surprise I1(x̃) = D(p(w|x̃) ‖ p(w)) of every letter, shape (|X̃|,) (eq. 8).
+    """Return the surprise I1(x̃) = D(p(w|x̃) ‖ p(w)) of every letter (eq. 8).
 
     A letter without mass has no law p(w|x̃): its value is NaN, here and in i2 to i4.
 
     Parameters
     ----------
     joint : array_like, shape (|W|, |X̃|)
+        Masses or counts ≥ 0 of W and the released letter.
     reference : array_like, shape (|W|,), optional
         Masses of W, positive where it occurs; by default the row sums of ``joint``.
     units : {"bits", "nats"}
+        Of the surprise.
+
+    Returns
+    -------
+    ndarray, shape (|X̃|,)
+        I1 ≥ 0; t-closeness is I1 ≤ t for every letter.
+
+    Raises
+    ------
+    InputError
+        For negative masses, another shape, or a reference that does not fit.
 
     Examples
     --------
-    >>> [round(float(v), 3) for v in i1([[2, 0], [1, 1]])]
-    [0.082, 1.0]
+    Five records of the first letter, three of the second, which all have the second value of W:
+
+    >>> import cvxprivacy as cpv
+    >>> counts = [[3, 0], [2, 3]]
+    >>> cpv.one_symbol.i1(counts).round(3).tolist()
+    [0.149, 0.678]
+
+    The second is log₂ 8/5, and the mean by their records is I(W; X̃):
+
+    >>> round(float(cpv.one_symbol.i1(counts) @ [5 / 8, 3 / 8]), 4)
+    0.3476
+    >>> round(cpv.information.mutual_information(counts), 4)
+    0.3476
     """
     terms = _log_ratio(*laws(_law(joint), reference))
     return np.maximum(terms.sum(axis=0), 0.0) * nat(units)
 
 
 def i2(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
-    """Specific information I2(x̃) = H(W) − H(W|x̃) of every letter, shape (|X̃|,) (eqs. 3, 10)."""
+    """Return the specific information I2(x̃) = H(W) − H(W|x̃) of every letter (eqs. 3, 10).
+
+    Parameters
+    ----------
+    joint : array_like, shape (|W|, |X̃|)
+        Masses or counts ≥ 0 of W and the released letter.
+    units : {"bits", "nats"}
+        Of the information.
+
+    Returns
+    -------
+    ndarray, shape (|X̃|,)
+        I2, negative where a letter makes W less certain; ℓ-diversity is I2 ≤ H(W) − log ℓ.
+
+    Raises
+    ------
+    InputError
+        For negative masses, or another shape.
+
+    Examples
+    --------
+    The first letter makes W = (3/8, 5/8) less certain, (3/5, 2/5); the second tells all, H(W):
+
+    >>> import cvxprivacy as cpv
+    >>> cpv.one_symbol.i2([[3, 0], [2, 3]]).round(3).tolist()
+    [-0.017, 0.954]
+    >>> round(cpv.information.entropy([3, 5]), 3)
+    0.954
+    """
     law = _law(joint)
     return (_plogp(_given(law)).sum(axis=0) - _plogp(law.sum(axis=1)).sum()) * nat(units)
 
 
 def i3(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
-    """I3(x̃) = Σ_w p(w|x̃) [H(X̃) − H(X̃|w)] of every letter, shape (|X̃|,) (Table 1)."""
+    """Return I3(x̃) = Σ_w p(w|x̃) [H(X̃) − H(X̃|w)] of every letter (Table 1).
+
+    Parameters
+    ----------
+    joint : array_like, shape (|W|, |X̃|)
+        Masses or counts ≥ 0 of W and the released letter.
+    units : {"bits", "nats"}
+        Of the information.
+
+    Returns
+    -------
+    ndarray, shape (|X̃|,)
+        I3, of any sign.
+
+    Raises
+    ------
+    InputError
+        For negative masses, or another shape.
+
+    Examples
+    --------
+    Its mean is I(W; X̃), as those of I1 and I2 are, but it is shared out otherwise: here the second
+    letter, which tells W outright, has less than nothing of it.
+
+    >>> import cvxprivacy as cpv
+    >>> counts = [[3, 0], [2, 3]]
+    >>> found = cpv.one_symbol.i3(counts)
+    >>> found.round(3).tolist(), round(float(found @ [5 / 8, 3 / 8]), 4)
+    ([0.566, -0.017], 0.3476)
+    """
     law = _law(joint)
     reduced = _plogp(_given(law.T)).sum(axis=0) - _plogp(law.sum(axis=0)).sum()
     return np.nan_to_num(reduced) @ _given(law) * nat(units)
 
 
 def i4(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
-    """I4(x̃) = I({x̃, not x̃}; W) of every letter, shape (|X̃|,) (Table 1)."""
+    """Return I4(x̃) = I({x̃, not x̃}; W) of every letter (Table 1).
+
+    Parameters
+    ----------
+    joint : array_like, shape (|W|, |X̃|)
+        Masses or counts ≥ 0 of W and the released letter.
+    units : {"bits", "nats"}
+        Of the information.
+
+    Returns
+    -------
+    ndarray, shape (|X̃|,)
+        I4 ≥ 0: what is told by whether the letter was released.
+
+    Raises
+    ------
+    InputError
+        For negative masses, or another shape.
+
+    Examples
+    --------
+    Of two letters each tells all that both tell, I(W; X̃):
+
+    >>> import cvxprivacy as cpv
+    >>> cpv.one_symbol.i4([[3, 0], [2, 3]]).round(4).tolist()
+    [0.3476, 0.3476]
+    """
     law = _law(joint)
     p_w, mass = law.sum(axis=1, keepdims=True), law.sum(axis=0)
     rest = np.maximum(p_w - law, 0.0)
@@ -134,7 +240,22 @@ def i4(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
 
 
 class Condition(NamedTuple):
-    """A quantity and the most that it may be."""
+    """A quantity and the most that it may be.
+
+    Attributes
+    ----------
+    value : float
+        The quantity.
+    bound : float
+        The most that it may be.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> condition = cpv.one_symbol.average_conditions([[3, 0], [2, 3]], t=0.3)["t"]
+    >>> round(condition.value, 4), condition.bound, condition.holds
+    (0.3476, 0.3, False)
+    """
 
     value: float
     bound: float
@@ -146,20 +267,65 @@ class Condition(NamedTuple):
 
 
 def greatest_diversity(p_w: npt.ArrayLike) -> float:
-    """ℓ_max = 2^H(W): no grouping is more diverse than W itself (eq. 15).
+    """Return ℓ_max = 2^H(W): no grouping is more diverse than W itself (eq. 15).
+
+    Parameters
+    ----------
+    p_w : array_like, shape (|W|,)
+        Masses or counts ≥ 0 of W.
+
+    Returns
+    -------
+    float
+        From 1 to the number of values that occur.
+
+    Raises
+    ------
+    InputError
+        For negative masses.
 
     Examples
     --------
-    >>> greatest_diversity([1, 1, 1, 1])
+    Four equal values are as diverse as four can be, unequal ones less so:
+
+    >>> import cvxprivacy as cpv
+    >>> cpv.one_symbol.greatest_diversity([1, 1, 1, 1])
     4.0
+    >>> round(cpv.one_symbol.greatest_diversity([7, 1, 1, 1]), 3)
+    2.561
     """
     return float(2.0 ** entropy(p_w))
 
 
 def equivalent_diversity(p_w: npt.ArrayLike, t: float, *, units: str = "bits") -> float:
-    """ℓ_t = 2^(H(W) − t), the ℓ that bounds I(W; X̃) as t-closeness does (eq. 12); t in ``units``.
+    """Return ℓ_t = 2^(H(W) − t), the ℓ that bounds I(W; X̃) as t-closeness does (eq. 12).
 
-    It is below 1, which no ℓ is, where t exceeds H(W).
+    Parameters
+    ----------
+    p_w : array_like, shape (|W|,)
+        Masses or counts ≥ 0 of W.
+    t : float
+        t ≥ 0, in ``units``.
+    units : {"bits", "nats"}
+        Of t.
+
+    Returns
+    -------
+    float
+        It is below 1, which no ℓ is, where t exceeds H(W).
+
+    Raises
+    ------
+    InputError
+        For negative masses, or a negative t.
+
+    Examples
+    --------
+    To tell one bit of four equal values leaves two:
+
+    >>> import cvxprivacy as cpv
+    >>> round(cpv.one_symbol.equivalent_diversity([1, 1, 1, 1], 1.0), 6)
+    2.0
     """
     return math.exp(entropy(p_w, units="nats") - number(t, "t") / nat(units))
 
@@ -172,13 +338,14 @@ def average_conditions(
     original: float | None = None,
     units: str = "bits",
 ) -> dict[str, Condition]:
-    """Conditions on the average I(W; X̃), necessary and not sufficient (eq. 13).
+    """Return conditions on the average I(W; X̃), necessary and not sufficient (eq. 13).
 
     Per letter, necessary and sufficient, they are I1(x̃) ≤ t and I2(x̃) ≤ H(W) − log ℓ (eq. 14).
 
     Parameters
     ----------
     joint : array_like, shape (|W|, |X̃|)
+        Masses or counts ≥ 0 of W and the released letter.
     t : float, optional
         Of t-closeness, in ``units``.
     l : float, optional
@@ -188,11 +355,29 @@ def average_conditions(
         that is made of X alone (data processing).  A table that was drawn at random may exceed it
         by chance, as may one whose W is not the same.
     units : {"bits", "nats"}
+        Of t, of ``original`` and of what is returned.
 
     Returns
     -------
     dict of str to Condition
         By the names ``"I(W; X)"``, ``"t"`` and ``"H(W) − log ℓ"``.
+
+    Raises
+    ------
+    InputError
+        For negative masses, another shape, or numbers that are out of range.
+
+    Examples
+    --------
+    The mean is below t = 0.5, and yet the second letter breaks t-closeness: its I1 is 0.678.
+
+    >>> import cvxprivacy as cpv
+    >>> counts = [[3, 0], [2, 3]]
+    >>> conditions = cpv.one_symbol.average_conditions(counts, t=0.5)
+    >>> round(conditions["t"].value, 4), conditions["t"].holds
+    (0.3476, True)
+    >>> bool((cpv.one_symbol.i1(counts) <= 0.5).all())
+    False
     """
     law = _law(joint)
     found, average = {}, mutual_information(law, units=units)
@@ -237,7 +422,7 @@ def _channel(
 
 
 def privacy_loss(channel: npt.ArrayLike, neighbours: npt.ArrayLike | None = None) -> float:
-    """The least ε of ε-differential privacy: max |ln p(s|x)/p(s|x')| over neighbours (eq. 16).
+    """Return the least ε of ε-differential privacy: max |ln p(s|x)/p(s|x')| (eq. 16).
 
     Parameters
     ----------
@@ -251,9 +436,17 @@ def privacy_loss(channel: npt.ArrayLike, neighbours: npt.ArrayLike | None = None
     float
         A natural logarithm; infinite where an outcome is possible for one neighbour only.
 
+    Raises
+    ------
+    InputError
+        For rows that are no laws, or neighbours that are no symmetric relation.
+
     Examples
     --------
-    >>> round(privacy_loss([[0.75, 0.25], [0.25, 0.75]]), 4)  # ln 3
+    Randomised response that lies in a quarter of the answers has ε = ln 3:
+
+    >>> import cvxprivacy as cpv
+    >>> round(cpv.one_symbol.privacy_loss([[0.75, 0.25], [0.25, 0.75]]), 4)
     1.0986
     """
     rows, near = _channel(channel, neighbours)
@@ -274,7 +467,7 @@ def surprise_of_inputs(
     *,
     units: str = "bits",
 ) -> npt.NDArray[np.float64]:
-    """I1(F, x) = Σ_s p(s|x) log p(s|x)/p(s), differential privacy as surprise (eq. 17).
+    """Return I1(F, x) = Σ_s p(s|x) log p(s|x)/p(s): differential privacy as surprise (eq. 17).
 
     p(s) = Σ p(s|x') p(x') runs over x and its neighbours x', with their prior normalised.  It
     bounds an average over outcomes against an average over neighbours, where ε bounds every ratio:
@@ -282,15 +475,34 @@ def surprise_of_inputs(
 
     Parameters
     ----------
-    channel, neighbours : as in :func:`privacy_loss`
+    channel : array_like, shape (|X|, |S|)
+        p(s | x): the law of the outcome s, for each data set x.
     prior : array_like, shape (|X|,), optional
         p(x), positive; uniform by default.
+    neighbours : array_like of bool, shape (|X|, |X|), optional
+        Which data sets differ in one record; by default all.
     units : {"bits", "nats"}
+        Of the surprise.
 
     Returns
     -------
     ndarray, shape (|X|,)
         Surprise of the outcome for each data set; θ of eq. 17 is their greatest.
+
+    Raises
+    ------
+    InputError
+        As :func:`privacy_loss`, and for a prior that is not positive.
+
+    Examples
+    --------
+    Of randomised response that lies in a quarter of the answers it is 1 − h(¼):
+
+    >>> import cvxprivacy as cpv
+    >>> cpv.one_symbol.surprise_of_inputs([[0.75, 0.25], [0.25, 0.75]]).round(4).tolist()
+    [0.1887, 0.1887]
+    >>> round(1 - cpv.information.entropy([0.25, 0.75]), 4)
+    0.1887
     """
     rows, near = _channel(channel, neighbours)
     remedy = f"pass {len(rows)} positive numbers, one per row of the channel"
@@ -303,7 +515,7 @@ def surprise_of_inputs(
 
 
 def surprise_under(epsilon: float, *, units: str = "bits") -> float:
-    """θ = ε tanh(ε/2): no surprise of eq. 17 is greater under ε-differential privacy (eq. 16).
+    """Return θ = ε tanh(ε/2): no surprise of eq. 17 is greater under ε-differential privacy.
 
     Every ratio p(s|x)/p(s) is in [e^−ε, e^ε], p(s) being an average over neighbours; among pairs
     of laws with such ratios the divergence is greatest for two outcomes, (e^ε, 1)/(1 + e^ε)
@@ -316,6 +528,26 @@ def surprise_under(epsilon: float, *, units: str = "bits") -> float:
         ε ≥ 0, a natural logarithm.
     units : {"bits", "nats"}
         Of the result.
+
+    Returns
+    -------
+    float
+        θ, in ``units``.
+
+    Raises
+    ------
+    InputError
+        For a negative ε.
+
+    Examples
+    --------
+    Randomised response of ε = ln 3 has a surprise of 0.19 bits; ½ log₂ 3 = 0.79 is the most that
+    any channel of this ε has:
+
+    >>> import cvxprivacy as cpv
+    >>> from math import log
+    >>> round(cpv.one_symbol.surprise_under(log(3)), 4)
+    0.7925
     """
     ε = number(epsilon, "epsilon")
     return ε * math.tanh(ε / 2) * nat(units)

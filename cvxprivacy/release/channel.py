@@ -20,6 +20,7 @@ from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.release.estimation import Estimate, estimate, released_counts, stochastic
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.text import SHOWN, matrix_html
 from cvxprivacy.validation import array, labels, one_of
 
 if TYPE_CHECKING:
@@ -31,10 +32,13 @@ __all__ = ["Channel"]
 class Channel(Frozen):
     """A randomised rule p(x̂ | x), the PRAM matrix of a release.
 
+    ``solution.channel`` is one; a matrix in use can be made one, to be applied, inverted and
+    compared.  Each argument is an attribute of the same name.
+
     Parameters
     ----------
     matrix : array_like, shape (|X|, |X̂|)
-        Rows are nonnegative and sum to 1.
+        p(x̂ | x): rows are nonnegative and sum to 1.
     inputs, outputs : sequence
         Labels of rows and columns.  With the encoder of (W, X) the inputs are pairs (w, x).
     p_input : array_like, shape (|X|,), optional
@@ -53,13 +57,37 @@ class Channel(Frozen):
         What an output u = 0, 1, … means to a user who knows z; a released table has a column of
         u in place of the key columns, and ``decoder.apply`` reads it.
 
+    Raises
+    ------
+    InputError
+        If a row is no law, or labels or masses do not fit the shape of the matrix.
+
+    See Also
+    --------
+    HammingChannel : The same without a matrix, for many letters.
+
     Examples
     --------
+    Nine in ten records of ``a`` keep their letter, eight in ten of ``b``; half of all are ``a``:
+
     >>> channel = Channel([[0.9, 0.1], [0.2, 0.8]], inputs="ab", outputs="ab", p_input=[0.5, 0.5])
     >>> channel.released_marginal.round(2).tolist()
     [0.55, 0.45]
     >>> channel.apply(["a", "b", "b"], seed=1).tolist()
     ['a', 'b', 'a']
+
+    One who sees ``a`` and knows the channel believes in ``a`` with 0.45/0.55:
+
+    >>> channel.posterior.round(3).tolist()
+    [[0.818, 0.182], [0.111, 0.889]]
+
+    The channel of an optimum comes with its labels and law:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> best = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve().channel
+    >>> best.matrix.round(4).tolist()
+    [[0.8, 0.2], [0.2, 0.8]]
     """
 
     def __init__(
@@ -109,6 +137,15 @@ class Channel(Frozen):
     def __repr__(self) -> str:
         return f"Channel({len(self.inputs)} inputs → {len(self.outputs)} outputs)"
 
+    def _repr_html_(self) -> str:
+        corner = f"rows are p(released | {', '.join(self.encoder)})"
+        return matrix_html(
+            repr(self), self._first_rows(SHOWN), self.inputs, self.outputs, corner=corner
+        )
+
+    def _first_rows(self, count: int) -> np.ndarray:
+        return self.matrix[:count]
+
     # ---- what it says --------------------------------------------------------------------
 
     @property
@@ -138,7 +175,18 @@ class Channel(Frozen):
     # ---- other channels ------------------------------------------------------------------
 
     def named(self, column: str) -> Channel:
-        """Return the same channel, whose released letters u stand in a column of another name."""
+        """Return the same channel, whose released letters u stand in a column of another name.
+
+        Parameters
+        ----------
+        column : str
+            Name of the column of u in released tables, ``"U"`` until then.
+
+        Raises
+        ------
+        InputError
+            If the channel has no decoder: it then releases key letters in their own columns.
+        """
         if self.decoder is None:
             problem, remedy = "it releases key letters", "rename the columns of the table"
             raise InputError("column", problem, remedy, value=column)
@@ -147,7 +195,15 @@ class Channel(Frozen):
     def then(self, other: Channel) -> Channel:
         """Return the channel that applies this one, and ``other`` to what it releases.
 
-        A released letter that is no input of ``other`` raises an :class:`UnknownValueError`.
+        Parameters
+        ----------
+        other : Channel
+            Every output of this channel is among its inputs.
+
+        Raises
+        ------
+        UnknownValueError
+            If a released letter is no input of ``other``.
         """
         for i, label in enumerate(self.outputs):
             if label not in other._rows:
@@ -204,7 +260,13 @@ class Channel(Frozen):
         return self._mechanism.apply(values, Draws(seed, keyed=row_id is not None), row_id)
 
     def relabelled(self, labels: Sequence[Hashable]) -> Channel:
-        """Return the channel that draws as this one, and releases output i as ``labels[i]``."""
+        """Return the channel that draws as this one, and releases output i as ``labels[i]``.
+
+        Parameters
+        ----------
+        labels : sequence of |X̂| labels
+            New names of the outputs; equal ones are kept apart in the matrix, not in tables.
+        """
         return Channel(**{**self._arguments(), "outputs": list(labels)})
 
     def estimate(self, released: Any, *, method: str = "moment", **options: Any) -> Estimate:
@@ -215,8 +277,11 @@ class Channel(Frozen):
         released : mapping of letter to count, array_like, or frame
             Counts of the released letters, one per output; or the released table itself, if the
             channel was made from one.
-        method, **options
-            See :func:`cvxprivacy.release.estimation.estimate`.
+        method : {"moment", "em"}
+            Invert the channel, or maximise the likelihood, whose shares are never negative.
+        **options
+            ``tolerance`` and ``iterations`` of ``"em"``: see
+            :func:`cvxprivacy.release.estimation.estimate`.
         """
         counts = released_counts(released, self.outputs, self.schema, self._column)
         return estimate(self.matrix, counts, method=method, letters=self.inputs, **options)
@@ -250,20 +315,46 @@ class Channel(Frozen):
         """Write the channel as JSON, whole or not at all, readable by its owner only.
 
         The file holds the law of the inputs, and how a table's records become letters, so that
-        next month's table goes through the same channel.  Labels that JSON cannot hold raise an
-        :class:`InputError`.
+        next month's table goes through the same channel.
+
+        Parameters
+        ----------
+        path : str or path
+            Where it is written; the path is returned.
+
+        Raises
+        ------
+        InputError
+            For labels that JSON cannot hold.
         """
         with whole_file(path, private=True) as file:
             self.write(file)
         return Path(path)
 
     def write(self, file: IO[str]) -> None:
-        """Write what :meth:`save` writes into an open file."""
+        """Write what :meth:`save` writes into an open file.
+
+        Parameters
+        ----------
+        file : text file
+            Open for writing; the caller closes it.
+        """
         storage.write(self._arguments(), file)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Channel:
-        """Read what :meth:`save` wrote; any other file raises an :class:`InputError`."""
+        """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            A file of JSON.
+
+        Raises
+        ------
+        InputError
+            For any other file.
+        """
         return storage.load(path, cls)
 
     def to_sdcmicro(self, path: str | os.PathLike[str], *, separator: str = "|") -> Path:
@@ -271,10 +362,20 @@ class Channel(Frozen):
 
         There, ``pd <- as.matrix(read.csv(path, check.names=FALSE)[-1])`` and
         ``rownames(pd) <- colnames(pd)``, with the variable coded as
-        ``factor(x, levels=rownames(pd))``.  Letters of several columns are
-        joined by ``separator``, as R's ``paste(sep="|")`` does.  Outputs that are not the inputs,
-        which sdcMicro asks for, and letters that read the same as text raise an
-        :class:`InputError`.
+        ``factor(x, levels=rownames(pd))``.
+
+        Parameters
+        ----------
+        path : str or path
+            Where the file is written; the path is returned.
+        separator : str
+            What joins letters of several columns, as R's ``paste(sep="|")`` does.
+
+        Raises
+        ------
+        InputError
+            If the outputs are not the inputs, which sdcMicro asks for, or letters read the same
+            as text.
         """
         storage.write_sdcmicro(path, self.matrix, self.inputs, self.outputs, separator)
         return Path(path)

@@ -27,18 +27,41 @@ __all__ = ["Decoder"]
 
 
 class Decoder(Frozen):
-    """What a released u means to a user who knows z: a strategy t_u : Z → X̂ for each u.
+    """What a released u means to a user who knows z: a strategy z ↦ f(u, z) for each u.
+
+    ``solution.channel.decoder`` is one, where the user alone knows the side information Z
+    (Sankar, Rajagopalan and Poor, IEEE TIFS 8(6), 2013, Theorem 2).
 
     Parameters
     ----------
     table : sequence of m sequences of |Z| letters
-        x̂ = f(u, z).
-    side : sequence
-        Labels of z.
+        x̂ = f(u, z), a row for each u.
+    side : sequence of |Z| labels
+        Labels of z, in the order of the columns.
     schema : TableSchema, optional
-        The table's columns that make z, and those that x̂ stands for.
+        The table's columns that make z, and those that x̂ stands for; without it sequences are
+        decoded, and no frame.
     column : str
         Name of the column of u in a released table.
+
+    Raises
+    ------
+    InputError
+        If a row has not one letter for each z.
+
+    Examples
+    --------
+    Whoever knows the sex reads u = 0 as "no" of a woman, and as "yes" of a man:
+
+    >>> schema = TableSchema(key=("smokes",), side=("sex",))
+    >>> rules = [["no", "yes"], ["yes", "yes"]]
+    >>> decoder = Decoder(rules, side=["female", "male"], schema=schema)
+    >>> decoder(0, "female"), decoder(0, "male")
+    ('no', 'yes')
+    >>> import pandas as pd
+    >>> released = pd.DataFrame({"sex": ["female", "male", "female"], "U": [0, 0, 1]})
+    >>> decoder.apply(released)["smokes"].tolist()
+    ['no', 'yes', 'yes']
     """
 
     def __init__(
@@ -95,6 +118,12 @@ class Decoder(Frozen):
         Returns
         -------
         frame or list
+            A frame in its own flavour, with the key columns; of a sequence, a list of x̂.
+
+        Raises
+        ------
+        UnknownValueError
+            For a u or a z that the decoder does not know.
         """
         if side is not None or not is_frame(values):
             if side is None:
@@ -144,7 +173,15 @@ class Decoder(Frozen):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], schema: TableSchema | None) -> Decoder:
-        """Return what :meth:`to_dict` wrote."""
+        """Return what :meth:`to_dict` wrote.
+
+        Parameters
+        ----------
+        data : mapping
+            With ``table``, ``side`` and ``column``.
+        schema : TableSchema or None
+            The columns, which a dictionary does not hold.
+        """
         return cls(
             [[read(letter) for letter in rule] for rule in data["table"]],
             side=[read(label) for label in data["side"]],

@@ -43,7 +43,7 @@ COUNT = "count the table that this channel released"
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """An estimate of the original law p(x).
+    """An estimate of the original law p(x), as :meth:`Channel.estimate` returns it.
 
     Attributes
     ----------
@@ -54,11 +54,28 @@ class Estimate:
     records : float
         N, the sum of the counts.
     method : {"moment", "em"}
+        How it was made.
     letters : list
         Labels of x.
     gap : float or None
         For ``"em"``, nats per record by which the log-likelihood is short of its maximum at
         most, rounding included.
+
+    Examples
+    --------
+    Warner's question: one who has the trait says so with probability 0.9, one who has not with
+    0.2.  Of 1,000 answers 550 are "yes", and 0.9 p + 0.2 (1 − p) = 0.55 for p = ½:
+
+    >>> from cvxprivacy import Channel
+    >>> asked = Channel([[0.9, 0.1], [0.2, 0.8]], inputs=["yes", "no"], outputs=["yes", "no"])
+    >>> found = asked.estimate({"yes": 550, "no": 450})
+    >>> found.law.round(6).tolist()
+    [0.5, 0.5]
+
+    The standard error is that of the answers, √(0.55 · 0.45/1000) = 0.0157, divided by 0.9 − 0.2:
+
+    >>> found.standard_errors.round(4).tolist()
+    [0.0225, 0.0225]
     """
 
     law: np.ndarray
@@ -144,6 +161,7 @@ def estimate(
     counts : array_like, shape (|X̂|,)
         n(x̂) ≥ 0; weighted records count as their weights, and N is then their sum.
     method : {"moment", "em"}
+        As above.
     letters : sequence, optional
         Labels of x, by default 0, 1, …
     tolerance : float
@@ -154,6 +172,7 @@ def estimate(
     Returns
     -------
     Estimate
+        The law with its covariance.
 
     Raises
     ------
@@ -161,6 +180,11 @@ def estimate(
         For what is no channel, no counts or not as many labels; for records of a letter that
         the channel never releases; for ``"moment"``, if the rank of K is below |X|, as it is for
         many an optimal channel: the released law does not determine the original one.
+
+    Examples
+    --------
+    >>> estimate([[0.75, 0.25], [0.25, 0.75]], [10, 30], method="em").law.round(6).tolist()
+    [0.0, 1.0]
     """
     k = stochastic(matrix)
     k /= k.sum(axis=1, keepdims=True)

@@ -48,8 +48,29 @@ class HammingChannel(Channel):
     inputs, outputs : list
         All letters, and those that are still released; ``kept`` is another name of the latter.
     p_input : ndarray, shape (|X|,)
+        The law of the letters.
     arbitrary : ndarray of bool, shape (|X|,)
         Letters of probability zero: they are drawn anew.
+
+    Examples
+    --------
+    Letters of 5 % and less vanish, and the others share the water level 3λ + 0.1 = D:
+
+    >>> from fractions import Fraction
+    >>> import cvxprivacy as cpv
+    >>> counts = [40, 25, 15, 10, 5, 3, 2]
+    >>> problem = cpv.HammingWaterFilling.from_counts(counts, Fraction(3, 10))
+    >>> release = problem.solve().channel
+    >>> release.level, release.kept
+    (Fraction(1, 15), [0, 1, 2, 3])
+
+    A release is right with probability 1 − D; for the rest it points to every letter above the
+    level alike, and says nothing about those below:
+
+    >>> [str(p) for p in release.posterior_of(0, exact=True)]
+    ['7/10', '1/15', '1/15', '1/15', '1/20', '3/100', '1/50']
+    >>> sum(release.row(6, exact=True))
+    Fraction(1, 1)
     """
 
     def __init__(
@@ -71,6 +92,9 @@ class HammingChannel(Channel):
     def __repr__(self) -> str:
         return f"HammingChannel({len(self.inputs):,} letters → {len(self.outputs):,})"
 
+    def _first_rows(self, count: int) -> np.ndarray:
+        return np.array([self.row(x) for x in self.inputs[:count]])
+
     # ---- what it says --------------------------------------------------------------------
 
     @property
@@ -89,6 +113,7 @@ class HammingChannel(Channel):
         Parameters
         ----------
         x : label
+            A letter of ``inputs``.
         exact : bool
             Return an array of ``Fraction``, whose sum is 1, instead of floats.
 
@@ -108,7 +133,20 @@ class HammingChannel(Channel):
         return row
 
     def posterior_of(self, x_hat: Any, *, exact: bool = False) -> np.ndarray:
-        """Return p(x | x̂) over ``inputs``, shape (|X|,), of a released x̂; as :meth:`row`."""
+        """Return p(x | x̂) over ``inputs``, shape (|X|,), of a released x̂.
+
+        Parameters
+        ----------
+        x_hat : label
+            A letter of ``outputs``.
+        exact : bool
+            Return an array of ``Fraction``, whose sum is 1, instead of floats.
+
+        Raises
+        ------
+        UnknownValueError
+            If x̂ is no letter, or one that is never released.
+        """
         place = self._place(x_hat, "x_hat")
         if self._output[place] < 0:
             remedy = "name one of the letters in .kept"

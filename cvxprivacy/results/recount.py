@@ -64,12 +64,34 @@ def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
     ----------
     document : mapping
         A proof, as :meth:`cvxprivacy.Certificate.document` returns it.
-    frame : as in :meth:`cvxprivacy.DiscreteSource.from_table`
+    frame : frame of any kind
+        The table, as :meth:`cvxprivacy.DiscreteSource.from_table` takes it.
+
+    Returns
+    -------
+    list of str
+        The differences, in words.
 
     Raises
     ------
     InputError
         If the proof has no table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import cvxprivacy as cpv
+    >>> table = pd.DataFrame({"age": [30, 30, 40, 40, 50, 50], "ill": [0, 1, 0, 1, 1, 1]})
+    >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
+    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.3)
+    >>> proof = problem.solve().certificate.document()
+    >>> recount(proof, table)
+    []
+
+    Five of the six records are another table, and the proof says nothing about it:
+
+    >>> recount(proof, table.head(5))[0]
+    '5 records, where the proof has 6'
     """
     schema, table = schema_of(document), document["table"]
     try:

@@ -19,12 +19,12 @@ _logger = logging.getLogger("cvxprivacy.steps")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a solve is.
+    """How far a solve is, as ``solve(progress=…)`` tells it after each step.
 
     Attributes
     ----------
     step : int
-        Of the interior-point method.
+        Number of the interior-point method's step.
     gap : float
         How wide the enclosure is about to be, in the unit of the objective; it is proved at the
         end, and at any step at which the solve is stopped.
@@ -32,6 +32,22 @@ class Progress:
         The gap that is wanted.
     seconds : float
         Since the solve began.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> told = []
+    >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
+    >>> solution = problem.solve(progress=told.append)
+    >>> told[0].gap > told[-1].gap, told[-1].gap <= told[-1].tolerance
+    (True, True)
+
+    The gap shrinks by about the same factor in each step, and so does what is left: a gap of
+    1e−4 after two seconds leaves two seconds to 1e−8.
+
+    >>> print(Progress(step=10, gap=1e-4, tolerance=1e-8, seconds=2.0))
+    step  10  gap 1.0e-04  2.0 s, about 2 s left
     """
 
     step: int

@@ -29,6 +29,26 @@ class Bins:
     ----------
     edges : tuple of float
         Increasing; the first may be −∞ and the last ∞.
+
+    Raises
+    ------
+    InputError
+        For edges that do not increase, and for more than 1,000 intervals.
+
+    Examples
+    --------
+    >>> ages = Bins((0, 18, 65, float("inf")))
+    >>> ages.labels, ages.middles
+    (['[0, 18)', '[18, 65)', '≥ 65'], [9.0, 41.5, 65.0])
+    >>> ages.named([17.9, 18, 99, -1])
+    ['[0, 18)', '[18, 65)', '≥ 65', -1]
+
+    Widths and quantiles are settled on the values of a column, and stay:
+
+    >>> Bins.of_width(10, 12, 31).labels
+    ['[10, 20)', '[20, 30)', '[30, 40)']
+    >>> Bins.of_quantiles({1: 50, 2: 30, 3: 10, 4: 10}, 2).labels
+    ['< 2', '≥ 2']
     """
 
     edges: tuple[float, ...]
@@ -66,7 +86,13 @@ class Bins:
         return middles
 
     def number(self, value: nw.Expr) -> nw.Expr:
-        """Return how many edges are at or below a value; 0 and ``len(edges)`` are outside."""
+        """Return how many edges are at or below a value; 0 and ``len(edges)`` are outside.
+
+        Parameters
+        ----------
+        value : narwhals.Expr
+            A column of numbers, in any engine; a missing value counts as 0.
+        """
         value = value.cast(nw.Float64).fill_null(0.0)
         count = (value >= 0).cast(nw.Int64) * 0
         for edge in self._finite:
@@ -78,7 +104,13 @@ class Bins:
         return [e for e in self.edges if math.isfinite(e)]
 
     def named(self, values: Sequence[Any]) -> list[Any]:
-        """Return each value's interval, a value outside of all as it is."""
+        """Return each value's interval, a value outside of all as it is.
+
+        Parameters
+        ----------
+        values : sequence of number
+            NaN is outside of all.
+        """
         labels = [None, *self.labels, None]
         places = np.searchsorted(self._finite, np.array(values, float), side="right")
         names = [labels[p + (self.edges[0] == -math.inf)] for p in places]
@@ -112,7 +144,20 @@ class Bins:
 
     @classmethod
     def of_width(cls, width: float, least: float, greatest: float) -> Bins:
-        """Return bands of one width, anchored at 0, that cover [least, greatest]."""
+        """Return bands of one width, anchored at 0, that cover [least, greatest].
+
+        Parameters
+        ----------
+        width : float
+            Of each band, above 0, in the unit of the values.
+        least, greatest : float
+            The range of the values.
+
+        Raises
+        ------
+        InputError
+            For a width that makes more than 1,000 bands.
+        """
         low, high = math.floor(least / width), math.floor(greatest / width)
         if high - low >= MOST_BINS:
             problem = f"a width of {short(width)} makes {high - low + 1:,} intervals"

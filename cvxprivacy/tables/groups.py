@@ -106,7 +106,13 @@ class Groups:
         return list(dict.fromkeys([*self.groups.values(), *rest]))
 
     def named(self, values: Iterable[Any]) -> list[Any]:
-        """Return each value's group, ``None`` for a missing one, :class:`Ungrouped` without."""
+        """Return each value's group, ``None`` for a missing one, ``Ungrouped`` without.
+
+        Parameters
+        ----------
+        values : iterable
+            Values of a column, ``None`` where they are missing.
+        """
         known: dict[Any, Any] = {None: None}
         found = []
         for value in values:
@@ -116,7 +122,13 @@ class Groups:
         return found
 
     def of(self, value: Any) -> Any:
-        """Return the group of a value that is not missing."""
+        """Return the group of a value that is not missing.
+
+        Parameters
+        ----------
+        value : str, int or float
+            Compared by its text.
+        """
         other = Ungrouped(value) if self.rest is None else self.rest
         return self.groups.get(as_text(value), other)
 
@@ -126,7 +138,13 @@ class Groups:
 
     @classmethod
     def from_list(cls, data: Sequence[Any]) -> Groups:
-        """Return what :meth:`to_list` gave."""
+        """Return what :meth:`to_list` gave.
+
+        Parameters
+        ----------
+        data : sequence
+            Pairs of value and group, and the group of the rest.
+        """
         pairs, rest = data
         return cls({value: read(group) for value, group in pairs}, read(rest))
 

@@ -36,17 +36,28 @@ class TableSchema:
     weights : column name, optional
         Survey weights, nonnegative.
     bins : mapping of column to Bins
-    groups : mapping of column to Groups
+        How columns of numbers are cut.
     missing : {"refuse", "level", "drop"}
         A missing value is an error, is a letter (``None``), or leaves its record uncounted.
     reading : mapping
         How the file was read, for whom it may concern.
+    groups : mapping of column to Groups
+        How values of other columns are put together.
 
     Examples
     --------
     >>> schema = TableSchema(key=("age", "sex"), bins={"age": Bins((0, 18, 65, 120))})
     >>> schema.columns, schema.bins["age"].labels
     (['age', 'sex'], ['[0, 18)', '[18, 65)', '[65, 120)'])
+
+    The schema of a source says how its table was counted, and goes with a channel:
+
+    >>> import pandas as pd
+    >>> import cvxprivacy as cpv
+    >>> table = pd.DataFrame({"age": [23, 37, 39, 61], "ill": ["no", "no", "yes", "yes"]})
+    >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age", bins={"age": 20})
+    >>> source.schema.columns, source.schema.bins["age"].edges
+    (['ill', 'age'], (20.0, 40.0, 60.0, 80.0))
     """
 
     key: tuple[str, ...]
@@ -69,7 +80,13 @@ class TableSchema:
         return [*self.sensitive, *self.key, *self.side]
 
     def input_columns(self, encoder: str) -> list[Sequence[str]]:
-        """Return the groups of columns that make an input of an encoder, such as "x" or "wx"."""
+        """Return the groups of columns that make an input of an encoder.
+
+        Parameters
+        ----------
+        encoder : {"x", "wx", "xz", "wxz"}
+            What the encoder sees.
+        """
         groups = {"w": self.sensitive, "x": self.key, "z": self.side}
         return [groups[axis] for axis in encoder]
 
@@ -86,7 +103,28 @@ class TableSchema:
         missing: str,
         groups: Mapping[Hashable, Any] | None = None,
     ) -> TableSchema:
-        """Check the columns named against a frame, and settle its bins and groups."""
+        """Check the columns named against a frame, and settle its bins and groups.
+
+        Parameters
+        ----------
+        frame : frame of any kind
+            As :meth:`cvxprivacy.DiscreteSource.from_table` takes it.
+        sensitive, key, side : column name, or several
+            W, X and Z; None for no W or Z.
+        weights : column name or None
+            Survey weights.
+        bins : mapping of column to number, text, edges or Bins, or None
+            A width, such as 10; ``"q10"`` for ten quantiles; or increasing edges.
+        missing : {"refuse", "level", "drop"}
+            What becomes of missing values.
+        groups : mapping of column to mapping, number or Groups, optional
+            The group of each value, or how many of the most frequent values are kept.
+
+        Raises
+        ------
+        InputError
+            For a column that is not there, is named twice, or cannot be binned or grouped.
+        """
         w = () if sensitive is None else column_names(sensitive, "sensitive")
         x = column_names(key, "key")
         z = () if side is None else column_names(side, "side")
@@ -123,7 +161,20 @@ class TableSchema:
         )
 
     def check(self, lazy: nw.LazyFrame[Any], names: Sequence[str]) -> None:
-        """Refuse a table that lacks a column, or has text where numbers are needed."""
+        """Refuse a table that lacks a column, or has text where numbers are needed.
+
+        Parameters
+        ----------
+        lazy : narwhals.LazyFrame
+            The table.
+        names : sequence of str
+            Columns that it must have.
+
+        Raises
+        ------
+        InputError
+            Which names the column.
+        """
         types = lazy.collect_schema()
         for name in names:
             present(name, types.names(), "frame")
@@ -137,11 +188,25 @@ class TableSchema:
                 raise InputError("frame", problem, remedy, value=name)
 
     def counted_records(self, frame: Any) -> Any:
-        """Return the records of a frame that are counted: whole ones, if others are dropped."""
+        """Return the records of a frame that are counted: whole ones, if others are dropped.
+
+        Parameters
+        ----------
+        frame : frame of any kind
+            Returned in its own flavour.
+        """
         return whole_records(frame, self.columns) if self.missing == "drop" else frame
 
     def letters(self, frame: nw.DataFrame[Any], names: Sequence[str]) -> list[Any]:
-        """Return one letter of these columns per record of a frame in memory."""
+        """Return one letter of these columns per record of a frame in memory.
+
+        Parameters
+        ----------
+        frame : narwhals.DataFrame
+            The records.
+        names : sequence of str
+            Columns; several make letters that are tuples.
+        """
         columns = [self._letters(name, python_values(frame[name])) for name in names]
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
@@ -181,7 +246,18 @@ class TableSchema:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TableSchema:
-        """Return what :meth:`to_dict` wrote."""
+        """Return what :meth:`to_dict` wrote.
+
+        Parameters
+        ----------
+        data : mapping
+            As read from JSON.
+
+        Raises
+        ------
+        ValueError
+            If the columns are not named as ``to_dict`` names them.
+        """
         names = {role: data[role] for role in ("key", "sensitive", "side")}
         text = all(isinstance(name, str) for group in names.values() for name in group)
         lists = all(isinstance(group, list) for group in names.values()) and names["key"]

@@ -25,7 +25,7 @@ from cvxprivacy.verifier.balls import (
 )
 from cvxprivacy.verifier.transport import least_cost, worth
 
-__all__ = ["Measure", "measure_of", "work_of"]
+__all__ = ["KINDS", "Measure", "measure_of", "work_of"]
 
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
@@ -295,6 +295,7 @@ _MEASURES: dict[str, Callable[[Mapping[str, Any], list[arb], arb], Measure]] = {
     "Sibson": Sibson,
     "maximal leakage": MaximalLeakage,
 }
+KINDS = frozenset(_MEASURES)
 
 
 def work_of(data: Any) -> int:

@@ -46,6 +46,13 @@ def test_rows_are_named_not_tested():
         _ = Expression("d", cost=np.ones((2, 2))) <= math.nan
 
 
+def test_a_number_may_stand_before_a_quantity():
+    a = Expression("a", cost=np.ones((2, 2)))
+    assert (Scalar(1) >= a).relation == r"\le"
+    assert (Scalar(1) <= a).relation == r"\ge"
+    assert (Scalar(1) <= a).bound == -1
+
+
 def test_terms_form_an_algebra():
     program = base(1)
     a, b = (

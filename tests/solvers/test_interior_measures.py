@@ -265,6 +265,24 @@ def test_a_gain_of_ones_own_follows_the_path() -> None:
     assert solution.value == pytest.approx(same.value, abs=1e-6)
 
 
+@pytest.mark.parametrize("method", ["structured", "conic"])
+@pytest.mark.parametrize("size", [1.0, 7.0, 0.01])
+def test_one_who_may_stay_away(method: str, size: float) -> None:
+    """A guess that gains 0 whatever is true: once the weights of the others were scaled up."""
+    students = [[68, 119, 26, 7], [20, 84, 17, 94], [15, 54, 14, 10], [5, 29, 14, 16]]
+    source, gains = cpv.DiscreteSource.from_counts(students), size * (2 * np.eye(4) - 1)
+    thief = np.vstack([gains, np.zeros((1, 4))])
+    ends = []
+    for shift in (0.0, size):  # the same measure, and one whose every guess gains so much more
+        measure = cpv.leakage.Gain(thief + shift)
+        problem = cpv.PrivacyDistortion(source, cpv.hamming(4), budget=0.1, leakage=measure)
+        solution = problem.solve(method=method)
+        referee.check(solution)
+        ends.append(solution.value - shift)
+    assert ends[0] == pytest.approx(ends[1], abs=2e-6 * size)
+    assert ends[0] == pytest.approx(0.0451387 * size, abs=2e-6 * max(size, 1.0))
+
+
 def test_a_measure_that_states_neither_is_left_to_the_conic_solver() -> None:
     problem = posed(Bare(), "budget")
     solution = problem.solve()

@@ -27,7 +27,7 @@ def mathml(latex: str, *, display: bool = True) -> str:
     if not latex:
         return ""
     text = _UPRIGHT.sub(r"\\operatorname{\1}", latex)
-    text = text.replace(r"\log ", r"\log\, ").replace(r"\;\forall", r"\quad \forall\,")
+    text = text.replace(r"\log ", r"\log\, ")
     text = _OVER.sub(r"\\underset{\2}{\\\1}", text) if display else text
     made = convert(text, display="block" if display else "inline")
     made = re.sub(r'\sxmlns="[^"]*"', "", made, count=1)

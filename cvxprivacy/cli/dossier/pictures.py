@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.plotting import inline_svg
+from cvxprivacy.style import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

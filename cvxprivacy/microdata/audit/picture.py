@@ -9,7 +9,7 @@ import numpy as np
 from cvxprivacy import style
 from cvxprivacy.microdata.audit.findings import Findings
 from cvxprivacy.microdata.audit.words import shown
-from cvxprivacy.plotting import inline_svg
+from cvxprivacy.style import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

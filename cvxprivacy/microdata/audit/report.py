@@ -68,10 +68,34 @@ class Audit(Findings):
         of each W, is an observation: a drawn table may exceed it by chance, and it is part of no
         verdict.
     criteria : tuple of Criterion
+        Those that were asked for.
     units : {"bits", "nats"}
+        Of information.
     notes : list of str
+        What a reader of the numbers should know.
     frame : frame
         The released table as it came.
+
+    Examples
+    --------
+    Bezzi's twelve people, their heights in three bands of four.  The one who is ill is tall: there
+    the diagnosis has probability ¼ instead of 1/12, and I1 = ¼ log 3 + ¾ log(9/11) bits:
+
+    >>> import numpy as np, pandas as pd
+    >>> import cvxprivacy as cpv
+    >>> people = cpv.datasets.load_bezzi()
+    >>> bands = pd.cut(people["height"], [160, 170, 180, 200], right=False).astype(str)
+    >>> released = people.assign(height=bands)
+    >>> criteria = [cpv.KAnonymity(4), cpv.TCloseness(0.15)]
+    >>> found = cpv.audit(people, released, key="height", sensitive="diagnosis", criteria=criteria)
+    >>> found.measures["k"].worst, round(found.measures["I1"].worst, 4)
+    (4.0, 0.1791)
+    >>> bool(np.isclose(found.measures["I1"].worst, (np.log2(3) + 3 * np.log2(9 / 11)) / 4))
+    True
+    >>> [verdict.holds for verdict in found.verdicts], found.holds
+    ([True, False], False)
+    >>> found.worst("I1", 1), found.records(found.worst("I1", 1))["name"].tolist()
+    (['[180, 200)'], ['Sonya', 'Leslie', 'Erin', 'John'])
     """
 
     def __init__(self, original: Any, released: Any, *, frame: Any, **options: Any) -> None:
@@ -85,6 +109,16 @@ class Audit(Findings):
 
         The rows come in the flavour of the released table; a lazy one is filtered in its own
         engine, when it is asked for them.
+
+        Parameters
+        ----------
+        letters : sequence
+            Some of ``audit.letters``.
+
+        Raises
+        ------
+        InputError
+            For what is no released letter.
         """
         assert self.released.schema is not None
         place = {letter: i for i, letter in enumerate(self.letters)}
@@ -108,6 +142,16 @@ class Audit(Findings):
         """Return a measure for each record of a released table in memory, in its order.
 
         NaN where a record was left out for missing values.
+
+        Parameters
+        ----------
+        measure : str
+            A key of ``audit.measures``.
+
+        Raises
+        ------
+        InputError
+            For another measure, and for a lazy table, whose records have no order.
         """
         schema, frame = self.released.schema, as_narwhals(self.frame)
         assert schema is not None
@@ -231,13 +275,24 @@ class Audit(Findings):
 
         It discloses the counts of the confidential attribute in every released letter: keep it
         with the original table.
+
+        Parameters
+        ----------
+        path : str or path
+            Where it is written, whole or not at all.
         """
         with whole_file(path, private=True) as file:
             self.write_json(file)
         return Path(path)
 
     def write_json(self, file: IO[str]) -> None:
-        """Write what :meth:`to_json` writes into an open file."""
+        """Write what :meth:`to_json` writes into an open file.
+
+        Parameters
+        ----------
+        file : text file
+            Open for writing; the caller closes it.
+        """
         json.dump(self.document(), file, ensure_ascii=False, indent=1)
         file.write("\n")
 
@@ -245,13 +300,24 @@ class Audit(Findings):
         """Write the audit as one self-contained HTML page, readable by its owner only.
 
         It names the worst letters and what they reveal: keep it with the original table.
+
+        Parameters
+        ----------
+        path : str or path
+            Where it is written, whole or not at all.
         """
         with whole_file(path, private=True) as file:
             self.write_html(file)
         return Path(path)
 
     def write_html(self, file: IO[str]) -> None:
-        """Write what :meth:`to_html` writes into an open file."""
+        """Write what :meth:`to_html` writes into an open file.
+
+        Parameters
+        ----------
+        file : text file
+            Open for writing; the caller closes it.
+        """
         file.write(page.html(self))
 
 
@@ -291,9 +357,9 @@ def audit(
 
     Parameters
     ----------
-    original, released : frame of any kind that :meth:`DiscreteSource.from_table` takes
-        Each is counted by one group-by in its own engine.  Without ``released`` the original is
-        audited as it stands.
+    original, released : frame of any kind
+        Tables, as :meth:`DiscreteSource.from_table` takes them.  Each is counted by one group-by
+        in its own engine.  Without ``released`` the original is audited as it stands.
     key : column name, or several
         X in the original.  Those that the released table lacks are suppressed; the others are X̃.
     sensitive : column name, or several
@@ -312,6 +378,7 @@ def audit(
         As for :meth:`DiscreteSource.from_table`, of the original.  A released column that holds
         the original's values is grouped likewise, one that holds groups is taken as it is.
     missing : {"refuse", "level", "drop"}
+        A missing value is an error, is a letter, or leaves its record uncounted.
     weights : column name, optional
         Survey weights, in both tables.  k, distinct ℓ and the records of letters stay counts of
         records; entropies, divergences, distances, δ, β and leakage are those of the weighted law,
@@ -332,6 +399,11 @@ def audit(
         Of the bootstrap.
     units : {"bits", "nats"}
         Of information and of t; δ is a natural logarithm always.
+
+    Returns
+    -------
+    Audit
+        Measures, verdicts and conditions; ``print`` shows them.
 
     Raises
     ------

@@ -29,14 +29,32 @@ PARTS = 20  # quantiles at 1/20, …, 19/20
 class ProbabilisticLoss(Loss):
     """Probabilistic information loss (PIL): each measure a probability, 0 if nothing is lost.
 
+    :func:`probabilistic_loss` returns it.
+
     Attributes
     ----------
     columns : list of str
+        The attributes.
     quantiles : ndarray, shape (19, p)
-        Of the quantiles at 5 %, …, 95 %.
+        PIL of the quantiles at 5 %, …, 95 %.
     means, variances : ndarray, shape (p,)
+        PIL of the means and of the variances.
     covariances, correlations : ndarray, shape (p, p)
-        Symmetric, the diagonal NaN: a pair has two attributes.
+        PIL of pairs; symmetric, the diagonal NaN: a pair has two attributes.
+
+    Examples
+    --------
+    The numbers 1 to 100, each raised by 3: the mean is off by 3, where a sample's would be off by
+    2.89 in standard deviation, and a variance is not touched:
+
+    >>> import numpy as np
+    >>> numbers = np.arange(1.0, 101)[:, None]
+    >>> found = probabilistic_loss(numbers, numbers + 3)
+    >>> found.means.round(4).tolist(), found.variances.tolist()
+    ([0.7013], [0.0])
+    >>> from scipy.special import erf
+    >>> round(float(erf(3 / np.sqrt(2 * numbers.var() / 100))), 4)
+    0.7013
     """
 
     columns: list[str]
@@ -73,12 +91,12 @@ def probabilistic_loss(
     *,
     density: str = "interval",
 ) -> ProbabilisticLoss:
-    """Measure the probabilistic information loss of Mateo-Sanz et al. 2005.
+    r"""Measure the probabilistic information loss of Mateo-Sanz et al. 2005.
 
     The original is a population, the masked table a sample of n̂ records.  A statistic θ̂ of the
-    latter has normal law about θ under simple random sampling, and
+    latter has normal law about θ under simple random sampling, and by their expression 1
 
-        pil(θ̂) = 2 P(0 ≤ Z ≤ |θ̂ − θ| / √Var θ̂)                                      (1)
+    .. math:: \mathrm{pil}(θ̂) = 2 P(0 ≤ Z ≤ |θ̂ − θ| / \sqrt{\mathrm{Var}\, θ̂})
 
     with the variances of §4.4, whose moments are those of the original.  Quantiles are those
     that halve steps of the distribution function (averaged inverse).
@@ -92,6 +110,27 @@ def probabilistic_loss(
     density : {"interval", "kernel"}
         Of the original at its quantiles: the share of records in (Q − ε, Q + ε), ε a thousandth
         of the range, divided by 2ε; or by a Gaussian kernel of Scott's width (Remark 4.4).
+
+    Returns
+    -------
+    ProbabilisticLoss
+        The measures, whose mean in percent is ``total``.
+
+    Raises
+    ------
+    InputError
+        For what is no table of finite numbers, or columns that do not match.
+
+    Examples
+    --------
+    Groups of three keep the means; variances and quantiles are lost to some degree:
+
+    >>> import numpy as np
+    >>> from cvxprivacy.microdata.masking import MDAV
+    >>> table = np.random.default_rng(0).exponential(size=(60, 2))
+    >>> found = probabilistic_loss(table, MDAV(k=3).fit_transform(table), density="kernel")
+    >>> found.parts["PIL(mean)"], 0 < found.parts["PIL(var)"] < 1, 0 < found.total < 100
+    (0.0, True, True)
     """
     one_of(density, "density", "interval", "kernel")
     before, after, names = paired(original, masked, columns, records=False)

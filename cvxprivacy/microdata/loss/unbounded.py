@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class InformationLoss(Loss):
-    """The measures of Table 1, unbounded.
+    """The measures of Table 1, unbounded, as :func:`information_loss` returns them.
 
     Attributes
     ----------
@@ -37,7 +37,20 @@ class InformationLoss(Loss):
         ``"F"``, and how: ``"mean square error"``, ``"mean absolute error"``,
         ``"mean variation"``.
     yancey : float
-        Σ |x − x̂| / (√2 S_j) / (np).
+        The mean of abs(x − x̂) / (√2 S_j) over the n records and p attributes.
+
+    Examples
+    --------
+    Values 10 % too large: so is each of them (IL1) and the mean (IL2), and the variance (IL3) is
+    1.1² = 1.21 times as large.  Of a single attribute there are no covariances:
+
+    >>> import numpy as np
+    >>> numbers = np.arange(1.0, 101)[:, None]
+    >>> found = information_loss(numbers, 1.1 * numbers)
+    >>> {name: round(part, 4) for name, part in found.parts.items()}
+    {'IL1': 0.1, 'IL2': 0.1, 'IL3': 0.21}
+    >>> round(found.total, 2)
+    13.67
     """
 
     table: dict[str, dict[str, float]]
@@ -79,6 +92,26 @@ def information_loss(
         Finite numbers, record i the same in both; columns of frames are matched by name.
     columns : sequence of str, optional
         Of frames, by default all.
+
+    Returns
+    -------
+    InformationLoss
+        Table 1, the total of IL1 to IL5, and the stable variant of IL1 (Yancey et al. 2002).
+
+    Raises
+    ------
+    InputError
+        For what is no table of finite numbers, or tables that do not match.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"wages": [1.0, 2.0, 3.0, 6.0], "rent": [1.0, 1.0, 2.0, 2.0]})
+    >>> information_loss(table, table).total
+    0.0
+    >>> found = information_loss(table, table.assign(rent=[2.0, 1.0, 1.0, 2.0]))
+    >>> found.table["R"]["mean absolute error"] > 0.5, found.table["S"]["mean variation"]
+    (True, 0.0)
     """
     before, after, _ = paired(original, masked, columns)
     means = before.mean(axis=0), after.mean(axis=0)

@@ -113,8 +113,34 @@ class MDAV(Microaggregation):
 class MuApprox(Microaggregation):
     """μ-Approx microaggregation: groups of k to max(2k − 1, 3k − 5) records.
 
-    Parameters and attributes are those of :class:`MDAV`; the algorithm and its source:
-    :func:`cvxprivacy.microdata.partitions.mu_approx`.
+    The algorithm and its source: :func:`cvxprivacy.microdata.partitions.mu_approx`.
+
+    Parameters
+    ----------
+    k : int
+        Least size of a group.
+    groups : int or sequence of sequences of columns, optional
+        Attributes that are grouped together, as of :class:`MDAV`.
+    standardize : bool
+        Measure distances in standard deviations; the means are of the values themselves.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int, shape (n,) or (n, attribute groups)
+        Group of each record; one column per attribute group where there are several.
+    groups_ : list of lists of int
+        Places of the attributes of each attribute group.
+
+    Examples
+    --------
+    MDAV takes the two ends off, and leaves a pair that is far apart; here the forest of nearest
+    neighbours has two trees:
+
+    >>> table = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]]
+    >>> MDAV(k=2).fit_transform(table).ravel()
+    array([0.5, 0.5, 4. , 4. , 7.5, 7.5])
+    >>> MuApprox(k=2).fit_transform(table).ravel()
+    array([1., 1., 1., 7., 7., 7.])
     """
 
     _partition = staticmethod(partitions.mu_approx)
@@ -139,6 +165,18 @@ class HansenMukherjee(Microaggregation):
     ----------
     labels_ : ndarray of int, shape (n,) or (n, p)
         Group of each record; one column per attribute where there are several.
+
+    Examples
+    --------
+    >>> table = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]]
+    >>> HansenMukherjee(k=2).fit_transform(table).ravel()
+    array([1., 1., 1., 7., 7., 7.])
+
+    Each attribute has groups of its own: a record may be with one neighbour by age, and with
+    another by income.
+
+    >>> HansenMukherjee(k=2).fit([[0, 9], [1, 3], [6, 10], [7, 2]]).labels_.tolist()
+    [[0, 1], [0, 0], [1, 1], [1, 0]]
     """
 
     groups, standardize = 1, False  # not of the constructor

@@ -26,8 +26,9 @@ class RankSwapping(TableMasking):
     Parameters
     ----------
     p : float
-        0 ≤ p ≤ 100.
+        Width of the window, in percent of the records: 0 ≤ p ≤ 100.
     random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+        Of the draws; fresh ones by default.
 
     Attributes
     ----------
@@ -38,6 +39,16 @@ class RankSwapping(TableMasking):
     Notes
     -----
     Equal values are ranked in a random order, so that a swap between them changes nothing.
+
+    Examples
+    --------
+    Ten ages, each swapped within two ranks: the column keeps its values.
+
+    >>> import numpy as np
+    >>> ages = np.arange(20.0, 30.0)[:, None]
+    >>> swapped = RankSwapping(p=20, random_state=1).fit_transform(ages)
+    >>> bool(np.all(np.sort(swapped, axis=0) == ages)), float(np.abs(swapped - ages).max())
+    (True, 2.0)
     """
 
     def __init__(self, p: float = 5.0, *, random_state: Any = None) -> None:

@@ -28,9 +28,9 @@ APART = 1e6  # between different categories, in standard deviations of numbers
 
 @dataclass(frozen=True)
 class Leakage:
-    """An estimate of I(W; X̂) from records.
+    """An estimate of I(W; X̂) from records, as :func:`leakage` returns it.
 
-    Attributes
+    Parameters
     ----------
     raw : float
         As it is measured.
@@ -39,7 +39,16 @@ class Leakage:
         measure, so are its own errors.
     standard_error : float
         Of the mean over the records of what each contributes.
-    units : str
+    units : {"bits", "nats"}
+        Of all of these.
+
+    Examples
+    --------
+    >>> told = Leakage(raw=0.31, bias=0.04, standard_error=0.02, units="bits")
+    >>> round(told.value, 2)
+    0.27
+    >>> Leakage(raw=0.01, bias=0.04, standard_error=0.02, units="bits").value
+    0.0
     """
 
     raw: float
@@ -78,17 +87,41 @@ def leakage(
     sensitive, released : frame, or array_like of shape (n, d) or (n,)
         Columns that are not numbers are categories.
     method : {"quantised", "neighbours"}
+        Cells of numbers, counted; or distances.
     step : float or sequence of float, optional
         Length of the intervals, in the data's own units: one for all columns of numbers, or one
         for each, those of W first.  None takes numbers as categories.
     neighbours : int
-        k.
+        k, of the second method.
     units : {"bits", "nats"}
+        Of information.
+
+    Returns
+    -------
+    Leakage
+        The estimate as ``value``, with its bias and standard error.
 
     Raises
     ------
     InputError
         If the tables differ in length, or have missing values.
+
+    Examples
+    --------
+    A Gaussian pair of correlation 0.8 has −½ log(1 − 0.64) = 0.737 bits:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> w, x = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=2_000).T
+    >>> by_distance, by_cell = leakage(w, x, method="neighbours"), leakage(w, x)
+    >>> abs(by_distance.value - 0.737) < 2 * by_distance.standard_error
+    True
+
+    Cells of 0.15 are narrow for 2,000 records: counting alone finds 1.02 bits, of which the
+    jackknife takes most of the excess off.
+
+    >>> round(by_cell.raw, 2), round(by_cell.value, 2)
+    (1.02, 0.79)
     """
     sides = [_columns(sensitive, "sensitive"), _columns(released, "released")]
     size = len(sides[0][0])

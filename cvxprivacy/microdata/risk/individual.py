@@ -87,6 +87,8 @@ def re_identification(
 class IndividualRisk:
     """How likely the records of a table are re-identified by a key; an estimate under a model.
 
+    :func:`individual_risk` returns it.
+
     Attributes
     ----------
     letters : list
@@ -100,9 +102,26 @@ class IndividualRisk:
     risk : ndarray, shape (classes,)
         The estimate for the population; that of the sample without weights.
     threshold : float
+        Above which records are counted.
     schema : TableSchema
+        The key columns, weights and bins.
     frame : frame
         The table as it came.
+
+    Examples
+    --------
+    Two records of one class stand for 110 persons, and a unique one for 8.  In the table the
+    unique one is known for certain; in the population it has (p/q) log(1/p), p = 1/8:
+
+    >>> import numpy as np, pandas as pd
+    >>> people = pd.DataFrame({"age": [30, 30, 40], "w": [60, 50, 8]})
+    >>> found = individual_risk(people, "age", "w")
+    >>> found.sample.tolist(), found.risk.round(4).tolist()
+    ([0.5, 1.0], [0.0171, 0.2971])
+    >>> round(float(np.log(8) / 7), 4)
+    0.2971
+    >>> found.worst(1), found.above, round(found.expected, 3)
+    ([40], 1, 0.331)
     """
 
     letters: list[Any]
@@ -135,7 +154,13 @@ class IndividualRisk:
         return float(self.risk.max())
 
     def worst(self, classes: int = 10) -> list[Any]:
-        """Return the classes of the greatest risk; among equals, those of the most records."""
+        """Return the classes of the greatest risk; among equals, those of the most records.
+
+        Parameters
+        ----------
+        classes : int
+            How many.
+        """
         many = whole(classes, "classes", least=1)
         return [self.letters[i] for i in np.lexsort((-self.records, -self.risk))[:many]]
 
@@ -214,14 +239,24 @@ def individual_risk(
 
     Parameters
     ----------
-    frame, bins, missing : as in :meth:`cvxprivacy.DiscreteSource.from_table`
+    frame : frame of any kind
+        The table, as :meth:`cvxprivacy.DiscreteSource.from_table` takes it.
     key : column name, or several
         What an intruder knows of everybody.
     weights : column name, optional
         Survey weights, of which the sum over a class estimates its persons in the population.
         Without them the risk is 1/f.
+    bins : mapping of column to width or edges, optional
+        Numbers cut into intervals, as in ``from_table``.
+    missing : {"refuse", "level", "drop"}
+        A missing value is an error, is a letter, or leaves its record uncounted.
     threshold : float
         In [0, 1): records above it are counted.
+
+    Returns
+    -------
+    IndividualRisk
+        The risk of each class of the key, and of each record.
 
     Raises
     ------

@@ -29,12 +29,32 @@ def interval_disclosure(
 
     Parameters
     ----------
-    original, masked, columns : as in :func:`cvxprivacy.microdata.risk.distance_linkage`
+    original, masked : frame, or array_like of shape (n, p)
+        Finite numbers, record i the same in both.
+    columns : sequence of str, optional
+        Of frames, by default all of the original.
     percents : sequence of float
         Half widths p; the share is averaged over them and over the attributes.
     by : {"rank", "deviation"}
         The interval reaches from the masked value as far as p % of the records rank, in the
         masked table, or p % of a standard deviation of the original.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 where nothing was changed.
+
+    Examples
+    --------
+    The numbers 1 to 100, each raised by 3, lie within 5 ranks of where they were, except the three
+    least; within 2 ranks none does:
+
+    >>> import numpy as np
+    >>> numbers = np.arange(1.0, 101)[:, None]
+    >>> interval_disclosure(numbers, numbers + 3, percents=[5])
+    0.97
+    >>> interval_disclosure(numbers, numbers + 3, percents=[2])
+    0.0
     """
     before, after, _ = paired(original, masked, columns)
     widths = array(percents, "percents", "pass percentages ≥ 0", axes=(1,)) / 100
@@ -70,6 +90,19 @@ def score(
         ``distance_linkage`` and :func:`interval_disclosure`, shares in [0, 1].
     probabilistic : float, optional
         ``probabilistic_linkage``; linkage is then the mean of both.
+
+    Returns
+    -------
+    float
+        The score, at least 0.
+
+    Examples
+    --------
+    A loss of 20 %, three records in ten linked, half of the values within their intervals:
+    ½ · 20 + ½ · 100 · (0.15 + 0.25)
+
+    >>> score(20, linkage=0.3, interval=0.5)
+    30.0
     """
     shares = {"linkage": linkage, "interval": interval, "probabilistic": probabilistic}
     for name, share in shares.items():

@@ -37,6 +37,20 @@ def distance_linkage(
         Those the intruder knows, by default all of the original.
     standardize : bool
         Divide each attribute by its standard deviation in the original.
+
+    Returns
+    -------
+    float
+        In [0, 1]; of records all different 1 if nothing was changed.
+
+    Examples
+    --------
+    Both records of a group have one mean, which is as near to the one as to the other:
+
+    >>> from cvxprivacy.microdata.masking import MDAV
+    >>> table = [[0.0], [1.0], [5.0], [6.0]]
+    >>> distance_linkage(table, table), distance_linkage(table, MDAV(k=2).fit_transform(table))
+    (1.0, 0.5)
     """
     from scipy.spatial import cKDTree
 
@@ -71,16 +85,34 @@ def probabilistic_linkage(
 
     Parameters
     ----------
-    original, masked, columns : as in :func:`distance_linkage`
+    original, masked : frame, or array_like of shape (n, p)
+        Finite numbers, record i the same in both.
+    columns : sequence of str, optional
+        Those the intruder knows, by default all of the original.
     steps : sequence of float
         Increasing differences, in standard deviations of the original.
     iterations : int
         Of expectation–maximisation at most.
 
+    Returns
+    -------
+    float
+        In [0, 1].
+
     Raises
     ------
     InputError
         If Splink is not installed.
+
+    Examples
+    --------
+    Noise of a hundredth of a standard deviation hides nobody:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> table = rng.standard_normal((30, 2))
+    >>> probabilistic_linkage(table, table + 0.01 * rng.standard_normal((30, 2)))
+    1.0
     """
     try:
         import splink  # noqa: F401

@@ -86,16 +86,29 @@ _STEPS = np.linspace(0.0, 0.98, 24)  # of c between λ² and λ, on a scale of l
 
 @dataclass(frozen=True)
 class Bound:
-    """An upper confidence bound of the population's I(W; X̂).
+    """An upper confidence bound of the population's I(W; X̂): see :func:`population_bounds`.
 
     Attributes
     ----------
-    name : str
-        A key of ``BOUNDS``, which has the source.
+    name : {"log-loss", "bounded differences", "cell by cell"}
+        Which of the three; ``source`` has the references.
     value : float
-        At most log m.
+        The bound, at most log m, in the units asked for.
     expected : float
         What it promised to be, on the design records: the bound that promises least is reported.
+
+    Examples
+    --------
+    Under the law of these records the channel leaks 1 − h(0.4 · 0.9 + 0.6 · 0.1) = 0.0185 bits.  A
+    thousand of them prove at most 0.0505, a million next to the truth:
+
+    >>> def bound(records):
+    ...     half = [[0.3 * records, 0.2 * records], [0.2 * records, 0.3 * records]]
+    ...     return population_bounds([[0.9, 0.1], [0.1, 0.9]], half, half)[0]
+    >>> round(bound(1_000).value, 4), round(bound(1_000_000).value, 4)
+    (0.0505, 0.0192)
+    >>> bound(1_000).name
+    'log-loss'
     """
 
     name: str
