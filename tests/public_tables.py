@@ -1,8 +1,9 @@
 """The public tables that tests read: the real ones, or what stands in for them.
 
-Where ``CVXPRIVACY_DATA`` names a folder with ``adult.csv`` and ``census.csv``, tests compute from
-these and look at their numbers.  Elsewhere they compute from 200 records of *Adult*, committed in
-``tests/data/adult``, and from persons made up here with the columns of *Census*.
+Where ``CVXPRIVACY_DATA`` names a folder with all of them, tests compute from these and look at
+their numbers.  Elsewhere they compute from 200 records of *Adult*, committed in
+``tests/data/adult``, and from persons, companies and utilities made up here with the columns of the
+others.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ import pytest
 
 from cvxprivacy.tables import datasets
 
+COMPANY = (
+    "FIXED.ASSETS CURRENT.ASSETS TREASURY UNCOMMITTED.FUNDS PAID.UP.CAPITAL SHORT.TERM.DEBT SALES "
+    "LABOR.COSTS DEPRECIATION OPERATING.PROFIT FINANCIAL.OUTCOME GROSS.PROFIT NET.PROFIT"
+)
 SAMPLE = Path(__file__).parent / "data" / "adult" / "adult.csv"
 
 
 @dataclass(frozen=True)
 class Tables:
-    """A folder that holds ``adult.csv`` and ``census.csv``; ``real`` if they are the whole ones."""
+    """A folder that holds ``adult.csv``, ``census.csv``, …; ``real`` if they are the whole ones."""
 
     folder: Path
     real: bool
@@ -69,16 +74,31 @@ def made_up_census(persons: int = 400) -> pd.DataFrame:
     }).round().astype(int)  # fmt: skip
 
 
+def made_up(columns: str, rows: int = 20) -> pd.DataFrame:
+    """Make up whole amounts."""
+    names = columns.split()
+    amounts = np.random.default_rng(1996).integers(0, 10_000, (rows, len(names)))
+    return pd.DataFrame(amounts, columns=names)
+
+
+def made_up_utilities() -> pd.DataFrame:
+    """Make up months of utilities, with some of the columns of *EIA*."""
+    months = made_up("UTILITYID RESREVENUE COMREVENUE INDREVENUE OTHREVENUE")
+    return months.assign(TOTREVENUE=months.drop(columns="UTILITYID").sum(axis=1))
+
+
 @pytest.fixture
 def tables(tmp_path_factory, monkeypatch) -> Tables:
-    """Let ``CVXPRIVACY_DATA`` name a folder with both tables, and the loaders accept them."""
-    if folder := real_folder("adult", "census"):
+    """Let ``CVXPRIVACY_DATA`` name a folder with all tables, and the loaders accept them."""
+    if folder := real_folder(*datasets.HOMES):
         return Tables(folder, real=True)
     folder, sample = tmp_path_factory.mktemp("tables"), SAMPLE.read_bytes()
     (folder / "adult.csv").write_bytes(sample)
     made_up_census().to_csv(folder / "census.csv", index=False)
+    made_up(COMPANY).to_csv(folder / "tarragona.csv", index=False)
+    made_up_utilities().to_csv(folder / "eia.csv", index=False)
     monkeypatch.setenv("CVXPRIVACY_DATA", str(folder))
-    for name in ("adult", "census"):
+    for name in datasets.HOMES:
         pin = hashlib.sha256((folder / f"{name}.csv").read_bytes()).hexdigest()
         monkeypatch.setitem(datasets.HOMES, name, replace(datasets.HOMES[name], table=pin))
     return Tables(folder, real=False)

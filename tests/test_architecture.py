@@ -166,23 +166,33 @@ def classes() -> list[tuple[Path, ast.ClassDef]]:
     return [(p, n) for p, tree in trees for n in tree.body if isinstance(n, ast.ClassDef)]
 
 
+def lines_of_code(node: ast.Module | ast.ClassDef) -> int:
+    """Count the lines up to the last one, without those of docstrings."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    nodes = [n for n in ast.walk(node) if isinstance(n, documented) and ast.get_docstring(n)]
+    said = sum(n.body[0].end_lineno - n.body[0].lineno + 1 for n in nodes)
+    return node.body[-1].end_lineno - getattr(node, "lineno", 1) + 1 - said
+
+
 def test_formulations_fit_on_a_slide():
     """All that is the paper's; bases hold what is not."""
     bases = {"channel", "covariance", "problem", "categorical", "restatable"}
     for path, node in classes():
         if path.parent.name == "formulations" and path.stem not in bases:
-            length = node.end_lineno - node.lineno + 1
-            assert length <= 80, f"{node.name}: {length} lines"
+            length = lines_of_code(node)
+            assert length <= 60, f"{node.name}: {length} lines"
 
 
 def test_modules_and_classes_are_short_or_say_why():
     for path in modules():
-        text = path.read_text(encoding="utf-8")
-        lines, said = len(text.splitlines()), ast.get_docstring(ast.parse(text)) or ""
-        assert lines <= 400 or "In one file because" in said, f"{dotted(path)}: {lines} lines"
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if not tree.body:
+            continue
+        lines, said = lines_of_code(tree), ast.get_docstring(tree) or ""
+        assert lines <= 360 or "In one file because" in said, f"{dotted(path)}: {lines} lines"
     for _, node in classes():
-        length, said = node.end_lineno - node.lineno + 1, ast.get_docstring(node) or ""
-        assert length <= 250 or "In one class because" in said, f"{node.name}: {length} lines"
+        length, said = lines_of_code(node), ast.get_docstring(node) or ""
+        assert length <= 235 or "In one class because" in said, f"{node.name}: {length} lines"
 
 
 def test_what_a_problem_shows_is_documented():

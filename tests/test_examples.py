@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "cvxprivacy"
 EXAMPLES = [p for p in sorted(PACKAGE.rglob("*.py")) if ">>> " in p.read_text(encoding="utf-8")]
 
 
+@pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_the_examples_of_a_module_hold(path):
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts

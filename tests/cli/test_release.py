@@ -38,11 +38,11 @@ from tests.public_tables import SAMPLE, adult_csv
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
-    """Run the README's command on the Adult table."""
+    """Run the how-to's command on the Adult table."""
     folder = tmp_path_factory.mktemp("adult")
     shutil.copy(adult_csv(), folder)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    text = re.search(r"\$ cvxprivacy (release(?:[^\n]*\\\n)*[^\n]*)", readme)[1]
+    page = (ROOT / "docs" / "howto" / "table_to_dossier.md").read_text(encoding="utf-8")
+    text = re.search(r"\$ cvxprivacy (release(?:[^\n]*\\\n)*[^\n]*)", page)[1]
     words = text.replace("\\\n", " ").split()
     return folder, words, command(*words, cwd=folder)
 

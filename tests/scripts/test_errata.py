@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.scripts.test_readme import NUMBER
+from tests.docs.test_pages import NUMBER
 from tests.test_architecture import ROOT
 
 PAGE = (ROOT / "figures" / "ERRATA.md").read_text(encoding="utf-8")

@@ -136,7 +136,7 @@ def test_script_compare_maskings(run, tables):
     at = 0.3
     risks = {name: np.interp(at, *module.curve(result, name)) for name in ("noise", "MDAV")}
     assert float(result.upper(at)) < min(risks.values())
-    if tables.real:  # as the README and the docstring say
+    if tables.real:  # as docs/howto/audit_and_compare.md and the docstring say
         assert risks["noise"] < risks["MDAV"]
         for said in ("MDAV .* 2.5", "rank swapping .* 2.8", "noise .* 2.1"):
             assert re.search(f"{said} times the optimum", ran.text)

@@ -1,0 +1,33 @@
+"""The public names: those of ``cvxprivacy``, and of the modules that its users import."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import cvxprivacy as cpv
+
+__all__ = ["MODULES", "public_names"]
+
+MODULES = (
+    "cvxprivacy.leakage",
+    "cvxprivacy.plotting",
+    "cvxprivacy.reference",
+    "cvxprivacy.study",
+    "cvxprivacy.style",
+    "cvxprivacy.tables.datasets",
+    "cvxprivacy.model.information",
+    "cvxprivacy.model.one_symbol",
+    "cvxprivacy.microdata.masking",
+    "cvxprivacy.microdata.loss",
+    "cvxprivacy.microdata.risk",
+)
+
+
+def public_names() -> dict[str, Any]:
+    """Return classes and functions by their full public names."""
+    names = {f"cvxprivacy.{n}": getattr(cpv, n) for n in dir(cpv) if not n.startswith("_")}
+    for path in MODULES:
+        module = importlib.import_module(path)
+        names |= {f"{path}.{n}": getattr(module, n) for n in module.__all__}
+    return {n: thing for n, thing in names.items() if callable(thing)}

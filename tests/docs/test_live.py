@@ -1,0 +1,18 @@
+"""The live notebook runs from top to bottom, and says what the package proves."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.test_architecture import ROOT, script
+
+pytest.importorskip("marimo", reason="the notebook is marimo's")
+
+
+def test_the_notebook_runs():
+    _, found = script(ROOT / "docs" / "explorer" / "live.py").app.run()
+    curve, solution, budget = found["curve"], found["solution"], found["budget"].value
+    assert curve.outer(budget) <= solution.value <= curve.inner(budget) + 1e-12
+    assert solution.distortion.upper <= budget
+    assert found["outwards"](0.123456, 0.123457) == "between 0.12345 and 0.12346"
+    assert [len(ax.get_xticks()) > 0 for ax in found["axes"]] == [True] * 3
