@@ -8,12 +8,11 @@
 
 Drawn: the bounds for Gaussian laws (QGLB, eq. 8; MIUB, eq. 9), the certified optimum of the sampled
 one, and the paper's descent at the λ of D = 0.25, 0.5, 0.75: 32,000 steps of 1e-4 from a mixture of
-"release x" and "release the mean", negative entries reset to 0 and rows renormalised; and variants,
-of which those with steps of 1e-3 jitter: their ends differ between machines by percents of C.
+"release x" and "release the mean", entries below 0 reset to 0, rows renormalised; and variants.
 
-Learn: "close" needs a scale; here it is the gap between the bounds.  The printed step is slow in
-both ways; and resetting does not keep an optimum: there the gradient, less its mean, is one number
-below 0 on a row's support, which the step lifts evenly and renormalising shrinks in proportion.
+Learn: "close" needs a scale; here it is the gap between the bounds.  Printed steps are slow in both
+ways, longer ones jitter (rounding moves their ends); and resetting does not keep an optimum: there
+a step lifts a row's support evenly, and renormalising shrinks it in proportion.
 
     python figures/rebollo_fig6.py            # prints, and writes output/rebollo_fig6.png
 """
