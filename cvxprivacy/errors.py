@@ -179,7 +179,8 @@ class InfeasibleError(_Kept, ValueError):
     conflict : list of str
         Names of the constraints that contradict each other.
     extremes : dict of str to float
-        The tightest value that each of their numbers could take, given the rest.
+        The tightest value that each of their numbers could take, given the rest: to three digits,
+        on the side that can hold, where the message says "about".
 
     Examples
     --------

@@ -51,7 +51,7 @@ def scripts(root: Path) -> list[Path]:
 def run(path: Path, root: Path, folder: Path) -> str:
     """Run a script on its quick setting, if it has one, and return what it printed.
 
-    What is there already of the same script is kept: remove the folder to run all of them again.
+    What is there already is kept, unless the script or the package has changed since.
     A script that refuses, as its data cannot be had, is run again next time.
 
     Raises
@@ -60,7 +60,8 @@ def run(path: Path, root: Path, folder: Path) -> str:
         For a script that breaks.
     """
     picture, printed = folder / f"{path.stem}.png", folder / f"{path.stem}.txt"
-    if not printed.exists() or printed.stat().st_mtime < path.stat().st_mtime:
+    sources = [path, *(root / "cvxprivacy").rglob("*.py")]
+    if not printed.exists() or printed.stat().st_mtime < max(x.stat().st_mtime for x in sources):
         quick = ["--quick"] if "quick=False" in path.read_text(encoding="utf-8") else []
         done = subprocess.run(
             [sys.executable, str(path), *quick, "--out", str(picture)],

@@ -163,6 +163,11 @@ class ForbiddenMoves(Criterion):
     def __init__(self, mask: npt.ArrayLike | Callable[[Any, Any], bool]) -> None:
         self.mask = mask if callable(mask) else frozen(np.array(mask))
 
+    def __repr__(self) -> str:
+        if callable(self.mask):
+            return f"ForbiddenMoves({getattr(self.mask, '__name__', repr(self.mask))})"
+        return f"ForbiddenMoves({np.count_nonzero(self.mask)} of {self.mask.size} moves)"
+
     def stated(self, of: Lettering) -> str:
         moves = rf"(x, {of.released}) \text{{ forbidden}}"
         return rf"{of.channel} = 0 \quad \forall\, {moves}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,14 @@ from cvxprivacy.solvers.driver import solve
 from cvxprivacy.verifier.balls import ball, ceil, floor
 
 __all__ = ["Conflict"]
+
+
+class _Extreme(NamedTuple):
+    """The tightest value that a number could take."""
+
+    value: float
+    up: bool  # whether it would have to be that or more
+    near: bool  # whether a little tighter might do
 
 
 class Conflict:
@@ -64,11 +72,14 @@ class Conflict:
             message = " and ".join(map(self._as_typed, names)) + " cannot hold"
             message += " together" if len(names) > 1 else ""
             could = [
-                f"{name} would have to be {'at least' if up else 'at most'} {_safe(value, up)}"
-                for name, (value, up) in ((k, e) for k, e in extremes.items() if e is not None)
+                f"{name} would have to be {'at least' if up else 'at most'} "
+                f"{'about ' if near else ''}{_safe(value, up)}"
+                for name, (value, up, near) in (
+                    (k, e) for k, e in extremes.items() if e is not None
+                )
             ]
             message += f"; with the rest as it is, {' or '.join(could)}" if could else ""
-        numbers = {name: extreme[0] for name, extreme in extremes.items() if extreme is not None}
+        numbers = {name: extreme.value for name, extreme in extremes.items() if extreme is not None}
         return InfeasibleError(message, self.certificate, conflict=names, extremes=numbers)
 
     def _names(self) -> list[str]:
@@ -104,8 +115,8 @@ class Conflict:
         assert isinstance(rule, Constraint)
         return f"{name} {float(_typed(rule)):.6g}"
 
-    def _extreme(self, name: str) -> tuple[float, bool] | None:
-        """Return the tightest value a number could take given the rest; True if from below.
+    def _extreme(self, name: str) -> _Extreme | None:
+        """Return the tightest value a number could take given the rest.
 
         A bound of its own constraint is minimised; other numbers are bisected to three digits.
         """
@@ -117,7 +128,7 @@ class Conflict:
             return None
         return self._bisected(name, float(criterion.value), criterion.loosest)
 
-    def _least_bound(self, group: Mapping[str, Any]) -> tuple[float, bool] | None:
+    def _least_bound(self, group: Mapping[str, Any]) -> _Extreme | None:
         """Return the tightest number in a bound, or in the same one under several laws."""
         rows = {k: row for k, row in self.program.constraints.items() if k not in group}
         rule = next(iter(group.values()))
@@ -128,9 +139,9 @@ class Conflict:
             return None
         slope = _slope(rule)
         theta = _typed(rule) + (Fraction(least.upper) - rule.number) / slope
-        return (ceil if slope > 0 else floor)(ball(theta)) + 0.0, slope > 0
+        return _Extreme((ceil if slope > 0 else floor)(ball(theta)) + 0.0, slope > 0, False)
 
-    def _bisected(self, name: str, tight: float, loose: float) -> tuple[float, bool] | None:
+    def _bisected(self, name: str, tight: float, loose: float) -> _Extreme | None:
         if not self._feasible(name, loose):
             return None
         up = loose > tight
@@ -146,7 +157,7 @@ class Conflict:
                 loose = middle
             else:
                 tight = middle
-        return loose, up
+        return _Extreme(loose, up, True)
 
     def _feasible(self, name: str, value: float) -> bool:
         """Tell whether the constraints are feasible with another number in one criterion."""

@@ -31,7 +31,7 @@ from tests.refusals import refused
 
 def said(error: cpv.InfeasibleError, name: str) -> float:
     found = re.search(
-        re.escape(name) + r" would have to be at (?:least|most) ([0-9.]+)", str(error)
+        re.escape(name) + r" would have to be at (?:least|most) (?:about )?([0-9.]+)", str(error)
     )
     assert found, str(error)
     return float(found[1])

@@ -62,8 +62,18 @@ def test_rules_without_a_number_conflict_by_name():
         cpv.MinimumDistortion(source, HAMMING, rules).solve()
     error = caught.value
     assert (error.conflict, error.extremes) == (["preserve_marginal", "forbidden_moves"], {})
-    assert str(error) == "PreserveMarginal() and ForbiddenMoves() cannot hold together"
+    assert str(error) == "PreserveMarginal() and ForbiddenMoves(2 of 4 moves) cannot hold together"
     assert error.certificate.residuals == {}  # there is no gap to explain
+
+
+def test_a_bisected_number_is_said_to_be_near_and_would_do():
+    rules = [cpv.LocalPrivacy(0.1), cpv.KeepProbability(0.9)]
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    with pytest.raises(cpv.InfeasibleError) as caught:  # one bit kept with 0.9 needs ε = ln 9
+        cpv.MinimumDistortion(source, HAMMING, rules).solve()
+    epsilon = caught.value.extremes["local_privacy"]
+    assert np.log(9) <= epsilon < np.log(9) * 1.002
+    assert "local_privacy would have to be at least about 2.199" in str(caught.value)
 
 
 def test_diversity_beyond_the_prior_is_impossible_alone():
