@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import hypothesis  # noqa: E402
+import pytest  # noqa: E402
 
 from tests.public_tables import tables  # noqa: E402, F401 (a fixture)
 
 hypothesis.settings.register_profile("suite", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("suite")
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left():
+    """Close what a test has drawn: the next one that draws without axes begins anew."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

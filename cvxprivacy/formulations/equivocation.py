@@ -1,19 +1,7 @@
-r"""Rate, distortion and equivocation of a database, with and without side information.
+"""Rate, distortion and equivocation of a database, with and without side information.
 
-Over the releases X̂ (or U, which a user who knows Z reads as x̂ = f(u, z)) of what the encoder sees,
-S = X or (W, X), the achievable (R, D, E) are all with
-
-====================  ===============  ==================  ============================
-Z known to            rate R ≥         equivocation E ≤    over
-====================  ===============  ==================  ============================
-nobody                I(S; X̂)          H(W | X̂)            p(x̂ | s)         (Prop. 2)
-the user              I(S; U | Z)      H(W | U, Z)         p(u | s), f      (Theorem 2)
-user and encoder      I(S; X̂ | Z)      H(W | X̂, Z)         p(x̂ | s, z)      (Theorem 3)
-====================  ===============  ==================  ============================
-
-and E d(X, X̂) ≤ D: Sankar, Rajagopalan and Poor, *Utility–Privacy Tradeoffs in Databases: An
-Information-Theoretic Approach*, IEEE TIFS 8(6), 2013.  In Theorem 2 the strategies t: Z → X̂ are
-all the u that are needed: t = f(u, ·) is a function of u, so that rate and leakage can only fall.
+Sankar, Rajagopalan and Poor, *Utility–Privacy Tradeoffs in Databases: An Information-Theoretic
+Approach*, IEEE TIFS 8(6), 2013.
 """
 
 from __future__ import annotations
@@ -42,7 +30,19 @@ _QUANTITIES = ("rate", "leakage", "distortion")
 class RateDistortionEquivocation(StrategyProblem):
     """Least rate, least leakage or a weighted sum, under the bounds given.
 
-    Sankar et al. 2013, Proposition 2 and Theorems 2 and 3; the module's docstring has the regions.
+    Over the releases X̂ (or U, which a user who knows Z reads as x̂ = f(u, z)) of what the encoder
+    sees, S = X or (W, X), the achievable (R, D, E) are all with E d(X, X̂) ≤ D and
+
+    ================  =============  ================  ============================
+    Z known to        rate R ≥       equivocation E ≤  over
+    ================  =============  ================  ============================
+    nobody            I(S; X̂)        H(W | X̂)          p(x̂ | s)         (Prop. 2)
+    the user          I(S; U | Z)    H(W | U, Z)       p(u | s), f      (Theorem 2)
+    user and encoder  I(S; X̂ | Z)    H(W | X̂, Z)       p(x̂ | s, z)      (Theorem 3)
+    ================  =============  ================  ============================
+
+    of Sankar et al. 2013.  In Theorem 2 the strategies t: Z → X̂ are all the u that are needed:
+    t = f(u, ·) is a function of u, so that rate and leakage can only fall.  E is H(W) less leakage.
 
     Parameters
     ----------

@@ -40,7 +40,8 @@ __all__ = ["PrivacyDistortion"]
 class PrivacyDistortion(ChannelProblem):
     """min I(W; X̂) s.t. E d(X, X̂) ≤ D, or min E d(X, X̂) + λ I(W; X̂), over p(x̂ | x).
 
-    Rebollo-Monedero et al. 2010, eq. (3); the module's docstring has the program.
+    W – X – X̂ is a Markov chain: R(D) of Rebollo-Monedero et al. 2010, eq. (3); with W = X Shannon's
+    rate–distortion function, eq. (5); with a price λ the Lagrangian form C = D + λR of §6.1.
 
     Parameters
     ----------

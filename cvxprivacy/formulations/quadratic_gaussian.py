@@ -36,7 +36,9 @@ __all__ = ["QuadraticGaussian"]
 class QuadraticGaussian(CovarianceProblem):
     """min I(W; X̂) s.t. E ‖X − X̂‖² ≤ D for jointly Gaussian W and X: the QGLB.
 
-    Rebollo-Monedero et al. 2010, eq. (6); the module's docstring has the program.
+    That is h(W) − ½ log det 2πe(Σ_W|X + BΣBᵀ), with B = Σ_WX Σ_X⁻¹, at its least over the error
+    covariances 0 ≼ Σ ≼ Σ_X with tr Σ ≤ D: Rebollo-Monedero et al. 2010, eq. (6).  It bounds every
+    law with these second moments from below (Theorem 2).
 
     Parameters
     ----------

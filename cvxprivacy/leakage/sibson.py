@@ -86,9 +86,11 @@ class _Norm(Leakage):
 
 
 class Sibson(_Norm, Smooth):
-    """Σ_x̂ (Σ_w p(w)^{1−α} p(w, x̂)^α)^{1/α}, 1 without a release; see the module's docstring.
+    """Σ_x̂ (Σ_w p(w)^{1−α} p(w, x̂)^α)^{1/α}, 1 without a release, of an order α > 1.
 
-    Scores are told by what they exceed 1, which is the score of a release that tells nothing.
+    α/(α − 1) log of it is the information of order α (Sibson, *Information radius*, 1969), which
+    ``information`` gives and from which ``sum_of`` comes back.  Scores are told by what they exceed
+    1, which is the score of a release that tells nothing.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def browser():
-    """Headless Chromium."""
+    """A window of headless Chromium, patient enough for a busy machine."""
     api = pytest.importorskip(
         "playwright.sync_api", reason="needs Playwright: pip install -e .[dev]"
     )
@@ -18,5 +18,7 @@ def browser():
         pytest.skip("needs Chromium on the path")
     with api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
+        window = chromium.new_context()
+        window.set_default_timeout(180_000)
+        yield window
         chromium.close()

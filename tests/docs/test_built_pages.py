@@ -87,7 +87,8 @@ def test_cells_show_pictures_and_not_their_names(pages):
 
 @pytest.mark.parametrize("width", [1200, 400])
 def test_pages_open_without_an_error_and_without_a_network(pages, browser, width):
-    view = browser.new_page(viewport={"width": width, "height": 900})
+    view = browser.new_page()
+    view.set_viewport_size({"width": width, "height": 900})
     wrong: list[str] = []
     view.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     view.on("pageerror", lambda error: wrong.append(str(error)))

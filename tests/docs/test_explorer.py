@@ -40,7 +40,8 @@ def page_path(tmp_path_factory) -> Path:
 def page(browser, page_path, request):
     """The page in a window, which must stay quiet and ask nothing of the network."""
     width = getattr(request, "param", 1000)
-    opened = browser.new_page(viewport={"width": width, "height": 800})
+    opened = browser.new_page()
+    opened.set_viewport_size({"width": width, "height": 800})
     said: list[str] = []
     opened.on("console", lambda message: said.append(message.text))
     opened.on("pageerror", lambda error: said.append(str(error)))

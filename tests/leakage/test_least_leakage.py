@@ -240,7 +240,7 @@ def test_below_it_nothing_is_feasible_and_what_is_advised_is(name: str, each: bo
     assert caught.value.certificate.verify()
     assert problem.solve(certify=False).log == ["closed form: infeasible"]
     ((key, value),) = caught.value.extremes.items()
-    said = float(str(caught.value).split("at least ")[1])
+    said = float(str(caught.value).split()[-1])
     assert least <= Fraction(value) <= Fraction(said)
     for bound in (value, said):
         assert problem.at(**{key: bound}).solve().status == "certified"
@@ -259,7 +259,7 @@ def test_gains_that_are_losses_have_negative_bounds() -> None:
         solution = cpv.MinimumDistortion(source, d, [rule]).solve()
         assert solution.upper >= known - 1e-9
         assert each or solution.lower <= known + 1e-9
-        with pytest.raises(cpv.InfeasibleError, match=r"at least -\d"):
+        with pytest.raises(cpv.InfeasibleError, match=r"at least (about )?-\d"):
             cpv.MinimumDistortion(source, d, [rule.at(least - 1)]).solve()
     for measure in (None, cpv.leakage.ChiSquared(), cpv.leakage.Gain(MATRIX[:2])):
         with pytest.raises(cpv.InputError) as caught:
