@@ -48,10 +48,11 @@ def scripts(root: Path) -> list[Path]:
     return [path for folder in SECTIONS for path in sorted((root / folder).glob("*.py"))]
 
 
-def run(path: Path, root: Path, folder: Path) -> str:
+def run(path: Path, root: Path, folder: Path, changed: float) -> str:
     """Run a script on its quick setting, if it has one, and return what it printed.
 
-    What is there already is kept, unless the script or the package has changed since.
+    What is there already is kept, unless the script has changed since, or the package, at the time
+    ``changed``.
     A script that refuses, as its data cannot be had, is run again next time.
 
     Raises
@@ -60,8 +61,7 @@ def run(path: Path, root: Path, folder: Path) -> str:
         For a script that breaks.
     """
     picture, printed = folder / f"{path.stem}.png", folder / f"{path.stem}.txt"
-    sources = [path, *(root / "cvxprivacy").rglob("*.py")]
-    if not printed.exists() or printed.stat().st_mtime < max(x.stat().st_mtime for x in sources):
+    if not printed.exists() or printed.stat().st_mtime < max(changed, path.stat().st_mtime):
         quick = ["--quick"] if "quick=False" in path.read_text(encoding="utf-8") else []
         done = subprocess.run(
             [sys.executable, str(path), *quick, "--out", str(picture)],
@@ -115,8 +115,10 @@ def write(root: Path, folder: Path) -> None:
     names = ["index", *(path.stem for path in found)]
     for old in {*folder.glob("*.md")} - {folder / f"{name}.md" for name in names}:
         old.unlink()
+    package = (root / "cvxprivacy").rglob("*.py")
+    changed = max((path.stat().st_mtime for path in package), default=0.0)
     with ThreadPoolExecutor(2) as pool:
-        printed = pool.map(lambda path: run(path, root, folder), found)
+        printed = pool.map(lambda path: run(path, root, folder, changed), found)
         for path, said in zip(found, printed, strict=True):
             _changed(folder / f"{path.stem}.md", page(path, root, folder, said))
     _changed(folder / "index.md", "\n".join(index(root, folder)))

@@ -29,7 +29,7 @@ from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
-from cvxprivacy.programs.covariance_latex import filled, filled_dual
+from cvxprivacy.programs.covariance_latex import BoxWriter
 from cvxprivacy.programs.expression import Minimize
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.solvers.closed_forms import water_level
@@ -92,14 +92,9 @@ class _Filling(CovarianceProblem):
         return Minimize(self.risk), {self._total: trace <= Scalar.named(self.total, self._total)}
 
     @property
-    def latex_expanded(self) -> str:
+    def _writer(self) -> Any:
         boxes = self.units, self._total, float(self.total), *self._boxes
-        return super().latex_expanded if self._added else filled(*boxes)
-
-    @property
-    def dual_latex(self) -> str:
-        boxes = self.units, self._total, float(self.total), *self._boxes
-        return super().dual_latex if self._added else filled_dual(*boxes)
+        return super()._writer if self._added else BoxWriter(*boxes)
 
     def _proposal(self) -> Any:
         """Return diag(x), λ = 1/2v, and the multiplier of Σ ≼ Σ_X, all exact."""

@@ -225,8 +225,7 @@ class ChannelStatement:
         lines = [self._line(row) for row in self.rows] + self.entries
         for name, rule in self.auxiliaries:
             lines += self._auxiliary(name, rule)
-        lines.append(each(rf"{of.channel} \ge 0", [*of.inputs, of.y]))
-        lines.append(each(rf"{total([of.y], of.channel)} = 1", of.inputs))
+        lines += _is_a_channel(of)
         body = "".join([objective, *lines])
         return aligned(of.channel, objective, lines, self._definitions(body))
 
@@ -287,10 +286,15 @@ def categorical(budget: float, units: str) -> str:
     of = Lettering(same=True, units=units)
     changed = total(["x", of.y], r"Q(x, \hat x) \, \mathbf 1[x \ne \hat x]")
     objective = total([of.y], INFORMATION.latex(of.places("W")))
-    lines = [rf"{changed} \le {tex(budget)}", each(rf"{of.channel} \ge 0", ["x", of.y])]
-    lines.append(each(rf"{total([of.y], of.channel)} = 1", ["x"]))
+    lines = [rf"{changed} \le {tex(budget)}", *_is_a_channel(of)]
     mass = rf"q(\hat x) = {total(['x'], 'Q(x, ' + of.y + ')')}"
     return aligned(of.channel, objective, lines, [rf"Q(x, \hat x) = p(x) \, {of.channel}", mass])
+
+
+def _is_a_channel(of: Lettering) -> list[str]:
+    """Return that each input's law of outputs is one."""
+    nonnegative = each(rf"{of.channel} \ge 0", [*of.inputs, of.y])
+    return [nonnegative, each(rf"{total([of.y], of.channel)} = 1", of.inputs)]
 
 
 def _mark(of: Lettering, name: str) -> str:

@@ -17,9 +17,9 @@ from cvxprivacy.programs.covariance import GaussianView
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import aligned, each, plus
 from cvxprivacy.programs.lettering import Wording
-from cvxprivacy.programs.notation import tex, upright
+from cvxprivacy.programs.notation import logarithm, tex, upright
 
-__all__ = ["CovarianceWriter", "filled", "filled_dual"]
+__all__ = ["BoxWriter", "CovarianceWriter"]
 
 _TRACE = r"\mathrm{tr}\,"
 
@@ -54,15 +54,6 @@ class CovarianceWriter:
     caps: Iterable[str]
     units: str
     dependent: bool
-
-    @property
-    def _log(self) -> str:
-        return r"\log_2" if self.units == "bits" else r"\ln"
-
-    @property
-    def _half(self) -> str:
-        """Half a nat in the problem's units."""
-        return r"\tfrac{\log_2 e}{2}" if self.units == "bits" else r"\tfrac{1}{2}"
 
     # ---- pieces --------------------------------------------------------------------------
 
@@ -108,7 +99,7 @@ class CovarianceWriter:
             spread = self._spread(view)
             spread = spread if spread == r"\Sigma" else rf"\left({spread}\right)"
             ratio = rf"\frac{{\det {self._reference(view)}}}{{\det {spread}}}"
-            terms.append((weight, rf"\tfrac{{1}}{{2}} {self._log} {ratio}"))
+            terms.append((weight, rf"\tfrac{{1}}{{2}} {logarithm(self.units)} {ratio}"))
         return terms + [(c, rf"{_TRACE}{m}\Sigma") for c, m in self._costs(expression)]
 
     def _definitions(self) -> list[str]:
@@ -147,6 +138,7 @@ class CovarianceWriter:
 
     def dual(self) -> str:
         """Return max … s.t. … over Y, P and λ, without delimiters."""
+        log, half = logarithm(self.units), _half(self.units)
         weights: dict[str, list[tuple[Any, str]]] = {}
         multipliers = {name: rf"\lambda_{{{upright(name)}}}" for name in self.rows}
         for name, weight in self.objective.weights.items():
@@ -175,13 +167,13 @@ class CovarianceWriter:
             nats += [(-1, rf"{_TRACE}{y} S")] if self._noisy(view) else []
             rest = rf"\left({plus(nats)}\right)" if len(nats) > 1 else rf"\cdot {plus(nats)}"
             inner = (
-                rf"\tfrac{{1}}{{2}} {self._log} \det {self._reference(view)}"
-                rf" + \tfrac{{1}}{{2}} {self._log} \det {y} + {self._half} {rest}"
+                rf"\tfrac{{1}}{{2}} {log} \det {self._reference(view)}"
+                rf" + \tfrac{{1}}{{2}} {log} \det {y} + {half} {rest}"
             )
             alone = not omega and factor == 1
             objective.append((factor, inner if alone else rf"{omega}\left({inner}\right)"))
             pull = y if self._whole(view) else rf"B^\top {y} \, B"
-            slack.append((-factor, rf"{self._half} \, {omega}{pull}"))
+            slack.append((-factor, rf"{half} \, {omega}{pull}"))
             conditions.append(rf"{y} \succ 0")
         objective.append((-1, rf"{_TRACE}P \, {self.above}"))
         objective += [(-1, rf"{_TRACE}{p} \, {_cap(name)}") for name, p in parts]
@@ -202,26 +194,51 @@ class CovarianceWriter:
         return aligned(over, plus(objective), conditions, self._definitions(), least=False)
 
 
-def filled(units: str, poured: str, amount: float, name: str, offset: str, cap: str) -> str:
-    """Return the program of water in boxes, x ≤ cap: min ½ Σ log (offset + cap)/(offset + x)."""
-    parts = (f"{offset} + {part}" if offset else part for part in (cap, name))
-    ratio = "\\frac{{{}}}{{{}}}".format(*parts)
-    log = r"\log_2" if units == "bits" else r"\ln"
-    lines = [rf"\sum_{{i}} {name} \le {tex(amount)}", each(rf"0 \le {name} \le {cap}", ["i"])]
-    return aligned(name, rf"\tfrac{{1}}{{2}} \sum_{{i}} {log} {ratio}", lines)
+@dataclass(frozen=True)
+class BoxWriter:
+    """What water in boxes is in LaTeX, and its dual: min ½ Σ log (offset + cap)/(offset + x).
+
+    Attributes
+    ----------
+    units : {"bits", "nats"}
+    poured : str
+        What the amount is called.
+    amount : float
+    level, offset, cap : str
+        x_i ≤ cap, and what stands under it; "" for nothing.
+    """
+
+    units: str
+    poured: str
+    amount: float
+    level: str
+    offset: str
+    cap: str
+
+    def expanded(self) -> str:
+        """Return min … s.t. … over x, without delimiters."""
+        x, cap, log = self.level, self.cap, logarithm(self.units)
+        parts = (f"{self.offset} + {part}" if self.offset else part for part in (cap, x))
+        ratio = "\\frac{{{}}}{{{}}}".format(*parts)
+        lines = [rf"\sum_{{i}} {x} \le {tex(self.amount)}", each(rf"0 \le {x} \le {cap}", ["i"])]
+        return aligned(x, rf"\tfrac{{1}}{{2}} \sum_{{i}} {log} {ratio}", lines)
+
+    def dual(self) -> str:
+        """Return max … s.t. … over Y, P and λ, without delimiters."""
+        offset, cap, half = self.offset, self.cap, _half(self.units)
+        log, price = logarithm(self.units), rf"\lambda_{{{upright(self.poured)}}}"
+        whole = rf"\left({offset} + {cap}\right)" if offset else cap
+        rest = rf" \left(1 - {offset} \, Y_i\right)" if offset else ""
+        inner = rf"\tfrac{{1}}{{2}} {log} \left({whole} \, Y_i\right) + {half}{rest} - {cap} \, P_i"
+        objective = rf"\sum_{{i}} \left({inner}\right) - {tex(self.amount)} \, {price}"
+        lines = [each(rf"{half} \, Y_i \le {price} + P_i", ["i"]), each("Y_i > 0", ["i"])]
+        lines += [each(r"P_i \ge 0", ["i"]), rf"{price} \ge 0"]
+        return aligned(r"Y,\, P,\, \lambda", objective, lines, least=False)
 
 
-def filled_dual(units: str, poured: str, amount: float, name: str, offset: str, cap: str) -> str:
-    """Return its dual; ``poured`` is what the amount is called."""
-    bits, price = units == "bits", rf"\lambda_{{{upright(poured)}}}"
-    log, half = (r"\log_2", r"\tfrac{\log_2 e}{2}") if bits else (r"\ln", r"\tfrac{1}{2}")
-    whole = rf"\left({offset} + {cap}\right)" if offset else cap
-    rest = rf" \left(1 - {offset} \, Y_i\right)" if offset else ""
-    inner = rf"\tfrac{{1}}{{2}} {log} \left({whole} \, Y_i\right) + {half}{rest} - {cap} \, P_i"
-    objective = rf"\sum_{{i}} \left({inner}\right) - {tex(amount)} \, {price}"
-    lines = [each(rf"{half} \, Y_i \le {price} + P_i", ["i"]), each("Y_i > 0", ["i"])]
-    lines += [each(r"P_i \ge 0", ["i"]), rf"{price} \ge 0"]
-    return aligned(r"Y,\, P,\, \lambda", objective, lines, least=False)
+def _half(units: str) -> str:
+    """Return half a nat in some units."""
+    return r"\tfrac{\log_2 e}{2}" if units == "bits" else r"\tfrac{1}{2}"
 
 
 def _cap(name: str) -> str:

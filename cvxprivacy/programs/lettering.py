@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from cvxprivacy.leakage.base import Places
 from cvxprivacy.programs.latex import times
+from cvxprivacy.programs.notation import logarithm
 
 __all__ = ["Lettering", "Wording", "total"]
 
@@ -117,7 +118,7 @@ class Lettering:
 
     @property
     def log(self) -> str:
-        return r"\log_2" if self.units == "bits" else r"\ln"
+        return logarithm(self.units)
 
     @property
     def weight(self) -> str:

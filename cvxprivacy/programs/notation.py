@@ -9,7 +9,7 @@ import numpy as np
 
 from cvxprivacy.exact import each, written
 
-__all__ = ["above", "in_place", "listed", "tex", "upright"]
+__all__ = ["above", "in_place", "listed", "logarithm", "tex", "upright"]
 
 _SIGNS = {"\\": r"\backslash ", "~": r"\sim ", "^": r"\wedge "} | {c: "\\" + c for c in "_%&#${}"}
 
@@ -40,6 +40,11 @@ def tex(number: float) -> str:
         return mantissa
     power = rf"10^{{{int(exponent)}}}"
     return power if mantissa == "1" else rf"{mantissa} \cdot {power}"
+
+
+def logarithm(units: str) -> str:
+    """Return the logarithm of units in LaTeX."""
+    return r"\log_2" if units == "bits" else r"\ln"
 
 
 def upright(name: str) -> str:
