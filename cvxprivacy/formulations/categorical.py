@@ -23,8 +23,7 @@ from cvxprivacy.model.distortion import hamming
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.laws import Table
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.channel_dual_latex import categorical_dual
-from cvxprivacy.programs.channel_latex import categorical
+from cvxprivacy.programs.channel_dual_latex import CategoricalWriter
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.hamming import HammingProgram
 from cvxprivacy.programs.latex import aligned, displayed
@@ -158,12 +157,8 @@ class CategoricalProblem(Problem[Solution]):
         return aligned(r"p(\hat x \mid x)", r"I(X; \hat X)", [such_that])
 
     @property
-    def latex_expanded(self) -> str:
-        return categorical(float(self.budget), self.units)
-
-    @property
-    def dual_latex(self) -> str:
-        return categorical_dual(float(self.budget), self.units)
+    def _writer(self) -> CategoricalWriter:
+        return CategoricalWriter(float(self.budget), self.units)
 
     def _statement(self) -> str:
         return f"min I(X; X̂)  s.t.  Pr(X ≠ X̂) ≤ {float(self.budget):.6g}"

@@ -11,17 +11,18 @@ Multipliers are called as in ``solution.duals``; ν is minus that of ``mass``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from cvxprivacy.programs.channel import INFORMATION
-from cvxprivacy.programs.channel_latex import ChannelStatement, Family, Row, Sum
+from cvxprivacy.programs.channel_latex import ChannelStatement, Family, Row, Sum, is_a_channel
 from cvxprivacy.programs.latex import aligned, each, plus, times
 from cvxprivacy.programs.lettering import Lettering, total
-from cvxprivacy.programs.notation import upright
+from cvxprivacy.programs.notation import tex, upright
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess
 
-__all__ = ["ChannelDual", "categorical_dual"]
+__all__ = ["CategoricalWriter", "ChannelDual"]
 
 
 class ChannelDual(ChannelStatement):
@@ -210,15 +211,36 @@ class ChannelDual(ChannelStatement):
         return lines
 
 
-def categorical_dual(budget: float, units: str) -> str:
-    """Return its dual."""
-    of, price = Lettering(same=True, units=units), r"\lambda_{\text{budget}}"
-    score, sound = INFORMATION.latex_scores(of.places("W"))
-    objective = plus([(1, total(["x"], r"p(x) \, \nu(x)")), (-budget, price)])
-    inside = rf"{score} + {price} \, \mathbf 1[x \ne \hat x]"
-    lines = [each(rf"\nu(x) \le {inside}", ["x", of.y])]
-    lines += [*(_each_too(line, [of.y]) for line in sound), rf"{price} \ge 0"]
-    return aligned(r"\nu,\, \lambda,\, r", objective, lines, least=False)
+@dataclass(frozen=True)
+class CategoricalWriter:
+    """What min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D is in LaTeX, and its dual."""
+
+    budget: float
+    units: str
+
+    @property
+    def _of(self) -> Lettering:
+        return Lettering(same=True, units=self.units)
+
+    def expanded(self) -> str:
+        """Return min … s.t. … in the program's variables, without delimiters."""
+        of = self._of
+        changed = total(["x", of.y], r"Q(x, \hat x) \, \mathbf 1[x \ne \hat x]")
+        objective = total([of.y], INFORMATION.latex(of.places("W")))
+        lines = [rf"{changed} \le {tex(self.budget)}", *is_a_channel(of)]
+        mass = rf"q(\hat x) = {total(['x'], 'Q(x, ' + of.y + ')')}"
+        joint = rf"Q(x, \hat x) = p(x) \, {of.channel}"
+        return aligned(of.channel, objective, lines, [joint, mass])
+
+    def dual(self) -> str:
+        """Return max … s.t. … in the multipliers, without delimiters."""
+        of, price = self._of, _multiplier("budget", [])
+        score, sound = INFORMATION.latex_scores(of.places("W"))
+        objective = plus([(1, total(["x"], r"p(x) \, \nu(x)")), (-self.budget, price)])
+        inside = rf"{score} + {price} \, \mathbf 1[x \ne \hat x]"
+        lines = [each(rf"\nu(x) \le {inside}", ["x", of.y])]
+        lines += [*(_each_too(line, [of.y]) for line in sound), rf"{price} \ge 0"]
+        return aligned(r"\nu,\, \lambda,\, r", objective, lines, least=False)
 
 
 def _multiplier(name: str, letters: list[str]) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.channel import INFORMATION
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import aligned, each, plus, times
@@ -22,7 +21,7 @@ from cvxprivacy.programs.notation import tex, upright
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
 from cvxprivacy.programs.worst import Worst, parts_of
 
-__all__ = ["ChannelStatement", "Family", "Row", "Sum", "categorical"]
+__all__ = ["ChannelStatement", "Family", "Row", "Sum", "is_a_channel"]
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,7 @@ class ChannelStatement:
         lines = [self._line(row) for row in self.rows] + self.entries
         for name, rule in self.auxiliaries:
             lines += self._auxiliary(name, rule)
-        lines += _is_a_channel(of)
+        lines += is_a_channel(of)
         body = "".join([objective, *lines])
         return aligned(of.channel, objective, lines, self._definitions(body))
 
@@ -281,17 +280,7 @@ class ChannelStatement:
                 rf"{total([of.y], u)} \le {rule.written}"]  # fmt: skip
 
 
-def categorical(budget: float, units: str) -> str:
-    """Return min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D, written out."""
-    of = Lettering(same=True, units=units)
-    changed = total(["x", of.y], r"Q(x, \hat x) \, \mathbf 1[x \ne \hat x]")
-    objective = total([of.y], INFORMATION.latex(of.places("W")))
-    lines = [rf"{changed} \le {tex(budget)}", *_is_a_channel(of)]
-    mass = rf"q(\hat x) = {total(['x'], 'Q(x, ' + of.y + ')')}"
-    return aligned(of.channel, objective, lines, [rf"Q(x, \hat x) = p(x) \, {of.channel}", mass])
-
-
-def _is_a_channel(of: Lettering) -> list[str]:
+def is_a_channel(of: Lettering) -> list[str]:
     """Return that each input's law of outputs is one."""
     nonnegative = each(rf"{of.channel} \ge 0", [*of.inputs, of.y])
     return [nonnegative, each(rf"{total([of.y], of.channel)} = 1", of.inputs)]
