@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import Signature
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
@@ -22,6 +22,8 @@ from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import untaken
 
 __all__ = ["Criterion", "by_name", "criteria_listed"]
+
+_CLAIMS = {"survives_merging", "survives_informed_encoder"}
 
 
 class Criterion(Frozen):
@@ -42,6 +44,16 @@ class Criterion(Frozen):
         How it is written; ``stated`` writes it in the letters of a problem.
     by_law : bool
         Whether it is demanded under each of several laws by itself.
+    survives_merging : bool
+        Whether a release that satisfies it does so after outputs are released as one another.
+    survives_informed_encoder : bool
+        Whether a release that satisfies it does so among those of an encoder that knows Z as well:
+        only then is it kept where the optimum of such an encoder bounds that of one that does not.
+    loosens : {"up", "down", None}
+        As its one number declares: which way that forbids less.
+
+    A subclass that states other ``constraints`` inherits none of these claims: what it does not
+    state is not claimed.
 
     Raises
     ------
@@ -59,7 +71,8 @@ class Criterion(Frozen):
     ...     "p(w | x̂) ≤ p for all w and x̂."
     ...
     ...     name = "guessed_at_most"
-    ...     p = cpv.Parameter(loosest=1.0)
+    ...     p = cpv.Parameter(loosens="up", loosest=1.0)
+    ...     survives_merging = survives_informed_encoder = True  # posteriors are averaged
     ...
     ...     def constraints(self, release):
     ...         values = range(len(release.p_w))
@@ -73,11 +86,16 @@ class Criterion(Frozen):
 
     name = "criterion"
     by_law: ClassVar[bool] = True
+    survives_merging: ClassVar[bool] = False
+    survives_informed_encoder: ClassVar[bool] = False
     __signature__: ClassVar[Signature]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.__signature__ = Parameter.signed(cls, positional=True)
+        if "constraints" in vars(cls):  # claims are of the rows of the class that makes them
+            for claim in _CLAIMS - vars(cls).keys():
+                setattr(cls, claim, vars(Criterion)[claim])
 
     def __init__(self, *numbers: Any, **named: Any) -> None:
         declared = Parameter.of(type(self))
@@ -124,6 +142,16 @@ class Criterion(Frozen):
         """The number typed, if there is just one; ``prices[name]`` is d optimum / d value."""
         declared = list(Parameter.of(type(self)))
         return getattr(self, declared[0]) if len(declared) == 1 else None
+
+    @property
+    def loosens(self) -> Literal["up", "down"] | None:
+        """Which way its one number forbids less, as that declares; None if it does not say."""
+        for owner in type(self).__mro__:
+            declared = [p for p in vars(owner).values() if isinstance(p, Parameter)]
+            if declared or "constraints" in vars(owner):  # a number of other rows says nothing
+                single = len(Parameter.of(type(self))) == 1 == len(declared)
+                return declared[0].loosens if single else None
+        return None
 
     @property
     def loosest(self) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,7 @@ class KeepProbability(Criterion):
     """
 
     name = "keep_probability"
+    survives_informed_encoder = True
 
     def __init__(self, p: Real | npt.ArrayLike) -> None:
         if index_of(p) is not None:
@@ -78,6 +79,10 @@ class KeepProbability(Criterion):
     @property
     def value(self) -> Any:
         return self.p
+
+    @property
+    def loosens(self) -> Literal["up", "down"] | None:
+        return None if np.ndim(self.p) else "down"
 
     @property
     def loosest(self) -> float | None:
@@ -159,6 +164,7 @@ class ForbiddenMoves(Criterion):
     """
 
     name = "forbidden_moves"
+    survives_informed_encoder = True
 
     def __init__(self, mask: npt.ArrayLike | Callable[[Any, Any], bool]) -> None:
         self.mask = mask if callable(mask) else frozen(np.array(mask))
@@ -226,6 +232,7 @@ class PreserveMarginal(Criterion):
     """
 
     name = "preserve_marginal"
+    survives_informed_encoder = True
 
     def stated(self, of: Lettering) -> str:
         return r"p_{\hat X}(\hat x) = p_X(\hat x) \quad \forall\, \hat x"
@@ -287,7 +294,7 @@ class MarginalDistance(Criterion):
     """
 
     name = "marginal_distance"
-    t = Parameter(zero=False, loosest=lambda t: max(2 * t, 2.0))
+    t = Parameter(zero=False, loosens="up", loosest=lambda t: max(2 * t, 2.0))
 
     def stated(self, of: Lettering) -> str:
         return rf"\mathrm{{TV}}(p_{{\hat X}}, p_X) \le {tex(float(self.t))}"
@@ -337,6 +344,7 @@ class PreserveMean(Criterion):
     """
 
     name = "preserve_mean"
+    survives_informed_encoder = True
 
     def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
         index, remedy = index_of(values), "pass one number per key letter"
@@ -406,6 +414,7 @@ class Linear(Criterion):
     0.1001 0.10
     """
 
+    survives_informed_encoder = True
     bound = Parameter(negative=True)
 
     def __init__(

@@ -97,7 +97,8 @@ class PerLetter(Criterion):
     """
 
     name = "per_letter"
-    bound = Parameter(negative=True, loosest=_larger)
+    survives_merging = survives_informed_encoder = True
+    bound = Parameter(negative=True, loosens="up", loosest=_larger)
 
     def __init__(self, leakage: Leakage, bound: Real) -> None:
         self.leakage = checked(leakage, "leakage")
@@ -182,7 +183,8 @@ class TCloseness(Criterion):
     """
 
     name = "t_closeness"
-    t = Parameter(loosest=_larger)
+    survives_merging = survives_informed_encoder = True
+    t = Parameter(loosens="up", loosest=_larger)
 
     def __init__(self, t: Real, distance: str | npt.ArrayLike = "kl") -> None:
         self.t = t
@@ -245,7 +247,8 @@ class LDiversity(Criterion):
     """
 
     name = "l_diversity"
-    l = Parameter(least=1.0, loosest=1.0)  # noqa: E741
+    survives_merging = survives_informed_encoder = True
+    l = Parameter(least=1.0, loosens="down", loosest=1.0)  # noqa: E741
 
     def __init__(self, l: Real) -> None:  # noqa: E741
         self.l = l
@@ -305,7 +308,8 @@ class KAnonymity(Criterion):
     """
 
     name = "k_anonymity"
-    k = Parameter(least=1.0, loosest=1.0)
+    survives_merging = survives_informed_encoder = True
+    k = Parameter(least=1.0, loosens="down", loosest=1.0)
 
     def __init__(self, k: Real) -> None:
         self.k = k
@@ -370,7 +374,8 @@ class DeltaDisclosure(Criterion):
     """
 
     name = "delta_disclosure"
-    delta = Parameter(below=_EXPONENT, loosest=_exponent)
+    survives_merging = survives_informed_encoder = True
+    delta = Parameter(below=_EXPONENT, loosens="up", loosest=_exponent)
 
     def __init__(self, delta: Real) -> None:
         self.delta = delta
@@ -471,7 +476,8 @@ class PointwiseMaximalLeakage(Criterion):
     """
 
     name = "pointwise_maximal_leakage"
-    epsilon = Parameter(below=_EXPONENT, loosest=_exponent)
+    survives_merging = survives_informed_encoder = True
+    epsilon = Parameter(below=_EXPONENT, loosens="up", loosest=_exponent)
 
     def __init__(self, epsilon: Real) -> None:
         self.epsilon = epsilon
@@ -511,6 +517,7 @@ class PerfectPrivacy(Criterion):
     """
 
     name = "perfect_privacy"
+    survives_merging = survives_informed_encoder = True
 
     def stated(self, of: Lettering) -> str:
         return rf"I({of.w.upper()}; {of.held}) = 0"
@@ -550,7 +557,8 @@ class LeakageCap(Criterion):
     """
 
     name = "leakage_cap"
-    b = Parameter(negative=True, loosest=_larger)
+    survives_merging = survives_informed_encoder = True
+    b = Parameter(negative=True, loosens="up", loosest=_larger)
 
     def __init__(self, b: Real, leakage: Leakage | None = None) -> None:
         self.leakage = None if leakage is None else checked(leakage, "leakage")
@@ -604,7 +612,8 @@ class LocalPrivacy(Criterion):
     """
 
     name = "local_privacy"
-    epsilon = Parameter(below=_EXPONENT, loosest=_exponent)
+    survives_merging = True
+    epsilon = Parameter(below=_EXPONENT, loosens="up", loosest=_exponent)
 
     def __init__(self, epsilon: Real) -> None:
         self.epsilon = epsilon
@@ -648,7 +657,8 @@ class MaximalLeakage(Criterion):
     """
 
     name = "maximal_leakage"
-    b = Parameter(below=_EXPONENT, loosest=lambda b: min(_larger(b), _EXPONENT - 1))
+    survives_merging = True
+    b = Parameter(below=_EXPONENT, loosens="up", loosest=lambda b: min(_larger(b), _EXPONENT - 1))
 
     def __init__(self, b: Real) -> None:
         self.b = b

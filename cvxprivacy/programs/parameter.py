@@ -255,6 +255,9 @@ class Parameter:
         Limits, the upper one not included.
     optional : bool
         Allow None.
+    loosens : {"up", "down", None}
+        Whether a criterion forbids less where the number is greater ("up") or less ("down"): it is
+        then allowed what it was allowed before.  None says nothing, and the number is not searched.
     loosest : float or callable of the number, optional
         A value at which a criterion forbids next to nothing: where bisection may begin.
 
@@ -295,10 +298,11 @@ class Parameter:
         least: float = -math.inf,
         below: float = math.inf,
         optional: bool = False,
+        loosens: Literal["up", "down"] | None = None,
         loosest: float | Callable[[float], float] | None = None,
     ) -> None:
         self.zero, self.negative, self.least, self.below = zero, negative, least, below
-        self.optional, self.loosest = optional, loosest
+        self.optional, self.loosens, self.loosest = optional, loosens, loosest
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
