@@ -162,10 +162,11 @@ class BrokenTableError(_Kept, ValueError):
 
     def __init__(self, groups: int, criteria: Sequence[str]) -> None:
         self.criteria = list(criteria)
-        rest = "the only group that is left" if groups == 1 else f"none of {groups:,} groups left"
+        rest = "1 group is left" if groups == 1 else f"{groups:,} groups are left"
         super().__init__(
-            f"the drawn table breaks {', '.join(criteria)}, and {rest} can be merged with another; "
-            "relax the criterion, or allow suppression"
+            f"the drawn table breaks {', '.join(criteria)}, and no merging of its groups was found "
+            f"that mends it ({rest}); relax the criterion, allow suppression, or ask it of the law "
+            "alone"
         )
 
 

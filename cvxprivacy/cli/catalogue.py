@@ -6,24 +6,8 @@ from collections.abc import Iterator
 
 import click
 
-__all__ = ["EXAMPLES", "Catalogued"]
+__all__ = ["Catalogued", "criteria"]
 
-EXAMPLES = {  # of each criterion, as it is typed
-    "KAnonymity": ["KAnonymity=5"],
-    "LDiversity": ["LDiversity=2.5"],
-    "TCloseness": ["TCloseness=0.1", "TCloseness=0.15:emd"],
-    "DeltaDisclosure": ["DeltaDisclosure=1"],
-    "PerLetter": ["PerLetter=0.2:total-variation"],
-    "PointwiseMaximalLeakage": ["PointwiseMaximalLeakage=1"],
-    "LocalInformationPrivacy": ["LocalInformationPrivacy=1"],
-    "PerfectPrivacy": ["PerfectPrivacy"],
-    "LeakageCap": ["LeakageCap=0.05", "LeakageCap=0.6:guessing-probability"],
-    "LocalPrivacy": ["LocalPrivacy=2"],
-    "MaximalLeakage": ["MaximalLeakage=1"],
-    "KeepProbability": ["KeepProbability=0.6"],
-    "MarginalDistance": ["MarginalDistance=0.05"],
-    "PreserveMarginal": ["PreserveMarginal"],
-}
 DISTORTIONS = {
     "hamming": "1 where the value changes: its mean is the share of records",
     "ordinal": "steps between ordered values, as a share of all steps",
@@ -49,14 +33,16 @@ class Catalogued(click.Command):
 
 def criteria() -> Iterator[tuple[str, str]]:
     """Yield each criterion as it is typed, with what it asks for and in which unit."""
+    from cvxprivacy import criteria as listed
     from cvxprivacy.cli.typed import criteria_of, stated_criterion
-    from cvxprivacy.criteria.words import in_words
 
-    for typed in (text for texts in EXAMPLES.values() for text in texts):
+    kinds = (getattr(listed, name) for name in listed.__all__)
+    examples = (text for kind in kinds if kind.words for text in kind.words.examples)
+    for typed in examples:
         ((kind, arguments),) = criteria_of([typed])
-        said = in_words(stated_criterion({"kind": kind, **arguments}))
-        told = "=" not in typed or not said.unit or said.unit in said.asks
-        yield typed, said.asks if told else f"{said.asks} [{said.unit}]"
+        words = stated_criterion({"kind": kind, **arguments}).in_words()
+        complete = "=" not in typed or not words.unit or words.unit in words.asks
+        yield typed, words.asks if complete else f"{words.asks} [{words.unit}]"
 
 
 def leakages() -> Iterator[tuple[str, str]]:

@@ -169,7 +169,7 @@ class Releasing:
     @property
     def code(self) -> int:
         """The exit code: a table that breaks a criterion is told by it, unless that was asked."""
-        broken = self.drawn is not None and not self.drawn.holds and self.options["ensure"] is None
+        broken = self.drawn is not None and self.drawn.broken and self.options["ensure"] is None
         return CODES["broken"] if broken else CODES[self.solution.status]
 
     def _leaks(self) -> list[Any]:

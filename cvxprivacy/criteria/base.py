@@ -12,18 +12,26 @@ from collections.abc import Mapping, Sequence
 from inspect import Signature
 from typing import Any, ClassVar, Literal
 
+from cvxprivacy.criteria.counts import Counts, Verdict
+from cvxprivacy.criteria.own_rows import verdict_by_rows
+from cvxprivacy.criteria.words import Words
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen
+from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering
+from cvxprivacy.programs.notation import in_place
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import untaken
 
 __all__ = ["Criterion", "by_name", "criteria_listed"]
 
-_CLAIMS = {"survives_merging", "survives_informed_encoder"}
+_CLAIMS = {
+    *("survives_merging", "survives_informed_encoder", "on_average", "counts_records", "words"),
+    *("measure", "verdict", "mean_information"),
+}
 
 
 class Criterion(Frozen):
@@ -49,11 +57,17 @@ class Criterion(Frozen):
     survives_informed_encoder : bool
         Whether a release that satisfies it does so among those of an encoder that knows Z as well:
         only then is it kept where the optimum of such an encoder bounds that of one that does not.
+    on_average : bool
+        Whether it bounds an expectation, which tables that are drawn scatter about.
+    counts_records : bool
+        Whether it is about whole records, whatever their survey weights.
+    words : Words or None
+        How it reads.
     loosens : {"up", "down", None}
         As its one number declares: which way that forbids less.
 
-    A subclass that states other ``constraints`` inherits none of these claims: what it does not
-    state is not claimed.
+    A subclass that states other ``constraints`` inherits none of these claims, nor the ``verdict``
+    on a table: what it does not state is not claimed.
 
     Raises
     ------
@@ -88,6 +102,10 @@ class Criterion(Frozen):
     by_law: ClassVar[bool] = True
     survives_merging: ClassVar[bool] = False
     survives_informed_encoder: ClassVar[bool] = False
+    on_average: ClassVar[bool] = False
+    counts_records: ClassVar[bool] = False
+    words: ClassVar[Words | None] = None
+    _divergence: ClassVar[str] = "divergence"  # what information is called at one letter
     __signature__: ClassVar[Signature]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -120,6 +138,80 @@ class Criterion(Frozen):
             Comparisons of quantities, one or several.
         """
         raise NotImplementedError
+
+    @property
+    def measure(self) -> Leakage | None:
+        """The measure of leakage that it bounds, if it bounds one."""
+        return None
+
+    def verdict(self, table: Counts) -> Verdict:
+        """Return how a table of counts stands with it, decided exactly.
+
+        By default by what it states, evaluated at the law of the table: a criterion that says more
+        than that of single letters, or of what a record is released as, cannot be decided there.
+
+        Parameters
+        ----------
+        table : Counts
+            Records by value of W and released letter, and by key letter where that is known.
+        """
+        return verdict_by_rows(self, table)
+
+    def mean_information(self, entropy: float, units: str) -> tuple[str, float] | None:
+        """Return a bound that it implies on I(W; X̂), and its name; None where it implies none.
+
+        Parameters
+        ----------
+        entropy : float
+            H(W), in ``units``.
+        units : {"bits", "nats"}
+            Of information.
+        """
+        return None
+
+    def in_words(
+        self, *, w: str = "W", x: str = "X", units: str = "bits", number: str = ""
+    ) -> Words:
+        """Return how it reads.
+
+        Parameters
+        ----------
+        w, x : str
+            What the confidential attribute and the key are called.
+        units : {"bits", "nats"}
+            Of information.
+        number : str
+            What its number is called; by default it is written.
+
+        Examples
+        --------
+        >>> import cvxprivacy as cpv
+        >>> cpv.KAnonymity(5).in_words().asks
+        'every released group stands for at least 5 records'
+        """
+        typed = self._number()
+        if self.words is None:
+            text = in_place(repr(self), typed, number) if number and typed else repr(self)
+            return Words(f"{text} holds", text)
+        names = {"n": number or typed, "w": w, "x": x, "units": units}
+        return self.words.about(names | self._measured(units))
+
+    def _measured(self, units: str) -> dict[str, str]:
+        """Return what the measure is called in words, and its unit."""
+        measure = self.measure
+        if measure is None:
+            return {}
+        if not measure.informs:
+            return {"measure": measure.name, "how": measure.name, "unit": ""}
+        name = self._divergence
+        return {"measure": name, "how": f"{name}, in {units}", "unit": units}
+
+    def _number(self) -> str:
+        """Return the number typed, if there is one."""
+        try:
+            return "" if self.value is None else f"{float(self.value):g}"
+        except (TypeError, ValueError):  # one for each letter
+            return "its own"
 
     @property
     def latex(self) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cvxprivacy.criteria.affine import affine_rows
 from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.words import Words
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, array as exact_array, plain, rational
 from cvxprivacy.frozen import frozen
@@ -64,6 +65,12 @@ class KeepProbability(Criterion):
 
     name = "keep_probability"
     survives_informed_encoder = True
+    words = Words(
+        "each record keeps its own value with probability at least {n}",
+        "least probability",
+        at_least=True,
+        examples=("KeepProbability=0.6",),
+    )
 
     def __init__(self, p: Real | npt.ArrayLike) -> None:
         if index_of(p) is not None:
@@ -165,6 +172,7 @@ class ForbiddenMoves(Criterion):
 
     name = "forbidden_moves"
     survives_informed_encoder = True
+    words = Words("no value is released as one that is forbidden for it", "moves")
 
     def __init__(self, mask: npt.ArrayLike | Callable[[Any, Any], bool]) -> None:
         self.mask = mask if callable(mask) else frozen(np.array(mask))
@@ -233,6 +241,12 @@ class PreserveMarginal(Criterion):
 
     name = "preserve_marginal"
     survives_informed_encoder = True
+    on_average = True
+    words = Words(
+        "the expected share of each released value is its original share",
+        "shares",
+        examples=("PreserveMarginal",),
+    )
 
     def stated(self, of: Lettering) -> str:
         return r"p_{\hat X}(\hat x) = p_X(\hat x) \quad \forall\, \hat x"
@@ -294,6 +308,13 @@ class MarginalDistance(Criterion):
     """
 
     name = "marginal_distance"
+    on_average = True
+    words = Words(
+        "the expected shares of the released values differ from the original ones by at most {n} "
+        "in all (total variation)",
+        "total variation",
+        examples=("MarginalDistance=0.05",),
+    )
     t = Parameter(zero=False, loosens="up", loosest=lambda t: max(2 * t, 2.0))
 
     def stated(self, of: Lettering) -> str:
@@ -345,6 +366,8 @@ class PreserveMean(Criterion):
 
     name = "preserve_mean"
     survives_informed_encoder = True
+    on_average = True
+    words = Words("the expected mean is the original's", "mean")
 
     def __init__(self, values: Mapping[Hashable, float] | npt.ArrayLike) -> None:
         index, remedy = index_of(values), "pass one number per key letter"

@@ -23,14 +23,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.counts import (
+    Counts,
+    Verdict,
+    disclosure,
+    entropy_diversity,
+    leaked,
+    refuse_uncounted,
+)
+from cvxprivacy.criteria.decisions import at_least_zero, common, within
+from cvxprivacy.criteria.words import Words
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Real
-from cvxprivacy.leakage import EarthMover, Leakage, MutualInformation, TotalVariation
+from cvxprivacy.exact import FloatArray, Real, rational
+from cvxprivacy.leakage import (
+    EarthMover,
+    Leakage,
+    MaximalLeakageOf,
+    MutualInformation,
+    TotalVariation,
+)
 from cvxprivacy.leakage.base import checked
+from cvxprivacy.model.information import nat
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering, Wording
 from cvxprivacy.programs.notation import tex
@@ -98,11 +118,25 @@ class PerLetter(Criterion):
 
     name = "per_letter"
     survives_merging = survives_informed_encoder = True
+    words = Words(
+        "in every released group, {how} is at most {n}",
+        "greatest {measure}",
+        "{unit}",
+        examples=("PerLetter=0.2:total-variation",),
+    )
     bound = Parameter(negative=True, loosens="up", loosest=_larger)
 
     def __init__(self, leakage: Leakage, bound: Real) -> None:
         self.leakage = checked(leakage, "leakage")
         self.bound = typed(bound, "bound", negative=self.leakage.signed)
+
+    @property
+    def measure(self) -> Leakage:
+        """What leaks."""
+        return self.leakage
+
+    def verdict(self, table: Counts) -> Verdict:
+        return table.leaked_by_letter(self.leakage, rational(self.bound))
 
     def at(self, value: Real) -> Criterion:
         return type(self)(self.leakage, value)
@@ -184,6 +218,16 @@ class TCloseness(Criterion):
 
     name = "t_closeness"
     survives_merging = survives_informed_encoder = True
+    words = Words(
+        "in every released group, the distribution of {w} is within {n} of that in the whole table "
+        "({how})",
+        "greatest {measure}",
+        "{unit}",
+        definition="t-closeness: no group's distribution of W is farther than t from the whole "
+        "table's.",
+        source="N. Li, T. Li and S. Venkatasubramanian, t-closeness, ICDE (2007)",
+        examples=("TCloseness=0.1", "TCloseness=0.15:emd"),
+    )
     t = Parameter(loosens="up", loosest=_larger)
 
     def __init__(self, t: Real, distance: str | npt.ArrayLike = "kl") -> None:
@@ -199,14 +243,20 @@ class TCloseness(Criterion):
         return type(self)(value, self.distance)
 
     @property
-    def by_divergence(self) -> bool:
-        """Whether it is Kullback and Leibler's divergence that t bounds."""
-        return self.leakage.informs
+    def measure(self) -> Leakage:
+        """The distance that t bounds."""
+        return self.leakage
+
+    def verdict(self, table: Counts) -> Verdict:
+        return table.leaked_by_letter(self.leakage, rational(self.t))
+
+    def mean_information(self, entropy: float, units: str) -> tuple[str, float] | None:
+        return ("t", float(self.t)) if self.leakage.informs else None
 
     def stated(self, of: Lettering) -> str:
         other = rf"{self.leakage.symbol}({_laws(of, ', ')})"
         divergence = _laws(of, r" \,\|\, ")
-        left = f"D({divergence})" if self.by_divergence else other
+        left = f"D({divergence})" if self.leakage.informs else other
         return rf"{left} \le {tex(float(self.t))} \quad \forall\, {of.seen}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
@@ -214,7 +264,7 @@ class TCloseness(Criterion):
 
     def __repr__(self) -> str:
         named = self.distance if isinstance(self.distance, str) else self.leakage
-        how = "" if self.by_divergence else f", {named!r}"
+        how = "" if self.leakage.informs else f", {named!r}"
         return f"TCloseness({float(self.t):g}{how})"
 
 
@@ -248,10 +298,32 @@ class LDiversity(Criterion):
 
     name = "l_diversity"
     survives_merging = survives_informed_encoder = True
+    words = Words(
+        "in every released group, {w} is as uncertain as {n} equally likely values, or more",
+        "least diversity",
+        "values",
+        at_least=True,
+        definition="ℓ-diversity: in no group is W less uncertain than ℓ equally likely values.",
+        source="A. Machanavajjhala et al., ℓ-diversity, ACM TKDD 1(1) (2007)",
+        examples=("LDiversity=2.5",),
+    )
     l = Parameter(least=1.0, loosens="down", loosest=1.0)  # noqa: E741
 
     def __init__(self, l: Real) -> None:  # noqa: E741
         self.l = l
+
+    def verdict(self, table: Counts) -> Verdict:
+        bound = rational(self.l)
+
+        def decide(y: int) -> bool:  # Σ J log(q/J) ≥ q log ℓ
+            joint = common(table.joint[:, y].tolist())
+            q = sum(joint)
+            return at_least_zero([(j, Fraction(q, j)) for j in joint if j] + [(-q, bound)])
+
+        return table.of_letters(entropy_diversity(table.joint), bound, decide, at_least=True)
+
+    def mean_information(self, entropy: float, units: str) -> tuple[str, float]:
+        return "H(W) − log ℓ", entropy - math.log(self.l) * nat(units)
 
     def stated(self, of: Lettering) -> str:
         left = rf"H({of.w.upper()} \mid {of.seen})"
@@ -309,10 +381,29 @@ class KAnonymity(Criterion):
 
     name = "k_anonymity"
     survives_merging = survives_informed_encoder = True
+    counts_records = True
+    words = Words(
+        "every released group stands for at least {n} records",
+        "least group",
+        "records",
+        at_least=True,
+        definition="k-anonymity: nobody hides among fewer than k records.",
+        source="P. Samarati, Protecting respondents' identities in microdata release, TKDE 13 "
+        "(2001)",
+        examples=("KAnonymity=5",),
+    )
     k = Parameter(least=1.0, loosens="down", loosest=1.0)
 
     def __init__(self, k: Real) -> None:
         self.k = k
+
+    def verdict(self, table: Counts) -> Verdict:
+        sizes, bound = refuse_uncounted(table), rational(self.k)
+        values = np.where(sizes > 0, sizes, math.nan)
+        records = Counts(np.asarray(sizes)[None], table.units)  # whole, whatever W weighs
+        return records.of_letters(
+            values, bound, lambda y: rational(sizes[y]) >= bound, at_least=True
+        )
 
     def stated(self, of: Lettering) -> str:
         left = rf"H(\text{{record}} \mid {of.seen})"
@@ -375,10 +466,24 @@ class DeltaDisclosure(Criterion):
 
     name = "delta_disclosure"
     survives_merging = survives_informed_encoder = True
+    words = Words(
+        "in every released group, the share of each value of {w} is within a factor e^{n} of its "
+        "share in the whole table",
+        "greatest log ratio",
+        "nats",
+        definition="δ-disclosure: no value of W is more or less frequent in a group than in the "
+        "table by more than a factor e^δ.",
+        source="J. Brickell and V. Shmatikov, The cost of privacy, KDD (2008)",
+        examples=("DeltaDisclosure=1",),
+    )
     delta = Parameter(below=_EXPONENT, loosens="up", loosest=_exponent)
 
     def __init__(self, delta: Real) -> None:
         self.delta = delta
+
+    def verdict(self, table: Counts) -> Verdict:
+        values = disclosure(table.joint, reference=table.reference)
+        return _ratio_verdict(table, values, rational(self.delta), below=True)
 
     def stated(self, of: Lettering) -> str:
         ratio = rf"p({of.w} \mid {of.seen}) / p({of.w})"
@@ -408,6 +513,19 @@ def _ratios(release: Alphabet, number: Scalar, sides: Sequence[str]) -> Mapping[
                 words = ([event], [limit]) if sign > 0 else ([limit], [event])
                 rules[key] = left.worded(*words[0], less=words[1]).each() <= 0
     return rules
+
+
+def _ratio_verdict(table: Counts, values: FloatArray, bound: Fraction, *, below: bool) -> Verdict:
+    """Return whether p(w | x̂)/p(w) is at most e^bound, and at least e^−bound if ``below``."""
+
+    def decide(y: int) -> bool:
+        joint, masses = common(table.joint[:, y].tolist()), common(table.masses.tolist())
+        q, total = sum(joint), sum(masses)
+        ratios = [Fraction(j * total, p * q) for j, p in zip(joint, masses, strict=True) if p]
+        inverse = [1 / ratio for ratio in ratios if ratio] if below else []
+        return not (below and 0 in ratios) and all(within(r, bound) for r in ratios + inverse)
+
+    return table.of_letters(values, bound, decide)
 
 
 class LocalInformationPrivacy(DeltaDisclosure):
@@ -440,6 +558,16 @@ class LocalInformationPrivacy(DeltaDisclosure):
     """
 
     name = "local_information_privacy"
+    words = Words(
+        "in every released group, the share of each value of {w} is within a factor e^{n} of its "
+        "share in the whole table",
+        "greatest log ratio",
+        "nats",
+        definition="Local information privacy: no value of W is more or less frequent in a group "
+        "than in the table by more than a factor e^ε.",
+        source="F. P. Calmon and N. Fawaz, Privacy against statistical inference, Allerton (2012)",
+        examples=("LocalInformationPrivacy=1",),
+    )
 
     def __init__(self, epsilon: Real) -> None:
         super().__init__(epsilon)
@@ -477,10 +605,25 @@ class PointwiseMaximalLeakage(Criterion):
 
     name = "pointwise_maximal_leakage"
     survives_merging = survives_informed_encoder = True
+    words = Words(
+        "in no released group is any value of {w} more than e^{n} times as frequent as in the "
+        "whole table",
+        "greatest log ratio",
+        "nats",
+        definition="Pointwise maximal leakage: no group makes any guess about W more than e^ε "
+        "times better.",
+        source="S. Saeidian et al., Pointwise maximal leakage, IEEE Trans. Inf. Theory 69 (2023)",
+        examples=("PointwiseMaximalLeakage=1",),
+    )
     epsilon = Parameter(below=_EXPONENT, loosens="up", loosest=_exponent)
 
     def __init__(self, epsilon: Real) -> None:
         self.epsilon = epsilon
+
+    def verdict(self, table: Counts) -> Verdict:
+        how: dict[str, Any] = {"reference": table.reference}
+        values = np.log(leaked(MaximalLeakageOf(), table.joint, **how))
+        return _ratio_verdict(table, values, rational(self.epsilon), below=False)
 
     def stated(self, of: Lettering) -> str:
         limit = rf"e^{{{tex(float(self.epsilon))}}}"
@@ -518,6 +661,20 @@ class PerfectPrivacy(Criterion):
 
     name = "perfect_privacy"
     survives_merging = survives_informed_encoder = True
+    words = Words(
+        "the released columns tell nothing at all about {w}",
+        "greatest {measure}",
+        "{unit}",
+        examples=("PerfectPrivacy",),
+    )
+
+    @property
+    def measure(self) -> Leakage:
+        """Mutual information, which is 0 where all others are."""
+        return MutualInformation()
+
+    def verdict(self, table: Counts) -> Verdict:
+        return table.leaked_by_letter(self.measure, Fraction(0))
 
     def stated(self, of: Lettering) -> str:
         return rf"I({of.w.upper()}; {of.held}) = 0"
@@ -558,6 +715,16 @@ class LeakageCap(Criterion):
 
     name = "leakage_cap"
     survives_merging = survives_informed_encoder = True
+    _divergence = "information"
+    words = Words(
+        "on average, the released columns tell at most {n} about {w} ({how})",
+        "{measure}",
+        "{unit}",
+        definition="A leakage cap bounds what is told on average over the records.",
+        source="D. Rebollo-Monedero, J. Forné and J. Domingo-Ferrer, From t-closeness-like privacy "
+        "to postrandomization via information theory, IEEE TKDE 22(11) (2010)",
+        examples=("LeakageCap=0.05", "LeakageCap=0.6:guessing-probability"),
+    )
     b = Parameter(negative=True, loosens="up", loosest=_larger)
 
     def __init__(self, b: Real, leakage: Leakage | None = None) -> None:
@@ -574,6 +741,9 @@ class LeakageCap(Criterion):
     def measure(self) -> Leakage:
         """What leaks: mutual information, unless another measure was named."""
         return MutualInformation() if self.leakage is None else self.leakage
+
+    def verdict(self, table: Counts) -> Verdict:
+        return table.leaked_in_all(self.measure, rational(self.b))
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         leaked = release.risk if self.leakage is None else release.leaked(self.leakage)
@@ -613,6 +783,13 @@ class LocalPrivacy(Criterion):
 
     name = "local_privacy"
     survives_merging = True
+    words = Words(
+        "no record's own {x} makes any released value more than e^{n} times as probable as another "
+        "record's would",
+        "greatest log ratio",
+        "nats",
+        examples=("LocalPrivacy=2",),
+    )
     epsilon = Parameter(below=_EXPONENT, loosens="up", loosest=_exponent)
 
     def __init__(self, epsilon: Real) -> None:
@@ -658,6 +835,16 @@ class MaximalLeakage(Criterion):
 
     name = "maximal_leakage"
     survives_merging = True
+    words = Words(
+        "whatever function of {x} an intruder guesses, the logarithm of the factor by which the "
+        "release helps is at most {n}",
+        "maximal leakage",
+        "{units}",
+        definition="Maximal leakage: the greatest gain in guessing any function of a record.",
+        source="I. Issa, A. B. Wagner and S. Kamath, An operational approach to information "
+        "leakage, IEEE Trans. Inf. Theory 66 (2020)",
+        examples=("MaximalLeakage=1",),
+    )
     b = Parameter(below=_EXPONENT, loosens="up", loosest=lambda b: min(_larger(b), _EXPONENT - 1))
 
     def __init__(self, b: Real) -> None:

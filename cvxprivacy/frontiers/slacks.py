@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.criteria.words import in_words
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.programs.expression import Constraint
@@ -37,7 +36,7 @@ def constraints(problem: Any, moving: str = "") -> Iterator[tuple[dict[str, str]
         if group in criteria:
             known = {"w": names[0], "x": names[1], "units": problem.units}
             number = group.replace("_", " ") if group == moving else ""
-            words = in_words(criteria[group], number=number, **known).asks
+            words = criteria[group].in_words(number=number, **known).asks
         for name, rule in rules.items():
             for part, bound in _parts(name, rule):
                 yield _said(part, bound, words or _plainly(name, rule)), bound

@@ -1,5 +1,9 @@
 """Measures of leakage: what a release may reveal of W, as objective, cap or bound per letter."""
 
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
 from cvxprivacy.leakage.base import Leakage
 from cvxprivacy.leakage.f_information import (
     ChiSquared,
@@ -36,3 +40,34 @@ _ALL = (
     *(EarthMover, Gain, GuessingProbability, Sibson, MaximalLeakageOf),
 )
 MEASURES: dict[str, type[Leakage]] = {measure.__name__: measure for measure in _ALL}
+
+
+def _exactly(rows: Any) -> Any:
+    return [list(map(Fraction, row)) for row in rows]
+
+
+_BY_KIND: dict[str, Callable[[Any], Leakage]] = {  # of what proofs store of a measure
+    "mutual information": lambda data: MutualInformation(),
+    "chi-squared": lambda data: ChiSquared(),
+    "squared Hellinger": lambda data: SquaredHellinger(),
+    "hockey-stick": lambda data: HockeyStick(Fraction(data["gamma"])),
+    "transport": lambda data: EarthMover(_exactly(data["ground"])),
+    "gain": lambda data: Gain(_exactly(data["matrix"])),
+    "Sibson": lambda data: Sibson(Fraction(data["order"])),
+    "maximal leakage": lambda data: MaximalLeakageOf(),
+}
+
+
+def as_proved(measure: Leakage) -> Leakage:
+    """Return what proofs take a measure for, which know one of a user's own by its data alone.
+
+    Parameters
+    ----------
+    measure : Leakage
+        Fitted to the values of W that have mass.
+    """
+    if type(measure) in _ALL:
+        return measure
+    data = measure.data()
+    values = range(len(data.get("ground") or (data.get("matrix") or [()])[0]))
+    return _BY_KIND[data["kind"]](data).fitted(values, list(values))

@@ -33,9 +33,12 @@ class Check:
         Whether that is within the bound: as is proved, or as is counted where groups were merged
         or the channel was designed on a part of the records; None where it is not known.
     table : float or None
-        The same of the drawn table; None where a table cannot tell, as it is about chances.
+        The same of the drawn table, where it has a number.
     holds : bool or None
-        Whether the table is within the bound, decided exactly.
+        Whether the table satisfies it, decided exactly; None where that cannot be decided on a
+        table, as it is about chances.
+    on_average : bool
+        Whether it bounds an expectation, as a budget does: draws scatter about it.
     per_group : bool
         Whether it speaks of each released group by itself, else of the table as a whole.
     groups, records : int
@@ -53,25 +56,32 @@ class Check:
     law_holds: bool | None
     table: float | None
     holds: bool | None
+    on_average: bool = False
     per_group: bool = False
     groups: int = 0
     records: int = 0
 
     @property
     def breaks(self) -> bool:
-        """Whether the table breaks it: a criterion or a cap; a budget bounds an average."""
-        return self.name != "budget" and self.holds is False
+        """Whether the table breaks it, and not only scatters about what is met on average."""
+        return self.holds is False and not self.on_average
+
+    @property
+    def unmet(self) -> bool:
+        """Whether the table does not satisfy it, be that of no account on average; not a budget."""
+        return self.holds is False and self.name != "budget"
 
     @property
     def standing(self) -> str:
         """How the table stands with it, in words."""
         if self.holds is None:
-            return "of the randomisation: a table cannot tell"
+            return "cannot be decided on a table: it is of the randomisation"
         if self.holds:
             return "holds"
+        if self.on_average:
+            return "beyond it by this table" if self.law_holds else "beyond it"
         if not self.per_group:
-            how = "BROKEN" if self.breaks else "beyond it"
-            return f"{how} by this table" if self.law_holds else how
+            return "BROKEN by this table" if self.law_holds else "BROKEN"
         groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
         records = "1 record" if self.records == 1 else f"{self.records:,} records"
         return f"BROKEN by {groups} of {records}"

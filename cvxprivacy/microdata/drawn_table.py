@@ -18,19 +18,17 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, Cost, Part
-from cvxprivacy.criteria import Criterion, LeakageCap
-from cvxprivacy.criteria.words import PER_LETTER, in_words
-from cvxprivacy.errors import InputError
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.counts import Cells, Counts
+from cvxprivacy.errors import BrokenTableError, InputError
 from cvxprivacy.exact import rational
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frozen import frozen
 from cvxprivacy.microdata.check import Check, lines_of
-from cvxprivacy.microdata.exact_standing import leaks_at_most
-from cvxprivacy.microdata.measures import standing
 from cvxprivacy.microdata.merging import Merging, merging
-from cvxprivacy.microdata.released_law import ReleasedLaw
+from cvxprivacy.microdata.released_law import ReleasedLaw, clearly
 from cvxprivacy.model.discrete import DiscreteSource
-from cvxprivacy.model.one_symbol import SLACK
+from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.tally import DrawnCounts, drawn_counts
 from cvxprivacy.results.solution import Solution
@@ -142,11 +140,15 @@ class DrawnTable:
             said = f"{counts.total:,} records, where the source has {whole.records:,}"
             raise InputError("frame", said, "pass the table that the source was counted from")
         drawn = cls(problem, solution, counts, whole)
-        if ensure == "law" or not drawn.broken:
+        if ensure == "law" or drawn.holds is not False:
             return drawn
-        merged = merging(counts, drawn.mendable, problem.alphabet, _blocked(problem, counts))
+        rules = list(problem._criteria().values())
+        merged = merging(counts, rules, problem.alphabet, _blocked(problem, counts))
         before, after = drawn.distortion, counts.relabelled(merged.places)
-        return cls(problem, solution, after, whole, merged, before)
+        mended = cls(problem, solution, after, whole, merged, before)
+        if left := [check.stated for check in mended.checks if check.unmet]:
+            raise BrokenTableError(int((after.sizes > 0).sum()), left)
+        return mended
 
     @property
     def channel(self) -> Channel:
@@ -158,21 +160,17 @@ class DrawnTable:
         return channel.relabelled([channel.outputs[y] for y in self.merging.places])
 
     @property
-    def mendable(self) -> dict[str, Criterion]:
-        """The criteria that speak of each released group, and caps."""
-        named = self.problem._criteria()
-        kinds = (*PER_LETTER, LeakageCap)
-        return {name: rule for name, rule in named.items() if isinstance(rule, kinds)}
-
-    @property
     def broken(self) -> list[Check]:
-        """The criteria and caps that the table breaks."""
+        """The criteria and caps that the table breaks; budgets and the like bound averages."""
         return [check for check in self.checks if check.breaks]
 
     @property
-    def holds(self) -> bool:
-        """Whether the table satisfies every criterion and cap; budgets bound averages."""
-        return not self.broken
+    def holds(self) -> bool | None:
+        """Whether the table satisfies every criterion and cap; None if it breaks none that a table
+        can tell, and some cannot be decided on a table.  A budget bounds an average.
+        """
+        verdicts = [check.holds for check in self.checks if check.name != "budget"]
+        return False if False in verdicts else None if None in verdicts else True
 
     @cached_property
     def distortion(self) -> Fraction:
@@ -184,7 +182,8 @@ class DrawnTable:
         """The law of what is released of the whole table."""
         channel, alphabet = self.solution.channel, self.problem.alphabet
         assert channel is not None
-        designed = self.source is self.problem.source
+        feasible = self.solution.certificate.primal is not None
+        designed = self.source is self.problem.source and feasible
         own = (channel, self.source, alphabet.d, self.problem.units)
         return ReleasedLaw(*own, designed, self.merging)
 
@@ -209,40 +208,46 @@ class DrawnTable:
             law = float(self.solution.terms["distortion"])
         return Check(
             "budget", f"budget {float(bound):g}", f"the distortion is at most {float(bound):g}",
-            "distortion", "", False, float(bound), law, self.law.proved or law <= bound,
-            float(self.distortion), self.distortion <= bound,
+            "distortion", "", False, float(bound), law,
+            True if self.law.proved else clearly(law, float(bound)),
+            float(self.distortion), self.distortion <= bound, on_average=True,
         )  # fmt: skip
+
+    @cached_property
+    def table(self) -> Counts:
+        """The records of the table, as criteria are evaluated at them."""
+        counts, alphabet = self.counts, self._alphabet
+        place = np.full((len(counts.w), len(counts.x)), -1)
+        atoms, letters = np.nonzero(alphabet.law > 0)
+        w, x = alphabet.w_support[alphabet.w_of[atoms, letters]], alphabet.x_of[letters]
+        place[w, x] = np.arange(len(atoms))
+        at = place[counts.w_at, counts.x_at]
+        cells = Cells(atoms[at], letters[at], counts.y_at, counts.masses)
+        sizes = None if counts.weighted else counts.sizes
+        return Counts(counts.joint, self.problem.units, sizes=sizes, release=alphabet, cells=cells)
+
+    @property
+    def _alphabet(self) -> Alphabet:
+        """The letters of the problem under the law of the whole table."""
+        alphabet = self.problem.alphabet
+        if self.source is self.problem.source:
+            return alphabet
+        return Alphabet(self.source, alphabet.d, encoder=alphabet.encoder, units=alphabet.units)
 
     def _check(self, name: str, rule: Criterion) -> Check:
         source, units = self.problem.source, self.problem.units
-        said = in_words(rule, w=source.names[0], x=source.names[1], units=units)
-        bound = None if rule.value is None else float(rule.value)
-        own = (name, repr(rule), said.asks, said.quantity, said.unit, said.at_least, bound)
-        joint = self.counts.joint
-        if isinstance(rule, PER_LETTER):
-            values, holds = standing(rule, joint, units=units)
-            worst = np.nanmin(values) if said.at_least else np.nanmax(values)
-            law = self.law.worst(rule, said.at_least)
-            return Check(
-                *own, law, self.law.holds(rule, law, said.at_least), float(worst),
-                bool(holds.all()), per_group=True, groups=int((~holds).sum()),
-                records=int(self.counts.sizes[~holds].sum()),
-            )  # fmt: skip
-        if isinstance(rule, LeakageCap):
-            measure = rule.measure
-            law = self.law.leakage(measure)
-            table = measure.total(joint / joint.sum()) * measure.unit(units)
-            within = self._capped(rule, table)
-            return Check(*own, law, self.law.holds(rule, law, said.at_least), table, within)
-        return Check(*own, None, self.law.holds(rule, None, said.at_least), None, None)
-
-    def _capped(self, rule: LeakageCap, table: float) -> bool:
-        """Tell whether the table is within a cap: exactly, where its records are counted whole."""
-        joint, bound = self.counts.joint, rational(rule.b)
-        if self.counts.weighted:
-            return bool(table <= float(bound) + SLACK * max(1.0, abs(float(bound))))
-        columns, masses = joint.T.tolist(), joint.sum(axis=1).tolist()
-        return leaks_at_most(rule.measure, columns, masses, bound, self.problem.units)
+        words = rule.in_words(w=source.names[0], x=source.names[1], units=units)
+        bound = rule.value if isinstance(rule.value, int | float | Fraction) else None
+        asked = (name, repr(rule), words.asks, words.quantity, words.unit, words.at_least)
+        law, law_holds = self.law.standing(rule, words.at_least)
+        verdict, broken = rule.verdict(self.table), 0
+        if verdict.broken is not None:
+            broken = int(verdict.broken.sum())
+        return Check(
+            *asked, None if bound is None else float(bound), law, law_holds, verdict.value,
+            verdict.holds, rule.on_average, per_group=verdict.met is not None, groups=broken,
+            records=int(self.counts.sizes[verdict.broken].sum()) if broken else 0,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         return "\n".join(lines_of(check.document() for check in self.checks))

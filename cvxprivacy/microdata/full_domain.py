@@ -104,6 +104,11 @@ def full_domain(
     """
     criteria = criteria_listed(criteria)
     checked(source, criteria, units)
+    for i, criterion in enumerate(criteria):
+        if not criterion.survives_merging:  # a coarser table might break it
+            problem = f"{criterion!r} does not say that it holds of unions of groups"
+            remedy = "declare survives_merging, if it does"
+            raise InputError("criteria", problem, remedy, where=i)
     one_of(keep, "keep", "W", "X")
     columns = _columns(source, hierarchies)
     names = list(hierarchies)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.criteria import Criterion, KAnonymity
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.arrays import codes
 from cvxprivacy.microdata.hierarchy import indicator
-from cvxprivacy.microdata.measures import size, standing
+from cvxprivacy.microdata.measures import size
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information
@@ -58,8 +59,8 @@ class Generalisation:
     >>> found = cpv.optimal_intervals(source, [cpv.KAnonymity(3)])
     >>> found.outputs
     ['[161, 167]', '[170, 181]', '[183, 195]']
-    >>> sizes, holds = found.standing["KAnonymity(3)"]
-    >>> sizes.tolist(), bool(holds.all())
+    >>> verdict = found.standing["KAnonymity(3)"]
+    >>> verdict.values.tolist(), verdict.holds
     ([4.0, 5.0, 3.0], True)
     >>> round(source.information(), 4), round(found.information, 4)
     (0.4138, 0.1842)
@@ -93,10 +94,10 @@ class Generalisation:
         return mutual_information(self.joint, units=self.units)
 
     @property
-    def standing(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Measure of each released letter and whether it satisfies, by criterion."""
-        counts = counted(self.source, self.joint)
-        return {str(c): standing(c, counts, units=self.units) for c in self.criteria}
+    def standing(self) -> dict[str, Verdict]:
+        """How each criterion stands on the generalised table."""
+        table = grouped_table(self.source, counted(self.source, self.joint), self.units)
+        return {str(c): c.verdict(table) for c in self.criteria}
 
     @cached_property
     def channel(self) -> Channel:
@@ -126,9 +127,11 @@ class Generalisation:
             )
         if self.distortion is not None:
             lines.append(f"  E d(X, X̂) = {self.distortion:.6g}")
-        for name, (values, holds) in self.standing.items():
-            extent = f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g}"
-            lines.append(f"  {name:<18} {extent} over the groups, {int((~holds).sum())} break it")
+        for name, verdict in self.standing.items():
+            values = np.array([]) if verdict.values is None else verdict.values
+            extent = f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g} " if len(values) else ""
+            broken = 0 if verdict.broken is None else int(verdict.broken.sum())
+            lines.append(f"  {name:<18} {extent}over the groups, {broken} break it")
         return "\n".join(lines)
 
 
@@ -165,13 +168,30 @@ def counted(source: DiscreteSource, joint: np.ndarray) -> np.ndarray:
     return joint if source.records is None else joint * (source.records / source.law.sum())
 
 
+def grouped_table(source: DiscreteSource, counts: np.ndarray, units: str) -> Counts:
+    """Return groups of the records of a source, of which those are counted where that may be."""
+    countable = source.records is not None and not source.weighted
+    masses = counted(source, source.joint).sum(axis=1)
+    return Counts(counts, units, masses, counts.sum(axis=0) if countable else None)
+
+
 def allowed(
     source: DiscreteSource, criteria: Sequence[Criterion], counts: np.ndarray, units: str
 ) -> np.ndarray:
-    """Return which columns of a table of groups satisfy every criterion."""
-    prior, satisfied = source.joint.sum(axis=1), np.ones(counts.shape[1], bool)
-    for criterion in criteria:
-        satisfied &= standing(criterion, counts, reference=prior, units=units)[1]
+    """Return which columns of a table of groups satisfy every criterion.
+
+    Raises
+    ------
+    InputError
+        For a criterion that does not speak of each group by itself.
+    """
+    table, satisfied = grouped_table(source, counts, units), np.ones(counts.shape[1], bool)
+    for i, criterion in enumerate(criteria):
+        met = criterion.verdict(table).met
+        if met is None:
+            problem = f"{criterion!r} does not speak of each group by itself"
+            raise InputError("criteria", problem, "use one per released letter", where=i)
+        satisfied &= met
     return satisfied
 
 
@@ -179,11 +199,6 @@ def checked(source: DiscreteSource, criteria: Sequence[Criterion], units: str) -
     """Refuse what not even one group of all records satisfies."""
     if not isinstance(source, DiscreteSource):
         raise InputError("source", f"a {type(source).__name__}", "pass a DiscreteSource")
-    if any(isinstance(c, KAnonymity) for c in criteria) and (
-        source.records is None or source.weighted
-    ):
-        remedy = "make it with DiscreteSource.from_counts, or from_table without weights"
-        raise InputError("source", "no number of records behind it", remedy)
     whole_table = counted(source, source.joint.sum(axis=1, keepdims=True))
     for i, criterion in enumerate(criteria):
         if not allowed(source, [criterion], whole_table, units)[0]:

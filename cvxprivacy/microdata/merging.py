@@ -14,16 +14,16 @@ exceeded, the two groups are merged that lessen what leaks most for the distorti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria import Criterion, LeakageCap
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.counts import Counts, leaked
 from cvxprivacy.errors import BrokenTableError
-from cvxprivacy.microdata.measures import leaked, standing
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.tally import DrawnCounts
 
@@ -53,16 +53,16 @@ class Merging:
 
 def merging(
     counts: DrawnCounts,
-    criteria: Mapping[str, Criterion],
+    criteria: Sequence[Criterion],
     alphabet: Alphabet,
     blocked: npt.NDArray[np.bool_] | None,
 ) -> Merging:
-    """Merge groups until every one satisfies the criteria, and the table the caps.
+    """Merge groups until every one satisfies the criteria, and the table those on sums of leakage.
+
+    Criteria of other kinds are left to be judged on the table that comes out.
 
     Parameters
     ----------
-    criteria : mapping of str to Criterion
-        Per released letter, and caps.
     blocked : ndarray of bool, shape (|X̂|, |X̂|), optional
         Whether an output has records that may not be released as another.
 
@@ -71,8 +71,10 @@ def merging(
     BrokenTableError
         If nothing is left to merge, and a criterion is broken.
     """
-    caps = [rule for rule in criteria.values() if isinstance(rule, LeakageCap)]
-    letters = [rule for rule in criteria.values() if not isinstance(rule, LeakageCap)]
+    table = Counts.of_records(counts.joint, alphabet.units)
+    stands = [(rule, rule.verdict(table)) for rule in criteria]
+    letters = [rule for rule, verdict in stands if verdict.met is not None]
+    sums = [rule for rule, verdict in stands if verdict.met is None and rule.measure is not None]
     attempts = []
     for largest in (False, True):
         groups = _Groups(counts, letters, alphabet, blocked)
@@ -81,14 +83,11 @@ def merging(
             worst = int(broken[np.argmax(sizes) if largest else np.argmin(sizes)])
             if not groups.merge(worst):
                 break
-        over = [repr(rule) for rule in caps if not len(broken) and not groups.lessen(rule)]
+        over = [repr(rule) for rule in sums if not len(broken) and not groups.lessen(rule)]
         attempts.append((len(broken), len(over), groups.cost, groups, over))
     left, exceeded, _, groups, over = min(attempts, key=lambda attempt: attempt[:3])
     if left or exceeded:
-        names = over or [
-            repr(rule) for rule in letters
-            if not standing(rule, groups.joint, units=alphabet.units)[1].all()
-        ]  # fmt: skip
+        names = over or [repr(rule) for rule in letters if not groups.satisfied_by(rule).all()]
         raise BrokenTableError(int((groups.sizes > 0).sum()), names)
     places, sizes = groups.places, counts.sizes
     moves = [
@@ -141,8 +140,16 @@ class _Groups:
         """Tell which groups satisfy every criterion."""
         met = np.ones(joint.shape[1], bool)
         for rule in self.criteria:
-            met &= standing(rule, joint, reference=self.masses, units=self.units)[1]
+            met &= self.satisfied_by(rule, joint)
         return met
+
+    def satisfied_by(
+        self, rule: Criterion, joint: npt.NDArray[np.int64] | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which groups satisfy one criterion, by default of those that there are."""
+        groups = self.joint if joint is None else joint
+        met = rule.verdict(Counts.of_records(groups, self.units, reference=self.masses)).met
+        return np.zeros(groups.shape[1], bool) if met is None else met
 
     def merge(self, group: int) -> bool:
         """Merge a group into the nearest one, or that one into it; False if there is none."""
@@ -178,14 +185,15 @@ class _Groups:
             table[source] = 0
         self.places[self.places == source] = target
 
-    def lessen(self, cap: LeakageCap) -> bool:
+    def lessen(self, cap: Criterion) -> bool:
         """Merge the pairs that lessen what leaks most for their distortion, until a cap is met.
 
-        False if no pair that may be merged is left.  Criteria that hold of groups hold of unions.
+        False if no pair that may be merged is left.
         """
-        measure = cap.measure
         how: dict[str, Any] = {"reference": self.masses, "units": self.units}
-        total, bound = self.masses.sum(), float(cap.b) - _MARGIN
+        total, bound = self.masses.sum(), float(cap.value) - _MARGIN
+        measure = cap.measure
+        assert measure is not None
 
         def leaks(joint: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
             """Return what each group adds to what leaks."""

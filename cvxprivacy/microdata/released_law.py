@@ -7,11 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from cvxprivacy.criteria import Criterion, KAnonymity, LocalPrivacy, MaximalLeakage
-from cvxprivacy.criteria.words import PER_LETTER
+from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.leakage import Leakage
-from cvxprivacy.microdata.measures import standing
 from cvxprivacy.microdata.merging import Merging
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
@@ -37,7 +35,8 @@ class ReleasedLaw:
         Fitted to the source.
     units : {"bits", "nats"}
     designed : bool
-        Whether the channel was solved for this law, and not for that of a part of the table.
+        Whether the channel was proved to be feasible under this law, and not under that of a part
+        of the table.
     merging : Merging or None
     """
 
@@ -103,33 +102,34 @@ class ReleasedLaw:
             return float((atoms.sum(axis=0)[:, None] * q * d[self._x_of]).sum())
         return float(np.einsum("wi,iy,wiy->", atoms, q, d[:, self._x_of]))
 
-    def leakage(self, measure: Leakage) -> float:
-        """Return what leaks on average in a measure."""
-        return measure.total(self.joint) * measure.unit(self.units)
-
-    def worst(self, rule: Criterion, at_least: bool) -> float:
-        """Return a criterion's measure at the worst released letter."""
-        joint, records = self.joint, self.source.records
-        if isinstance(rule, KAnonymity):  # N e^−D(p(s | x̂) ‖ p(s)), s what the encoder sees
+    @cached_property
+    def _counts(self) -> Counts:
+        """The law as a table, in floats: what criteria measure of it."""
+        sizes = None
+        if self.source.records is not None:  # N e^−D(p(s | x̂) ‖ p(s)), s what the encoder sees
             letters = self._merged(self._atoms.sum(axis=0)[:, None] * self.channel.matrix)
             letters = letters[letters.sum(axis=1) > 0]
-            values = (records or 0) * np.exp(-i1(letters, units="nats"))
-        else:
-            values = standing(rule, joint, units=self.units)[0]
-        values = values[joint.sum(axis=0) > _NOTHING]
-        return float(np.nanmin(values) if at_least else np.nanmax(values))
+            sizes = self.source.records * np.exp(-np.nan_to_num(i1(letters, units="nats")))
+        there = self.joint.sum(axis=0) > _NOTHING
+        joint = self.joint[:, there]
+        sizes = None if sizes is None else sizes[there]
+        return Counts(joint, self.units, self.joint.sum(axis=1), sizes)
 
-    def holds(self, rule: Criterion, value: float | None, at_least: bool) -> bool | None:
-        """Tell whether a criterion holds of this law; None where that is not known.
+    def standing(self, rule: Criterion, at_least: bool) -> tuple[float | None, bool | None]:
+        """Return what a criterion measures of this law, and whether it holds, if that is known.
 
-        Proved of the law that the channel was solved for, and by convexity after groups were merged
-        for criteria on released letters and on averages; else by its value, to a rounding.
+        Proved of the law that the channel was solved for, and after groups were merged of what
+        survives that; else by its value, where that is farther from the bound than any rounding.
         """
-        kept = isinstance(rule, (*PER_LETTER, LocalPrivacy, MaximalLeakage)) or value is not None
-        if self.proved or (self.designed and kept):
-            return True
-        if value is None:
-            return None
-        bound = float(rule.value or 0.0)
-        beyond = bound - value if at_least else value - bound
-        return bool(beyond <= SLACK * max(1.0, abs(bound)))
+        stated = rule.verdict(self._counts)
+        if self.proved or (self.designed and rule.survives_merging):
+            return stated.value, True
+        if stated.value is None:
+            return None, None
+        return stated.value, clearly(stated.value, float(rule.value or 0.0), at_least=at_least)
+
+
+def clearly(value: float, bound: float, *, at_least: bool = False) -> bool | None:
+    """Tell whether a value in floats is within a bound; None where rounding might tell wrongly."""
+    beyond = bound - value if at_least else value - bound
+    return None if abs(beyond) <= SLACK * max(1.0, abs(bound)) else beyond < 0

@@ -120,6 +120,12 @@ class ChiSquared(Measure):
             return q
         return arb(0).union(total(j.upper() / p for j, p in pairs).upper())  # as J ≤ q
 
+    def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
+        """Return F(J), which has no roots or logarithms."""
+        mass, q = sum(masses), sum(joint, fmpz(0))
+        squares = (fmpq(j * j * mass, p * q) for j, p in zip(joint, masses, strict=True) if j)
+        return sum(squares, fmpq(-q))
+
     def inside(self, column: Column) -> list[arb]:
         scores = [arb(x) for x in column]
         return self._less_mean(scores, [s + s * s / 4 if s >= -2 else arb(-1) for s in scores])
@@ -277,6 +283,11 @@ class MaximalLeakage(Measure):
 
     def value(self, joint: Sequence[arb]) -> arb:
         return _largest([j / p for j, p in zip(joint, self.reference, strict=True)])
+
+    def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
+        """Return F(J), which has no roots or logarithms."""
+        mass = sum(masses)
+        return max(fmpq(j * mass, p) for j, p in zip(joint, masses, strict=True))
 
     def inside(self, column: Column) -> list[arb]:
         """Return scores ≥ 0 with Σ π s = 1."""

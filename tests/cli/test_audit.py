@@ -60,7 +60,6 @@ def test_the_command_writes_for_the_owner_alone_and_says_so():
     [
         (("--key", "town"), ("--key", "town", "'age'")),
         (("--criterion", "Secrecy=1"), ("--criterion", "Secrecy")),
-        (("--criterion", "LeakageCap=1"), ("--criterion", "per letter")),
         (("--criterion", "KAnonymity=none"), ("--criterion", "KAnonymity")),
         (("--bins", "age=ten"), ("--bins", "ten")),
         (("--bins", "sex=10"), ("sex",)),

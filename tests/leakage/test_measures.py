@@ -17,13 +17,13 @@ from scipy.optimize import linprog
 
 import cvxprivacy as cpv
 from cvxprivacy.leakage.transport import order_in_words
-from cvxprivacy.microdata import measures
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ceil, floor
 from cvxprivacy.verifier.measures import measure_of
 from tests import referee
 from tests.claims import claimed
 from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy
+from tests.microdata.helpers import standing
 from tests.second_checker import check
 from tests.second_checker.measures import Measure
 from tests.second_checker.numbers import exact
@@ -544,7 +544,7 @@ def test_tables_are_judged_by_every_measure(name: str) -> None:
     per = measure.value(counts[:, :3] / counts[:, :3].sum(axis=0), prior)
     at_most = float(np.sort(per)[1]) * (1 + 1e-12)  # whole records are decided exactly
     rule = cpv.PerLetter(MEASURES[name][0], at_most)
-    values, holds = measures.standing(rule, counts, units="nats")
+    values, holds = standing(rule, counts, units="nats")
     assert values[:3] == pytest.approx(per, rel=1e-9, abs=1e-12)
     assert np.isnan(values[3])
     assert holds.tolist() == [*(v <= at_most for v in values[:3]), True]
@@ -555,11 +555,11 @@ def test_t_closeness_of_tables_is_in_the_distance_asked_for() -> None:
     p = counts / counts.sum(axis=0)
     prior = counts.sum(axis=1) / counts.sum()
     beyond = p - prior[:, None]
-    moved = measures.standing(cpv.TCloseness(0.1, "emd"), counts)[0]
+    moved = standing(cpv.TCloseness(0.1, "emd"), counts)[0]
     assert moved == pytest.approx((np.abs(beyond[0]) + np.abs(beyond[2])) / 2, rel=1e-12)
-    apart = measures.standing(cpv.TCloseness(0.1, "tv"), counts)[0]
+    apart = standing(cpv.TCloseness(0.1, "tv"), counts)[0]
     assert apart == pytest.approx(np.abs(beyond).sum(axis=0) / 2, rel=1e-12)
-    gains = measures.standing(cpv.PointwiseMaximalLeakage(0.1), counts)[0]
+    gains = standing(cpv.PointwiseMaximalLeakage(0.1), counts)[0]
     assert np.exp(gains) == pytest.approx((p / prior[:, None]).max(axis=0), rel=1e-12)
 
 

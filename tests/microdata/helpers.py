@@ -13,6 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy.criteria.counts import Counts
 from tests.public_tables import real_folder
 
 WHY = "the extra `tables` is not installed"
@@ -76,6 +77,12 @@ def refusal(argument, call, *arguments, **options):
         call(*arguments, **options)
     assert raised.value.argument == argument, str(raised.value)
     return raised.value
+
+
+def standing(rule, counts, reference=None, units="bits"):
+    """Return the measure of each letter of counted records, and which satisfy a criterion."""
+    verdict = rule.verdict(Counts.of_records(counts, units, reference=reference))
+    return verdict.values, verdict.met
 
 
 def data_folder(file):

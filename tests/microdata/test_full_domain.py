@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata import measures
 from cvxprivacy.model.information import entropy, mutual_information
 from tests import referee
-from tests.microdata.helpers import GROUP_CRITERIA, refusal
+from tests.microdata.helpers import GROUP_CRITERIA, refusal, standing
 
 
 def people(seed, records=60):
@@ -44,7 +43,7 @@ def test_the_lattice_is_searched_whole(seed, criteria, keep):
         kinds = {"age": "absolute_error", "sex": "hamming", "town": "hamming"}
         d = cpv.per_attribute(kinds, source)
     counts = source.joint
-    standing, worth = {}, {}
+    satisfied, worth = {}, {}
     for node in itertools.product(range(4), range(3)):
         at = dict(zip(hierarchies, node, strict=True))
 
@@ -59,15 +58,13 @@ def test_the_lattice_is_searched_whole(seed, criteria, keep):
             groups.setdefault(name(x), []).append(i)
         table = np.stack([counts[:, i].sum(axis=1) for i in groups.values()], axis=1)
         prior = counts.sum(axis=1)
-        standing[node] = all(
-            measures.standing(c, table, reference=prior)[1].all() for c in criteria
-        )
+        satisfied[node] = all(standing(c, table, reference=prior)[1].all() for c in criteria)
         if keep == "d":
             p = source.p_x[:, None] * d.matrix
             worth[node] = -sum(p[i].sum(axis=0).min() for i in groups.values())
         else:
             worth[node] = mutual_information(table) if keep == "W" else entropy(table.sum(axis=0))
-    good = [node for node, holds in standing.items() if holds]
+    good = [node for node, holds in satisfied.items() if holds]
 
     def ask():
         return cpv.full_domain(
@@ -143,7 +140,7 @@ def test_no_deterministic_map_beats_the_randomised_optimum(seed):
         joint = np.zeros((3, 4))
         for x, y in enumerate(to):
             joint[:, y] += counts[:, x]
-        if all(measures.standing(c, joint)[1].all() for c in criteria):
+        if all(standing(c, joint)[1].all() for c in criteria):
             maps.append(sum(source.p_x[x] * abs(x - y) for x, y in enumerate(to)))
     assert price.randomised.lower <= min(maps) + 1e-9
     assert min(maps) <= price.deterministic.distortion + 1e-12

@@ -12,9 +12,8 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata import measures
 from cvxprivacy.model.information import mutual_information
-from tests.microdata.helpers import GROUP_CRITERIA, refusal
+from tests.microdata.helpers import GROUP_CRITERIA, refusal, standing
 
 COUNTS = arrays(np.int64, (3, 6), elements=st.integers(0, 9)).filter(lambda n: n.sum(axis=1).all())
 
@@ -32,7 +31,7 @@ def merged(table, parts):
 
 def feasible(table, parts, criteria):
     groups = merged(table, parts)
-    return all(measures.standing(c, groups, reference=table.sum(axis=1))[1].all() for c in criteria)
+    return all(standing(c, groups, reference=table.sum(axis=1))[1].all() for c in criteria)
 
 
 # ---- intervals ---------------------------------------------------------------------------
@@ -54,8 +53,7 @@ def test_no_partition_is_better(counts, criteria, groups):
     found = cpv.optimal_intervals(source, criteria, groups=groups)
     assert found.information == pytest.approx(max(options), abs=1e-9)
     assert groups in (None, len(found.outputs))
-    for _, holds in found.standing.values():
-        assert holds.all()
+    assert all(verdict.holds for verdict in found.standing.values())
     # the groups are intervals
     runs = [key for key, _ in itertools.groupby(found.groups)]
     assert len(runs) == len(set(runs))
@@ -179,7 +177,7 @@ def test_the_best_intervals_of_adult(tables):
     allowed = np.zeros((size + 1, size + 1), bool)
     for a in range(size):
         groups = cumulated[:, a + 1 :] - cumulated[:, a : a + 1]
-        ok = [measures.standing(c, groups, reference=prior)[1] for c in criteria]
+        ok = [standing(c, groups, reference=prior)[1] for c in criteria]
         allowed[a, a + 1 :] = np.logical_and(*ok)
     for cuts in itertools.combinations(range(1, size), 3):
         ends = (0, *cuts, size)

@@ -23,6 +23,7 @@ from cvxprivacy.model.one_symbol import (
     surprise_of_inputs,
     surprise_under,
 )
+from tests.microdata.helpers import standing
 
 KINDS = {"i1": i1, "i2": i2, "i3": i3, "i4": i4}
 MEDICAL = np.array([[4, 4, 2, 1], [0, 0, 0, 1]])  # well, ill × heights in bins of ten
@@ -409,13 +410,12 @@ def test_small_masses_and_subnormal_probabilities():
 
 
 def test_one_slack_for_letters_and_averages():
-    from cvxprivacy.microdata import measures
 
     joint = [[3 / 7, 1 / 7], [1 / 7, 3 / 7]]  # masses; whole records are decided exactly
     t = i1(joint)[0]
     just, over = t - 0.9e-9, t - 1.1e-9
     for at, holds in ((just, True), (over, False)):
-        assert measures.standing(cpv.TCloseness(at), joint)[1].all() == holds
+        assert standing(cpv.TCloseness(at), joint)[1].all() == holds
         assert average_conditions(joint, t=at)["t"].holds == holds
 
 

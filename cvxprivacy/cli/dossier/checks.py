@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.dossier.tables import rounded
 from cvxprivacy.cli.dossier.words import cells
-from cvxprivacy.criteria.words import in_words
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
@@ -16,11 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["audit_verdict", "checks_of", "release_verdict"]
 
-_MEASURED = {  # criteria whose own measure an audit has
-    "KAnonymity": "k",
-    "LDiversity": "entropy l",
-    "DeltaDisclosure": "delta",
-}
 Check = dict[str, Any]
 
 
@@ -47,24 +41,24 @@ def checks_of(
                 "value": None, "bound": bound, "holds": solution.status in ("certified", "loose")
             }  # fmt: skip
         verdict, table = verdicts.get(id(criterion)), None
-        if verdict is not None and found is not None:
+        if verdict is not None and verdict.holds is not None:
             table = {
-                "value": _worst(criterion, found),
+                "value": rounded(verdict.value),
                 "bound": bound,
-                "holds": bool(verdict.holds),
+                "holds": verdict.holds,
                 "groups": verdict.letters,
                 "records": verdict.records,
             }
         w, x = cells(schema.sensitive), cells(schema.key)
-        said = in_words(criterion, w=w, x=x, units=units)
+        words = criterion.in_words(w=w, x=x, units=units)
         checks.append(
             {
                 "criterion": repr(criterion),
-                "says": said.asks,
+                "says": words.asks,
                 "law": law,
                 "table": table,
-                "unit": said.unit,
-                "per_group": verdict is not None,
+                "unit": words.unit,
+                "per_group": verdict is not None and verdict.of_letters,
                 "breaks": bool(table and table["holds"] is False),
             }
         )
@@ -101,24 +95,14 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _worst(criterion: Any, found: Audit) -> float | None:
-    """Return the worst group's measure, if the audit has the criterion's own."""
-    for kind in type(criterion).__mro__:
-        if kind.__name__ in _MEASURED:
-            return rounded(found.measures[_MEASURED[kind.__name__]].worst)
-    measure = getattr(criterion, "leakage", None)
-    if measure is not None and measure.informs:
-        return rounded(found.measures["I1"].worst)
-    return None
-
-
 def _broken(checks: Sequence[Check], what: str) -> list[str]:
     """Say which criteria are broken, and by how much."""
     said = []
     for check in checks:
         law, table = check["law"], check["table"]
         if check["breaks"] and not check["per_group"]:
-            said.append(f"{check['criterion']} is broken by {what}, at {table['value']:.4g}")
+            by = "" if table["value"] is None else f", at {table['value']:.4g}"
+            said.append(f"{check['criterion']} is broken by {what}{by}")
         elif check["breaks"]:
             groups = table.get("groups") or 0
             by = f"{groups:,} group{'s' * (groups != 1)} of {what}"

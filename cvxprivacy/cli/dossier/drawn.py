@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.dossier.tables import changed, losses, paired, released_table
 from cvxprivacy.cli.formats import ending_of
-from cvxprivacy.criteria.words import PER_LETTER
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.dossier.common import Asked
@@ -87,7 +86,7 @@ class Drawn:
             after,
             key=list(schema.key),
             sensitive=list(schema.sensitive),
-            criteria=[rule for rule in criteria if isinstance(rule, PER_LETTER)],
+            criteria=criteria,
             **recodings,
             missing="level",
             reference="released",

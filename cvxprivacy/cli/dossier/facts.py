@@ -6,7 +6,7 @@ with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.dossier import provenance, tradeoff, words
@@ -31,7 +31,6 @@ from cvxprivacy.cli.dossier.mathematics import statement_rows
 from cvxprivacy.cli.dossier.secrecy import file_name
 from cvxprivacy.cli.dossier.tables import counted_letters, rounded
 from cvxprivacy.cli.dossier.verification import verification
-from cvxprivacy.criteria.words import in_words
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.dossier.provenance import Kept
@@ -120,7 +119,7 @@ def release_facts(
         "loss": drawn.losses,
         "unmodified": unmodified,
         "uncertainty": uncertainty(drawn.audit, guard, document.get("population")),
-        "definitions": words.definitions(_terms(problem.criteria, drawn)),
+        "definitions": words.definitions(_terms(drawn), problem.criteria),
         "verification": verification(
             kept, asked, guard, schema.sensitive, whole=source is problem.source
         ),
@@ -171,10 +170,9 @@ def _program(problem: ChannelProblem, solution: Solution, minimised: tuple[str, 
     }
 
 
-def _terms(criteria: Sequence[Any], drawn: Drawn) -> list[str]:
+def _terms(drawn: Drawn) -> list[str]:
     """Return the terms that a report on a release uses."""
     terms = ["distortion", "law and drawn table", "proved", "price"]
-    terms += [kind.__name__ for c in criteria for kind in type(c).__mro__]
     if drawn.losses is not None:
         terms += ["categorical"] + ["loss"] * (drawn.losses["numeric"] is not None)
     return terms
@@ -217,7 +215,7 @@ def audit_facts(asked: Asked, found: Audit, released: str | None) -> Facts:
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
         ],
-        "asked": [f"{c!r}: {in_words(c, w=w, units=found.units).asks}." for c in found.criteria],
+        "asked": [f"{c!r}: {c.in_words(w=w, units=found.units).asks}." for c in found.criteria],
         "distortion_words": [],
         "found": [{"name": name, "value": value} for name, value in rows],
         "signatures": list(SIGNATURES),
@@ -236,9 +234,7 @@ def audit_facts(asked: Asked, found: Audit, released: str | None) -> Facts:
         "loss": None,
         "unmodified": None,
         "uncertainty": uncertainty(found, guard),
-        "definitions": words.definitions(
-            kind.__name__ for c in found.criteria for kind in type(c).__mro__
-        ),
+        "definitions": words.definitions([], found.criteria),
         "verification": None,
         "left_out": [{"section": section, "why": why} for section, why in missing],
     }

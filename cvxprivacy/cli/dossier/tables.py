@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from cvxprivacy.criteria import KAnonymity, TCloseness
-from cvxprivacy.microdata.audit.findings import strictest
+from cvxprivacy.microdata.audit.findings import implied_bounds
 from cvxprivacy.microdata.audit.words import shown
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.tables.schema import TableSchema
@@ -171,7 +170,8 @@ def counted_letters(found: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
     What it reveals is D(p(w | x̂) ‖ p(w)), to two digits, and of ten records or more alone: who
     knows the shares of W could read its counts off more.
     """
-    ks = [float(criterion.value) for criterion in criteria if isinstance(criterion, KAnonymity)]
+    ks = [float(criterion.value) for criterion in criteria if criterion.counts_records]
+    divergence = implied_bounds(criteria, 0.0, found.units).get("t")
     measure, sizes = found.measures["I1"], found.released.joint.sum(axis=0)
     schema = found.released.schema
     assert schema is not None
@@ -183,7 +183,7 @@ def counted_letters(found: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
         "average": rounded(found.after.plugin),
         "bounds": {
             "records": rounded(max(ks, default=None)),
-            "risk": rounded(strictest(criteria, TCloseness)),
+            "risk": rounded(divergence),
         },
         "rows": [
             {

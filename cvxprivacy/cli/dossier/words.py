@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cvxprivacy.criteria.words import in_words
-
 __all__ = ["asked", "cells", "definitions", "quantity"]
 
 _DISTORTIONS = {
@@ -28,12 +26,6 @@ _MATEO = (
     "confidentiality protection of continuous microdata, DMKD 11 (2005)"
 )
 _COVER = "T. M. Cover and J. A. Thomas, Elements of Information Theory, Wiley (2006)"
-_LI = "N. Li, T. Li and S. Venkatasubramanian, t-closeness, ICDE (2007)"
-_MACHANAVAJJHALA = "A. Machanavajjhala et al., ℓ-diversity, ACM TKDD 1(1) (2007)"
-_SAMARATI = "P. Samarati, Protecting respondents' identities in microdata release, TKDE 13 (2001)"
-_BRICKELL = "J. Brickell and V. Shmatikov, The cost of privacy, KDD (2008)"
-_SAEIDIAN = "S. Saeidian et al., Pointwise maximal leakage, IEEE Trans. Inf. Theory 69 (2023)"
-_ISSA = "I. Issa, A. B. Wagner and S. Kamath, An operational approach to information leakage, IEEE Trans. Inf. Theory 66 (2020)"  # noqa: E501
 _PRAM = "J. M. Gouweleeuw et al., Post randomisation for statistical disclosure control, J. Official Statistics 14 (1998)"  # noqa: E501
 _MILLER = "G. A. Miller, Note on the bias of information estimates (1955)"
 _BOYD = "S. Boyd and L. Vandenberghe, Convex Optimization, Cambridge (2004), ch. 5"
@@ -81,29 +73,6 @@ _TERMS: dict[str, tuple[str, str]] = {
     "price": (
         "The derivative of the optimum in a number that was typed: what the next small step costs.",
         _BOYD,
-    ),
-    "KAnonymity": ("k-anonymity: nobody hides among fewer than k records.", _SAMARATI),
-    "TCloseness": (
-        "t-closeness: no group's distribution of W is farther than t from the whole table's.",
-        _LI,
-    ),
-    "LDiversity": (
-        "ℓ-diversity: in no group is W less uncertain than ℓ equally likely values.",
-        _MACHANAVAJJHALA,
-    ),
-    "DeltaDisclosure": (
-        "δ-disclosure: no value of W is more or less frequent in a group than in the table by more "
-        "than a factor e^δ.",
-        _BRICKELL,
-    ),
-    "PointwiseMaximalLeakage": (
-        "Pointwise maximal leakage: no group makes any guess about W more than e^ε times better.",
-        _SAEIDIAN,
-    ),
-    "LeakageCap": ("A leakage cap bounds what is told on average over the records.", _REBOLLO),
-    "MaximalLeakage": (
-        "Maximal leakage: the greatest gain in guessing any function of a record.",
-        _ISSA,
     ),
     "loss": (
         "IL1 to IL5 compare values, means, variances, covariances and correlations; the "
@@ -170,15 +139,18 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
     elif suppress is not None:
         lines.append(f"Values may be withheld instead, at {suppress:g} each.")
     said = {"w": w, "x": x, "units": units}
-    lines += [f"{rule!r}: {in_words(rule, **said).asks}." for rule in criteria]
+    lines += [f"{rule!r}: {rule.in_words(**said).asks}." for rule in criteria]
     return lines
 
 
-def definitions(terms: Iterable[str]) -> list[dict[str, str]]:
-    """Return the terms in use, each in one sentence with its source."""
+def definitions(terms: Iterable[str], criteria: Iterable[Any]) -> list[dict[str, str]]:
+    """Return the terms and criteria in use, each in one sentence with its source."""
     used = {*_ALWAYS, *terms}
+    entries = {term: entry for term, entry in _TERMS.items() if term in used}
+    for rule in criteria:
+        if rule.words is not None and rule.words.definition:
+            entries[type(rule).__name__] = rule.words.definition, rule.words.source
     return [
         {"term": term, "sentence": sentence, "source": source}
-        for term, (sentence, source) in _TERMS.items()
-        if term in used
+        for term, (sentence, source) in entries.items()
     ]

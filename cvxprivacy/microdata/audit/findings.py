@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria import Criterion, LDiversity, TCloseness
+from cvxprivacy.criteria import Criterion
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.microdata.audit.measured import RISK, CountedLetters, Leaked, Measure, measured
 from cvxprivacy.microdata.audit.weighted import Laws, estimated_of_weights
 from cvxprivacy.microdata.bootstrap import Information, estimated
 from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.information import mutual_information
 from cvxprivacy.model.one_symbol import Condition, average_conditions, greatest_diversity
 from cvxprivacy.validation import generator, one_of, whole
 
@@ -25,30 +26,43 @@ LEVEL = 0.95  # of the intervals
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """How a criterion per released letter stands.
+    """How a criterion stands.
 
     Attributes
     ----------
     criterion : Criterion
+    holds : bool or None
+        Whether the table satisfies it; None where that cannot be decided on a table.
+    value : float or None
+        What the table has of the quantity that it bounds, at its worst letter.
+    of_letters : bool
+        Whether it speaks of each released letter by itself.
     broken : ndarray of int
-        Places of the letters that break it.
+        Places of the letters that break it, then.
     records : int
         How many records they hold.
     """
 
     criterion: Criterion
+    holds: bool | None
+    value: float | None
+    of_letters: bool
     broken: npt.NDArray[np.intp]
     records: int
+
+    @classmethod
+    def of(cls, criterion: Criterion, table: CountedLetters, units: str) -> Verdict:
+        """Return how a criterion stands on a counted table."""
+        stands = criterion.verdict(table.table(units))
+        broken = np.flatnonzero([] if stands.broken is None else stands.broken)
+        records = int(table.records[:, broken].sum())
+        of_letters = stands.broken is not None
+        return cls(criterion, stands.holds, stands.value, of_letters, broken, records)
 
     @property
     def letters(self) -> int:
         """How many letters break it."""
         return len(self.broken)
-
-    @property
-    def holds(self) -> bool:
-        """Whether none breaks it."""
-        return not self.letters
 
 
 class Findings:
@@ -83,21 +97,16 @@ class Findings:
         self.after = information(laws.released, counts)
         self.before = self.after if alike else information(laws.original, original.joint)
         self.measures = measured(table, leakage, units)
-        self.verdicts = []
-        for criterion in criteria:
-            holds = table.standing(criterion, units)
-            records = int(table.records[:, ~holds].sum())
-            self.verdicts.append(Verdict(criterion, np.flatnonzero(~holds), records))
+        self.verdicts = [Verdict.of(criterion, table, units) for criterion in criteria]
         comparable = not alike and masses_of(original) == masses_of(released)
         self.averages: dict[str, Condition] = average_conditions(
-            counts,
-            t=strictest(criteria, TCloseness),
-            l=strictest(criteria, LDiversity),
-            original=self.before.plugin if comparable else None,
-            units=units,
+            counts, original=self.before.plugin if comparable else None, units=units
         )
+        entropy = laws.released.entropy(units=units)
+        for name, most in implied_bounds(criteria, entropy, units).items():
+            self.averages[name] = Condition(mutual_information(counts, units=units), most)
         self.notes = list(notes)
-        used = [*leakage.values(), *(getattr(criterion, "leakage", None) for criterion in criteria)]
+        used = [*leakage.values(), *(criterion.measure for criterion in criteria)]
         if order is None and any(of is not None and of.ordered for of in used):
             self.notes.append(order_in_words(released.names[0], table.w))
         if not alike:
@@ -123,8 +132,8 @@ class Findings:
 
     @property
     def holds(self) -> bool:
-        """Whether every criterion holds for every released letter."""
-        return all(verdict.holds for verdict in self.verdicts)
+        """Whether every criterion is decided, and holds."""
+        return all(verdict.holds is True for verdict in self.verdicts)
 
     @property
     def greatest_diversity(self) -> float:
@@ -146,8 +155,11 @@ def masses_of(source: DiscreteSource) -> dict[Any, float]:
     return dict(zip(source.w, source.joint.sum(axis=1).tolist(), strict=True))
 
 
-def strictest(criteria: Sequence[Criterion], kind: type[Criterion]) -> float | None:
-    """Return the strictest number typed into criteria of a kind, t-closeness by divergence."""
-    alike = [c for c in criteria if isinstance(c, kind)]
-    values = [float(c.value) for c in alike if getattr(c, "by_divergence", True)]
-    return (max if kind is LDiversity else min)(values, default=None)
+def implied_bounds(criteria: Sequence[Criterion], entropy: float, units: str) -> dict[str, float]:
+    """Return the strictest bounds on I(W; X̃) that criteria imply, by name."""
+    bounds: dict[str, float] = {}
+    for criterion in criteria:
+        if (implied := criterion.mean_information(entropy, units)) is not None:
+            name, most = implied
+            bounds[name] = min(most, bounds.get(name, most))
+    return bounds

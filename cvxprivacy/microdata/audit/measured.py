@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria import Criterion, KAnonymity
+from cvxprivacy.criteria.counts import Counts, disclosure, entropy_diversity, leaked
 from cvxprivacy.leakage import (
     ChiSquared,
     EarthMover,
@@ -159,33 +159,22 @@ class CountedLetters:
         counts, counted = _rows(released, place), _rows(records, place)
         return cls(counts, counted, weighted, w, own, at, before)
 
-    def rows(self, leakage: Leakage | None) -> Any:
-        """Return the rows in the order in which a measure is to see them."""
-        in_order = self.order is not None and leakage is not None and leakage.ordered
-        return self.order if in_order else slice(None)
-
-    def seen(self, leakage: Leakage | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the counts and the masses of p(w) in this order."""
-        at = self.rows(leakage)
-        return self.counts[at], None if self.prior is None else self.prior[at]
-
-    def standing(self, criterion: Criterion, units: str) -> npt.NDArray[np.bool_]:
-        """Tell which letters satisfy a criterion."""
-        if isinstance(criterion, KAnonymity):
-            return measures.standing(criterion, self.records, units=units)[1]
-        counts, prior = self.seen(getattr(criterion, "leakage", None))
-        return measures.standing(criterion, counts, reference=prior, units=units)[1]
+    def table(self, units: str) -> Counts:
+        """Return what criteria are evaluated at."""
+        sizes = self.records.sum(axis=0)
+        return Counts(self.counts, units, self.prior, sizes, self.order)
 
     def leaked(self, name: str, title: str, leakage: Leakage, units: str) -> Leaked:
         """Return a measure of leakage of the letters."""
-        counts, prior = self.seen(leakage)
-        values = measures.leaked(leakage, counts, reference=prior, units=units)
+        table = self.table(units).in_order(leakage)
+        counts, prior = table.joint, table.reference
+        values = leaked(leakage, counts, reference=prior, units=units)
         own = counts.sum(axis=1)
         ends = measures.extremes(leakage, own, reference=prior, units=units)
         before = math.nan
         if self.original is not None:
-            was = self.original[self.rows(leakage)]
-            each = measures.leaked(leakage, was, units=units)
+            was = Counts(self.original, order=self.order).in_order(leakage).joint
+            each = leaked(leakage, was, units=units)
             before = float(each @ was.sum(axis=0) / was.sum())
         sizes = self.records.sum(axis=0), counts.sum(axis=0)
         return Leaked(name, title, values, False, *sizes, leakage, *ends, before)
@@ -214,15 +203,15 @@ def measured(
         "distinct l": Measure("distinct l", DISTINCT, distinct, True, sizes, sizes),
     }
     rows: list[tuple[Any, ...]] = [
-        ("entropy l", "entropy ℓ-diversity", measures.entropy_diversity(counts), True),
+        ("entropy l", "entropy ℓ-diversity", entropy_diversity(counts), True),
     ]
     for l in (2, 3):  # noqa: E741
         title = f"recursive (c, {l})-diversity: c above"
         rows.append((f"c at l={l}", title, measures.recursive_diversity(counts, l)))
-    observed = measures.disclosure(counts, observed=True, **own)
+    observed = disclosure(counts, observed=True, **own)
     enhanced = measures.likeness(counts, enhanced=True, **own)
     rows += [
-        ("delta", "δ-disclosure", measures.disclosure(counts, **own)),
+        ("delta", "δ-disclosure", disclosure(counts, **own)),
         ("delta observed", "δ without absent values", observed),
         ("beta", "β-likeness", measures.likeness(counts, **own)),
         ("enhanced beta", "enhanced β-likeness", enhanced),

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cvxprivacy.criteria import TCloseness
-from cvxprivacy.microdata.audit.findings import Findings, strictest
+from cvxprivacy.microdata.audit.findings import Findings, Verdict, implied_bounds
 from cvxprivacy.microdata.audit.measured import RISK, Leaked, Measure
 from cvxprivacy.microdata.audit.weighted import COUNTED
 from cvxprivacy.microdata.risk.individual import ESTIMATE
@@ -53,8 +52,8 @@ def facts(findings: Findings) -> dict[str, str]:
         "re-identified": _re_identified(findings),
         "H(W)": f"{entropy}; ℓ_max = {findings.greatest_diversity:.4g}",
     }
-    t = strictest(findings.criteria, TCloseness)
-    if t is not None:
+    bounds = implied_bounds(findings.criteria, 0.0, findings.units)
+    if (t := bounds.get("t")) is not None:
         equivalent = equivalent_diversity(law.p_w, t, units=findings.units)
         words["ℓ_t"] = f"{equivalent:.4g} at t = {t:g}"
     if before is not after:
@@ -102,16 +101,23 @@ def conclusions(findings: Findings) -> list[tuple[str, str, str]]:
             words = f"{value}, more than the {bound} of {name}: sampling, or X̃ uses W"
             rows.append((f"on average, {released}", "seen", words))
     for verdict in findings.verdicts:
-        stands, words = "holds", "every letter satisfies it"
-        if not verdict.holds:
-            some = ", ".join(shown(findings.letters[i]) for i in verdict.broken[:3])
-            more = ", …" if verdict.letters > 3 else ""
-            many = (
-                f"{verdict.letters:,} letters break" if verdict.letters > 1 else "1 letter breaks"
-            )
-            stands, words = "BROKEN", f"{many} it, with {verdict.records:,} records: {some}{more}"
-        rows.append((repr(verdict.criterion), stands, words))
+        rows.append((repr(verdict.criterion), *_standing(verdict, findings)))
     return rows
+
+
+def _standing(verdict: Verdict, findings: Findings) -> tuple[str, str]:
+    """Say how a criterion stands, and by how much."""
+    value = "" if verdict.value is None else f", at {verdict.value:.4g}"
+    if verdict.holds is None:
+        return "open", "it cannot be decided on a table"
+    if verdict.letters:
+        some = ", ".join(shown(findings.letters[i]) for i in verdict.broken[:3])
+        more = ", …" if verdict.letters > 3 else ""
+        many = f"{verdict.letters:,} letters break" if verdict.letters > 1 else "1 letter breaks"
+        return "BROKEN", f"{many} it, with {verdict.records:,} records: {some}{more}"
+    if not verdict.holds:
+        return "BROKEN", f"the table does not{value}"
+    return "holds", "every letter satisfies it" if verdict.of_letters else f"the table does{value}"
 
 
 def notes(findings: Findings) -> list[str]:
