@@ -219,7 +219,8 @@ class Certificate(Frozen):
         problem : ChannelProblem or CovarianceProblem
             The problem that is asked about.
         """
-        return differences(self.program.to_dict(), problem.program.to_dict())
+        stated = getattr(problem, "exact_program", None) or problem.program  # of a closed form
+        return differences(self.program.to_dict(), stated.to_dict())
 
 
 def value_units(program: Any) -> str | None:

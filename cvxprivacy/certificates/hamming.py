@@ -8,7 +8,6 @@ and wider on both sides by more than that proof is unsure of.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -16,10 +15,10 @@ from flint import arb, ctx
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.sums import PRECISION, exact_sum, rounded_down, sum_of_v_log_v
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.programs.hamming import HammingDual, HammingProgram, WaterLevel
+from cvxprivacy.programs.hamming import HammingProgram
+from cvxprivacy.programs.water import LevelDual, WaterLevel
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import ball, ceil, floor
-from cvxprivacy.verifier.differences import differences
 from cvxprivacy.verifier.hamming_proof import Filling, Letters, scale
 
 __all__ = ["HammingCertificate", "Masses", "enclosed"]
@@ -71,7 +70,7 @@ class HammingCertificate(Certificate):
             }
             lower, upper = enclosed(filling.lower(budget), filling.upper(budget), units)
         status = verify.status(lower, upper, verify.TOLERANCE[accuracy] * scale(units))
-        primal, dual = WaterLevel(filling.level), HammingDual(filling.level)
+        primal, dual = WaterLevel(filling.level), LevelDual(filling.level)
         raw = {"primal": 0.0, "dual": 0.0}
         super().__init__(program, accuracy, status, lower, upper, primal, dual, terms, raw)
         self.slope = filling.slope  # s, in nats
@@ -80,11 +79,6 @@ class HammingCertificate(Certificate):
     @property
     def value_units(self) -> str:
         return str(self.program.units)  # the rate is minimised
-
-    def differences(self, problem: Any) -> list[str]:
-        """Return where the law or the budget that was proved is not that of ``problem``."""
-        stated = getattr(problem, "exact_program", None) or problem.program
-        return differences(self.program.to_dict(), stated.to_dict())
 
     @property
     def residuals(self) -> dict[str, float]:

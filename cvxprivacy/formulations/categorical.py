@@ -32,6 +32,7 @@ from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.release.hamming import HammingChannel, few
 from cvxprivacy.results.solution import Enclosure, Solution
 from cvxprivacy.solvers.task import Outcome, reported
+from cvxprivacy.solvers.water_level import common_level
 from cvxprivacy.validation import labels, typed
 from cvxprivacy.verifier.hamming_proof import Filling
 
@@ -71,25 +72,12 @@ class CategoricalProblem(Problem[Solution]):
     def level(self) -> Fraction:
         """λ.
 
-        D(λ) is concave and piecewise linear, with kinks at the letters' probabilities.  A search
-        among the kinks finds the piece but for rounding; Newton's method in rationals then ends
-        after finitely many steps, mostly one, at the exact λ.
+        D(λ) + λ = Σ_x min(p(x), λ), with kinks at the letters' probabilities.
         """
-        p, size = self.masses, len(self.masses)
-        budget = Fraction(self.budget) * self.total
+        p, budget = self.masses, Fraction(self.budget) * self.total
         if budget >= self.total - Fraction(float(p[-1])):
             return Fraction(float(p[-1])) / self.total
-        kinks = np.cumsum(p) + np.arange(size - 2, -2, -1.0) * p  # D(λ) at λ = p
-        drowned = min(int(np.searchsorted(kinks, float(budget), side="right")), size - 2)
-        tail = exact_sum(p[:drowned])
-        while True:
-            level = (budget - tail) / (size - drowned - 1)
-            place = self._letters.below(level)
-            if place == drowned:
-                return level / self.total
-            between = exact_sum(p[min(place, drowned) : max(place, drowned)])
-            tail += between if place > drowned else -between
-            drowned = place
+        return common_level(p, budget, fewer=1) / self.total
 
     def enclosure(self, level: float | Fraction | None = None) -> Enclosure:
         """Return an interval that contains R(D), proved with any level λ ≥ 0, good or bad.

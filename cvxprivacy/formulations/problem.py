@@ -296,6 +296,12 @@ class Problem(Restatable, Generic[Answer]):
         """Run the solvers and the prover; ``model`` returns the conic model, if one is kept."""
         raise NotImplementedError
 
+    def _programmed(
+        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
+    ) -> Outcome:
+        """Do the same, of ``program``, where a closed form proves a program of its own kind."""
+        return self._outcome(options, model)
+
     def _explained(self, certificate: Any) -> InfeasibleError:
         """Say in the user's words why nothing is feasible."""
         raise NotImplementedError

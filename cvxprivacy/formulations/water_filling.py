@@ -11,31 +11,29 @@ multipliers are rational, and the same certificate proves them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from flint import fmpq_mat
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats, rational
-from cvxprivacy.formulations.covariance import CovarianceProblem
-from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.formulations.filling import FillingProblem, positive
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
+from cvxprivacy.frozen import own
 from cvxprivacy.model.covariances import proved, symmetric
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array
-from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
-from cvxprivacy.programs.covariance_latex import BoxWriter
-from cvxprivacy.programs.expression import Minimize
-from cvxprivacy.programs.parameter import Scalar
+from cvxprivacy.programs.covariance import CovarianceDual
+from cvxprivacy.programs.water import WaterProgram
+from cvxprivacy.release.diagonal import diagonal
 from cvxprivacy.solvers.closed_forms import water_level
 from cvxprivacy.solvers.task import UNUSABLE
 from cvxprivacy.solvers.whitened import Whitened
-from cvxprivacy.validation import table, typed
+from cvxprivacy.validation import typed
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import floor
 from cvxprivacy.verifier.matrices import definite
@@ -43,73 +41,7 @@ from cvxprivacy.verifier.matrices import definite
 __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound"]
 
 
-class _Filling(CovarianceProblem):
-    """Independent coordinates of variances ``caps``: W_i = X_i + noise of variance ``offsets``.
-
-    Attributes
-    ----------
-    total : Fraction
-        What is poured; ``level`` is how high it stands, ``allocation`` what each coordinate has.
-    """
-
-    _total = "budget"  # what the number that is poured is called
-    _boxes: tuple[str, str, str] = "D_i", "", r"\sigma_i^2"  # x_i, its offset and its cap, in LaTeX
-
-    def __init__(
-        self,
-        offsets: Sequence[Fraction],
-        caps: Sequence[Fraction],
-        total: Fraction,
-        units: str,
-        whole: fmpq_mat | None = None,
-    ) -> None:
-        """Pour ``total``; ``whole`` is the covariance whose eigenvalues are about ``caps``."""
-        self._offsets, self._caps, self.total = tuple(offsets), tuple(caps), total
-        size = len(self._caps)
-        noisy = any(self._offsets)
-        law = [[Fraction(0)] * (size * (1 + noisy)) for _ in range(size * (1 + noisy))]
-        for i, (offset, cap) in enumerate(zip(self._offsets, self._caps, strict=True)):
-            law[i][i] = cap
-            if noisy:
-                law[size + i][size + i] = cap + offset
-                law[i][size + i] = law[size + i][i] = cap
-        places = list(range(size))
-        hidden = [size + i for i in places] if noisy else places
-        joint = law if whole is None else array(whole)
-        super().__init__(GaussianSource(joint, sensitive=hidden, key=places), units=units)
-        self.level = water_level(self._offsets, self._caps, total)
-
-    @property
-    def allocation(self) -> list[Fraction]:
-        """x_i, exactly (along the eigenvectors of a covariance, in floats)."""
-        if self.level is None:
-            return list(self._caps)
-        pairs = zip(self._offsets, self._caps, strict=True)
-        return [min(max(self.level - offset, Fraction(0)), cap) for offset, cap in pairs]
-
-    def formulation(self) -> Formulation:
-        trace = self.distortion.named("distortion", r"\mathrm{tr}\,\Sigma")
-        return Minimize(self.risk), {self._total: trace <= Scalar.named(self.total, self._total)}
-
-    @property
-    def _writer(self) -> Any:
-        boxes = self.units, self._total, float(self.total), *self._boxes
-        return super()._writer if self._added else BoxWriter(*boxes)
-
-    def _proposal(self) -> Any:
-        """Return diag(x), λ = 1/2v, and the multiplier of Σ ≼ Σ_X, all exact."""
-        size, x = len(self._caps), self.allocation
-        price = Fraction(0) if self.level is None else 1 / (2 * self.level)
-        identity = _diagonal([Fraction(1)] * size)
-        spread = [offset + own for offset, own in zip(self._offsets, x, strict=True)]
-        pulls = [1 / (2 * s) if s else Fraction(0) for s in spread]
-        posterior = identity, _diagonal([2 * p or Fraction(1) for p in pulls])
-        above = {"": (identity, _diagonal([max(p - price, Fraction(0)) for p in pulls]))}
-        dual = CovarianceDual({self._total: price}, {"W": posterior}, above)
-        return ErrorCovariance(identity, _diagonal(x)), dual
-
-
-class ReverseWaterFilling(_Filling):
+class ReverseWaterFilling(FillingProblem):
     """min ½ Σ log(σ_i²/D_i) s.t. Σ D_i ≤ D, 0 ≤ D_i ≤ σ_i²: D_i = min(θ, σ_i²).
 
     The rate–distortion function of a Gaussian vector under squared error.
@@ -159,25 +91,37 @@ class ReverseWaterFilling(_Filling):
     def __init__(self, variances: Any, budget: Any, *, units: str = "bits") -> None:
         remedy = "pass variances > 0, or a positive definite covariance"
         total = rational(typed(budget, "budget", zero=False))
-        if np.ndim(variances) == 2:
-            whole = symmetric(variances, "variances", remedy)
-            if not (proved(whole, "variances", remedy) or definite(whole)):
-                raise InputError("variances", "a singular covariance", remedy)
-            powers, self.axes = np.linalg.eigh(np.array(array(whole), dtype=float))
-            near = np.maximum(powers, 2.0**-53 * powers[-1])  # what floats make of the least
-            caps = [rational(v) for v in near.tolist()]
-            super().__init__([Fraction(0)] * len(caps), caps, total, units, whole)
-        else:
-            exact = [rational(v) for v in table(variances, "variances", remedy, axes=(1,))]
-            for i, value in enumerate(exact):
-                if not value:
-                    raise InputError("variances", "0", remedy, where=i, value=0)
-            self.axes = np.eye(len(exact))
-            super().__init__([Fraction(0)] * len(exact), exact, total, units)
-        self._along = np.ndim(variances) < 2
+        self._whole = None
+        if np.ndim(variances) != 2:
+            self._pour(None, positive(variances, "variances", remedy), total, units)
+            return
+        self._whole = symmetric(variances, "variances", remedy)
+        if not (proved(self._whole, "variances", remedy) or definite(self._whole)):
+            raise InputError("variances", "a singular covariance", remedy)
+        powers, self._vectors = np.linalg.eigh(np.array(array(self._whole), dtype=float))
+        near = np.maximum(powers, 2.0**-53 * powers[-1])  # what floats make of the least
+        self._pour(None, own(near), total, units)
+
+    @cached_property
+    def axes(self) -> FloatArray:
+        """Eigenvectors of a covariance, as columns; the identity for variances."""
+        return diagonal(np.ones(len(self._caps))) if self._whole is None else self._vectors
+
+    @cached_property
+    def source(self) -> GaussianSource:  # type: ignore[override]
+        """The covariance of X, which is W."""
+        if self._whole is None:
+            return super().source
+        places = range(self._whole.nrows())
+        return GaussianSource(array(self._whole), sensitive=places, key=places)
+
+    @property
+    def exact_program(self) -> WaterProgram | None:
+        """Variances and budget, of which the proof speaks; None of a covariance."""
+        return super().exact_program if self._whole is None else None
 
     def _proposal(self) -> Any:
-        return super()._proposal() if self._along else self._poured
+        return super()._proposal() if self._whole is None else self._poured
 
     def _poured(self, white: Whitened) -> tuple[FloatArray, dict[str, float]]:
         """Return M = min(1, θ / κ), κ the eigenvalues of LᵀL, which are those of LLᵀ, and λ."""
@@ -193,7 +137,7 @@ class ReverseWaterFilling(_Filling):
         return (vectors * shares) @ vectors.T, {"budget": 1 / (2 * float(level))}
 
 
-class BoxWaterFilling(_Filling):
+class BoxWaterFilling(FillingProblem):
     """max Π (1 + λ_i x_i) s.t. 0 ≤ x_i ≤ y_i, Σ x_i ≤ t.
 
     Rebollo-Monedero et al. 2010, Lemma 4.  Solved as the covariance program of W_i = X_i + noise of
@@ -244,21 +188,23 @@ class BoxWaterFilling(_Filling):
 
     def __init__(self, gains: Any, caps: Any, total: Any, *, units: str = "bits") -> None:
         remedy = "pass numbers > 0, as many gains as caps"
-        given = {}
-        for argument, values in (("gains", gains), ("caps", caps)):
-            found = table(values, argument, remedy, axes=(1,))
-            given[argument] = [rational(v) for v in found]
-            if not all(given[argument]) or len(found) != len(given["gains"]):
-                raise InputError(argument, f"{list(values)!r}", remedy)
-        self.gains = tuple(given["gains"])
-        poured = rational(typed(total, "total", zero=False))
-        super().__init__([1 / gain for gain in self.gains], given["caps"], poured, units)
+        slopes, sizes = positive(gains, "gains", remedy), positive(caps, "caps", remedy)
+        if len(slopes) != len(sizes):
+            problem = f"{len(sizes):,} of them, and {len(slopes):,} gains"
+            raise InputError("caps", problem, remedy, value=len(sizes))
+        self._pour(slopes, sizes, rational(typed(total, "total", zero=False)), units)
+
+    @cached_property
+    def gains(self) -> tuple[Fraction, ...]:
+        """λ_i."""
+        return tuple(1 / offset for offset in self._offsets)
 
     @property
     def log_product(self) -> float:
         """The logarithm of Π (1 + λ_i x_i), in the problem's units."""
-        pairs = zip(self.gains, self.allocation, strict=True)
-        return math.fsum(math.log1p(float(g * x)) for g, x in pairs) * nat(self.units)
+        poured, _, _ = self._poured_floats()
+        slopes = floats(self._gains)  # type: ignore[arg-type]  # of boxes there are
+        return math.fsum(np.log1p(slopes * poured).tolist()) * nat(self.units)
 
 
 def closed_gaussian_bound(source: GaussianSource, budget: Any, *, units: str = "bits") -> float:
@@ -344,8 +290,3 @@ def _box_dual(white: Whitened, total: Fraction) -> CovarianceDual:
     return CovarianceDual(
         {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + rest)}
     )
-
-
-def _diagonal(values: Sequence[Fraction]) -> list[list[Fraction]]:
-    size = len(values)
-    return [[values[i] if i == j else Fraction(0) for j in range(size)] for i in range(size)]

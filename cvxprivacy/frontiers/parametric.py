@@ -160,7 +160,7 @@ class ParametricProblem:
             return Outcome(bounds.certificate())
         kept = self.axis.kind == CONVEX and self._discrete
         model = (lambda: self._model(problem)) if kept else None
-        outcome: Outcome = problem._outcome(self._options, model=model)
+        outcome: Outcome = problem._programmed(self._options, model=model)
         certificate = outcome.certificate
         if primal is None or certificate.status in ("certified", "infeasible"):
             return outcome

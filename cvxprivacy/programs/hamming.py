@@ -8,7 +8,7 @@ from typing import Any
 
 from cvxprivacy.exact import FloatArray
 
-__all__ = ["HammingDual", "HammingProgram", "WaterLevel"]
+__all__ = ["HammingProgram"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,24 +39,3 @@ class HammingProgram:
             "law": self.law.tolist(),
             "budget": str(self.budget),
         }
-
-
-@dataclass(frozen=True)
-class WaterLevel:
-    """λ: the release keeps x with probability (1 − λ/p(x))⁺."""
-
-    level: Fraction
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"level": str(self.level)}
-
-
-@dataclass(frozen=True)
-class HammingDual:
-    """λ as a multiplier: what a letter under water adds to the bound of a smaller budget."""
-
-    level: Fraction
-    objective: int = 1
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"level": str(self.level), "objective": self.objective}

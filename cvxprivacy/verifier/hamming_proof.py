@@ -56,7 +56,16 @@ from flint import arb, ctx
 
 from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ball, number
 
-__all__ = ["Filling", "HammingProof", "Letters", "scale"]
+__all__ = [
+    "Filling",
+    "HammingProof",
+    "Letters",
+    "exact_sum",
+    "in_units",
+    "nonnegative",
+    "scale",
+    "sharp",
+]
 
 # A sum over 2²⁰ letters loses 2²⁰, and one that cancels against Σ m log m over m ≤ Σm/2 ten bits
 # more, so that the first is enough unless ends cancel, and the last always is, as no logarithm of
@@ -100,6 +109,11 @@ def nonnegative(found: arb) -> arb:
 def scale(units: str) -> float:
     """Return one nat."""
     return {"nats": 1.0, "bits": 1.0 / math.log(2.0)}[units]
+
+
+def in_units(nats: arb, units: str) -> arb:
+    """Return information in ``units``."""
+    return nats / arb(2).log() if units == "bits" else nats
 
 
 class Letters:
@@ -275,8 +289,7 @@ class HammingProof:
 
     def converted(self, nats: Callable[[], arb]) -> arb:
         """Return a value in the program's units."""
-        bits = self.program["units"] == "bits"
-        return sharp(lambda: nats() / arb(2).log() if bits else nats())
+        return sharp(lambda: in_units(nats(), self.program["units"]))
 
     def lower(self, dual: Mapping[str, Any]) -> arb:
         """Return the bound that a level proves, in the program's units."""

@@ -54,7 +54,8 @@ def stated(document: Mapping[str, Any]) -> list[str]:
     """
     try:
         program, claim = document["program"], document["claim"]
-        words = {"covariance": _covariance, "hamming": _hamming}.get(program["kind"], channel_words)
+        known = {"covariance": _covariance, "hamming": _hamming, "water": _water}
+        words = known.get(program["kind"], channel_words)
         lines = [f"proved: {_proved(claim)}", *words(program, claim["status"] == "infeasible")]
     except MALFORMED as error:
         said = f"{type(error).__name__}: {error}"[:200]
@@ -152,6 +153,21 @@ def _hamming(program: Mapping[str, Any], infeasible: bool) -> list[str]:
         "over: all channels from X to X^, the same letters",
         f"subject to: Pr(X != X^) <= {written(program['budget'])}",
     ]
+
+
+def _water(program: Mapping[str, Any], infeasible: bool) -> list[str]:
+    variances, gains = program["variances"], program["gains"]
+    size = many(len(variances), "independent Gaussian variable")
+    about = "X" if gains is None else "W"
+    lines = [
+        f"minimised: information I({about}; X^), in {program['units']}",
+        "over: all error covariances 0 <= Sigma <= the covariance of X",
+        f"law: X of {size}, of variance {ranged(variances)}",
+        f"subject to: trace of Sigma <= {written(program['budget'])}",
+    ]
+    if gains is not None:
+        lines.insert(3, f"W: each with independent noise of variance 1/gain, gain {ranged(gains)}")
+    return lines
 
 
 # ---- the table -----------------------------------------------------------------------------

@@ -15,12 +15,18 @@ from tests.second_checker.channel import Channel
 from tests.second_checker.covariance import Covariance
 from tests.second_checker.hamming import Hamming
 from tests.second_checker.numbers import Refused, need
+from tests.second_checker.water import Water
 
 __all__ = ["KINDS", "Refused", "check", "judged", "program_of", "tolerance"]
 
 SCHEMA = "cvxprivacy/certificate/"  # … and a number
 ACCURACY = {"default": Fraction(1, 10**6), "high": Fraction(1, 10**9)}
-KINDS: dict[str, Any] = {"channel": Channel, "covariance": Covariance, "hamming": Hamming}
+KINDS: dict[str, Any] = {
+    "channel": Channel,
+    "covariance": Covariance,
+    "hamming": Hamming,
+    "water": Water,
+}
 _NONE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 

@@ -1,0 +1,274 @@
+"""The base of both kinds of Gaussian water-filling: what is poured, its level, and its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.certificates.water import WaterCertificate, boxes_of
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Exact, FloatArray, array, floats, fractions, rational
+from cvxprivacy.formulations.covariance import CovarianceProblem
+from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.frozen import own
+from cvxprivacy.model.gaussian import GaussianSource
+from cvxprivacy.model.information import nat
+from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
+from cvxprivacy.programs.covariance_latex import BoxWriter
+from cvxprivacy.programs.expression import Minimize
+from cvxprivacy.programs.latex import aligned
+from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.parameter import Scalar
+from cvxprivacy.programs.water import WaterProgram
+from cvxprivacy.release.diagonal import MOST, DiagonalRelease, diagonal
+from cvxprivacy.results.solution import GaussianSolution
+from cvxprivacy.solvers.task import Outcome, reported
+from cvxprivacy.solvers.water_level import box_level, writable
+from cvxprivacy.validation import table
+
+__all__ = ["FillingProblem", "positive"]
+
+
+def positive(values: Any, argument: str, remedy: str) -> Exact:
+    """Return numbers > 0 as they were typed."""
+    found = table(values, argument, remedy, axes=(1,))
+    zeros = np.flatnonzero(found == 0)
+    if len(zeros):
+        raise InputError(argument, "0", remedy, where=int(zeros[0]), value=0)
+    return found
+
+
+class FillingProblem(CovarianceProblem):
+    """Independent coordinates of variances ``caps``: W_i = X_i + noise of variance 1/gain.
+
+    Solved and proved coordinate by coordinate, in time O(n log n) and memory O(n).  What needs the
+    covariance matrix is there for up to 200 coordinates: ``source``, ``program``, ``problem`` and
+    the quantities that :meth:`with_constraint` takes.
+
+    Attributes
+    ----------
+    total : Fraction
+        What is poured; ``level`` is how high it stands, ``allocation`` what each coordinate has.
+    """
+
+    _total = "budget"  # what the number that is poured is called
+    _boxes: tuple[str, str, str] = "D_i", "", r"\sigma_i^2"  # x_i, its offset and its cap, in LaTeX
+
+    def _pour(self, gains: Exact | None, caps: Exact, total: Fraction, units: str) -> None:
+        nat(units)
+        self._gains, self._caps, self.total, self.units = gains, caps, total, units
+        self.encoder, self.given, self.weighted, self.caps = "x", False, False, {}
+
+    # ---- the level -----------------------------------------------------------------------
+
+    @cached_property
+    def level(self) -> Fraction | None:
+        """How high the water stands; None where the total covers all caps."""
+        return box_level(self._gains, self._caps, self.total)
+
+    @property
+    def _offsets(self) -> list[Fraction]:
+        if self._gains is None:
+            return [Fraction(0)] * len(self._caps)
+        return [1 / rational(gain) for gain in self._gains.tolist()]
+
+    @property
+    def allocation(self) -> list[Fraction]:
+        """What each coordinate has."""
+        caps = [rational(cap) for cap in self._caps.tolist()]
+        if self.level is None:
+            return caps
+        pairs = zip(self._offsets, caps, strict=True)
+        return [min(max(self.level - offset, Fraction(0)), cap) for offset, cap in pairs]
+
+    # ---- as a covariance program ---------------------------------------------------------
+
+    @cached_property
+    def source(self) -> GaussianSource:  # type: ignore[override]  # as others read it, an attribute
+        """The covariance of X and W, of at most 200 coordinates."""
+        size = len(self._caps)
+        if size > MOST:
+            problem = f"{size:,} coordinates, too many for a covariance matrix"
+            remedy = f"use at most {MOST}, or level, allocation and solve()"
+            raise InputError("variances" if self._gains is None else "caps", problem, remedy)
+        noisy = self._gains is not None
+        law = [[Fraction(0)] * (size * (1 + noisy)) for _ in range(size * (1 + noisy))]
+        for i, (offset, cap) in enumerate(zip(self._offsets, self._caps.tolist(), strict=True)):
+            law[i][i] = rational(cap)
+            if noisy:
+                law[size + i][size + i] = rational(cap) + offset
+                law[i][size + i] = law[size + i][i] = rational(cap)
+        places = list(range(size))
+        hidden = [size + i for i in places] if noisy else places
+        return GaussianSource(law, sensitive=hidden, key=places)
+
+    @cached_property
+    def key(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The coordinates, all of which are encoded."""
+        return tuple(self.source.x)
+
+    @property
+    def encoded(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The coordinates, all of which are encoded."""
+        return self.key
+
+    @cached_property
+    def cost(self) -> Exact:  # type: ignore[override]
+        """The identity: the errors of all coordinates count alike."""
+        return own(np.eye(len(self.key)))
+
+    def formulation(self) -> Formulation:
+        trace = self.distortion.named("distortion", r"\mathrm{tr}\,\Sigma")
+        return Minimize(self.risk), {self._total: trace <= Scalar.named(self.total, self._total)}
+
+    def _proposal(self) -> Any:
+        """Return diag(x), λ = 1/2v, and the multiplier of Σ ≼ Σ_X, all exact."""
+        size, x = len(self._caps), self.allocation
+        price = Fraction(0) if self.level is None else 1 / (2 * self.level)
+        identity = _diagonal([Fraction(1)] * size)
+        spread = [offset + part for offset, part in zip(self._offsets, x, strict=True)]
+        slopes = [1 / (2 * s) if s else Fraction(0) for s in spread]
+        posterior = identity, _diagonal([2 * p or Fraction(1) for p in slopes])
+        above = {"": (identity, _diagonal([max(p - price, Fraction(0)) for p in slopes]))}
+        dual = CovarianceDual({self._total: price}, {"W": posterior}, above)
+        return ErrorCovariance(identity, _diagonal(x)), dual
+
+    # ---- in print ------------------------------------------------------------------------
+
+    @property
+    def exact_program(self) -> WaterProgram | None:
+        """Gains, caps and total, of which the proof speaks; None where constraints were added."""
+        if self._added:
+            return None
+        parts = self._gains, self._caps, self.total, self.units
+        return WaterProgram(*parts, statement=self._statement())
+
+    @property
+    def _hidden(self) -> str:
+        return "X" if self._gains is None else "W"
+
+    @property
+    def latex(self) -> str:
+        if self._added:
+            return super().latex
+        lines = [
+            rf"\mathrm{{tr}}\,\Sigma \le {tex(float(self.total))}",
+            r"0 \preceq \Sigma \preceq \Sigma_{X}",
+        ]
+        return aligned(r"\Sigma", rf"I({self._hidden}; \hat X)", lines)
+
+    def _statement(self) -> str:
+        if self._added:
+            return super()._statement()
+        poured = f"tr Σ ≤ {float(self.total):.6g}"
+        return f"min I({self._hidden}; X̂)  s.t.  {poured}, 0 ≼ Σ ≼ Σ_X"
+
+    def _sizes(self) -> str:
+        return f"W of {len(self._caps):,}, X of {len(self._caps):,}"
+
+    @property
+    def _writer(self) -> Any:
+        boxes = self.units, self._total, float(self.total), *self._boxes
+        return super()._writer if self._added else BoxWriter(*boxes)
+
+    # ---- solving -------------------------------------------------------------------------
+
+    def _outcome(
+        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
+    ) -> Outcome:
+        program = self.exact_program
+        if program is None:
+            return self._programmed(options, model)
+        level = self._top if self.level is None else self.level
+        boxes = boxes_of(self._gains, self._caps)
+        price = 0.0 if self.level is None else self._price
+        certificate = WaterCertificate(program, options["accuracy"], boxes, level, price)
+        return Outcome(certificate, [reported("closed form")])
+
+    def _programmed(
+        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
+    ) -> Outcome:
+        return super()._outcome(options, model)
+
+    @property
+    def _top(self) -> Fraction:
+        """A level at which all is full."""
+        pairs = zip(self._offsets, self._caps.tolist(), strict=True)
+        return writable(max(offset + rational(cap) for offset, cap in pairs))
+
+    @property
+    def _price(self) -> float:
+        """μ = 1/2v, in nats."""
+        return 0.0 if self.level is None else float(1 / (2 * self.level))
+
+    def _solution(self, outcome: Outcome) -> GaussianSolution:
+        if not isinstance(outcome.certificate, WaterCertificate):
+            return super()._solution(outcome)
+        unit, price = nat(self.units), self._price
+        errors, left, spread = self._poured_floats()
+        slope = 1 / (2 * spread)
+        return GaussianSolution(
+            outcome.certificate,
+            title=type(self).__name__,
+            sizes=self._sizes(),
+            release=DiagonalRelease(errors, left, floats(self._caps)),
+            prices={self._total: -price * unit + 0.0},
+            duals={
+                self._total: price * unit,
+                "Σ ≼ Σ_X": diagonal(unit * np.maximum(slope - price, 0.0)),
+                "0 ≼ Σ": diagonal(unit * np.maximum(price - slope, 0.0)),
+            },
+            posteriors={"W": diagonal(spread)},
+            log=outcome.log,
+            error_covariance=diagonal(errors),
+            notes=self._notes(),
+        )
+
+    def _notes(self) -> list[str]:
+        return []  # variances that were typed: no records are behind them
+
+    def _poured_floats(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return x_i, what it leaves of the cap, and o_i + x_i, each rounded about once."""
+        level, typed = self.level, (self._gains, self._caps)
+        plain = all(values is None or values.dtype.kind == "f" for values in typed)
+        if level is None or not plain or level > 2**1000:
+            x = fractions(array(self.allocation))
+            caps, offsets = fractions(self._caps), np.array(self._offsets, dtype=object)
+            return tuple(_near(values) for values in (x, caps - x, offsets + x))  # type: ignore[return-value]
+        caps, (offset, rest) = self._caps, _reciprocals(self._gains, len(self._caps))
+        high = float(level)
+        low = float(level - Fraction(high))
+        top = offset + caps
+        lost = (offset - (top - (top - offset))) + (caps - (top - offset))  # of a rounded sum
+        above = np.clip((high - offset) + (low - rest), 0.0, caps)
+        left = np.clip((top - high) + (lost + rest - low), 0.0, caps)
+        return above, left, np.clip(high, offset, top)
+
+
+def _near(values: Any) -> FloatArray:
+    """Return the nearest floats, infinite beyond all."""
+    return np.array([float(v) if v < 2**1024 - 2**970 else np.inf for v in values.tolist()])
+
+
+def _reciprocals(gains: Exact | None, size: int) -> tuple[FloatArray, FloatArray]:
+    """Return 1/g as a float and what it is off by, to twice a float's digits."""
+    if gains is None:
+        return np.zeros(size), np.zeros(size)
+    m, exponent = np.frexp(gains)
+    r = 1.0 / m
+    parts = [(v * 134217729.0) - (v * 134217729.0 - v) for v in (m, r)]  # the upper 26 bits
+    (a, c), (b, d) = parts, (m - parts[0], r - parts[1])
+    product = m * r
+    error = b * d - (((product - a * c) - b * c) - a * d)
+    rest = ((1.0 - product) - error) / m
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(r, -exponent), np.ldexp(rest, -exponent)
+
+
+def _diagonal(values: Sequence[Fraction]) -> list[list[Fraction]]:
+    size = len(values)
+    return [[values[i] if i == j else Fraction(0) for j in range(size)] for i in range(size)]

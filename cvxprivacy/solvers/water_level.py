@@ -1,0 +1,191 @@
+r"""The level at which water in boxes is a given amount: a sort and a sum.
+
+X(v) = Σ clip(v − o_i, 0, c_i) is increasing and piecewise linear.  A sort of its kinks in floats
+finds the piece but for rounding; the kinks next to it are then looked at exactly, and the piece is
+solved for v: exactly, or where its sums have no short common denominator from below, with at most
+2⁻¹⁰⁰ of the amount left over.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb, ctx, fmpq
+
+from cvxprivacy.certificates.sums import exact_sum, rounded_down
+from cvxprivacy.certificates.water import boxes_of, places
+from cvxprivacy.exact import Exact, FloatArray, floats, short
+from cvxprivacy.verifier.balls import exactly
+from cvxprivacy.verifier.water_proof import PRECISIONS, Boxes, of_reciprocals
+
+__all__ = ["box_level", "common_level", "writable"]
+
+AROUND = (36, 24, 8, 0)  # −log₂ of how far from the piece kinks are looked at exactly
+BISECTIONS = 70  # of an interval of levels, in proportion
+LEFT = 100  # −log₂ of what may be left over
+
+
+def common_level(increasing: FloatArray, total: Fraction, *, fewer: int = 0) -> Fraction:
+    """Return the λ of Σ min(m, λ) − ``fewer`` λ = total, exactly.
+
+    The left-hand side is concave, so that Newton's method in rationals ends after finitely many
+    steps, mostly one.  It must exceed the total where λ is the greatest m.
+    """
+    size, top = len(increasing), len(increasing) - 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        others = np.arange(top - fewer, -1.0 - fewer, -1.0)  # above each, less ``fewer``
+        kinks = np.cumsum(increasing) + others * increasing
+    drowned = min(int(np.searchsorted(kinks, float(total), side="right")), top - fewer)
+    tail = exact_sum(increasing[:drowned])
+    while True:
+        level = (total - tail) / (size - drowned - fewer)
+        found = np.searchsorted(increasing, rounded_down(level), side="right")
+        place = min(int(found), top)
+        if place == drowned:
+            return level
+        between = exact_sum(increasing[min(place, drowned) : max(place, drowned)])
+        tail += between if place > drowned else -between
+        drowned = place
+
+
+def box_level(gains: Exact | None, caps: Exact, total: Fraction) -> Fraction | None:
+    """Return the least v with Σ clip(v − 1/g_i, 0, c_i) = total, or one next below it.
+
+    None where the total covers all caps.
+    """
+    boxes = boxes_of(gains, caps)
+    whole = boxes.summed(boxes.caps)
+    with ctx.workprec(PRECISIONS[-1]):
+        if arb(exactly(total)) >= boxes.balled_sum(boxes.caps):
+            return None
+    if gains is None and caps.dtype.kind == "f":
+        return _short(common_level(np.sort(caps), total), total)
+    summed = whole, of_reciprocals([] if gains is None else gains.tolist())
+    exact, start = None not in summed, _nearly(gains, caps, total)
+    for factor in (*(1 + Fraction(2) ** -bits for bits in AROUND), None):
+        ends = (start / factor, start * factor) if factor else _all_levels(gains, caps, total)
+        level = _Piece(boxes, gains, caps, total, *ends, exact).level()
+        if level is not None:
+            return _short(level, total / len(caps), exact=exact)
+    raise ArithmeticError("X(v) ≤ n v, and X is Σ c where all is full")
+
+
+def _all_levels(gains: Exact | None, caps: Exact, total: Fraction) -> tuple[Fraction, Fraction]:
+    """Return levels at which less is poured, and more: X(v) ≤ n v, and all is full at the other."""
+    most = max(map(exactly, caps.tolist()))
+    if gains is not None:
+        most += 1 / min(map(exactly, gains.tolist()))
+    return total / (2 * len(caps)), 2 * _fraction(most)
+
+
+def writable(level: Fraction) -> Fraction:
+    """Return a level at which all is full that is full at ``level``, and that a proof can hold."""
+    return level if short(level) else Fraction(-(-level.numerator // level.denominator))
+
+
+def _short(level: Fraction, amount: Fraction, *, exact: bool = True) -> Fraction:
+    """Return a level if it is exact and a proof can hold it, else one a little below it."""
+    if exact and short(level):
+        return level
+    bits = LEFT + max(amount.denominator.bit_length() - amount.numerator.bit_length(), 0)
+    return Fraction(((level.numerator << bits) // level.denominator) - 1, 1 << bits)
+
+
+def _nearly(gains: Exact | None, caps: Exact, total: Fraction) -> Fraction:
+    """Return a level near the truth, as long as floats go."""
+    sizes, slopes = floats(caps), np.ones(len(caps)) if gains is None else floats(gains)
+    extremes = [float(end) for v in (sizes, slopes) for end in (v.min(), v.max())]
+    usual = all(1e-150 < end < 1e150 for end in (*extremes, float(total)))
+    kind: Any = float if usual else np.longdouble  # of a wider range, where there is one
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        offsets = np.zeros(len(caps), kind) if gains is None else 1 / slopes.astype(kind)
+        ends = [np.sort(offsets), np.sort(offsets + sizes.astype(kind))]
+        sums = [np.concatenate([[kind(0)], np.cumsum(values)]) for values in ends]
+        wanted = _long(total, kind)
+
+        def wet_at(level: Any) -> tuple[int, Any]:
+            """Return K, and X(v) − K v: boxes that have begun less those that have ended."""
+            begun, done = (int(np.searchsorted(values, level)) for values in ends)
+            return begun - done, sums[1][done] - sums[0][begun]
+
+        low, high = wanted / (2 * kind(len(caps))), 2 * ends[1][-1]
+        for _ in range(BISECTIONS):
+            level = np.sqrt(low) * np.sqrt(high)
+            slope, rest = wet_at(level)
+            low, high = (level, high) if slope * level + rest < wanted else (low, level)
+        slope, rest = wet_at(high)
+        level = (wanted - rest) / slope if slope else high
+        mantissa, exponent = np.frexp(level if low <= level <= high else high)
+    return Fraction(float(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def _long(value: Fraction, kind: Any) -> Any:
+    """Return the nearest number of a kind, but for a rounding or two."""
+    shift = value.numerator.bit_length() - value.denominator.bit_length()
+    return np.ldexp(kind(float(value / Fraction(2) ** shift)), shift)
+
+
+class _Piece:
+    """X(v) − t between two levels: a line, and boxes with kinks there, which are kept apart."""
+
+    def __init__(
+        self,
+        boxes: Boxes,
+        gains: Exact | None,
+        caps: Exact,
+        total: Fraction,
+        low: Fraction,
+        high: Fraction,
+        exact: bool,
+    ) -> None:
+        where = places(gains, caps, low, high)
+        self.low, self.high = exactly(low), exactly(high)
+        self.near: Counter[tuple[fmpq, fmpq]] = Counter()
+        for i in np.flatnonzero(where == 0).tolist():
+            offset = 1 / exactly(gains[i]) if gains is not None else fmpq(0)
+            self.near[offset, exactly(caps[i])] += 1
+        wet, full = where == 2, caps[where == -1]
+        self.slope, amount = int(wet.sum()), exactly(total)
+        wet_gains = [] if gains is None else gains[wet].tolist()
+        if exact:
+            self.room = amount + of_reciprocals(wet_gains) - boxes.summed(full)
+            return
+        for precision in PRECISIONS:
+            with ctx.workprec(precision):
+                part = boxes.reciprocals(wet_gains) - boxes.balled_sum(full)
+                if part.rad() <= arb(amount) * arb(2) ** -(LEFT + 4):
+                    break
+        self.room = amount + _rational(part.lower())
+
+    def beyond(self, level: fmpq) -> fmpq:
+        """Return X(v) − t."""
+        found = self.slope * level - self.room
+        for (offset, cap), times in self.near.items():
+            if level > offset:
+                found += times * min(level - offset, cap)
+        return found
+
+    def level(self) -> Fraction | None:
+        """Return the least v with X(v) = t; None if it is not between the two levels."""
+        inner = {kink for o, c in self.near for kink in (o, o + c) if self.low < kink < self.high}
+        kinks = [self.low, *sorted(inner), self.high]
+        place = bisect_left(kinks, 0, key=self.beyond)
+        if not 0 < place < len(kinks):
+            return None
+        low, high = kinks[place - 1], kinks[place]
+        before, after = self.beyond(low), self.beyond(high)
+        found = low - before * (high - low) / (after - before)
+        return _fraction(found)
+
+
+def _fraction(value: fmpq) -> Fraction:
+    return Fraction(int(value.p), int(value.q))
+
+
+def _rational(value: arb) -> fmpq:
+    mantissa, exponent = value.man_exp()
+    return fmpq(int(mantissa)) * fmpq(2) ** int(exponent)
