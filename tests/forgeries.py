@@ -23,6 +23,7 @@ import cvxprivacy as cpv
 from cvxprivacy.verifier import verify
 from tests import instances, second_checker
 from tests.claims import claimed
+from tests.formulations.water_truth import contains, value_of
 from tests.instances import Chance, Document, documents, solved
 from tests.primals import tabulated
 from tests.second_checker import Refused, covariance
@@ -52,7 +53,11 @@ def known() -> Iterator[tuple[str, Any]]:
     for units in ("bits", "nats"):
         problem = cpv.PrivacyDistortion(bit, cpv.hamming(2), budget=0.125, units=units)
         yield "binary", solved(problem)
-        yield "scalar", solved(cpv.ReverseWaterFilling([1.0], 0.25, units=units))
+        problem = cpv.ReverseWaterFilling([1.0], 0.25, units=units)
+        yield "scalar", instances.as_covariance(problem)
+        yield "water", solved(problem)
+        yield "water", solved(cpv.ReverseWaterFilling([0.5, 2.0], 0.75, units=units))
+        yield "water", solved(cpv.BoxWaterFilling([1, 2, 4], [1, 1.5, 1], 1, units=units))
 
 
 def by_parts() -> Iterator[Any]:
@@ -443,6 +448,11 @@ def falsehood(document: Document, base: Document) -> str:
             return "infeasible is claimed, and a feasible point is found"
         if value < low:
             return f"a feasible point of value {float(value)} is below {low}"
+    if document["program"]["kind"] == "water" and not infeasible:
+        parts = (document["program"][key] for key in ("gains", "variances", "budget", "units"))
+        truth, _ = value_of(*parts)
+        if not contains(low, high, truth):
+            return f"the minimum is {truth}, not in [{low}, {high}]"
     known = closed(document, base)
     if known is not None and not low - 1e-14 <= known <= high + 1e-14:
         return f"the minimum is {known}, not in [{low}, {high}]"

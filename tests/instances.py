@@ -39,6 +39,11 @@ def solved(problem: Instance, **options: Any) -> Any:
         return error.certificate
 
 
+def as_covariance(problem: Any) -> Any:
+    """Return the certificate of water in boxes that is of its covariance program, and exact."""
+    return solve_gaussian(problem.program, exact=problem._proposal()).certificate
+
+
 def instance(rng: Chance, name: str = "") -> tuple[str, Instance]:
     """Return a random problem that its formulation takes."""
     while True:

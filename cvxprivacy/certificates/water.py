@@ -29,30 +29,37 @@ from cvxprivacy.verifier.water_proof import (
     floor_float,
 )
 
-__all__ = ["FloatBoxes", "WaterCertificate", "boxes_of", "places"]
+__all__ = ["TypedBoxes", "WaterCertificate", "boxes_of", "places"]
 
 Places = npt.NDArray[np.int64]
 
 
-class FloatBoxes(Boxes):
+class TypedBoxes(Boxes):
+    """Boxes of numbers as they were typed: floats, or rationals."""
+
+    def some(self, values: Exact, where: Any = slice(None)) -> list[Any]:
+        """Return some numbers as the proof reads them in a document: floats where they are."""
+        return [_typed(value) for value in values[where].tolist()]
+
+
+class FloatBoxes(TypedBoxes):
     """Boxes of floats in arrays."""
+
+    def some(self, values: Exact, where: Any = slice(None)) -> list[Any]:
+        return values[where].tolist()
 
     def at(self, level: Fraction) -> Parts:
         if self.gains is None:
             full = self.caps <= floor_float(level)
-            return Parts(self.caps[full], self.caps[~full].tolist(), [], [], [])
+            return Parts(self.caps[full], self.some(self.caps, ~full), [], [], [])
         where = places(self.gains, self.caps, level, level)
         for i in np.flatnonzero(where == 0).tolist():
             where[i] = exact_place(float(self.gains[i]), float(self.caps[i]), exactly(level))
-        wet, dry = where == 2, where == 1
-        lists = (values[some].tolist() for some in (wet, dry) for values in (self.caps, self.gains))
-        return Parts(self.caps[where == -1], *lists)
-
-    def float_sum(self, values: Any) -> Fraction:
-        return exact_sum(np.asarray(values, float))
+        pairs = [(values, where == place) for place in (2, 1) for values in (self.caps, self.gains)]
+        return Parts(self.caps[where == -1], *(self.some(*pair) for pair in pairs))
 
     def summed(self, values: Any) -> Any:
-        return exactly(self.float_sum(values)) if len(values) else exactly(0)
+        return exactly(exact_sum(np.asarray(values, float))) if len(values) else exactly(0)
 
 
 def places(gains: Exact | None, caps: Exact, low: Fraction, high: Fraction) -> Places:
@@ -79,12 +86,12 @@ def places(gains: Exact | None, caps: Exact, low: Fraction, high: Fraction) -> P
     return where
 
 
-def boxes_of(gains: Exact | None, caps: Exact) -> Boxes:
+def boxes_of(gains: Exact | None, caps: Exact) -> TypedBoxes:
     """Return boxes of numbers as they were typed."""
     if caps.dtype.kind == "f" and (gains is None or gains.dtype.kind == "f"):
         return FloatBoxes(gains, caps)
-    lists = (None if v is None else [_typed(x) for x in v.tolist()] for v in (gains, caps))
-    return Boxes(*lists)  # type: ignore[arg-type]
+    read = TypedBoxes(None, []).some
+    return TypedBoxes(None if gains is None else read(gains), read(caps))
 
 
 def _typed(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 
 from cvxprivacy.certificates.water import WaterCertificate, boxes_of
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, array, floats, fractions, rational
+from cvxprivacy.exact import Exact, FloatArray, floats, rational
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.frozen import own
@@ -71,10 +72,10 @@ class FillingProblem(CovarianceProblem):
         return box_level(self._gains, self._caps, self.total)
 
     @property
-    def _offsets(self) -> list[Fraction]:
+    def _offsets(self) -> tuple[Fraction, ...]:
         if self._gains is None:
-            return [Fraction(0)] * len(self._caps)
-        return [1 / rational(gain) for gain in self._gains.tolist()]
+            return (Fraction(0),) * len(self._caps)
+        return tuple(1 / rational(gain) for gain in self._gains.tolist())
 
     @property
     def allocation(self) -> list[Fraction]:
@@ -203,14 +204,17 @@ class FillingProblem(CovarianceProblem):
     @property
     def _price(self) -> float:
         """μ = 1/2v, in nats."""
-        return 0.0 if self.level is None else float(1 / (2 * self.level))
+        return 0.0 if self.level is None else _near(1 / (2 * self.level))
 
     def _solution(self, outcome: Outcome) -> GaussianSolution:
         if not isinstance(outcome.certificate, WaterCertificate):
             return super()._solution(outcome)
         unit, price = nat(self.units), self._price
         errors, left, spread = self._poured_floats()
-        slope = 1 / (2 * spread)
+        with np.errstate(over="ignore", divide="ignore"):
+            slope = 0.5 / spread
+        if self.level is not None:  # of what is wet, the very price
+            slope[spread == _near(self.level)] = price
         return GaussianSolution(
             outcome.certificate,
             title=type(self).__name__,
@@ -219,8 +223,8 @@ class FillingProblem(CovarianceProblem):
             prices={self._total: -price * unit + 0.0},
             duals={
                 self._total: price * unit,
-                "Σ ≼ Σ_X": diagonal(unit * np.maximum(slope - price, 0.0)),
-                "0 ≼ Σ": diagonal(unit * np.maximum(price - slope, 0.0)),
+                "Σ ≼ Σ_X": diagonal(unit * _beyond(slope, price)),
+                "0 ≼ Σ": diagonal(unit * _beyond(price, slope)),
             },
             posteriors={"W": diagonal(spread)},
             log=outcome.log,
@@ -233,25 +237,50 @@ class FillingProblem(CovarianceProblem):
 
     def _poured_floats(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return x_i, what it leaves of the cap, and o_i + x_i, each rounded about once."""
-        level, typed = self.level, (self._gains, self._caps)
-        plain = all(values is None or values.dtype.kind == "f" for values in typed)
-        if level is None or not plain or level > 2**1000:
-            x = fractions(array(self.allocation))
-            caps, offsets = fractions(self._caps), np.array(self._offsets, dtype=object)
-            return tuple(_near(values) for values in (x, caps - x, offsets + x))  # type: ignore[return-value]
-        caps, (offset, rest) = self._caps, _reciprocals(self._gains, len(self._caps))
+        level, size = self.level, len(self._caps)
+        typed = [v for v in (self._gains, self._caps) if v is not None]
+        if level is None or level > 2**1000 or any(v.dtype.kind != "f" for v in typed):
+            return self._exactly_poured(np.arange(size))
+        caps, (offset, rest) = self._caps, _reciprocals(self._gains, size)
         high = float(level)
         low = float(level - Fraction(high))
         top = offset + caps
         lost = (offset - (top - (top - offset))) + (caps - (top - offset))  # of a rounded sum
-        above = np.clip((high - offset) + (low - rest), 0.0, caps)
-        left = np.clip((top - high) + (lost + rest - low), 0.0, caps)
-        return above, left, np.clip(high, offset, top)
+        found = (
+            np.clip((high - offset) + (low - rest), 0.0, caps),
+            np.clip((top - high) + (lost + rest - low), 0.0, caps),
+            np.clip(high, offset, top),
+        )
+        near = np.minimum(np.abs(high - offset), np.abs(top - high)) < 2.0**-40 * high
+        some = np.flatnonzero(near & (offset > 0))
+        for values, exact in zip(found, self._exactly_poured(some), strict=True):
+            values[some] = exact
+        return found
+
+    def _exactly_poured(self, some: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the same of some coordinates, from rationals."""
+        rows = []
+        for i in some:
+            cap = rational(self._caps[i])
+            offset = Fraction(0) if self._gains is None else 1 / rational(self._gains[i])
+            x = cap if self.level is None else min(max(self.level - offset, Fraction(0)), cap)
+            rows.append((x, cap - x, offset + x))
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        above, left, spread = (np.array(list(map(_near, values))) for values in columns)
+        return above, left, spread
 
 
-def _near(values: Any) -> FloatArray:
-    """Return the nearest floats, infinite beyond all."""
-    return np.array([float(v) if v < 2**1024 - 2**970 else np.inf for v in values.tolist()])
+def _beyond(a: Any, b: Any) -> FloatArray:
+    """Return (a − b)⁺, 0 of two infinities."""
+    return np.asarray(np.where(a > b, a - np.minimum(a, b), 0.0))
+
+
+def _near(value: Fraction) -> float:
+    """Return the nearest float, infinite beyond all."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _reciprocals(gains: Exact | None, size: int) -> tuple[FloatArray, FloatArray]:

@@ -17,10 +17,10 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from cvxprivacy.certificates.sums import exact_sum, rounded_down
-from cvxprivacy.certificates.water import boxes_of, places
-from cvxprivacy.exact import Exact, FloatArray, floats, short
+from cvxprivacy.certificates.water import TypedBoxes, boxes_of, places
+from cvxprivacy.exact import Exact, FloatArray, floats, rational, short
 from cvxprivacy.verifier.balls import exactly
-from cvxprivacy.verifier.water_proof import PRECISIONS, Boxes, of_reciprocals
+from cvxprivacy.verifier.water_proof import PRECISIONS, of_reciprocals
 
 __all__ = ["box_level", "common_level", "writable"]
 
@@ -60,11 +60,12 @@ def box_level(gains: Exact | None, caps: Exact, total: Fraction) -> Fraction | N
     boxes = boxes_of(gains, caps)
     whole = boxes.summed(boxes.caps)
     with ctx.workprec(PRECISIONS[-1]):
-        if arb(exactly(total)) >= boxes.balled_sum(boxes.caps):
+        most = boxes.balled_sum(boxes.caps).upper() if whole is None else whole
+        if exactly(total) >= most:
             return None
     if gains is None and caps.dtype.kind == "f":
         return _short(common_level(np.sort(caps), total), total)
-    summed = whole, of_reciprocals([] if gains is None else gains.tolist())
+    summed = whole, of_reciprocals([] if gains is None else boxes.some(gains))
     exact, start = None not in summed, _nearly(gains, caps, total)
     for factor in (*(1 + Fraction(2) ** -bits for bits in AROUND), None):
         ends = (start / factor, start * factor) if factor else _all_levels(gains, caps, total)
@@ -76,10 +77,10 @@ def box_level(gains: Exact | None, caps: Exact, total: Fraction) -> Fraction | N
 
 def _all_levels(gains: Exact | None, caps: Exact, total: Fraction) -> tuple[Fraction, Fraction]:
     """Return levels at which less is poured, and more: X(v) ≤ n v, and all is full at the other."""
-    most = max(map(exactly, caps.tolist()))
+    most = max(map(rational, caps.tolist()))
     if gains is not None:
-        most += 1 / min(map(exactly, gains.tolist()))
-    return total / (2 * len(caps)), 2 * _fraction(most)
+        most += 1 / min(map(rational, gains.tolist()))
+    return total / (2 * len(caps)), 2 * most
 
 
 def writable(level: Fraction) -> Fraction:
@@ -134,7 +135,7 @@ class _Piece:
 
     def __init__(
         self,
-        boxes: Boxes,
+        boxes: TypedBoxes,
         gains: Exact | None,
         caps: Exact,
         total: Fraction,
@@ -146,17 +147,17 @@ class _Piece:
         self.low, self.high = exactly(low), exactly(high)
         self.near: Counter[tuple[fmpq, fmpq]] = Counter()
         for i in np.flatnonzero(where == 0).tolist():
-            offset = 1 / exactly(gains[i]) if gains is not None else fmpq(0)
-            self.near[offset, exactly(caps[i])] += 1
-        wet, full = where == 2, caps[where == -1]
-        self.slope, amount = int(wet.sum()), exactly(total)
-        wet_gains = [] if gains is None else gains[wet].tolist()
+            offset = fmpq(0) if gains is None else 1 / exactly(rational(gains[i]))
+            self.near[offset, exactly(rational(caps[i]))] += 1
+        wet = [] if gains is None else boxes.some(gains, where == 2)
+        full = boxes.some(caps, where == -1)
+        self.slope, amount = int((where == 2).sum()), exactly(total)
         if exact:
-            self.room = amount + of_reciprocals(wet_gains) - boxes.summed(full)
+            self.room = amount + of_reciprocals(wet) - boxes.summed(full)
             return
         for precision in PRECISIONS:
             with ctx.workprec(precision):
-                part = boxes.reciprocals(wet_gains) - boxes.balled_sum(full)
+                part = boxes.reciprocals(wet) - boxes.balled_sum(full)
                 if part.rad() <= arb(amount) * arb(2) ** -(LEFT + 4):
                     break
         self.room = amount + _rational(part.lower())

@@ -123,11 +123,7 @@ class Boxes:
         floats = [v for v in values if type(v) is float]
         others = [v for v in values if type(v) is not float] if len(floats) < len(values) else []
         rest = of_short(Counter(others))
-        return None if rest is None else exactly(self.float_sum(floats)) + rest
-
-    def float_sum(self, values: Numbers) -> Fraction:
-        """Return Σ v of floats exactly."""
-        return exact_sum(values)
+        return None if rest is None else exactly(exact_sum(floats)) + rest
 
     def balled_sum(self, values: Numbers) -> arb:
         """Return Σ v in a ball."""

@@ -15,7 +15,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.verifier import verify
 from tests import second_checker
-from tests.instances import KINDS, Document, documents, solved
+from tests.instances import KINDS, Document, as_covariance, documents, solved
 from tests.second_checker import Refused, check
 from tests.verifier.documents import changed
 
@@ -81,8 +81,8 @@ def binary() -> Document:
 
 @pytest.fixture(scope="module")
 def scalar() -> Document:
-    """Return min ½ log₂ 1/D s.t. D ≤ 1/4, which is 1 bit, in a document."""
-    return solved(cpv.ReverseWaterFilling([1.0], 0.25)).document()
+    """Return min ½ log₂ 1/D s.t. D ≤ 1/4, which is 1 bit, in a document of a covariance program."""
+    return as_covariance(cpv.ReverseWaterFilling([1.0], 0.25)).document()
 
 
 def test_great_multipliers_lose_nothing_where_entries_are_bounded() -> None:
