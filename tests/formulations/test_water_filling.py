@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb, ctx
+from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
 from tests.formulations.gaussian import (
@@ -24,6 +26,9 @@ from tests.formulations.gaussian import (
     solved,
     trace,
 )
+from tests.formulations.water_truth import contains as within, value_of
+from tests.instances import as_covariance
+from tests.refusals import refused
 
 
 def test_reverse_water_filling_is_exact() -> None:
@@ -209,3 +214,130 @@ def test_white_noise_on_a_coloured_source_can_be_filtered(rho: float) -> None:
         assert filtered < told - 0.05
     else:
         assert abs(filtered - told) < 1e-9
+
+
+# ---- many coordinates, and numbers of every size ------------------------------------------
+
+SIZES = st.one_of(
+    st.floats(1e-3, 1e3),
+    st.sampled_from([1, 2, 0.5, Fraction(1, 3), 5e-324, 1e-300, 1e300, 2**53 + 1]),
+    st.fractions(Fraction(1, 30), 50, max_denominator=30),
+)
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(st.tuples(SIZES, SIZES), min_size=1, max_size=6),
+    st.fractions(0, Fraction(11, 10)).filter(bool),
+    st.booleans(),
+    st.sampled_from(["bits", "nats"]),
+)
+def test_any_water_is_that_of_sixty_digits(
+    pairs: Any, share: Fraction, boxed: bool, units: str
+) -> None:
+    gains, caps = zip(*pairs, strict=True)
+    total = share * sum(map(Fraction, caps))
+    if boxed:
+        problem: Any = cpv.BoxWaterFilling(gains, caps, total, units=units)
+    else:
+        problem = cpv.ReverseWaterFilling(caps, total, units=units)
+    solution = problem.solve(accuracy="high")
+    truth, level = value_of(gains if boxed else None, caps, total, units)
+    assert within(solution.lower, solution.upper, truth)
+    assert (solution.status, problem.level) == ("certified", level)
+    assert solution.gap <= 1e-13
+    assert solution.certificate.verify()
+    errors = np.diag(solution.error_covariance)
+    assert errors.tolist() == [float(x) for x in problem.allocation]
+
+
+def test_the_level_at_its_kinks() -> None:
+    """On a flat piece of Σ x(v) the price is that of the least tightening."""
+    flat = cpv.BoxWaterFilling([1, 0.25], [1, 1], total=1, units="nats")
+    assert flat.level == 2  # the first box is full, and 4 is needed to wet the second
+    assert flat.solve().prices["total"] == -0.25
+    assert cpv.BoxWaterFilling([1, 0.25], [1, 1], total=1.5).level == 4.5
+    kink = cpv.ReverseWaterFilling([1, 2, 4], 3, units="nats")
+    assert (kink.level, kink.allocation) == (1, [1, 1, 1])
+    assert kink.solve().prices["budget"] == -0.5
+    for total in (7, 7 + Fraction(1, 10**30), 1e300):
+        covered = cpv.ReverseWaterFilling([1, 2, 4], total)
+        solution = covered.solve(accuracy="high")
+        assert covered.level is None
+        assert (solution.lower, solution.upper, solution.prices["budget"]) == (0.0, 0.0, 0.0)
+    nearly = cpv.ReverseWaterFilling([1, 2, 4], 7 - Fraction(1, 10**30), units="nats")
+    solution = nearly.solve()
+    assert 0 < solution.lower <= 1.25e-31 < solution.upper * (1 + 1e-12)
+    assert solution.prices["budget"] == -0.125
+
+
+def test_ties_by_the_thousand() -> None:
+    boxes = cpv.BoxWaterFilling([2.0] * 3000, [1.0] * 3000, 1500, units="nats")
+    assert boxes.level == 1
+    assert math.isclose(boxes.solve().value, 1500 * math.log(1.5 / 1.0), rel_tol=1e-14)
+    poured = cpv.ReverseWaterFilling([1.0] * 2000 + [3.0] * 2000, 3000, units="nats")
+    assert poured.level == Fraction(3, 4)
+    value = 1000 * (math.log(4 / 3) + math.log(4))
+    assert math.isclose(poured.solve().value, value, rel_tol=1e-14)
+
+
+def seen(kind: str, size: int) -> tuple[Any, int]:
+    """Return the solution of many coordinates, and the most that Python held at a time."""
+    rng = np.random.default_rng(size)
+    gains, caps = 10 ** rng.uniform(-2, 2, (2, size))
+    tracemalloc.start()
+    try:
+        if kind == "box":
+            solution = cpv.BoxWaterFilling(gains, caps, 0.3 * caps.sum()).solve()
+        else:
+            solution = cpv.ReverseWaterFilling(caps, 0.3 * caps.sum()).solve()
+        return solution, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["reverse", "box"])
+def test_memory_is_that_of_the_numbers(kind: str) -> None:
+    solution, most = seen(kind, 40_000)
+    assert solution.status == "certified"
+    assert most < 1000 * 40_000
+    assert solution.error_covariance.shape == (40_000,)  # the diagonal alone
+    assert solution.duals["Σ ≼ Σ_X"].shape == solution.posteriors["W"].shape == (40_000,)
+    release = solution.release
+    assert release.gain.shape == release.noise.shape == (40_000,)
+    drawn = release.apply(np.ones(40_000), seed=3)
+    assert drawn.shape == (40_000,)
+    assert abs((drawn - release.gains)[release.noises > 0] / np.sqrt(
+        release.noises[release.noises > 0])).max() < 6  # fmt: skip
+
+
+def test_what_needs_a_matrix_is_refused_beyond_some_size() -> None:
+    problem = cpv.ReverseWaterFilling(np.arange(1.0, 302), 40, units="nats")
+    solution = problem.solve(time_limit=5)
+    assert solution.status == "certified"
+    assert "W of 301, X of 301" in str(solution)
+    assert r"\mathrm{tr}" in problem.latex
+    for name in ("source", "program", "problem", "risk", "variables"):
+        error = refused(lambda n=name: getattr(problem, n), "variances", "301 coordinates")
+        assert "200" in error.remedy
+    boxes = cpv.BoxWaterFilling(np.ones(301), np.ones(301), 40)
+    refused(lambda: boxes.program, "caps", "301 coordinates")
+
+
+def test_as_a_covariance_program_it_is_the_same() -> None:
+    for problem in (
+        cpv.ReverseWaterFilling([4, 1, 0.25], 1.25),
+        cpv.BoxWaterFilling([1, 2, 4], [1, 1, 1], 1),
+    ):
+        dense, solution = as_covariance(problem), problem.solve(accuracy="high")
+        assert dense.program.to_dict()["kind"] == "covariance"
+        assert math.isclose(dense.lower, solution.lower, abs_tol=1e-15)
+        assert math.isclose(dense.upper, solution.upper, abs_tol=1e-15)
+        ruled = problem.with_constraint("mine", problem.variables["Sigma"][0, 0] <= 0.1)
+        tighter = ruled.solve()
+        assert tighter.status == "certified"
+        assert tighter.certificate.proves(ruled)
+        assert not tighter.certificate.proves(problem)
+        (name,) = solution.prices
+        curve = cpv.frontier(problem, name, between=(0.5, 1.0), tol=0.05)
+        assert curve.complete
