@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import ctx
+from flint import arb, ctx
 
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.sums import exact_sum
@@ -36,6 +36,13 @@ Places = npt.NDArray[np.int64]
 
 class TypedBoxes(Boxes):
     """Boxes of numbers as they were typed: floats, or rationals."""
+
+    _last: tuple[int, Any, arb] | None = None  # a sum of reciprocals, for the level and its proof
+
+    def reciprocals(self, gains: Any) -> arb:
+        if self._last is None or self._last[0] != ctx.prec or self._last[1] != gains:
+            self._last = ctx.prec, gains, super().reciprocals(gains)
+        return self._last[2]
 
     def some(self, values: Exact, where: Any = slice(None)) -> list[Any]:
         """Return some numbers as the proof reads them in a document: floats where they are."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.certificates.water import WaterCertificate, boxes_of
+from cvxprivacy.certificates.water import TypedBoxes, WaterCertificate, boxes_of
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats, rational
 from cvxprivacy.formulations.covariance import CovarianceProblem
@@ -69,7 +69,11 @@ class FillingProblem(CovarianceProblem):
     @cached_property
     def level(self) -> Fraction | None:
         """How high the water stands; None where the total covers all caps."""
-        return box_level(self._gains, self._caps, self.total)
+        return box_level(self._typed_boxes, self._gains, self._caps, self.total)
+
+    @cached_property
+    def _typed_boxes(self) -> TypedBoxes:
+        return boxes_of(self._gains, self._caps)
 
     @property
     def _offsets(self) -> tuple[Fraction, ...]:
@@ -185,9 +189,9 @@ class FillingProblem(CovarianceProblem):
         if program is None:
             return self._programmed(options, model)
         level = self._top if self.level is None else self.level
-        boxes = boxes_of(self._gains, self._caps)
-        price = 0.0 if self.level is None else self._price
-        certificate = WaterCertificate(program, options["accuracy"], boxes, level, price)
+        certificate = WaterCertificate(
+            program, options["accuracy"], self._typed_boxes, level, self._price
+        )
         return Outcome(certificate, [reported("closed form")])
 
     def _programmed(

@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from cvxprivacy.certificates.sums import exact_sum, rounded_down
-from cvxprivacy.certificates.water import TypedBoxes, boxes_of, places
+from cvxprivacy.certificates.water import TypedBoxes, places
 from cvxprivacy.exact import Exact, FloatArray, floats, rational, short
 from cvxprivacy.verifier.balls import exactly
 from cvxprivacy.verifier.water_proof import PRECISIONS, of_reciprocals
@@ -52,12 +52,13 @@ def common_level(increasing: FloatArray, total: Fraction, *, fewer: int = 0) -> 
         drowned = place
 
 
-def box_level(gains: Exact | None, caps: Exact, total: Fraction) -> Fraction | None:
+def box_level(
+    boxes: TypedBoxes, gains: Exact | None, caps: Exact, total: Fraction
+) -> Fraction | None:
     """Return the least v with Σ clip(v − 1/g_i, 0, c_i) = total, or one next below it.
 
-    None where the total covers all caps.
+    None where the total covers all caps.  ``boxes`` are those of gains and caps.
     """
-    boxes = boxes_of(gains, caps)
     whole = boxes.summed(boxes.caps)
     with ctx.workprec(PRECISIONS[-1]):
         most = boxes.balled_sum(boxes.caps).upper() if whole is None else whole

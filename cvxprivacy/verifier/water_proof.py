@@ -46,7 +46,6 @@ from flint import arb, ctx, fmpq
 
 from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ball, exactly, number
 from cvxprivacy.verifier.hamming_proof import exact_sum, in_units, nonnegative, scale, sharp
-from cvxprivacy.verifier.rationals import BITS
 
 __all__ = [
     "Boxes",
@@ -60,6 +59,7 @@ __all__ = [
 
 PRECISIONS = (160, 320, 640, 1280, 2560, 5120)  # of X(v) − t, where it is not known exactly
 DISTINCT = 1000  # reciprocals that are added up exactly
+LONG = 6_700  # bits of a common denominator: a level that has more stands in no document
 MARGIN = 2.0**-50  # more than two roundings of 1/g + c
 Number = Any  # a float, or an fmpq
 Numbers = Any  # a sequence of them
@@ -146,7 +146,7 @@ def of_short(counts: Mapping[Number, int]) -> fmpq | None:
     common = 1
     for value in counts:
         common = math.lcm(common, int(value.q))
-        if common.bit_length() > BITS:
+        if common.bit_length() > LONG:
             return None
     parts = (times * int(value.p) * (common // int(value.q)) for value, times in counts.items())
     return fmpq(sum(parts), common)
