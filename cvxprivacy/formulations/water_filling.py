@@ -44,7 +44,8 @@ __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound"]
 class ReverseWaterFilling(FillingProblem):
     """min ½ Σ log(σ_i²/D_i) s.t. Σ D_i ≤ D, 0 ≤ D_i ≤ σ_i²: D_i = min(θ, σ_i²).
 
-    The rate–distortion function of a Gaussian vector under squared error.
+    The rate–distortion function of a Gaussian vector under squared error.  Variances take time
+    O(n log n) and memory O(n); a covariance is solved and proved as a covariance program.
 
     Parameters
     ----------
@@ -58,8 +59,9 @@ class ReverseWaterFilling(FillingProblem):
     Attributes
     ----------
     level : Fraction or None
-        θ; None where D covers all variances.  Of a covariance it is that of the eigenvalues in
-        floats, near the truth; the program that is certified is that of the covariance itself.
+        θ, exactly (rounded down where it has more than 2,000 digits); None where D covers all
+        variances.  Of a covariance it is that of the eigenvalues in floats, near the truth; the
+        program that is certified is that of the covariance itself.
     allocation : list of Fraction
         D_i, likewise.
     axes : ndarray, shape (n, n)
@@ -86,6 +88,14 @@ class ReverseWaterFilling(FillingProblem):
     >>> solution = problem.solve()
     >>> solution.status, round(solution.value, 9)
     ('certified', 2.0)
+
+    A hundred thousand take a tenth of a second; what would be a matrix is then its diagonal:
+
+    >>> import numpy as np
+    >>> spectrum = 1 / np.arange(1, 100_001) ** 2
+    >>> solution = cpv.ReverseWaterFilling(spectrum, budget=0.01).solve(accuracy="high")
+    >>> solution.status, round(solution.value, 4), solution.error_covariance.shape
+    ('certified', 282.7436, (100000,))
     """
 
     def __init__(self, variances: Any, budget: Any, *, units: str = "bits") -> None:
@@ -140,8 +150,9 @@ class ReverseWaterFilling(FillingProblem):
 class BoxWaterFilling(FillingProblem):
     """max Π (1 + λ_i x_i) s.t. 0 ≤ x_i ≤ y_i, Σ x_i ≤ t.
 
-    Rebollo-Monedero et al. 2010, Lemma 4.  Solved as the covariance program of W_i = X_i + noise of
-    variance 1/λ_i, Var X_i = y_i: its value is ½ Σ log((1 + λ_i y_i)/(1 + λ_i x_i)).
+    Rebollo-Monedero et al. 2010, Lemma 4.  It is the covariance program of W_i = X_i + noise of
+    variance 1/λ_i, Var X_i = y_i: its value is ½ Σ log((1 + λ_i y_i)/(1 + λ_i x_i)), solved and
+    proved for each i alone in time O(n log n) and memory O(n).
 
     Parameters
     ----------
@@ -155,7 +166,8 @@ class BoxWaterFilling(FillingProblem):
     Attributes
     ----------
     level : Fraction or None
-        v; None where t covers all caps.
+        v, exactly, or rounded down where no proof could hold its digits, with at most 2⁻¹⁰⁰ of t
+        left over; the least one where several do; None where t covers all caps.
     allocation : list of Fraction
         x_i.
 
@@ -181,6 +193,13 @@ class BoxWaterFilling(FillingProblem):
     >>> from math import log2
     >>> round(problem.solve().value, 6), round(0.5 * log2(30 / 6.125), 6)
     (1.14609, 1.14609)
+
+    The price is that of the least tightening.  At t = 1 one box of two is full and the other dry
+    at all levels from 2 to 4, and the last bit of water was worth 1/(2 · 2) nats:
+
+    >>> flat = cpv.BoxWaterFilling([1, 0.25], [1, 1], total=1, units="nats")
+    >>> flat.level, flat.solve().prices["total"]
+    (Fraction(2, 1), -0.25)
     """
 
     _total = "total"

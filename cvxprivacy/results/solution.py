@@ -249,7 +249,8 @@ class GaussianSolution(Solution):
     Attributes
     ----------
     error_covariance : ndarray, shape (|X|, |X|)
-        Σ = Cov(X − X̂) at the release.
+        Σ = Cov(X − X̂) at the release.  Of water-filling over more than 200 variances this, and
+        all matrices of ``duals`` and ``posteriors``, are their diagonals, shape (|X|,).
     duals : dict of str to float or array
         Multipliers of the rows, and of 0 ≼ Σ, Σ ≼ Σ_X (and a cap) as matrices in the coordinates
         of the independent encoded variables; d value / d bound of a row is minus its multiplier.
