@@ -20,7 +20,7 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats, rational
-from cvxprivacy.formulations.filling import FillingProblem, positive
+from cvxprivacy.formulations.filling import DENSE, FillingProblem, SpectralFilling, positive
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.frozen import own
 from cvxprivacy.model.covariances import proved, symmetric
@@ -28,8 +28,6 @@ from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array
 from cvxprivacy.programs.covariance import CovarianceDual
-from cvxprivacy.programs.water import WaterProgram
-from cvxprivacy.release.diagonal import diagonal
 from cvxprivacy.solvers.closed_forms import water_level
 from cvxprivacy.solvers.task import UNUSABLE
 from cvxprivacy.solvers.whitened import Whitened
@@ -41,11 +39,12 @@ from cvxprivacy.verifier.matrices import definite
 __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound"]
 
 
-class ReverseWaterFilling(FillingProblem):
+class ReverseWaterFilling(SpectralFilling):
     """min ½ Σ log(σ_i²/D_i) s.t. Σ D_i ≤ D, 0 ≤ D_i ≤ σ_i²: D_i = min(θ, σ_i²).
 
     The rate–distortion function of a Gaussian vector under squared error.  Variances take time
-    O(n log n) and memory O(n); a covariance is solved and proved as a covariance program.
+    O(n log n) and memory O(n); a covariance one
+    eigendecomposition, whose errors are proved to be harmless.
 
     Parameters
     ----------
@@ -101,34 +100,17 @@ class ReverseWaterFilling(FillingProblem):
     def __init__(self, variances: Any, budget: Any, *, units: str = "bits") -> None:
         remedy = "pass variances > 0, or a positive definite covariance"
         total = rational(typed(budget, "budget", zero=False))
-        self._whole = None
         if np.ndim(variances) != 2:
             self._pour(None, positive(variances, "variances", remedy), total, units)
             return
-        self._whole = symmetric(variances, "variances", remedy)
-        if not (proved(self._whole, "variances", remedy) or definite(self._whole)):
+        whole = symmetric(variances, "variances", remedy)
+        powers, vectors = np.linalg.eigh(np.array(array(whole), dtype=float))
+        sure = len(powers) > DENSE and powers[0] > 1e-10 * powers[-1]  # then it is proved later
+        if not (sure or proved(whole, "variances", remedy) or definite(whole)):
             raise InputError("variances", "a singular covariance", remedy)
-        powers, self._vectors = np.linalg.eigh(np.array(array(self._whole), dtype=float))
+        self._whole, self._vectors = whole, own(vectors)
         near = np.maximum(powers, 2.0**-53 * powers[-1])  # what floats make of the least
         self._pour(None, own(near), total, units)
-
-    @cached_property
-    def axes(self) -> FloatArray:
-        """Eigenvectors of a covariance, as columns; the identity for variances."""
-        return diagonal(np.ones(len(self._caps))) if self._whole is None else self._vectors
-
-    @cached_property
-    def source(self) -> GaussianSource:  # type: ignore[override]
-        """The covariance of X, which is W."""
-        if self._whole is None:
-            return super().source
-        places = range(self._whole.nrows())
-        return GaussianSource(array(self._whole), sensitive=places, key=places)
-
-    @property
-    def exact_program(self) -> WaterProgram | None:
-        """Variances and budget, of which the proof speaks; None of a covariance."""
-        return super().exact_program if self._whole is None else None
 
     def _proposal(self) -> Any:
         return super()._proposal() if self._whole is None else self._poured

@@ -54,8 +54,7 @@ def stated(document: Mapping[str, Any]) -> list[str]:
     """
     try:
         program, claim = document["program"], document["claim"]
-        known = {"covariance": _covariance, "hamming": _hamming, "water": _water}
-        words = known.get(program["kind"], channel_words)
+        words = WORDS.get(program["kind"], channel_words)
         lines = [f"proved: {_proved(claim)}", *words(program, claim["status"] == "infeasible")]
     except MALFORMED as error:
         said = f"{type(error).__name__}: {error}"[:200]
@@ -168,6 +167,20 @@ def _water(program: Mapping[str, Any], infeasible: bool) -> list[str]:
     if gains is not None:
         lines.insert(3, f"W: each with independent noise of variance 1/gain, gain {ranged(gains)}")
     return lines
+
+
+def _spectral(program: Mapping[str, Any], infeasible: bool) -> list[str]:
+    gamma = program["covariance"]
+    return [
+        f"minimised: information I(X; X^), in {program['units']}",
+        "over: all error covariances 0 <= Sigma <= the covariance of X",
+        f"law: X of {many(len(gamma), 'jointly Gaussian variable')}, of variance "
+        f"{ranged(gamma[i][i] for i in range(len(gamma)))}",
+        f"subject to: trace of Sigma <= {written(program['budget'])}",
+    ]
+
+
+WORDS = {"covariance": _covariance, "hamming": _hamming, "water": _water, "spectral": _spectral}
 
 
 # ---- the table -----------------------------------------------------------------------------

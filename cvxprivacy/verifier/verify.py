@@ -3,7 +3,7 @@
 ``python -m cvxprivacy.verifier.verify proof.json`` forgets every number that a certificate
 claims and proves its own ends in ball arithmetic (128 bits) from the program's data, a primal and
 multipliers that may be anything: see ``channel_proof`` and ``covariance_proof``, and
-``hamming_proof`` and ``water_proof`` of two closed forms.
+``hamming_proof``, ``water_proof`` and ``spectral_proof`` of closed forms.
 Solving uses the same functions.  Needs the standard library and python-flint only.
 """
 
@@ -23,12 +23,19 @@ from cvxprivacy.verifier.balls import UnaffordableError, UnprovableError, ceil, 
 from cvxprivacy.verifier.channel_proof import ChannelProof
 from cvxprivacy.verifier.covariance_proof import CovarianceProof
 from cvxprivacy.verifier.hamming_proof import HammingProof
+from cvxprivacy.verifier.spectral_proof import SpectralProof
 from cvxprivacy.verifier.statement import reported
 from cvxprivacy.verifier.water_proof import WaterProof
 
 SCHEMA = "cvxprivacy/certificate/4"
 TOLERANCE = {"default": 1e-6, "high": 1e-9}
 
+KINDS: dict[str, Any] = {
+    "covariance": CovarianceProof,
+    "hamming": HammingProof,
+    "spectral": SpectralProof,
+    "water": WaterProof,
+}
 _LONG = 400  # characters of a message: what is wrong may be a text of megabytes
 _MALFORMED = (
     *(ValueError, TypeError, LookupError, AttributeError),
@@ -58,8 +65,7 @@ def digest(document: Mapping[str, Any]) -> str:
 
 def proof_of(program: Mapping[str, Any]) -> Any:
     """Return the proof of a program of any kind."""
-    kinds = {"covariance": CovarianceProof, "hamming": HammingProof, "water": WaterProof}
-    return kinds.get(str(program.get("kind")), ChannelProof)(program)
+    return KINDS.get(str(program.get("kind")), ChannelProof)(program)
 
 
 def recompute(document: Mapping[str, Any]) -> dict[str, Any]:

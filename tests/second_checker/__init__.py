@@ -15,6 +15,7 @@ from tests.second_checker.channel import Channel
 from tests.second_checker.covariance import Covariance
 from tests.second_checker.hamming import Hamming
 from tests.second_checker.numbers import Refused, need
+from tests.second_checker.spectral import Spectral
 from tests.second_checker.water import Water
 
 __all__ = ["KINDS", "Refused", "check", "judged", "program_of", "tolerance"]
@@ -25,6 +26,7 @@ KINDS: dict[str, Any] = {
     "channel": Channel,
     "covariance": Covariance,
     "hamming": Hamming,
+    "spectral": Spectral,
     "water": Water,
 }
 _NONE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
