@@ -14,7 +14,7 @@ from flint import fmpq_mat
 from cvxprivacy.certificates.spectral import SpectralCertificate
 from cvxprivacy.certificates.water import TypedBoxes, WaterCertificate, boxes_of
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, array, floats, rational
+from cvxprivacy.exact import Exact, FloatArray, array, floats, rational, short
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.frozen import own
@@ -77,7 +77,11 @@ class FillingProblem(CovarianceProblem):
     @cached_property
     def level(self) -> Fraction | None:
         """How high the water stands; None where the total covers all caps."""
-        return box_level(self._typed_boxes, self._gains, self._caps, self.total)
+        level = box_level(self._typed_boxes, self._gains, self._caps, self.total)
+        if level is not None and not (level > 0 and short(level)):
+            problem, remedy = "so little that no proof can hold its level", "pass a larger number"
+            raise InputError(self._total, problem, remedy, value=self.total)
+        return level
 
     @cached_property
     def _typed_boxes(self) -> TypedBoxes:
@@ -257,14 +261,15 @@ class FillingProblem(CovarianceProblem):
         high = float(level)
         low = float(level - Fraction(high))
         top = offset + caps
-        lost = (offset - (top - (top - offset))) + (caps - (top - offset))  # of a rounded sum
-        found = (
-            np.clip((high - offset) + (low - rest), 0.0, caps),
-            np.clip((top - high) + (lost + rest - low), 0.0, caps),
-            np.clip(high, offset, top),
-        )
+        with np.errstate(invalid="ignore"):  # of an offset beyond floats, which is mended below
+            lost = (offset - (top - (top - offset))) + (caps - (top - offset))  # of a rounded sum
+            found = (
+                np.clip((high - offset) + (low - rest), 0.0, caps),
+                np.clip((top - high) + (lost + rest - low), 0.0, caps),
+                np.clip(high, offset, top),
+            )
         near = np.minimum(np.abs(high - offset), np.abs(top - high)) < 2.0**-40 * high
-        some = np.flatnonzero(near & (offset > 0))
+        some = np.flatnonzero((near & (offset > 0)) | ~np.isfinite(top))
         for values, exact in zip(found, self._exactly_poured(some), strict=True):
             values[some] = exact
         return found
@@ -372,7 +377,8 @@ def _along(axes: FloatArray, values: FloatArray) -> FloatArray:
 
 def _beyond(a: Any, b: Any) -> FloatArray:
     """Return (a − b)⁺, 0 of two infinities."""
-    return np.asarray(np.where(a > b, a - np.minimum(a, b), 0.0))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(a > b, a - b, 0.0))
 
 
 def _near(value: Fraction) -> float:

@@ -93,8 +93,17 @@ def _short(level: Fraction, amount: Fraction, *, exact: bool = True) -> Fraction
     """Return a level if it is exact and a proof can hold it, else one a little below it."""
     if exact and short(level):
         return level
-    bits = LEFT + max(amount.denominator.bit_length() - amount.numerator.bit_length(), 0)
-    return Fraction(((level.numerator << bits) // level.denominator) - 1, 1 << bits)
+    bits = LEFT + _bits_below(amount)
+    return _floored(level, bits) - Fraction(1, 1 << bits)
+
+
+def _bits_below(amount: Fraction) -> int:
+    """Return −log₂ of what is below 1, or nearly."""
+    return max(amount.denominator.bit_length() - amount.numerator.bit_length(), 0)
+
+
+def _floored(value: Fraction, bits: int) -> Fraction:
+    return Fraction((value.numerator << bits) // value.denominator, 1 << bits)
 
 
 def _nearly(gains: Exact | None, caps: Exact, total: Fraction) -> Fraction:
@@ -147,9 +156,13 @@ class _Piece:
         where = places(gains, caps, low, high)
         self.low, self.high = exactly(low), exactly(high)
         self.near: Counter[tuple[fmpq, fmpq]] = Counter()
+        bits = LEFT + 4 + _bits_below(total / len(caps))
         for i in np.flatnonzero(where == 0).tolist():
-            offset = fmpq(0) if gains is None else 1 / exactly(rational(gains[i]))
-            self.near[offset, exactly(rational(caps[i]))] += 1
+            offset = Fraction(0) if gains is None else 1 / rational(gains[i])
+            cap = rational(caps[i])
+            if not exact:  # short, and so that no less is poured than by the two
+                offset, cap = _floored(offset, bits), -_floored(-cap, bits)
+            self.near[exactly(offset), exactly(cap)] += 1
         wet = [] if gains is None else boxes.some(gains, where == 2)
         full = boxes.some(caps, where == -1)
         self.slope, amount = int((where == 2).sum()), exactly(total)

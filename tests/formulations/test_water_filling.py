@@ -249,6 +249,8 @@ def test_any_water_is_that_of_sixty_digits(
     assert solution.certificate.verify()
     errors = np.diag(solution.error_covariance)
     assert errors.tolist() == [float(x) for x in problem.allocation]
+    left = [1 - x / Fraction(c) for x, c in zip(problem.allocation, caps, strict=True)]
+    assert np.allclose(solution.release.gains, [float(a) for a in left], rtol=0, atol=1e-15)
 
 
 def test_the_level_at_its_kinks() -> None:
@@ -341,3 +343,32 @@ def test_as_a_covariance_program_it_is_the_same() -> None:
         (name,) = solution.prices
         curve = cpv.frontier(problem, name, between=(0.5, 1.0), tol=0.05)
         assert curve.complete
+
+
+def test_thousands_of_numbers_of_any_size() -> None:
+    """Kinks next to the level by the thousand, levels of many digits, sums of many fractions."""
+    rng = np.random.default_rng(7)
+    size = 1500
+    near = 1 + np.arange(3000) * 2.0**-52
+    fractions = [Fraction(int(a), int(b)) for a, b in rng.integers(1, 10**9, (size, 2))]
+    wide = 10.0 ** rng.uniform(-300, 300, (2, size))
+    usual = rng.uniform(0.5, 2, (2, size))
+    nearly = sum(map(Fraction, usual[1].tolist())) - Fraction(1, 10**40)
+    for problem in (
+        cpv.BoxWaterFilling(near, near[::-1].copy(), 3000),
+        cpv.BoxWaterFilling(*wide, 1e100),
+        cpv.BoxWaterFilling(*wide, 5e-324),
+        cpv.BoxWaterFilling(*usual, Fraction(1, 10**900)),
+        cpv.BoxWaterFilling(*usual, nearly),
+        cpv.BoxWaterFilling(fractions, fractions[::-1], 1000),
+        cpv.ReverseWaterFilling(fractions, 1000),
+        cpv.ReverseWaterFilling(wide[0], 1e-290),
+        cpv.ReverseWaterFilling(near, 3000),
+    ):
+        solution = problem.solve(accuracy="high")
+        assert solution.status == "certified"
+        assert solution.certificate.verify()
+        assert problem.level is not None
+        assert 0 <= problem.total - sum(problem.allocation) <= problem.total * Fraction(1, 2**99)
+    too_little = cpv.BoxWaterFilling(*usual, Fraction(1, 10**1990))
+    refused(too_little.solve, "total", "no proof can hold its level")
