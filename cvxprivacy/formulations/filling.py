@@ -255,7 +255,8 @@ class FillingProblem(CovarianceProblem):
         """Return x_i, what it leaves of the cap, and o_i + x_i, each rounded about once."""
         level, size = self.level, len(self._caps)
         typed = [v for v in (self._gains, self._caps) if v is not None]
-        if level is None or level > 2**1000 or any(v.dtype.kind != "f" for v in typed):
+        rational_ones = any(v.dtype.kind != "f" for v in typed)
+        if size <= MOST or rational_ones or level is None or level > 2**1000:
             return self._exactly_poured(np.arange(size))
         caps, (offset, rest) = self._caps, _reciprocals(self._gains, size)
         high = float(level)

@@ -372,3 +372,14 @@ def test_thousands_of_numbers_of_any_size() -> None:
         assert 0 <= problem.total - sum(problem.allocation) <= problem.total * Fraction(1, 2**99)
     too_little = cpv.BoxWaterFilling(*usual, Fraction(1, 10**1990))
     refused(too_little.solve, "total", "no proof can hold its level")
+
+
+def test_what_is_printed_of_many_is_rounded_about_once() -> None:
+    rng = np.random.default_rng(9)
+    for shift in (0, 8, 280):
+        gains, caps = 10 ** rng.uniform(-shift - 1, shift + 1, (2, 400))
+        problem = cpv.BoxWaterFilling(gains, caps, float(caps.sum() * rng.uniform(0.01, 0.99)))
+        for many, exact in zip(
+            problem._poured_floats(), problem._exactly_poured(range(400)), strict=True
+        ):
+            assert np.allclose(many, exact, rtol=1e-15, atol=0)
