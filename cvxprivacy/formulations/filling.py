@@ -214,8 +214,8 @@ class FillingProblem(CovarianceProblem):
     @property
     def _top(self) -> Fraction:
         """A level at which all is full."""
-        pairs = zip(self._offsets, self._caps.tolist(), strict=True)
-        return writable(max(offset + rational(cap) for offset, cap in pairs))
+        most = rational(self._caps.max())
+        return writable(most if self._gains is None else most + 1 / rational(self._gains.min()))
 
     @property
     def _price(self) -> float:
@@ -255,13 +255,14 @@ class FillingProblem(CovarianceProblem):
         """Return x_i, what it leaves of the cap, and o_i + x_i, each rounded about once."""
         level, size = self.level, len(self._caps)
         typed = [v for v in (self._gains, self._caps) if v is not None]
-        rational_ones = any(v.dtype.kind != "f" for v in typed)
-        if size <= MOST or rational_ones or level is None or level > 2**1000:
+        if size <= MOST or (level or 0) > 2**1000 or any(v.dtype.kind != "f" for v in typed):
             return self._exactly_poured(np.arange(size))
         caps, (offset, rest) = self._caps, _reciprocals(self._gains, size)
+        top = offset + caps
+        if level is None:
+            return caps, np.zeros(size), top
         high = float(level)
         low = float(level - Fraction(high))
-        top = offset + caps
         with np.errstate(invalid="ignore"):  # of an offset beyond floats, which is mended below
             lost = (offset - (top - (top - offset))) + (caps - (top - offset))  # of a rounded sum
             found = (

@@ -249,8 +249,9 @@ def test_any_water_is_that_of_sixty_digits(
     assert solution.certificate.verify()
     errors = np.diag(solution.error_covariance)
     assert errors.tolist() == [float(x) for x in problem.allocation]
-    left = [1 - x / Fraction(c) for x, c in zip(problem.allocation, caps, strict=True)]
-    assert np.allclose(solution.release.gains, [float(a) for a in left], rtol=0, atol=1e-15)
+    triples = zip(solution.release.gains, problem.allocation, map(Fraction, caps), strict=True)
+    for gain, x, c in triples:  # a share of the least of all floats is none
+        assert abs(gain - float(1 - x / c)) <= 1e-15 or c < 1e-300
 
 
 def test_the_level_at_its_kinks() -> None:
@@ -372,6 +373,19 @@ def test_thousands_of_numbers_of_any_size() -> None:
         assert 0 <= problem.total - sum(problem.allocation) <= problem.total * Fraction(1, 2**99)
     too_little = cpv.BoxWaterFilling(*usual, Fraction(1, 10**1990))
     refused(too_little.solve, "total", "no proof can hold its level")
+
+
+def test_where_all_of_many_is_full() -> None:
+    caps = np.arange(1.0, 50_001)
+    for problem in (
+        cpv.ReverseWaterFilling(caps, caps.sum()),
+        cpv.BoxWaterFilling(1 / caps, caps, 2 * caps.sum()),
+    ):
+        solution = problem.solve()
+        assert (solution.lower, solution.upper, problem.level) == (0.0, 0.0, None)
+        assert np.array_equal(solution.error_covariance, caps)
+        assert not solution.release.gains.any()
+        assert solution.certificate.verify()
 
 
 def test_what_is_printed_of_many_is_rounded_about_once() -> None:
