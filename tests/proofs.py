@@ -326,10 +326,34 @@ def letters(rng: Chance) -> Any:
         yield "letters at a level", document(program, {"level": level}, dual)
 
 
+def waters() -> Any:
+    """Yield water in boxes, and of a covariance, at its level and at others."""
+    gains: Any
+    for gains, caps, budget, units in (
+        (None, [4.0, "3/2", "1/3", 0.25], "5/4", "bits"),
+        ([1.0, "5/2", 4.0, "1/7"], [1.0, 1.5, "2/3", 0.25], 1, "nats"),
+        ([5e-324, 1e300], [1e300, 5e-324], 1e-300, "bits"),
+    ):
+        program = {"kind": "water", "units": units, "gains": gains, "variances": caps}
+        program["budget"] = budget
+        for level in ("1/100", 0.25, "7/16", 1, "10/9"):
+            dual = {"level": level, "objective": int(level != 1)}
+            feasible = verify.proof_of(program).upper({"level": level}).feasible
+            yield "water", document(program, {"level": level} if feasible else None, dual, "high")
+    gamma = [["7/2", 0.5, -0.25], [0.5, 2, "1/8"], [-0.25, "1/8", 3.0]]
+    root = np.linalg.eigh([[float(Fraction(x)) for x in row] for row in gamma])[1].tolist()
+    for units, shift in itertools.product(("bits", "nats"), (0.0, 2.0**-36)):
+        program = {"kind": "spectral", "units": units, "covariance": gamma, "budget": 6}
+        axes = [[x + shift * (i == j) for j, x in enumerate(row)] for i, row in enumerate(root)]
+        primal = {"axes": axes, "removed": ["3/4", 1, 1.5]}
+        dual = {"axes": root, "precisions": [0.875, "1/2", 0.5], "price": "1/5", "objective": 1}
+        yield "spectral", document(program, primal, dual)
+
+
 def main() -> None:
     """Write the file."""
     rng = np.random.default_rng(20)
-    found = [*channels(rng), *gaussians(rng), *letters(rng)]
+    found = [*channels(rng), *gaussians(rng), *letters(rng), *waters()]
     for name, honest in documents(7, 33):
         if len(json.dumps(honest)) < 6000:
             found.append((name, honest))
