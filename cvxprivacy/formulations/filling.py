@@ -9,37 +9,29 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from flint import fmpq_mat
 
-from cvxprivacy.certificates.spectral import SpectralCertificate
 from cvxprivacy.certificates.water import TypedBoxes, WaterCertificate, boxes_of
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, array, floats, rational, short
+from cvxprivacy.exact import Exact, FloatArray, floats, rational, short
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.frozen import own
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
-from cvxprivacy.model.matrices import array as matrix_array, rationals
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.covariance_latex import BoxWriter
 from cvxprivacy.programs.expression import Minimize
 from cvxprivacy.programs.latex import aligned
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Scalar
-from cvxprivacy.programs.spectral import SpectralProgram
 from cvxprivacy.programs.water import WaterProgram
 from cvxprivacy.release.diagonal import MOST, DiagonalRelease, diagonal
-from cvxprivacy.release.gaussian import GaussianRelease
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.task import Outcome, reported
-from cvxprivacy.solvers.threads import one_thread
 from cvxprivacy.solvers.water_level import box_level, writable
 from cvxprivacy.validation import table
 
-__all__ = ["DENSE", "FillingProblem", "SpectralFilling", "positive"]
-
-DENSE = 40  # variables of a covariance that is solved as any other
+__all__ = ["FillingProblem", "positive"]
 
 
 def positive(values: Any, argument: str, remedy: str) -> Exact:
@@ -287,94 +279,6 @@ class FillingProblem(CovarianceProblem):
         columns = zip(*rows, strict=True) if rows else ((), (), ())
         above, left, spread = (np.array(list(map(_near, values))) for values in columns)
         return above, left, spread
-
-
-class SpectralFilling(FillingProblem):
-    """Variances, or a covariance: what is poured along its eigenvectors.
-
-    A covariance of up to 40 variables, or one that is nearly singular, is solved and proved as any
-    covariance program; a larger one along the eigenvectors that floats know.
-    """
-
-    _whole: fmpq_mat | None = None  # the covariance; its eigenvalues are about the caps
-    _vectors: FloatArray
-
-    @cached_property
-    def axes(self) -> FloatArray:
-        """Eigenvectors of a covariance, as columns; the identity for variances."""
-        return diagonal(np.ones(len(self._caps))) if self._whole is None else self._vectors
-
-    @cached_property
-    def source(self) -> GaussianSource:  # type: ignore[override]
-        """The covariance of X, which is W."""
-        if self._whole is None:
-            return super().source
-        places = range(self._whole.nrows())
-        return GaussianSource(matrix_array(self._whole), sensitive=places, key=places)
-
-    @property
-    def exact_program(self) -> Any:
-        """Variances or covariance, and budget, of which the proof speaks; None of a small one."""
-        if self._whole is None:
-            return super().exact_program
-        if self._added or len(self._caps) <= DENSE:
-            return None
-        return SpectralProgram(
-            array(matrix_array(self._whole)), self.total, self.units, self._statement()
-        )
-
-    def _outcome(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
-        program = self.exact_program
-        if not isinstance(program, SpectralProgram):
-            return super()._outcome(options, model)
-        with one_thread():
-            accuracy, known = options["accuracy"], (self._vectors, self._caps, self.level)
-            certificate = SpectralCertificate(program, accuracy, *known)
-        if certificate.status == "certified" or len(self._caps) > MOST:
-            return Outcome(certificate, [reported("closed form, along eigenvectors")])
-        return self._programmed(options, model)
-
-    def _solution(self, outcome: Outcome) -> GaussianSolution:
-        certificate, v = outcome.certificate, getattr(self, "_vectors", None)
-        if not isinstance(certificate, SpectralCertificate) or v is None or self._whole is None:
-            return super()._solution(outcome)
-        unit, dual, primal = nat(self.units), certificate.dual, certificate.primal
-        spread = self._caps if self.level is None else np.minimum(self._caps, float(self.level))
-        slopes = 0.5 / spread
-        sigma = None
-        if primal is not None:
-            turned = rationals(v.tolist())
-            parts = rationals((v * primal.removed).T.tolist())
-            sigma = self._whole - turned * parts
-        names = [f"V{i}" for i in range(len(v))]
-        ones, zeros = np.ones(len(v)), np.zeros(len(v))
-        return GaussianSolution(
-            certificate,
-            title=type(self).__name__,
-            sizes=self._sizes(),
-            release=sigma
-            and GaussianRelease(
-                sigma, covariance=self._whole, mean=zeros, mean_out=zeros, given=0,
-                expansion=np.diag(ones), inputs=names, outputs=names,
-            ),
-            prices={self._total: -dual.price * unit + 0.0},
-            duals={
-                self._total: dual.price * unit,
-                "Σ ≼ Σ_X": _along(v, unit * np.maximum(slopes - dual.price, 0.0)),
-                "0 ≼ Σ": _along(v, unit * np.maximum(dual.price - slopes, 0.0)),
-            },
-            posteriors={"W": _along(v, spread)},
-            log=outcome.log,
-            error_covariance=None if sigma is None else _along(v, spread),
-            notes=self._notes(),
-        )  # fmt: skip
-
-
-def _along(axes: FloatArray, values: FloatArray) -> FloatArray:
-    found = (axes * values) @ axes.T
-    return own((found + found.T) / 2)
 
 
 def _beyond(a: Any, b: Any) -> FloatArray:

@@ -20,8 +20,9 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats, rational
-from cvxprivacy.formulations.filling import DENSE, FillingProblem, SpectralFilling, positive
+from cvxprivacy.formulations.filling import FillingProblem, positive
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
+from cvxprivacy.formulations.spectral import DENSE, SpectralFilling
 from cvxprivacy.frozen import own
 from cvxprivacy.model.covariances import proved, symmetric
 from cvxprivacy.model.gaussian import GaussianSource
