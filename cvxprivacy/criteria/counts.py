@@ -183,6 +183,39 @@ class Counts:
         counts = checked_counts(joint)
         return cls(counts, units, sizes=counts.sum(axis=0), **known)
 
+    @classmethod
+    def of_moves(
+        cls,
+        release: Alphabet,
+        moves: tuple[Places, Places, Places],
+        masses: npt.NDArray[Any],
+        sizes: npt.NDArray[Any] | None = None,
+    ) -> Self:
+        """Return a table of records by value of W, key letter and output of an alphabet.
+
+        Parameters
+        ----------
+        release : Alphabet
+            Of the table's own law.
+        moves : three ndarrays of int, shape (cells,)
+            Places of w, x and x̂ in the source and the outputs.
+        masses : ndarray, shape (cells,)
+            Records, or their weights.
+        sizes : ndarray, shape (|X̂|,), optional
+            Records of each output.
+        """
+        w_at, x_at, y_at = moves
+        shape = len(release.source.w), len(release.source.x)
+        atoms, letters = np.nonzero(release.law > 0)
+        place = np.full(shape, -1)
+        own = release.w_support[release.w_of[atoms, letters]], release.x_of[letters]
+        place[own] = np.arange(len(atoms))
+        at = place[w_at, x_at]
+        joint = np.zeros((shape[0], release.m), masses.dtype)
+        np.add.at(joint, (w_at, y_at), masses)
+        cells = Cells(atoms[at], letters[at], y_at, masses)
+        return cls(joint, release.units, sizes=sizes, release=release, cells=cells)
+
     @cached_property
     def masses(self) -> npt.NDArray[Any]:
         """Masses of p(w), shape (|W|,)."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, Cost, Part
 from cvxprivacy.criteria import Criterion
-from cvxprivacy.criteria.counts import Cells, Counts
+from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.errors import BrokenTableError, InputError
 from cvxprivacy.exact import rational
 from cvxprivacy.formulations.channel import ChannelProblem
@@ -216,15 +216,10 @@ class DrawnTable:
     @cached_property
     def table(self) -> Counts:
         """The records of the table, as criteria are evaluated at them."""
-        counts, alphabet = self.counts, self._alphabet
-        place = np.full((len(counts.w), len(counts.x)), -1)
-        atoms, letters = np.nonzero(alphabet.law > 0)
-        w, x = alphabet.w_support[alphabet.w_of[atoms, letters]], alphabet.x_of[letters]
-        place[w, x] = np.arange(len(atoms))
-        at = place[counts.w_at, counts.x_at]
-        cells = Cells(atoms[at], letters[at], counts.y_at, counts.masses)
+        counts = self.counts
         sizes = None if counts.weighted else counts.sizes
-        return Counts(counts.joint, self.problem.units, sizes=sizes, release=alphabet, cells=cells)
+        moves = counts.w_at, counts.x_at, counts.y_at
+        return Counts.of_moves(self._alphabet, moves, counts.masses, sizes)
 
     @property
     def _alphabet(self) -> Alphabet:
