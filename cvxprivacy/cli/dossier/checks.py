@@ -171,6 +171,9 @@ def audit_verdict(checks: Sequence[Check]) -> dict[str, Any]:
     if not checks:
         words = "Nothing was asked of this table: it is measured, and no criterion is judged."
         return {"may_be_released": None, "words": words, "reasons": []}
+    if undecided := [check["criterion"] for check in checks if not check["table"]]:
+        words = f"Not approved: {cells(undecided)} cannot be decided on a table."
+        return {"may_be_released": None, "words": words, "reasons": undecided}
     names = cells([check["criterion"] for check in checks])
     words = f"This table may be released under what was asked: {names} "
     words += "hold." if len(checks) > 1 else "holds."

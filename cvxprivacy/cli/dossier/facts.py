@@ -31,6 +31,7 @@ from cvxprivacy.cli.dossier.mathematics import statement_rows
 from cvxprivacy.cli.dossier.secrecy import file_name
 from cvxprivacy.cli.dossier.tables import counted_letters, rounded
 from cvxprivacy.cli.dossier.verification import verification
+from cvxprivacy.programs.worst import first_part
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.dossier.provenance import Kept
@@ -129,8 +130,9 @@ def release_facts(
 
 def _minimised(problem: ChannelProblem) -> tuple[str, str]:
     """Return what is minimised, in words, and its unit."""
-    if type(problem).__name__ == "MinimumDistortion":
-        return "the least expected distortion", ""
+    objective = first_part(problem.program.objective)
+    if not objective.weights:
+        return f"the least expected {objective.name}", ""
     measure = getattr(problem, "leakage", None)
     if measure is None or measure.informs:
         return "the least leakage", problem.program.units
