@@ -240,8 +240,11 @@ def units_in_words(program: Any) -> str:
     objective, units = first_part(program.objective), value_units(program)
     if units is not None:
         return units
+    first, *others = objective.name.split(" + ")
+    if objective.cost is not None and (first != "distortion" or (others and not objective.weights)):
+        return "units of the objective" if others else f"units of {first}"
     if not objective.weights or objective.cost is not None:
-        return "units of distortion"
+        return "units of distortion"  # a price λ of information, as in E d + λ I, is in them too
     named = dict.fromkeys(program.views[view].measure.name for view in objective.weights)
     return f"units of {' and '.join(named)}"
 

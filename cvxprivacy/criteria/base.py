@@ -19,6 +19,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.leakage import Leakage
+from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.notation import in_place
@@ -30,7 +31,7 @@ __all__ = ["Criterion", "by_name", "criteria_listed"]
 
 _CLAIMS = {
     *("survives_merging", "survives_informed_encoder", "on_average", "counts_records", "words"),
-    *("measure", "verdict", "mean_information"),
+    *("measure", "verdict", "mean_information", "tightest", "only_perfect_when_tightest"),
 }
 
 
@@ -63,6 +64,8 @@ class Criterion(Frozen):
         Whether it is about whole records, whatever their survey weights.
     words : Words or None
         How it reads.
+    only_perfect_when_tightest : bool
+        Whether nothing but perfect privacy satisfies its tightest value.
     loosens : {"up", "down", None}
         As its one number declares: which way that forbids less.
 
@@ -105,6 +108,7 @@ class Criterion(Frozen):
     on_average: ClassVar[bool] = False
     counts_records: ClassVar[bool] = False
     words: ClassVar[Words | None] = None
+    only_perfect_when_tightest: ClassVar[bool] = False
     _divergence: ClassVar[str] = "divergence"  # what information is called at one letter
     __signature__: ClassVar[Signature]
 
@@ -249,8 +253,21 @@ class Criterion(Frozen):
     def loosest(self) -> float | None:
         """A value at which it forbids next to nothing, if its number can be searched."""
         declared = list(Parameter.of(type(self)).values())
-        loosest = declared[0].loosest if len(declared) == 1 else None
+        loosest = declared[0].loosest if len(declared) == 1 and self.loosens else None
         return loosest(float(self.value)) if callable(loosest) else loosest
+
+    def tightest(self, laws: Sequence[DiscreteSource]) -> float | None:
+        """Return a value beyond which no release can satisfy it, or none that is of use.
+
+        None where that is not known; by default 0, or its least value, of a number that loosens up.
+
+        Parameters
+        ----------
+        laws : sequence of DiscreteSource
+            Under each of which it is demanded.
+        """
+        declared = list(Parameter.of(type(self)).values())
+        return max(0.0, declared[0].least) if self.loosens == "up" else None
 
     def at(self, value: Real) -> Criterion:
         """Return the same criterion with another number.

@@ -50,6 +50,7 @@ from cvxprivacy.leakage import (
     TotalVariation,
 )
 from cvxprivacy.leakage.base import checked
+from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering, Wording
@@ -307,6 +308,7 @@ class LDiversity(Criterion):
         source="A. Machanavajjhala et al., ℓ-diversity, ACM TKDD 1(1) (2007)",
         examples=("LDiversity=2.5",),
     )
+    only_perfect_when_tightest = True
     l = Parameter(least=1.0, loosens="down", loosest=1.0)  # noqa: E741
 
     def __init__(self, l: Real) -> None:  # noqa: E741
@@ -321,6 +323,10 @@ class LDiversity(Criterion):
             return at_least_zero([(j, Fraction(q, j)) for j in joint if j] + [(-q, bound)])
 
         return table.of_letters(entropy_diversity(table.joint), bound, decide, at_least=True)
+
+    def tightest(self, laws: Sequence[DiscreteSource]) -> float:
+        """On average H(W | x̂) is at most H(W)."""
+        return math.exp(min(law.entropy(units="nats") for law in laws)) * (1 - 1e-12)
 
     def mean_information(self, entropy: float, units: str) -> tuple[str, float]:
         return "H(W) − log ℓ", entropy - math.log(self.l) * nat(units)
@@ -396,6 +402,11 @@ class KAnonymity(Criterion):
 
     def __init__(self, k: Real) -> None:
         self.k = k
+
+    def tightest(self, laws: Sequence[DiscreteSource]) -> float | None:
+        """All records are one group."""
+        counted = [law.records for law in laws if law.records is not None]
+        return float(min(counted)) if len(counted) == len(laws) else None
 
     def verdict(self, table: Counts) -> Verdict:
         sizes, bound = refuse_uncounted(table), rational(self.k)

@@ -124,9 +124,12 @@ class Conflict:
         if name in group and all(map(_is_bound, group.values())):
             return self._least_bound(group)
         criterion = self.criteria.get(name)
-        if criterion is None or criterion.loosest is None:
+        if criterion is None or criterion.loosest is None or criterion.loosens is None:
             return None
-        return self._bisected(name, float(criterion.value), criterion.loosest)
+        number, up = float(criterion.value), criterion.loosens == "up"
+        if not (criterion.loosest > number if up else criterion.loosest < number):
+            return None
+        return self._bisected(name, number, criterion.loosest)
 
     def _least_bound(self, group: Mapping[str, Any]) -> _Extreme | None:
         """Return the tightest number in a bound, or in the same one under several laws."""
