@@ -56,8 +56,10 @@ class Criterion(Frozen):
     survives_merging : bool
         Whether a release that satisfies it does so after outputs are released as one another.
     survives_informed_encoder : bool
-        Whether a release that satisfies it does so among those of an encoder that knows Z as well:
-        only then is it kept where the optimum of such an encoder bounds that of one that does not.
+        Whether, if strategies Z → X̂ satisfy it, the letters do so that they mean at each z,
+        released by an encoder that knows Z: then it is kept where such an encoder bounds the
+        optimum.  What is asked at each z, of ``release.observers``, of means or of leakage in all
+        survives; what is asked of a letter whatever z is does not.
     on_average : bool
         Whether it bounds an expectation, which tables that are drawn scatter about.
     counts_records : bool
@@ -89,7 +91,7 @@ class Criterion(Frozen):
     ...
     ...     name = "guessed_at_most"
     ...     p = cpv.Parameter(loosens="up", loosest=1.0)
-    ...     survives_merging = survives_informed_encoder = True  # posteriors are averaged
+    ...     survives_merging = True  # posteriors are averaged
     ...
     ...     def constraints(self, release):
     ...         values = range(len(release.p_w))
