@@ -23,7 +23,7 @@ from cvxprivacy.verifier.balls import (
     total,
     whole,
 )
-from cvxprivacy.verifier.transport import least_cost, worth
+from cvxprivacy.verifier.transport import exact_cost, least_cost, worth
 
 __all__ = ["KINDS", "Measure", "measure_of", "work_of"]
 
@@ -178,7 +178,8 @@ class Transport(Measure):
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
-        self._ground = _matrix(data["ground"], self.rows, self.rows)
+        self._given = data["ground"]
+        self._ground = _matrix(self._given, self.rows, self.rows)
         if any(not c >= 0 for row in self._ground for c in row):
             raise UnprovableError("a ground distance that is negative")
         if any(not row[i].is_zero() for i, row in enumerate(self._ground)):
@@ -190,19 +191,17 @@ class Transport(Measure):
         return least_cost(joint, [p * q for p in self.reference], self._ground).max(arb(0))
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq | None:
-        """Return 0 where values of no distance from each other have their shares of π q."""
-        both = ([sum(x[v] for v in values) for values in self._classes] for x in (joint, masses))
-        return super().exactly(*both)
+        """Return F(J) by a plan in whole numbers, and prices that prove it to be of least cost."""
+        ground, common = self._whole
+        mass, q = sum(masses), sum(map(int, joint))
+        paid = exact_cost([int(j) * mass for j in joint], [p * q for p in masses], ground)
+        return None if paid is None else fmpq(paid, common * mass)
 
     @cached_property
-    def _classes(self) -> list[list[int]]:
-        """Values of which those of one class are at distance 0 from each other."""
-        classes: dict[tuple[bool, ...], list[int]] = {}
-        columns = zip(*self._ground, strict=True)
-        for v, (out, back) in enumerate(zip(self._ground, columns, strict=True)):
-            near = (a.is_zero() and b.is_zero() for a, b in zip(out, back, strict=True))
-            classes.setdefault(tuple(near), []).append(v)
-        return list(classes.values())
+    def _whole(self) -> tuple[Sequence[Sequence[int]], int]:
+        """ρ in whole numbers over one denominator."""
+        ground, common = whole(self._given)
+        return [[int(c) for c in row] for row in ground], common
 
     def inside(self, column: Column) -> list[arb]:
         """Return f + Σ π g with g the most that f(v) + g(v') ≤ ρ(v, v') allows."""

@@ -6,13 +6,14 @@ Needs the standard library and python-flint only.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 
 from flint import arb
 
 from cvxprivacy.verifier.balls import smallest, total
 
-__all__ = ["least_cost", "plan", "worth"]
+__all__ = ["exact_cost", "least_cost", "plan", "worth"]
 
 Costs = Sequence[Sequence[float]]
 
@@ -38,6 +39,21 @@ def least_cost(supply: Sequence[arb], demand: Sequence[arb], cost: Sequence[Sequ
     return below.union(above)
 
 
+def exact_cost(
+    supply: Sequence[int], demand: Sequence[int], cost: Sequence[Sequence[int]]
+) -> int | None:
+    """Return the least cost in whole numbers; None if no plan was found that prices prove."""
+    flow, prices = plan(supply, demand, cost)
+    moved = [*map(sum, flow)], [*map(sum, zip(*flow, strict=True))]
+    columns = zip(*cost, strict=True)
+    best = [min(c - f for c, f in zip(column, prices, strict=True)) for column in columns]
+    pairs = zip(flow, cost, strict=True)
+    paid = sum(x * c for row, costs in pairs for x, c in zip(row, costs, strict=True))
+    proved = sum(map(operator.mul, prices, supply)) + sum(map(operator.mul, best, demand))
+    optimal = moved == ([*supply], [*demand]) and paid == proved
+    return int(paid) if optimal and isinstance(paid, int) else None
+
+
 def worth(prices: Sequence[float], cost: Sequence[Sequence[arb]]) -> list[arb]:
     """Return the most that each demand may be worth, given what each supply is: no edge gains."""
     columns = zip(*cost, strict=True)
@@ -61,14 +77,16 @@ def plan(
 ) -> tuple[list[list[float]], list[float]]:
     """Return how much to move from where to where, and what a unit of each supply is worth.
 
-    By shortest augmenting paths; of least cost but for rounding, on which no proof relies.
+    By shortest augmenting paths; of least cost but for rounding, on which no proof relies.  Whole
+    numbers stay whole.
     """
     left, wanted, n = list(supply), list(demand), len(supply)
-    flow = [[0.0] * n for _ in range(n)]
-    out, into = [0.0] * n, [min(column) for column in zip(*cost, strict=True)]
+    flow: list[list[float]] = [[0] * n for _ in range(n)]
+    out: list[float] = [0] * n
+    into = [min(column) for column in zip(*cost, strict=True)]
     for _ in range(40 * n):  # rounding may not make it go on for ever
         along = [
-            [max(c + u - v, 0.0) for c, v in zip(row, into, strict=True)]
+            [max(c + u - v, 0) for c, v in zip(row, into, strict=True)]
             for row, u in zip(cost, out, strict=True)
         ]
         found = _nearest(left, wanted, flow, along)
@@ -93,7 +111,7 @@ def _nearest(
     Dijkstra's algorithm from every supply that is left; every second edge is taken back.
     """
     n = len(left)
-    far = [0.0 if x > 0 else math.inf for x in left] + [math.inf] * n  # supplies, then demands
+    far = [0 if x > 0 else math.inf for x in left] + [math.inf] * n  # supplies, then demands
     before, open_ = [-1] * (2 * n), set(range(2 * n))
     while open_:
         node = min(open_, key=far.__getitem__)
@@ -110,7 +128,7 @@ def _nearest(
                 node = before[node]
             return path[::-1], far[:n], far[n:]
         else:
-            edges = [(i, 0.0) for i in range(n) if flow[i][node - n] > 0]
+            edges = [(i, 0) for i in range(n) if flow[i][node - n] > 0]
         for other, length in edges:
             if other in open_ and far[node] + length < far[other]:
                 far[other], before[other] = far[node] + length, node
