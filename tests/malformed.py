@@ -392,6 +392,57 @@ def many_gaussian_rows(rng: np.random.Generator, size: int) -> bytes:
 
 
 @kind
+def gaussian_multipliers_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = max(2, size // 2_100)
+    rows = {f"r{i}": row(term=term(weights={"W": 1.0})) for i in range(count)}
+    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    found["dual"]["multipliers"] = {name: f"1/{digits(rng, 1999)}" for name in rows}
+    return written(found)
+
+
+@kind
+def gaussian_weights_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = max(2, size // 4_200)
+    views = {f"W{i}": {"of": [0], "reference": "marginal"} for i in range(count)}
+    weights = {name: f"{digits(rng, 1999)}/{digits(rng, 1999)}" for name in views}
+    found = covariance([[2, 1], [1, 2]], [1], views=views, objective=term(weights=weights))
+    found["dual"]["posteriors"] = {key: {"root": [[1.0]], "middle": [[1.0]]} for key in views}
+    return written(found)
+
+
+@kind
+def gaussian_costs_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    side = min(max(2, size // 4_200), 100)
+    gamma = diagonal([side] * (side + 1))
+    cost = diagonal([f"{digits(rng, 1999)}/{digits(rng, 1999)}" for _ in range(side)])
+    return written(covariance(gamma, list(range(1, side + 1)), objective=term(cost=cost)))
+
+
+@kind
+def grounds_off_the_line(rng: np.random.Generator, size: int) -> bytes:
+    """Plans in floats for each output, in a short file."""
+    values = max(3, min(100, math.isqrt(size // 8)))
+    outputs = max(2, min(400, size // (4 * values)))
+    ground = rng.integers(1, 9, (values, values))
+    np.fill_diagonal(ground, 0)
+    measure = {"kind": "transport", "ground": ground.tolist()}
+    labels = [[i] for i in range(values)]
+    view = {"labels": labels, "reference": None, "measure": measure}
+    law = rng.random((values, 1)).tolist()
+    one = term(weights={"V": 1.0})
+    found = channel(1, outputs, law=law, views={"V": view}, objective=one)
+    found["dual"]["scores"] = {"V": rng.random((values, outputs)).tolist()}
+    found["primal"] = listed([[1] * outputs], outputs)
+    return written(found)
+
+
+@kind
+def letters_times_outputs_for_nothing(rng: np.random.Generator, size: int) -> bytes:
+    letters = max(2, size // 12)
+    return written(channel(letters, int(10 ** rng.uniform(0, 8) / letters) + 2))
+
+
+@kind
 def a_level_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
     """Of a Hamming program."""
     width = int(10 ** rng.uniform(1, 3.6))

@@ -37,6 +37,7 @@ from cvxprivacy.verifier.weighted_cost import WeightedCost
 __all__ = ["ChannelData"]
 
 _ENTRIES = 60_000_000  # n m, for every cost and auxiliary that is gone through
+_BARE = 6_000_000  # n m of a program that has neither: a short file asks for no more
 _PRODUCTS = 500_000_000  # |V| n m of all views
 _BLOCK = 500_000  # entries of a table at a time …
 _LETTERS = 256  # … of no more letters: products of matrices are not faster for more
@@ -114,7 +115,8 @@ class ChannelData:
         objectives = parts_of(program["objective"]).values()
         terms = [*objectives, *(row["term"] for row in rows)]
         passes = 1 + _costly(terms) + 2 * len(program["auxiliaries"])
-        affordable(self.n * self.m * passes, _ENTRIES)
+        bare = passes == 1 and program["lower"] is None and program["upper"] is None
+        affordable(self.n * self.m * passes, _BARE if bare else _ENTRIES)
         self._parts(terms)
         many += len(objectives) - 1
         sizes, products = self.m + many * (8 * self.m + len(views)) + len(rows), 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from flint import arb, fmpq, fmpz
@@ -23,11 +24,12 @@ from cvxprivacy.verifier.balls import (
     total,
     whole,
 )
-from cvxprivacy.verifier.transport import exact_cost, least_cost, worth
+from cvxprivacy.verifier.transport import exact_cost, least_cost, steps_of, worth
 
 __all__ = ["KINDS", "Measure", "measure_of", "work_of"]
 
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
+_PLAN = 25  # products of balls that take as long as a plan does, for each triple of values
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
 Column = Sequence[float]
 
@@ -184,24 +186,30 @@ class Transport(Measure):
             raise UnprovableError("a ground distance that is negative")
         if any(not row[i].is_zero() for i, row in enumerate(self._ground)):
             raise UnprovableError("a ground distance from a value to itself")
+        self._whole = whole(self._given)  # over one denominator
+        self._steps = steps_of(self._whole[0])
         self.step, self.unit = _sizes([c for row in self._ground for c in row])
 
     def value(self, joint: Sequence[arb]) -> arb:
         q = total(joint)
-        return least_cost(joint, [p * q for p in self.reference], self._ground).max(arb(0))
+        demand = [p * q for p in self.reference]
+        if self._steps is None:
+            return least_cost(joint, demand, self._ground).max(arb(0))
+        beyond = accumulate(map(operator.sub, joint, demand))
+        paid = total(step * abs(x) for step, x in zip(self._steps, beyond, strict=False))
+        return paid / self._whole[1]
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq | None:
         """Return F(J) by a plan in whole numbers, and prices that prove it to be of least cost."""
         ground, common = self._whole
         mass, q = sum(masses), sum(map(int, joint))
-        paid = exact_cost([int(j) * mass for j in joint], [p * q for p in masses], ground)
+        supply, demand = [int(j) * mass for j in joint], [p * q for p in masses]
+        if self._steps is None:
+            paid = exact_cost(supply, demand, ground)
+        else:
+            beyond = accumulate(map(operator.sub, supply, demand))
+            paid = sum(step * abs(x) for step, x in zip(self._steps, beyond, strict=False))
         return None if paid is None else fmpq(paid, common * mass)
-
-    @cached_property
-    def _whole(self) -> tuple[Sequence[Sequence[int]], int]:
-        """ρ in whole numbers over one denominator."""
-        ground, common = whole(self._given)
-        return [[int(c) for c in row] for row in ground], common
 
     def inside(self, column: Column) -> list[arb]:
         """Return f + Σ π g with g the most that f(v) + g(v') ≤ ρ(v, v') allows."""
@@ -312,7 +320,12 @@ def work_of(data: Any) -> int:
     """Return how many products it takes to evaluate the measure of a view at an output."""
     gains, ground = (data.get(k) if isinstance(data, dict) else None for k in ("matrix", "ground"))
     work = sum(map(len, gains)) if isinstance(gains, list) else 0
-    return work + 5 * len(ground) ** 3 if isinstance(ground, list) else work
+    if not isinstance(ground, list):
+        return work
+    if any(not isinstance(row, list) or len(row) != len(ground) for row in ground):
+        raise UnprovableError("a ground distance of another shape")
+    line = steps_of(whole(ground)[0]) is not None
+    return work + (len(ground) if line else _PLAN * len(ground) ** 3)
 
 
 def measure_of(data: Any, reference: list[arb], nat: arb) -> Measure:

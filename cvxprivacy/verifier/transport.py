@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 
 from flint import arb
 
 from cvxprivacy.verifier.balls import smallest, total
 
-__all__ = ["exact_cost", "least_cost", "plan", "worth"]
+__all__ = ["exact_cost", "least_cost", "plan", "steps_of", "worth"]
 
 Costs = Sequence[Sequence[float]]
 
@@ -52,6 +53,19 @@ def exact_cost(
     proved = sum(map(operator.mul, prices, supply)) + sum(map(operator.mul, best, demand))
     optimal = moved == ([*supply], [*demand]) and paid == proved
     return int(paid) if optimal and isinstance(paid, int) else None
+
+
+def steps_of(ground: Sequence[Sequence[int]]) -> list[int] | None:
+    """Return the distances of neighbours, if values lie on a line in their order; else None.
+
+    Then the least cost is Σ_k step_k |Σ_{v ≤ k} (supply − demand)|: what passes from k to k + 1.
+    """
+    places = ground[0]
+    for i, row in enumerate(ground):
+        if any(c != abs(places[j] - places[i]) for j, c in enumerate(row)):
+            return None
+    steps = [b - a for a, b in pairwise(places)]
+    return steps if all(step >= 0 for step in steps) else None
 
 
 def worth(prices: Sequence[float], cost: Sequence[Sequence[arb]]) -> list[arb]:

@@ -21,6 +21,7 @@ from flint import arb
 from cvxprivacy.verifier.balls import UnaffordableError, UnprovableError, ceil, decode, floor
 from cvxprivacy.verifier.channel_proof import ChannelProof
 from cvxprivacy.verifier.covariance_proof import CovarianceProof
+from cvxprivacy.verifier.fields import refuse_unknown
 from cvxprivacy.verifier.hamming_proof import HammingProof
 from cvxprivacy.verifier.statement import reported
 
@@ -63,6 +64,7 @@ def proof_of(program: Mapping[str, Any]) -> Any:
 
 def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims that program, primal and dual of a document prove by themselves."""
+    refuse_unknown(document)
     proof = proof_of(document["program"])
     dual, primal = document["dual"], document["primal"]
     lower, upper, terms = -math.inf, math.inf, {}
