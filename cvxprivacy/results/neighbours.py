@@ -1,0 +1,231 @@
+"""Releases and multipliers near an optimum, from which chords prove its slopes.
+
+None of them is believed: :class:`~cvxprivacy.results.chords.Chords` proves what each is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.certificates.exact_channel import round_channel
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.results.chords import Chords
+from cvxprivacy.solvers.driver import solve
+from cvxprivacy.solvers.presolve import zero_multipliers
+
+__all__ = ["is_least", "near_channels", "retold", "roomier", "solved_nearby"]
+
+MANY = 20_000  # entries, beyond which no proof is made again for a price
+FEW = 1_200  # entries times letters, up to which neighbours are solved
+_ACTIVE = 60  # rows that moves are kept on
+_RAISED = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 3e-3)  # shares by which multipliers are raised
+_PROVED = 4  # of multipliers, that are best in floats
+
+
+# ---- releases --------------------------------------------------------------------------------
+
+
+def near_channels(
+    program: ChannelProgram, channel: FloatArray, rates: Mapping[str, Fraction]
+) -> Iterator[Any]:
+    """Yield releases on both sides of one: moved within its support, and trivial ones."""
+    for candidate in [*_moved(program, channel, rates), *_trivial(program, rates)]:
+        if (exact := round_channel(program, candidate)) is not None:
+            yield exact
+
+
+def _trivial(program: ChannelProgram, rates: Mapping[str, Fraction]) -> Iterator[FloatArray]:
+    """Yield what costs least in the rows that move, in the objective, and if it is constant."""
+    rows = [program.constraints[name].expression for name in rates if name in program.constraints]
+    tables = [program.cost(row) for row in rows if row.cost is not None]
+    tables += [program.cost(part) for part in program.objectives.values()]
+    for table in tables:
+        cost = program.mass[:, None] * table
+        yield program.least(cost)[0]
+        yield np.tile(np.eye(program.m)[cost.sum(axis=0).argmin()], (program.n, 1))
+
+
+def _moved(
+    program: ChannelProgram, channel: FloatArray, rates: Mapping[str, Fraction]
+) -> Iterator[FloatArray]:
+    """Yield K + tD, D within the support and along the other rows that hold with equality.
+
+    Of all such D the objective changes by −λ per unit of room, as reduced costs are 0 there.
+    """
+    mass = program.mass[:, None]
+    turned, others = np.zeros_like(channel), []
+    for name, row in program.constraints.items():
+        for part, tight in _gradients(program, row, channel):
+            if name in rates:
+                turned = turned + part / float(rates[name])
+            elif tight:
+                others.append(part)
+    if len(others) > _ACTIVE or not turned.any():
+        return
+    gradients = [turned, *others]
+
+    def within(gradient: FloatArray) -> FloatArray:
+        steps = gradient / mass
+        return channel * (steps - (channel * steps).sum(axis=1, keepdims=True))
+
+    steps = np.array([within(gradient).ravel() for gradient in gradients])
+    gram = np.array([g.ravel() for g in gradients]) @ steps.T
+    for kept in (0.0, -1e-6, -1e-3) if others else (0.0,):
+        for sign in (-1.0, 1.0):  # less room, and more
+            goal = np.array([sign, *[kept] * len(others)])
+            direction = (np.linalg.lstsq(gram, goal, rcond=1e-13)[0] @ steps).reshape(channel.shape)
+            shrinking = direction < 0
+            if not shrinking.any():
+                continue
+            most = float((channel[shrinking] / -direction[shrinking]).min())
+            for power in range(0, 40, 3):
+                yield channel + most * 2.0**-power * direction
+
+
+def _gradients(
+    program: ChannelProgram, row: Constraint, channel: FloatArray
+) -> Iterator[tuple[FloatArray, bool]]:
+    """Yield the gradient by K of a row, or of it at each output, and whether it is tight."""
+    term = row.expression
+    gradient = program.mass[:, None] * program.cost(term)
+    for view, weight in term.columns(program.m).items():
+        measure = program.views[view].measure
+        scores = measure.scores(program.joint(channel, view), program.reference(view))
+        slopes = weight * measure.inside(scores, program.reference(view)) * program.unit(view)
+        gradient = gradient + np.asarray(program.view_matrix(view).T @ slopes)
+    value = program.columns(term, channel)
+    if not row.per_output:
+        off = float(value.sum()) + float(term.constant) - float(row.bounds(program.m))
+        yield gradient, row.sense == "==" or off > -1e-6
+        return
+    off = value - row.bounds(program.m)
+    for y in np.flatnonzero((off > -1e-6) & (channel.max(axis=0) > 0)):
+        yield np.where(np.arange(program.m) == y, gradient, 0.0), True
+
+
+# ---- multipliers -----------------------------------------------------------------------------
+
+
+def retold(program: ChannelProgram, dual: Dual, channels: list[FloatArray], row: str) -> list[Dual]:
+    """Return multipliers whose scores are those of releases, with the best λ of one row.
+
+    Raised a little, multipliers give room to inequalities among reduced costs that are equalities
+    at the optimum, which float multipliers cannot keep: that costs the room times the row's bound.
+    """
+    dual = dual.cleaned(program)
+    candidates = [dual, zero_multipliers(program)]
+    told = [_told(program, dual, channel) for channel in channels]
+    if row in program.constraints and not program.constraints[row].per_output:
+        told = [_best_multiplier(program, each, row) for each in [dual, *told]]
+    for each in told:
+        candidates += [_raised(program, each, share) for share in _RAISED]
+    with np.errstate(all="ignore"):
+        return sorted(candidates, key=lambda d: -_value(program, d))[:_PROVED]
+
+
+def _value(program: ChannelProgram, dual: Dual) -> float:
+    value = dual.lower_bound(program)
+    return value if np.isfinite(value) else -np.inf
+
+
+def _told(program: ChannelProgram, dual: Dual, channel: FloatArray) -> Dual:
+    """Return the scores that a release tells, and of outputs that it lacks those of ``dual``."""
+    scores = {}
+    for name, view in program.views.items():
+        joint = program.joint(channel, name)
+        known = joint.sum(axis=0) > 1e-9
+        own = view.measure.scores(joint, program.reference(name))
+        scores[name] = np.where(known, own, dual.scores[name])
+    return replace(dual, scores=scores)
+
+
+def _best_multiplier(program: ChannelProgram, dual: Dual, row: str) -> Dual:
+    """Return the multipliers with the λ of one row that proves most: a concave function of it."""
+
+    def at(lam: float) -> Dual:
+        return replace(dual, multipliers={**dual.multipliers, row: np.array(lam)})
+
+    start = float(np.asarray(dual.multipliers[row])) or 1.0
+    low, high = start / 64, start * 64
+    golden = (5**0.5 - 1) / 2
+    a, b = high - golden * (high - low), low + golden * (high - low)
+    fa, fb = _value(program, at(a)), _value(program, at(b))
+    for _ in range(90):
+        if fa < fb:
+            low, a, fa = a, b, fb
+            b = low + golden * (high - low)
+            fb = _value(program, at(b))
+        else:
+            high, b, fb = b, a, fa
+            a = high - golden * (high - low)
+            fa = _value(program, at(a))
+    return at((low + high) / 2)
+
+
+def _raised(program: ChannelProgram, dual: Dual, share: float) -> Dual:
+    """Return multipliers times 1 + share; scores of what only they weigh stay in balance."""
+    if not share:
+        return dual
+    multipliers = {name: np.asarray(lam) * (1 + share) for name, lam in dual.multipliers.items()}
+    free = {view for part in program.objectives.values() for view in part.weights}
+    scores = {
+        view: s if view in free else np.asarray(s) / (1 + share) for view, s in dual.scores.items()
+    }
+    return replace(dual, scores=scores, multipliers=multipliers)
+
+
+# ---- neighbours ------------------------------------------------------------------------------
+
+
+def roomier(
+    program: ChannelProgram, rates: Mapping[str, Fraction], room: Fraction
+) -> ChannelProgram:
+    """Return the program with more room in the bounds that move, or less."""
+    rows, auxiliaries = dict(program.constraints), dict(program.auxiliaries)
+    for name, rate in rates.items():
+        if name in rows:
+            bound: Any = rows[name].bound
+            each = isinstance(bound, tuple)
+            moved: Any = tuple(b + rate * room for b in bound) if each else bound + rate * room
+            rows[name] = replace(rows[name], bound=moved)
+        else:
+            more = Fraction(auxiliaries[name].bound) + rate * room
+            auxiliaries[name] = replace(auxiliaries[name], bound=float(more))
+    return replace(program, constraints=rows, auxiliaries=auxiliaries)
+
+
+def solved_nearby(
+    program: ChannelProgram, rates: Mapping[str, Fraction], rooms: list[float]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield the releases and multipliers that a solver proposes with other room."""
+    for room in rooms:
+        near = roomier(program, rates, Fraction(room))
+        certificate = solve(near, accuracy="high").certificate
+        if certificate.primal is not None and certificate.dual is not None:
+            yield certificate.primal, certificate.dual
+
+
+def is_least(program: ChannelProgram, chords: Chords, name: str) -> bool:
+    """Tell whether a bound is proved to be, but for 1e-30 of its span, the least that is feasible.
+
+    That is a contradiction of a bound that is less.
+    """
+    row = program.constraints.get(name)
+    if row is None or row.sense != "<=" or row.per_output:
+        return False
+    span = float(np.ptp(program.cost(row.expression))) + sum(program.sizes(row.expression))
+    dual = zero_multipliers(program, {name: 1.0 / (span or 1.0)}, objective=0)
+    return bool(chords.proof.lower(dual.to_dict()).lower() >= -1e-30)
+
+
+def span_of(program: ChannelProgram, term: Expression) -> float:
+    """Return what a row's left-hand side can differ by, as 1 where that is nothing."""
+    return (float(np.ptp(program.cost(term))) + sum(program.sizes(term))) or 1.0
