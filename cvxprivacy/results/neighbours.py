@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ MANY = 20_000  # entries, beyond which no proof is made again for a price
 FEW = 1_200  # entries times letters, up to which neighbours are solved
 _ACTIVE = 60  # rows that moves are kept on
 _RAISED = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 3e-3)  # shares by which multipliers are raised
+_POWERS = (10, 13, 16, 7, 19, 22, 25, 4, 28, 32, 36, 2, 0)  # of steps, halves of the longest
 _PROVED = 4  # of multipliers, that are best in floats
 
 
@@ -37,7 +39,7 @@ def near_channels(
     program: ChannelProgram, channel: FloatArray, rates: Mapping[str, Fraction]
 ) -> Iterator[Any]:
     """Yield releases on both sides of one: moved within its support, and trivial ones."""
-    for candidate in [*_moved(program, channel, rates), *_trivial(program, rates)]:
+    for candidate in chain(_moved(program, channel, rates), _trivial(program, rates)):
         if (exact := round_channel(program, candidate)) is not None:
             yield exact
 
@@ -78,16 +80,18 @@ def _moved(
 
     steps = np.array([within(gradient).ravel() for gradient in gradients])
     gram = np.array([g.ravel() for g in gradients]) @ steps.T
+    lengths: list[tuple[FloatArray, float]] = []
     for kept in (0.0, -1e-6, -1e-3) if others else (0.0,):
         for sign in (-1.0, 1.0):  # less room, and more
             goal = np.array([sign, *[kept] * len(others)])
             direction = (np.linalg.lstsq(gram, goal, rcond=1e-13)[0] @ steps).reshape(channel.shape)
             shrinking = direction < 0
-            if not shrinking.any():
-                continue
-            most = float((channel[shrinking] / -direction[shrinking]).min())
-            for power in range(0, 40, 3):
-                yield channel + most * 2.0**-power * direction
+            if shrinking.any():
+                most = float((channel[shrinking] / -direction[shrinking]).min())
+                lengths.append((direction, most))
+    for power in _POWERS:
+        for direction, most in lengths:
+            yield channel + most * 2.0**-power * direction
 
 
 def _gradients(

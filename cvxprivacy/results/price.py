@@ -7,7 +7,10 @@ from typing import Literal
 
 from cvxprivacy.results.enclosure import Enclosure
 
-__all__ = ["Price"]
+__all__ = ["SHARP", "Price", "useful"]
+
+SHARP = 2e-4  # share within which ends are, where five digits are printed
+_USEFUL = 0.01
 
 Kind = Literal["two-sided", "one-sided", "not determined", "not proved"]
 
@@ -64,7 +67,7 @@ class Price(Enclosure):
     def words(self) -> str:
         """How it is printed: never a number that is not proved without saying so."""
         if self.kind == "two-sided":
-            near = self.upper - self.lower <= 2e-4 * abs(self)
+            near = self.upper - self.lower <= SHARP * abs(self)
             return f"{self:+.5g}" if near or not self else f"{self:+.3g}"
         if self.kind == "one-sided":
             other = f"{self.upper:+.3g}" if self.lower < 0 else f"{self.lower:+.3g}"
@@ -84,9 +87,9 @@ class Price(Enclosure):
         return self.multiplier, self.lower, self.upper, self.kind
 
 
-def useful(lower: float, upper: float, unit: float) -> bool:
+def useful(lower: float, upper: float, unit: float, share: float = _USEFUL) -> bool:
     """Tell whether ends determine a price: within 1 %, or both 0 in the price's unit."""
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return False
     least = min(abs(lower), abs(upper)) if lower * upper > 0 else 0.0
-    return upper - lower <= max(0.01 * least, 1e-6 * unit)
+    return upper - lower <= max(share * least, 1e-6 * unit)

@@ -32,7 +32,7 @@ from cvxprivacy.results.neighbours import (
     solved_nearby,
     span_of,
 )
-from cvxprivacy.results.price import Price, useful
+from cvxprivacy.results.price import SHARP, Price, useful
 from cvxprivacy.verifier import verify
 
 __all__ = ["ChannelPrices", "Moving", "constants", "enclosed", "moving"]
@@ -160,12 +160,16 @@ class ChannelPrices:
         program, name = self.program, next(iter(of.rates))
         unit = self._unit(of)
         points = [self.primal.matrix]
+        chords.take_dual(self.dual)
         chords.take_primal(self.primal)
         for exact in near_channels(program, self.primal.matrix, of.rates):
             if chords.take_primal(exact):
                 points.append(exact.matrix)
-        for dual in [self.dual, *retold(program, self.dual, [points[0], *points[-3:]], name)]:
-            chords.take_dual(dual)
+            if useful(*chords.ends, unit, SHARP):
+                break
+        if not useful(*chords.ends, unit):
+            for dual in retold(program, self.dual, [points[0], *points[-3:]], name):
+                chords.take_dual(dual)
         if not useful(*chords.ends, unit) and program.n**2 * program.m <= FEW:
             self._solve_nearby(of, chords, unit)
         least = not chords.steepest.is_finite() and is_least(program, chords, name)
