@@ -12,7 +12,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.results.solution import Enclosure
+from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.validation import one_of, typed
 

@@ -15,6 +15,7 @@ from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
+from cvxprivacy.results.idle import idle_notes
 from cvxprivacy.results.prices import ChannelPrices
 from cvxprivacy.results.recount import table_record
 from cvxprivacy.results.restoration import Entries, restored_rows
@@ -63,7 +64,7 @@ def channel_solution(
         duals=duals,
         posteriors=posteriors,
         log=outcome.log,
-        notes=notes,
+        notes=[*notes, *idle_notes(program)],
     )
 
 

@@ -1,10 +1,10 @@
-"""Chords of the optimum as a function of the room in some bounds: they enclose its slopes.
+r"""Chords of the optimum as a function of the room in some bounds: they enclose its slopes.
 
 Let V(r) be the optimum where each of these bounds b_j is b_j + a_j r, a_j > 0.  It is convex and
 never rises, so that for any h > 0, any proved lower bound L of V(0), and any release of objective
 U and of room −h or h,
 
-.. math:: \\frac{L - U(-h)}{h} ≤ V'(0^-) ≤ V'(0^+) ≤ \\min\\Big\\{0, \\frac{U(h) - L}{h}\\Big\\}.
+.. math:: \frac{L - U(-h)}{h} ≤ V'(0^-) ≤ V'(0^+) ≤ \min\Big\{0, \frac{U(h) - L}{h}\Big\}.
 
 Releases and multipliers may be anybody's: what they prove is all that counts.
 """

@@ -41,7 +41,7 @@ def covariance_solution(
         root, middle = map(rationals, (primal.root, primal.middle))
         sigma = root * middle * root.transpose()
     duals, posteriors = _multipliers(program, certificate.dual, primal)
-    priced = CovariancePrices(program, primal, certificate.dual, duals) if duals else {}
+    priced: Any = CovariancePrices(program, primal, certificate.dual, duals) if duals else {}
     return GaussianSolution(
         certificate,
         title=title,

@@ -107,8 +107,8 @@ def _gradients(
         gradient = gradient + np.asarray(program.view_matrix(view).T @ slopes)
     value = program.columns(term, channel)
     if not row.per_output:
-        off = float(value.sum()) + float(term.constant) - float(row.bounds(program.m))
-        yield gradient, row.sense == "==" or off > -1e-6
+        excess = float(value.sum()) + float(term.constant) - float(row.bounds(program.m))
+        yield gradient, row.sense == "==" or excess > -1e-6
         return
     off = value - row.bounds(program.m)
     for y in np.flatnonzero((off > -1e-6) & (channel.max(axis=0) > 0)):
@@ -218,7 +218,7 @@ def solved_nearby(
 
 
 def is_least(program: ChannelProgram, chords: Chords, name: str) -> bool:
-    """Tell whether a bound is proved to be, but for 1e-30 of its span, the least that is feasible.
+    """Tell whether a bound is, but for a rounding of it, proved to be the least that is feasible.
 
     That is a contradiction of a bound that is less.
     """
@@ -227,7 +227,8 @@ def is_least(program: ChannelProgram, chords: Chords, name: str) -> bool:
         return False
     span = float(np.ptp(program.cost(row.expression))) + sum(program.sizes(row.expression))
     dual = zero_multipliers(program, {name: 1.0 / (span or 1.0)}, objective=0)
-    return bool(chords.proof.lower(dual.to_dict()).lower() >= -1e-30)
+    rounding = max(1e-30, 2.0**-52 * abs(float(row.number)) / (span or 1.0))
+    return bool(chords.proof.lower(dual.to_dict()).lower() >= -rounding)
 
 
 def span_of(program: ChannelProgram, term: Expression) -> float:

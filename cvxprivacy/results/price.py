@@ -67,8 +67,10 @@ class Price(Enclosure):
     def words(self) -> str:
         """How it is printed: never a number that is not proved without saying so."""
         if self.kind == "two-sided":
+            if self.lower == 0 or self.upper == 0:  # within 1e-6 of its unit
+                return f"{0.0:+.5g}"
             near = self.upper - self.lower <= SHARP * abs(self)
-            return f"{self:+.5g}" if near or not self else f"{self:+.3g}"
+            return f"{self:+.5g}" if near else f"{self:+.3g}"
         if self.kind == "one-sided":
             other = f"{self.upper:+.3g}" if self.lower < 0 else f"{self.lower:+.3g}"
             most = "at most" if self.lower < 0 else "at least"

@@ -33,6 +33,7 @@ from cvxprivacy.results.neighbours import (
     span_of,
 )
 from cvxprivacy.results.price import SHARP, Price, useful
+from cvxprivacy.results.shifted import Shifted
 from cvxprivacy.verifier import verify
 
 __all__ = ["ChannelPrices", "Moving", "constants", "enclosed", "moving"]
@@ -94,7 +95,8 @@ def enclosed(
         low = math.nextafter(low, -math.inf) if low else low
         high = math.nextafter(high, math.inf) if high else high
     if least:
-        return Price(multiplier, low, high, "one-sided")
+        ends = (-math.inf, high) if factor > 0 else (low, math.inf)
+        return Price(multiplier, *ends, "one-sided")
     kind: Any = "two-sided" if useful(low, high, unit * abs(factor)) else "not determined"
     return Price(multiplier, low, high, kind)
 
@@ -123,10 +125,7 @@ class ChannelPrices:
         """Return what the multipliers say, whatever they are worth."""
         g, _ = self.dual.minorant(self.program)
         floors = np.maximum(g - self.program.least(g)[1][:, None], 0.0)
-        amounts = _amounts(
-            self.program, self.rules, self.primal.matrix, self.dual, floors, self.edges
-        )
-        return amounts
+        return _amounts(self.program, self.rules, self.primal.matrix, self.dual, floors, self.edges)
 
     def proved(self) -> dict[str, Any]:
         """Return the prices with the ends that are proved of them."""
@@ -137,10 +136,12 @@ class ChannelPrices:
             if np.ndim(amount):
                 continue
             of = moving(name, self._places())
-            if of is None or proof is None:
-                prices[name] = Price(amount, -math.inf, math.inf, "not proved")
-            else:
+            if of is not None and proof is not None:
                 prices[name] = self._proved(amount, of, Chords(proof, of.rates))
+            elif self.program.n**2 * self.program.m <= FEW:
+                prices[name] = Shifted(self.program, self.rules, name).price(amount)
+            else:
+                prices[name] = Price(amount, -math.inf, math.inf, "not proved")
         return prices
 
     def _places(self) -> Iterable[tuple[str, Any]]:
@@ -172,9 +173,10 @@ class ChannelPrices:
                 chords.take_dual(dual)
         if not useful(*chords.ends, unit) and program.n**2 * program.m <= FEW:
             self._solve_nearby(of, chords, unit)
-        least = not chords.steepest.is_finite() and is_least(program, chords, name)
+        least = is_least(program, chords, name)
         if math.isinf(amount) and not least:  # a solver took the bound for the least
-            amount = float(np.clip(amount, *sorted(end * of.factor for end in chords.ends)))
+            low, high = sorted(end * of.factor for end in chords.ends)
+            amount = min(max(amount, low), high)
         return enclosed(amount, chords.ends, of.factor, unit, least)
 
     def _solve_nearby(self, of: Moving, chords: Chords, unit: float) -> None:
