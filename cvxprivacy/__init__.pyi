@@ -105,7 +105,6 @@ from .release.gaussian import GaussianRelease as GaussianRelease
 from .release.hamming import HammingChannel as HammingChannel
 from .results.enclosure import Enclosure as Enclosure
 from .results.price import Price as Price
-from .results.price import Price as Price
 from .results.recount import recount as recount
 from .results.solution import GaussianSolution as GaussianSolution, Solution as Solution
 from .solvers.watch import Progress as Progress

@@ -54,7 +54,14 @@ def channel_solution(
         g, _ = dual.minorant(program)
         nu = program.least(g)[1]
         duals, posteriors = _multipliers(program, dual, g, nu)
-        priced = ChannelPrices(program, rules, primal, dual, outcome.edges)
+        priced = ChannelPrices(
+            program,
+            rules,
+            primal,
+            dual,
+            outcome.edges,
+            nearby=certificate.status == "certified",
+        )
     return Solution(
         certificate,
         title=title,

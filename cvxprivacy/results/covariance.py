@@ -41,7 +41,10 @@ def covariance_solution(
         root, middle = map(rationals, (primal.root, primal.middle))
         sigma = root * middle * root.transpose()
     duals, posteriors = _multipliers(program, certificate.dual, primal)
-    priced: Any = CovariancePrices(program, primal, certificate.dual, duals) if duals else {}
+    priced: Any = {}
+    if duals:
+        nearby = certificate.status == "certified"
+        priced = CovariancePrices(program, primal, certificate.dual, duals, nearby)
     return GaussianSolution(
         certificate,
         title=title,

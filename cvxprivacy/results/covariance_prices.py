@@ -34,12 +34,20 @@ class CovariancePrices:
     ----------
     duals : mapping of str to float
         Multipliers of the rows, in the program's units.
+    nearby : bool
+        Whether programs nearby may be solved: not where this one was broken off.
     """
 
     def __init__(
-        self, program: CovarianceProgram, primal: Any, dual: Any, duals: Mapping[str, Any]
+        self,
+        program: CovarianceProgram,
+        primal: Any,
+        dual: Any,
+        duals: Mapping[str, Any],
+        nearby: bool = True,
     ) -> None:
         self.program, self.primal, self.dual, self.duals = program, primal, dual, duals
+        self.nearby = nearby and program.n <= FEW
 
     def by_multipliers(self) -> dict[str, Any]:
         """Return what the multipliers say, whatever they are worth."""
@@ -77,7 +85,7 @@ class CovariancePrices:
         lam = {name: float(value) for name, value in self.dual.multipliers.items()}
         _offer_raised(prover, chords, np.array(self.primal.middle, float), lam)
         unit = self._unit(of, prover)
-        if not useful(*chords.ends, unit) and self.program.n <= FEW:
+        if self.nearby and not useful(*chords.ends, unit):
             for near in self._solved_nearby(of, prover):
                 chords.take_primal(near.primal)
                 kept = {name: float(value) for name, value in near.dual.multipliers.items()}

@@ -18,11 +18,13 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.extremes import least_value
+from cvxprivacy.programs.least_leakage import breach
 from cvxprivacy.results.chords import Chords
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.presolve import zero_multipliers
 
-__all__ = ["is_least", "near_channels", "retold", "roomier", "solved_nearby"]
+__all__ = ["is_edge", "is_least", "near_channels", "retold", "roomier", "solved_nearby"]
 
 MANY = 20_000  # entries, beyond which no proof is made again for a price
 FEW = 1_200  # entries times letters, up to which neighbours are solved
@@ -207,14 +209,14 @@ def roomier(
 
 
 def solved_nearby(
-    program: ChannelProgram, rates: Mapping[str, Fraction], rooms: list[float]
-) -> Iterator[tuple[Any, Any]]:
-    """Yield the releases and multipliers that a solver proposes with other room."""
-    for room in rooms:
-        near = roomier(program, rates, Fraction(room))
-        certificate = solve(near, accuracy="high").certificate
-        if certificate.primal is not None and certificate.dual is not None:
-            yield certificate.primal, certificate.dual
+    program: ChannelProgram, rates: Mapping[str, Fraction], room: float
+) -> tuple[Any, Any] | None:
+    """Return the release and multipliers that a solver proposes with other room; None if none."""
+    near = roomier(program, rates, Fraction(room))
+    certificate = solve(near, accuracy="high").certificate
+    if certificate.primal is None or certificate.dual is None:
+        return None
+    return certificate.primal, certificate.dual
 
 
 def is_least(program: ChannelProgram, chords: Chords, name: str) -> bool:
@@ -229,6 +231,17 @@ def is_least(program: ChannelProgram, chords: Chords, name: str) -> bool:
     dual = zero_multipliers(program, {name: 1.0 / (span or 1.0)}, objective=0)
     rounding = max(1e-30, 2.0**-52 * abs(float(row.number)) / (span or 1.0))
     return bool(chords.proof.lower(dual.to_dict()).lower() >= -rounding)
+
+
+def is_edge(program: ChannelProgram, name: str) -> bool:
+    """Tell whether a bound is the least that is feasible, but for a rounding of the bound."""
+    row = program.constraints.get(name)
+    if row is None:
+        return False
+    if row.linear and not row.per_output:
+        return bool(float(row.bounds(program.m)) <= least_value(program, row.expression))
+    broken, size = breach(program, row), float(np.max(np.abs(row.bounds(program.m))))
+    return broken is not None and broken >= -(2.0**-50) * size
 
 
 def span_of(program: ChannelProgram, term: Expression) -> float:

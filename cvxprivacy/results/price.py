@@ -64,6 +64,11 @@ class Price(Enclosure):
         return self.kind in ("two-sided", "one-sided")
 
     @property
+    def number(self) -> float | None:
+        """The price as a document may state it: None where it is not determined."""
+        return None if self.kind == "not determined" else float(self)
+
+    @property
     def words(self) -> str:
         """How it is printed: never a number that is not proved without saying so."""
         if self.kind == "two-sided":

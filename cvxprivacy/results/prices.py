@@ -26,6 +26,7 @@ from cvxprivacy.results.chords import Chords
 from cvxprivacy.results.neighbours import (
     FEW,
     MANY,
+    is_edge,
     is_least,
     near_channels,
     retold,
@@ -108,6 +109,8 @@ class ChannelPrices:
     ----------
     edges : collection of str
         Rows whose bounds a solver took for the least that is feasible.
+    nearby : bool
+        Whether programs nearby may be solved: not where this one was broken off.
     """
 
     def __init__(
@@ -117,15 +120,18 @@ class ChannelPrices:
         primal: Any,
         dual: Dual,
         edges: Collection[str] = (),
+        nearby: bool = True,
     ) -> None:
         self.program, self.rules, self.primal, self.dual = program, rules, primal, dual
         self.edges = tuple(edges)
+        self.nearby = nearby and program.n**2 * program.m <= FEW
 
     def by_multipliers(self) -> dict[str, Any]:
         """Return what the multipliers say, whatever they are worth."""
         g, _ = self.dual.minorant(self.program)
         floors = np.maximum(g - self.program.least(g)[1][:, None], 0.0)
-        return _amounts(self.program, self.rules, self.primal.matrix, self.dual, floors, self.edges)
+        edges = [name for name in self.edges if is_edge(self.program, name)]
+        return _amounts(self.program, self.rules, self.primal.matrix, self.dual, floors, edges)
 
     def proved(self) -> dict[str, Any]:
         """Return the prices with the ends that are proved of them."""
@@ -138,7 +144,7 @@ class ChannelPrices:
             of = moving(name, self._places())
             if of is not None and proof is not None:
                 prices[name] = self._proved(amount, of, Chords(proof, of.rates))
-            elif self.program.n**2 * self.program.m <= FEW:
+            elif self.nearby:
                 prices[name] = Shifted(self.program, self.rules, name).price(amount)
             else:
                 prices[name] = Price(amount, -math.inf, math.inf, "not proved")
@@ -171,22 +177,26 @@ class ChannelPrices:
         if not useful(*chords.ends, unit):
             for dual in retold(program, self.dual, [points[0], *points[-3:]], name):
                 chords.take_dual(dual)
-        if not useful(*chords.ends, unit) and program.n**2 * program.m <= FEW:
-            self._solve_nearby(of, chords, unit)
         least = is_least(program, chords, name)
+        if self.nearby and not useful(*chords.ends, unit):
+            rooms = _rooms(program, of.rates)
+            self._solve_nearby(of, chords, unit, rooms[-2:] if least else rooms)
         if math.isinf(amount) and not least:  # a solver took the bound for the least
             low, high = sorted(end * of.factor for end in chords.ends)
             amount = min(max(amount, low), high)
         return enclosed(amount, chords.ends, of.factor, unit, least)
 
-    def _solve_nearby(self, of: Moving, chords: Chords, unit: float) -> None:
+    def _solve_nearby(
+        self, of: Moving, chords: Chords, unit: float, rooms: Iterable[float]
+    ) -> None:
         program, name = self.program, next(iter(of.rates))
-        for room in _rooms(program, of.rates):
-            for primal, dual in solved_nearby(program, of.rates, [room]):
-                chords.take_primal(primal)
-                channels = [primal.matrix, self.primal.matrix]
-                for each in retold(program, dual, channels, name):
-                    chords.take_dual(each)
+        for room in rooms:
+            if (near := solved_nearby(program, of.rates, room)) is None:
+                continue
+            primal, dual = near
+            chords.take_primal(primal)
+            for each in retold(program, dual, [primal.matrix, self.primal.matrix], name):
+                chords.take_dual(each)
             if useful(*chords.ends, unit):
                 return
 
@@ -210,7 +220,7 @@ def _rooms(program: ChannelProgram, rates: Mapping[str, Fraction]) -> list[float
     bound = float(np.max(np.abs(row.bounds(program.m)))) / float(rate)
     span = span_of(program, row.expression) / float(rate)
     rooms = [side * share * bound for share in _SHARES for side in (-1, 1)]
-    return [room for room in (*rooms, *(step * span for step in _STEPS)) if room]
+    return [room for room in (*rooms, *(step * span for step in reversed(_STEPS))) if room]
 
 
 def constants(derivatives: Mapping[Symbol, Any]) -> dict[Symbol, Fraction | None]:

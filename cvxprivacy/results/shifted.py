@@ -147,7 +147,8 @@ class Shifted:
         if rule.lower is None or slope is None:
             return rule.lower
         floors: Any = fractions(rule.lower) + fractions(slope) * step
-        return np.where(floors > 0, floors, Fraction(0))
+        floors[floors < 0] = Fraction(0)
+        return floors
 
 
 def _moved(rule: Constraint, derivative: Expression, step: Fraction) -> Constraint:
