@@ -12,7 +12,7 @@ import numpy as np
 
 from cvxprivacy.programs.covariance import CovarianceProgram, ErrorCovariance
 from cvxprivacy.results.chords import Chords
-from cvxprivacy.results.price import Price, useful
+from cvxprivacy.results.price import SHARP, Price, useful
 from cvxprivacy.results.prices import Moving, constants, enclosed, moving
 from cvxprivacy.solvers.covariance import CovarianceProver
 from cvxprivacy.solvers.driver import solve_gaussian
@@ -23,6 +23,7 @@ __all__ = ["CovariancePrices"]
 
 FEW = 12  # variables, up to which neighbours are solved
 _RAISED = (0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3)  # shares by which multipliers are raised
+_MOVES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-2)  # shares of the error
 _SHARES = (0.1, 1e-2, 1e-4, 1.0)  # of the bound, by which neighbours have less or more room
 _STEPS = (1e-6, 1e-4, 1e-2)  # of the row's greatest value, by which they have more
 
@@ -82,9 +83,13 @@ class CovariancePrices:
         chords.take_dual(self.dual)
         for middle in (nothing, np.eye(self.program.n)):
             chords.take_primal(ErrorCovariance(prover.white.root, middle))
+        unit = self._unit(of, prover)
+        for middle in _moved(np.array(self.primal.middle, float)):
+            if useful(*chords.ends, unit, SHARP):
+                break
+            chords.take_primal(ErrorCovariance(self.primal.root, middle))
         lam = {name: float(value) for name, value in self.dual.multipliers.items()}
         _offer_raised(prover, chords, np.array(self.primal.middle, float), lam)
-        unit = self._unit(of, prover)
         if self.nearby and not useful(*chords.ends, unit):
             for near in self._solved_nearby(of, prover):
                 chords.take_primal(near.primal)
@@ -130,6 +135,16 @@ class CovariancePrices:
         rows = [self.program.constraints[name] for name in of.rates]
         linear = all(not row.expression.weights and not row.expression.constant for row in rows)
         return not chords.steepest.is_finite() and linear and any(row.number <= 0 for row in rows)
+
+
+def _moved(middle: Any) -> Iterator[Any]:
+    """Yield covariances with less and more error in the directions that have some, but not all."""
+    values, vectors = np.linalg.eigh(middle)
+    some = np.where(values < 1 - 1e-6, values, 0.0)
+    step = (vectors * some) @ vectors.T
+    for share in _MOVES:
+        yield middle - share * (step + step.T) / 2
+        yield middle + share * (step + step.T) / 2
 
 
 def _offer_raised(

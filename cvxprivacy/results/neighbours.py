@@ -22,9 +22,10 @@ from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.least_leakage import breach
 from cvxprivacy.results.chords import Chords
 from cvxprivacy.solvers.driver import solve
+from cvxprivacy.solvers.interior import foreign_measures
 from cvxprivacy.solvers.presolve import zero_multipliers
 
-__all__ = ["is_edge", "is_least", "near_channels", "retold", "roomier", "solved_nearby"]
+__all__ = ["is_edge", "is_least", "near_channels", "retold", "roomier", "solved", "solved_nearby"]
 
 MANY = 20_000  # entries, beyond which no proof is made again for a price
 FEW = 1_200  # entries times letters, up to which neighbours are solved
@@ -154,26 +155,27 @@ def _told(program: ChannelProgram, dual: Dual, channel: FloatArray) -> Dual:
 
 
 def _best_multiplier(program: ChannelProgram, dual: Dual, row: str) -> Dual:
-    """Return the multipliers with the λ of one row that proves most: a concave function of it."""
+    """Return the multipliers with the λ of one row that proves most: a concave function of it.
+
+    With scores as they are, the minorant is affine in λ.
+    """
 
     def at(lam: float) -> Dual:
         return replace(dual, multipliers={**dual.multipliers, row: np.array(lam)})
 
     start = float(np.asarray(dual.multipliers[row])) or 1.0
-    low, high = start / 64, start * 64
-    golden = (5**0.5 - 1) / 2
-    a, b = high - golden * (high - low), low + golden * (high - low)
-    fa, fb = _value(program, at(a)), _value(program, at(b))
+    (g, c), (unit_g, unit_c) = at(0.0).minorant(program), at(start).minorant(program)
+    unit_g, unit_c = unit_g - g, unit_c - c
+
+    def value(share: float) -> float:
+        table = g + share * unit_g
+        return float((table * program.least(table)[0]).sum()) + c + share * unit_c
+
+    low, high, golden = 1 / 64, 64.0, (5**0.5 - 1) / 2
     for _ in range(90):
-        if fa < fb:
-            low, a, fa = a, b, fb
-            b = low + golden * (high - low)
-            fb = _value(program, at(b))
-        else:
-            high, b, fb = b, a, fa
-            a = high - golden * (high - low)
-            fa = _value(program, at(a))
-    return at((low + high) / 2)
+        a, b = high - golden * (high - low), low + golden * (high - low)
+        low, high = (a, high) if value(a) < value(b) else (low, b)
+    return at(start * (low + high) / 2)
 
 
 def _raised(program: ChannelProgram, dual: Dual, share: float) -> Dual:
@@ -208,12 +210,20 @@ def roomier(
     return replace(program, constraints=rows, auxiliaries=auxiliaries)
 
 
+def solved(program: ChannelProgram) -> Any:
+    """Return the certificate of a program nearby, with the package's own method where it knows all.
+
+    CVXPY's solvers are patient, and gain next to nothing where that is not enough.
+    """
+    method = "auto" if foreign_measures(program) else "structured"
+    return solve(program, accuracy="high", method=method).certificate
+
+
 def solved_nearby(
     program: ChannelProgram, rates: Mapping[str, Fraction], room: float
 ) -> tuple[Any, Any] | None:
     """Return the release and multipliers that a solver proposes with other room; None if none."""
-    near = roomier(program, rates, Fraction(room))
-    certificate = solve(near, accuracy="high").certificate
+    certificate = solved(roomier(program, rates, Fraction(room)))
     if certificate.primal is None or certificate.dual is None:
         return None
     return certificate.primal, certificate.dual
@@ -224,6 +234,9 @@ def is_least(program: ChannelProgram, chords: Chords, name: str) -> bool:
 
     That is a contradiction of a bound that is less.
     """
+    if (aux := program.auxiliaries.get(name)) is not None:
+        least = {"maximum": 1, "excess": 0}.get(aux.kind)
+        return least is not None and not aux.radius and bool(aux.bound <= least)
     row = program.constraints.get(name)
     if row is None or row.sense != "<=" or row.per_output:
         return False

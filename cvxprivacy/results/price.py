@@ -28,10 +28,11 @@ class Price(Enclosure):
         Proved: the left and the right derivative are both within; either end may be infinite.
     kind : {"two-sided", "one-sided", "not determined", "not proved"}
         ``two-sided``: the ends are within 1 % of each other, so that it is the derivative, or both
-        one-sided ones, to that accuracy.  ``one-sided``: nothing is feasible with the least
-        tightening, which costs ∞; ``lower`` and ``upper`` enclose the other derivative.
-        ``not determined``: the ends are farther apart.  ``not proved``: what the multipliers say of
-        a number that is no bound (t, ε, ℓ, k, p, λ), or in a program too large for chords.
+        one-sided ones, to that accuracy; or next to 0, within what is printed.  ``one-sided``:
+        nothing is feasible with the least tightening, which costs ∞; ``lower`` and ``upper``
+        enclose the other derivative.  ``not determined``: the ends are farther apart.  ``not
+        proved``: what the multipliers say of a number that is no bound (t, ε, ℓ, k), or in a
+        program that is too large.
 
     Examples
     --------
@@ -72,8 +73,9 @@ class Price(Enclosure):
     def words(self) -> str:
         """How it is printed: never a number that is not proved without saying so."""
         if self.kind == "two-sided":
-            if self.lower == 0 or self.upper == 0:  # within 1e-6 of its unit
-                return f"{0.0:+.5g}"
+            if self.lower <= 0 <= self.upper:
+                off = max(-self.lower, self.upper)
+                return f"+0 (within {off:.0e})" if off else "+0"
             near = self.upper - self.lower <= SHARP * abs(self)
             return f"{self:+.5g}" if near else f"{self:+.3g}"
         if self.kind == "one-sided":
@@ -95,8 +97,9 @@ class Price(Enclosure):
 
 
 def useful(lower: float, upper: float, unit: float, share: float = _USEFUL) -> bool:
-    """Tell whether ends determine a price: within 1 %, or both 0 in the price's unit."""
+    """Tell whether ends determine a price: within 1 %, or next to 0 in its ``unit``."""
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return False
-    least = min(abs(lower), abs(upper)) if lower * upper > 0 else 0.0
-    return upper - lower <= max(share * least, 1e-6 * unit)
+    if lower <= 0 <= upper:
+        return upper - lower <= 1e-6 * unit
+    return upper - lower <= share * min(abs(lower), abs(upper))

@@ -123,7 +123,7 @@ class ChannelPrices:
         nearby: bool = True,
     ) -> None:
         self.program, self.rules, self.primal, self.dual = program, rules, primal, dual
-        self.edges = tuple(edges)
+        self.upper, self.edges = program.attained(primal.matrix), tuple(edges)
         self.nearby = nearby and program.n**2 * program.m <= FEW
 
     def by_multipliers(self) -> dict[str, Any]:
@@ -145,7 +145,8 @@ class ChannelPrices:
             if of is not None and proof is not None:
                 prices[name] = self._proved(amount, of, Chords(proof, of.rates))
             elif self.nearby:
-                prices[name] = Shifted(self.program, self.rules, name).price(amount)
+                unit = verify.proof_of(self.program.to_dict()).unit(self.upper)
+                prices[name] = Shifted(self.program, self.rules, name).price(amount, float(unit))
             else:
                 prices[name] = Price(amount, -math.inf, math.inf, "not proved")
         return prices
@@ -165,7 +166,7 @@ class ChannelPrices:
 
     def _proved(self, amount: float, of: Moving, chords: Chords) -> Price:
         program, name = self.program, next(iter(of.rates))
-        unit = self._unit(of)
+        unit = self._unit(of, chords)
         points = [self.primal.matrix]
         chords.take_dual(self.dual)
         chords.take_primal(self.primal)
@@ -200,7 +201,7 @@ class ChannelPrices:
             if useful(*chords.ends, unit):
                 return
 
-    def _unit(self, of: Moving) -> float:
+    def _unit(self, of: Moving, chords: Chords) -> float:
         """Return what a price of 1 is where value and bounds move by all that they can."""
         program = self.program
         spans = [
@@ -208,7 +209,7 @@ class ChannelPrices:
             for name, rate in of.rates.items()
             if name in program.constraints
         ]
-        return program.scale / min(spans, default=1.0)
+        return float(chords.proof.unit(self.upper)) / min(spans, default=1.0)
 
 
 def _rooms(program: ChannelProgram, rates: Mapping[str, Fraction]) -> list[float]:

@@ -20,8 +20,8 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.programs.side_conditions import EntryBounds, Rule
+from cvxprivacy.results.neighbours import solved
 from cvxprivacy.results.price import Kind, Price, useful
-from cvxprivacy.solvers.driver import solve
 
 __all__ = ["Shifted"]
 
@@ -66,12 +66,15 @@ class Shifted:
         derivative = place.derivatives[self.symbol]  # type: ignore[index]  # there is one
         return not derivative.weights and derivative.cost is None
 
-    def price(self, multiplier: float) -> Price:
-        """Return the price with the ends that difference quotients prove."""
+    def price(self, multiplier: float, unit: float) -> Price:
+        """Return the price with the ends that difference quotients prove.
+
+        ``unit`` is what is 1 of the optimum.
+        """
         bends, low, high = self._bends, -math.inf, math.inf
         if bends:
             assert self.symbol is not None
-            unit = self.program.scale / max(abs(float(self.symbol.value)), 1e-300)
+            unit = unit / (abs(float(self.symbol.value)) or 1.0)
             for low, high in self._ends(bends):
                 if useful(low, high, unit):
                     break
@@ -98,7 +101,7 @@ class Shifted:
     def _ends(self, bends: int) -> Iterator[tuple[float, float]]:
         """Yield better and better ends of the slopes by what the program is affine in."""
         low, high = -math.inf, math.inf
-        here = solve(self.program, accuracy="high").certificate
+        here = solved(self.program)
         assert self.symbol is not None
         size = abs(float(self.symbol.value)) or 1.0
         for step in (Fraction(share * size) for share in _SHARES):
@@ -106,7 +109,7 @@ class Shifted:
                 moved = self._at(side * step)
                 if moved is None:
                     continue
-                there = solve(moved, accuracy="high").certificate
+                there = solved(moved)
                 if there.primal is None or there.dual is None:
                     continue
                 ends = (here.lower, there.upper) if bends > 0 else (here.upper, there.lower)

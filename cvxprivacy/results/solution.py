@@ -39,10 +39,13 @@ class Solution(Frozen):
         Multipliers of the program in its own units: every row and auxiliary by name, ``mass``
         of Σ_x̂ Q = p, ``floor`` and ``cap`` of the entry bounds; signs as in CVXPY.  (Those of
         ``problem.problem`` belong to the scaled statement that the solver sees.)
-    prices : dict of str to float or array
-        d value / d (the number that was typed), for each number typed; infinite where the
-        least tightening makes the problem infeasible: −inf for a budget of least distortion,
-        +inf for a floor of 1.
+    prices : dict of str to Price or array
+        d value / d (the number that was typed), for each number typed, with proved ends (see
+        :class:`Price`); of a vector constraint ``v`` one for each row, ``v.0``, ``v.1``, … as in
+        ``duals``.  Infinite where the least tightening makes the problem infeasible: −inf for a
+        budget of least distortion, +inf for a floor of 1.  Proved when they are first read.
+    marginals : dict of str to float or array
+        The same as the multipliers say: proved by nothing, and at once.
     release : Channel, GaussianRelease or None
         The optimal randomisation; ``channel`` is the same, on discrete problems.
     certificate : Certificate
