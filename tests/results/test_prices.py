@@ -366,3 +366,34 @@ def test_documents_state_no_number_that_is_not_determined():
     assert facts["price_words"]["budget"].startswith("not determined, in [")
     assert "not determined, in [" in str(solution)
     assert "not determined" in solution._repr_html_()
+
+
+def test_a_forbidding_cost_widens_no_tolerance():
+    """A price is next to 0 only in what can be reached: moves of 1e9 are not."""
+    source = cpv.DiscreteSource([[0.3, 0.1, 0.05], [0.1, 0.25, 0.2]])
+    costs = np.array([[0, 1, 1e9], [1, 0, 1], [1e9, 1, 0]])
+    near_end = cpv.MinimumDistortion(source, costs, [cpv.LeakageCap(1e-9)]).solve()
+    price = near_end.prices["leakage_cap"]
+    assert price.lower < -5.4
+    assert price.upper > -5.6
+    assert price.upper - price.lower <= 0.01 * 5.4 or price.kind == "not determined"
+    assert not str(price).startswith("+0")
+
+
+@pytest.mark.parametrize("rule", [cpv.MaximalLeakage(0), cpv.LeakageCap(0)])
+def test_the_tightest_criterion_has_one_side(rule):
+    price = cpv.MinimumDistortion(SKEWED, cpv.hamming(2), [rule]).solve().prices[rule.name]
+    assert (float(price), price.kind, price.lower) == (-math.inf, "one-sided", -math.inf)
+    assert price.upper < 0
+
+
+def test_a_price_of_what_was_broken_off_solves_nothing_more(monkeypatch):
+    """Chords prove what they can, and no solver is asked again."""
+    problem = cpv.PrivacyDistortion(COUNTS, cpv.hamming(2), budget=0.2)
+    certificate = problem.solve().certificate
+    refused = "cvxprivacy.results.neighbours.solve"
+    monkeypatch.setattr(refused, lambda *_, **__: pytest.fail("solved"))
+    prices = ChannelPrices(
+        certificate.program, problem.rules, certificate.primal, certificate.dual, nearby=False
+    )
+    near(prices.proved()["budget"], binary_slope(0.2))
