@@ -242,6 +242,12 @@ class Criterion(Frozen):
         return getattr(self, declared[0]) if len(declared) == 1 else None
 
     @property
+    def numbers(self) -> Mapping[str, Any]:
+        """The numbers typed by their names, where there are several: prices are ``name.key``."""
+        declared = list(Parameter.of(type(self)))
+        return {key: getattr(self, key) for key in declared} if len(declared) > 1 else {}
+
+    @property
     def loosens(self) -> Literal["up", "down"] | None:
         """Which way its one number forbids less, as that declares; None if it does not say."""
         for owner in type(self).__mro__:
@@ -280,6 +286,18 @@ class Criterion(Frozen):
             In place of the one that was typed.
         """
         return type(self)(value)
+
+    def with_number(self, key: str, value: Real) -> Criterion:
+        """Return the same criterion with another one of its several numbers.
+
+        Parameters
+        ----------
+        key : str
+            Its name, as in ``numbers``.
+        value : number
+            In place of the one that was typed.
+        """
+        return type(self)(**{**self.numbers, key: value})
 
     def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
         """Return bounds (m,) on the row of a key letter without mass; None if unknown.

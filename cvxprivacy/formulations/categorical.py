@@ -30,7 +30,8 @@ from cvxprivacy.programs.latex import aligned, displayed
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.release.hamming import HammingChannel, few
-from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.validation import labels, typed
 from cvxprivacy.verifier.hamming_proof import Filling

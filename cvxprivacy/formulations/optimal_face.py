@@ -13,7 +13,7 @@ from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.worst import indexed, parts_of
-from cvxprivacy.results.solution import Enclosure
+from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.validation import one_of, typed
 

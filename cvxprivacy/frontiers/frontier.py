@@ -29,7 +29,8 @@ from cvxprivacy.frontiers.curve import Convex, Mixture, curve_of
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import Point, breakpoint_of
 from cvxprivacy.frozen import Frozen
-from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.solution import Solution
 from cvxprivacy.text import facts_html
 from cvxprivacy.validation import table, typed
 
