@@ -13,7 +13,6 @@ import pytest
 from hypothesis import strategies as st
 
 import cvxprivacy as cpv
-from tests.public_tables import real_folder
 
 WHY = "the extra `tables` is not installed"
 CRITERIA = [cpv.TCloseness(0.05), cpv.LDiversity(2.0), cpv.KAnonymity(10)]
@@ -76,12 +75,6 @@ def refusal(argument, call, *arguments, **options):
         call(*arguments, **options)
     assert raised.value.argument == argument, str(raised.value)
     return raised.value
-
-
-def data_folder(file):
-    """Return the folder that holds a whole public table, whose numbers are known, or skip."""
-    folder = real_folder(Path(file).stem)
-    return folder or pytest.skip(f"CVXPRIVACY_DATA does not name a folder with {file}")
 
 
 def owner_only(path):

@@ -14,6 +14,7 @@ from scipy.stats import entropy
 import cvxprivacy as cpv
 from cvxprivacy import study
 from tests import pictures, referee
+from tests.public_tables import REAL
 from tests.scripts.oracles import BITS, letters
 from tests.test_architecture import ROOT, script
 
@@ -130,10 +131,9 @@ def test_script_bezzi_fig2_4(run, tables, tmp_path):
     assert [v.broken.tolist() for v in result.audits["A1, salary"].verdicts] == [[0], [0]]
 
 
+@pytest.mark.parametrize("tables", [REAL], indirect=True)
 @pytest.mark.long
 def test_bezzi_fig2_4_of_single_years(run, tables):
-    if not tables.real:
-        pytest.skip("the real table is not at hand")
     ran = run("figures/bezzi_fig2_4")
     checked(ran)
     price = ran.result.price
@@ -197,10 +197,9 @@ def test_script_adult_marital(run, tables):
     assert result.price.deterministic.distortion > solution.upper
 
 
+@pytest.mark.parametrize("tables", [REAL], indirect=True)
 @pytest.mark.long
 def test_adult_marital_of_bands_of_ten(run, tables):
-    if not tables.real:
-        pytest.skip("the real table is not at hand")
     ran = run("problems/adult_marital")
     assert ran.differing == set()
     assert ran.result.price.randomised.value == pytest.approx(0.0728846, abs=1e-6)
