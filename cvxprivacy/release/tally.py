@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.frozen import FrozenFields, own
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import Draws
@@ -22,7 +23,7 @@ Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnCounts:
+class DrawnCounts(FrozenFields):
     """Counts N(w, x, x̂) of a drawn table, those that are not 0.
 
     Attributes
@@ -100,7 +101,7 @@ class DrawnCounts:
     def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> npt.NDArray[Any]:
         found = np.zeros(shape, self.masses.dtype)
         np.add.at(found, (rows, columns), self.masses)
-        return found
+        return own(found)
 
     def relabelled(self, places: Places) -> DrawnCounts:
         """Return the counts after the output y was released as ``places[y]``."""
