@@ -67,8 +67,8 @@ class CovariancePrices:
         prices = self.by_multipliers()
         for name, amount in prices.items():
             of = moving(name, self._places())
-            known = Price(amount, -math.inf, math.inf, "not proved")
-            prices[name] = known if of is None else self._proved(amount, of)
+            unproved = Price(amount, -math.inf, math.inf, "not proved")
+            prices[name] = unproved if of is None else self._proved(amount, of)
         return prices
 
     def _places(self) -> Iterable[tuple[str, Any]]:

@@ -25,7 +25,7 @@ from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.interior import foreign_measures
 from cvxprivacy.solvers.presolve import zero_multipliers
 
-__all__ = ["is_edge", "is_least", "near_channels", "retold", "roomier", "solved", "solved_nearby"]
+__all__ = ["is_edge", "is_least", "near_channels", "rescored", "roomier", "solved", "solved_nearby"]
 
 MANY = 20_000  # entries, beyond which no proof is made again for a price
 FEW = 1_200  # entries times letters, up to which neighbours are solved
@@ -121,7 +121,9 @@ def _gradients(
 # ---- multipliers -----------------------------------------------------------------------------
 
 
-def retold(program: ChannelProgram, dual: Dual, channels: list[FloatArray], row: str) -> list[Dual]:
+def rescored(
+    program: ChannelProgram, dual: Dual, channels: list[FloatArray], row: str
+) -> list[Dual]:
     """Return multipliers whose scores are those of releases, with the best λ of one row.
 
     Raised a little, multipliers give room to inequalities among reduced costs that are equalities
@@ -129,10 +131,10 @@ def retold(program: ChannelProgram, dual: Dual, channels: list[FloatArray], row:
     """
     dual = dual.cleaned(program)
     candidates = [dual, zero_multipliers(program)]
-    told = [_told(program, dual, channel) for channel in channels]
+    scored = [_scored_by(program, dual, channel) for channel in channels]
     if row in program.constraints and not program.constraints[row].per_output:
-        told = [_best_multiplier(program, each, row) for each in [dual, *told]]
-    for each in told:
+        scored = [_best_multiplier(program, each, row) for each in [dual, *scored]]
+    for each in scored:
         candidates += [_raised(program, each, share) for share in _RAISED]
     with np.errstate(all="ignore"):
         return sorted(candidates, key=lambda d: -_value(program, d))[:_PROVED]
@@ -143,14 +145,14 @@ def _value(program: ChannelProgram, dual: Dual) -> float:
     return value if np.isfinite(value) else -np.inf
 
 
-def _told(program: ChannelProgram, dual: Dual, channel: FloatArray) -> Dual:
-    """Return the scores that a release tells, and of outputs that it lacks those of ``dual``."""
+def _scored_by(program: ChannelProgram, dual: Dual, channel: FloatArray) -> Dual:
+    """Return the scores of a release, and those of ``dual`` at outputs that it does not use."""
     scores = {}
     for name, view in program.views.items():
         joint = program.joint(channel, name)
-        known = joint.sum(axis=0) > 1e-9
-        own = view.measure.scores(joint, program.reference(name))
-        scores[name] = np.where(known, own, dual.scores[name])
+        present = joint.sum(axis=0) > 1e-9
+        of_channel = view.measure.scores(joint, program.reference(name))
+        scores[name] = np.where(present, of_channel, dual.scores[name])
     return replace(dual, scores=scores)
 
 

@@ -29,7 +29,7 @@ from cvxprivacy.results.neighbours import (
     is_edge,
     is_least,
     near_channels,
-    retold,
+    rescored,
     solved_nearby,
     span_of,
 )
@@ -176,7 +176,7 @@ class ChannelPrices:
             if useful(*chords.ends, unit, SHARP):
                 break
         if not useful(*chords.ends, unit):
-            for dual in retold(program, self.dual, [points[0], *points[-3:]], name):
+            for dual in rescored(program, self.dual, [points[0], *points[-3:]], name):
                 chords.take_dual(dual)
         least = is_least(program, chords, name)
         if self.nearby and not useful(*chords.ends, unit):
@@ -196,7 +196,7 @@ class ChannelPrices:
                 continue
             primal, dual = near
             chords.take_primal(primal)
-            for each in retold(program, dual, [primal.matrix, self.primal.matrix], name):
+            for each in rescored(program, dual, [primal.matrix, self.primal.matrix], name):
                 chords.take_dual(each)
             if useful(*chords.ends, unit):
                 return

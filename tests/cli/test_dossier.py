@@ -621,3 +621,11 @@ def test_what_is_withheld_is_not_drawn_as_nothing():
     assert re.sub("of [0-9]+;", "", with_small) == plain
     assert "of 73;" in with_small
     assert pictures.letters_svg({**letters, "rows": [small]}) == ""
+
+
+def test_a_price_that_is_not_determined_is_no_number_of_a_dossier():
+    source = cpv.DiscreteSource.identical([1 - 1e-12, 1e-12])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=5e-13)
+    (row,) = tradeoff.prices(problem, problem.solve(), ("the risk", "bits"))
+    assert row["price"] is None
+    assert row["words"].startswith("the budget: what it costs is not determined, in [")
