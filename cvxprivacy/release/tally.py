@@ -35,6 +35,8 @@ class DrawnCounts(FrozenFields):
     records : ndarray of int, shape (cells,)
     masses : ndarray, shape (cells,)
         Their survey weights, or the records themselves.
+    weighted : bool
+        Whether the records have weights.
     """
 
     w: list[Any]
@@ -45,6 +47,7 @@ class DrawnCounts(FrozenFields):
     y_at: Places
     records: Places
     masses: npt.NDArray[Any]
+    weighted: bool = False
 
     @classmethod
     def of(
@@ -71,17 +74,15 @@ class DrawnCounts(FrozenFields):
         at = np.array(cells, np.int64).reshape(-1, 3).T
         records = np.array(list(counts.values()), np.int64)
         weighed = records if masses is None else np.array([masses[cell] for cell in counts])
-        return cls(list(w), list(x), list(outputs), at[0], at[1], at[2], records, weighed)
+        return cls(
+            *(list(w), list(x), list(outputs), at[0], at[1], at[2]), records, weighed,
+            weighted=masses is not None,
+        )  # fmt: skip
 
     @property
     def total(self) -> int:
         """How many records there are."""
         return int(self.records.sum())
-
-    @property
-    def weighted(self) -> bool:
-        """Whether the records have weights."""
-        return self.masses is not self.records
 
     @property
     def sizes(self) -> Places:
