@@ -135,17 +135,22 @@ def _problem(path: str, table: str | None, reading: dict[str, Any]) -> ChannelPr
 
 def _compared(document: dict[str, Any], problem: Any) -> tuple[list[str], str]:
     """Return how a proof differs from a problem, and what is to be said if it does not."""
-    program, note, outputs = document["program"], "", True
+    program, note = document["program"], ""
     if getattr(problem, "cut", False):  # strategies are generated as it is solved
-        informed = problem.informed
-        if len(program.get("law", [[]])[0]) == informed.alphabet.n != problem.alphabet.n:
-            problem, note = informed, ", and of its lower end: Z is at the encoder too"
+        if "strategies" in document:
+            note = ", over the strategies that were generated"
+            try:
+                problem = problem.over(document["strategies"])
+            except (InputError, ValueError) as error:
+                return [str(error)], ""
         else:
-            note, outputs = "; its letters were generated, and all else is as stated", False
+            problem, note = problem.informed, ", and of its lower end: Z is at the encoder too"
+    elif "strategies" in document:
+        return ["outputs: generated, where the problem lists its own"], ""
     stated_program = problem.program.to_dict()
     if problem.source.weighted and _summed_alike(program.get("law"), stated_program["law"]):
         stated_program["law"] = program["law"]
-    unlike = differences(program, stated_program, outputs=outputs)
+    unlike = differences(program, stated_program)
     return [*unlike, *_recorded(document, problem)], note
 
 

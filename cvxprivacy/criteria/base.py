@@ -47,8 +47,10 @@ class Criterion(Frozen):
     survives_merging : bool
         Whether a release that satisfies it does so after outputs are released as one another.
     survives_informed_encoder : bool
-        Whether a release that satisfies it does so among those of an encoder that knows Z as well:
-        only then is it kept where the optimum of such an encoder bounds that of one that does not.
+        Whether, if strategies Z → X̂ satisfy it, the letters do so that they mean at each z,
+        released by an encoder that knows Z: then it is kept where such an encoder bounds the
+        optimum.  What is asked at each z, of ``release.observers``, of means or of leakage in all
+        survives; what is asked of a letter whatever z is does not.
     loosens : {"up", "down", None}
         As its one number declares: which way that forbids less.
 
@@ -72,7 +74,7 @@ class Criterion(Frozen):
     ...
     ...     name = "guessed_at_most"
     ...     p = cpv.Parameter(loosens="up", loosest=1.0)
-    ...     survives_merging = survives_informed_encoder = True  # posteriors are averaged
+    ...     survives_merging = True  # posteriors are averaged
     ...
     ...     def constraints(self, release):
     ...         values = range(len(release.p_w))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import stat
@@ -122,13 +123,76 @@ kind = "hamming"
     say("solve", "p.toml", code=5)
     assert stat.S_IMODE(Path("s.lower.json").stat().st_mode) == 0o600
     said = say("verify", "s.json", "--problem", "p.toml").out
-    assert "problem; its letters were generated, and all else is as stated" in said
+    assert "problem, over the strategies that were generated" in said
     said = say("verify", "s.lower.json", "--problem", "p.toml").out
     assert "problem, and of its lower end: Z is at the encoder too" in said
     write("q.toml", text.replace("0.3", "0.2"))
     for name in ("s.json", "s.lower.json"):
         said = say("verify", name, "--problem", "q.toml", code=1).out
         assert 'row "budget": bound 0.3, where the problem has 0.2' in said
+    honest = json.loads(Path("s.json").read_text(encoding="utf-8"))
+    for forged, word in forgeries_of_strategies(honest):
+        write("f.json", json.dumps(forged))
+        say("verify", "f.json")  # true of the program that is in it
+        assert word in say("verify", "f.json", "--problem", "p.toml", code=1).out
+
+
+def forgeries_of_strategies(honest):
+    """Yield proofs of other programs, sealed anew, and a word of why each is no proof of p.toml."""
+
+    def ended(end):
+        return end if np.isfinite(end) else str(end)
+
+    def sealed(change):
+        other = copy.deepcopy(honest)
+        change(other)
+        try:
+            claims = recompute(other)
+        except ValueError:  # its release breaks the budget now: one that does not would be found
+            for part in ("primal", "dual"):
+                other[part] = None
+            claims = recompute(other)
+        other["claim"] = {
+            "status": claims["status"], "lower": ended(claims["lower"]),
+            "upper": ended(claims["upper"]), "terms": claims["terms"],
+        }  # fmt: skip
+        other["sha256"] = digest(other)
+        return other
+
+    def cost(document):
+        return document["program"]["rows"]["budget"]["term"]["cost"]
+
+    def cheaper(other):  # every move is for nothing: a rate of 0 would do
+        cost(other)[:] = np.zeros_like(np.array(cost(other), float)).tolist()
+
+    def nudged(other):
+        place = cost(other)[0][0]
+        place[:] = [np.nextafter(float(x), -1) if float(x) else x for x in place]
+
+    def permuted(other):
+        for atom in cost(other):
+            for row in atom:
+                row.reverse()
+
+    def without(other):
+        other.pop("strategies")
+
+    def swapped(other):
+        other["strategies"] = other["strategies"][::-1]
+
+    def outside(other):
+        other["strategies"][0][0] = 3
+
+    def fewer(other):
+        other["strategies"] = other["strategies"][1:]
+
+    yield sealed(cheaper), "cost"
+    yield sealed(nudged), "cost"
+    yield sealed(permuted), "cost"
+    yield sealed(without), "letters"
+    yield sealed(swapped), "cost"
+    yield sealed(outside), "strategies"
+    yield sealed(fewer), "outputs"
 
 
 COPIES = {
@@ -165,8 +229,8 @@ def test_a_proof_of_a_tsv_in_another_encoding_is_tied_to_its_copies(here):
     say("release", "t.tsv", *how)
     write("copy.csv", text)
     write("semi.csv", text.replace(",", ";").encode("latin-1"))
-    for copy in ("t.tsv", "copy.csv", "semi.csv"):
-        assert "300 records, counted again" in say("verify", "p.json", "--table", copy).out
+    for name in ("t.tsv", "copy.csv", "semi.csv"):
+        assert "300 records, counted again" in say("verify", "p.json", "--table", name).out
     assert "NOT verified" in say(
         "verify", "p.json", "--table", "copy.csv", "--encoding", "latin-1", code=1
     ).out  # fmt: skip
