@@ -11,13 +11,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, Any, Self
 
+from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.differences import differences
 
-__all__ = ["Certificate", "units_in_words"]
+__all__ = ["Certificate", "refuse_other", "units_in_words"]
 
 
 class Certificate(Frozen):
@@ -220,6 +221,20 @@ class Certificate(Frozen):
             The problem that is asked about.
         """
         return differences(self.program.to_dict(), problem.program.to_dict())
+
+
+def refuse_other(certificate: Certificate, problem: Any, argument: str) -> None:
+    """Refuse what is handed in beside a problem and proves something else.
+
+    Raises
+    ------
+    InputError
+        With the first difference between the two programs.
+    """
+    if certificate.program is problem.program:
+        return
+    if apart := certificate.differences(problem):
+        raise InputError(argument, f"of another problem: {apart[0]}", "pass this problem's own")
 
 
 def value_units(program: Any) -> str | None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, Cost, Part
+from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.criteria import Criterion, LeakageCap
 from cvxprivacy.criteria.words import PER_LETTER, in_words
 from cvxprivacy.errors import InputError
@@ -127,6 +128,8 @@ class DrawnTable:
 
         Raises
         ------
+        InputError
+            For a solution of another problem.
         BrokenTableError
             If no merging of groups makes the table satisfy the criteria.
         """
@@ -135,6 +138,10 @@ class DrawnTable:
         if channel is None or problem.side_information is not None or problem.alphabet.several:
             remedy = "pass a solved problem of one law, without side information"
             raise InputError("problem", "no channel that draws this table", remedy)
+        refuse_other(solution.certificate, problem, "solution")
+        if (channel.outputs, channel.schema) != (problem.alphabet.outputs, problem.source.schema):
+            wrong, remedy = "of letters or columns of another table", "pass this problem's own"
+            raise InputError("solution", wrong, remedy)
         kept = with_values(problem, frame)
         counts = drawn_counts(channel, kept, problem.source, seed=seed, row_id=row_id)
         whole = problem.source if source is None else source
@@ -330,6 +337,8 @@ def release_table(
 
     Raises
     ------
+    InputError
+        For a solution of another problem, and for what is no such table.
     BrokenTableError
         If no merging makes the table satisfy the criteria.
 

@@ -350,3 +350,28 @@ def test_survey_weights_weigh_in_the_table_as_in_the_law():
         assert drawn.checks[0].table == pytest.approx(worst)
         assert drawn.checks[0].holds == (worst <= 0.05)
     assert drawn.holds
+
+
+def test_a_solution_of_another_problem_is_refused():
+    """The identity's was reported to be proved for t = 0.001."""
+    table = people(300)
+    problem = posed(table, [cpv.TCloseness(0.001)])
+    others = {
+        "bound": posed(table, []),
+        "t-closeness": posed(table, [cpv.TCloseness(0.002)]),
+        "law": posed(people(300, seed=1), [cpv.TCloseness(0.001)]),
+        "letters": posed(table, [cpv.TCloseness(0.001)], key=("age",)),
+    }
+    for other in others.values():
+        with pytest.raises(cpv.InputError, match="of another problem") as caught:
+            cpv.release_table(problem, table, seed=1, solution=other.solve())
+        assert caught.value.argument == "solution"
+    twin = posed(table, [cpv.TCloseness(0.001)]).solve()
+    assert cpv.release_table(problem, table, seed=1, solution=twin).law.proved
+    named = table.rename(columns={"age": "sex", "sex": "age"})
+    source = cpv.DiscreteSource.from_table(
+        named, sensitive="ill", key=["sex", "age"], bins={"sex": 10}
+    )
+    same = cpv.MinimumDistortion(source, cpv.hamming(source.x), [cpv.TCloseness(0.001)])
+    with pytest.raises(cpv.InputError, match="columns of another table"):
+        cpv.release_table(problem, table, seed=1, solution=same.solve())
