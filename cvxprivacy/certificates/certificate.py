@@ -220,6 +220,10 @@ class Certificate(Frozen):
         problem : ChannelProblem or CovarianceProblem
             The problem that is asked about.
         """
+        if getattr(problem, "cut", False):  # its program is of those to begin with
+            return ["outputs: a list of some strategies, where the problem's are generated"]
+        if self.program is problem.program:
+            return []
         return differences(self.program.to_dict(), problem.program.to_dict())
 
 
@@ -231,8 +235,6 @@ def refuse_other(certificate: Certificate, problem: Any, argument: str) -> None:
     InputError
         With the first difference between the two programs.
     """
-    if certificate.program is problem.program:
-        return
     if apart := certificate.differences(problem):
         raise InputError(argument, f"of another problem: {apart[0]}", "pass this problem's own")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cvxprivacy.certificates.certificate import Certificate
+from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import frozen
 from cvxprivacy.verifier.differences import differences
 from cvxprivacy.verifier.verify import TOLERANCE, digest, proof_of, status
@@ -84,8 +85,11 @@ class Relaxed(Certificate):
         """Return where the two programs are not those of ``problem``, over the same strategies."""
         if not getattr(problem, "cut", False):
             return ["outputs: generated, where the problem lists its own"]
-        mine, theirs = self.program.to_dict(), problem.over(self.strategies).program.to_dict()
+        try:
+            over, informed = problem.over(self.strategies), problem.informed
+        except InputError as error:
+            return [str(error)]
         return [
-            *differences(mine, theirs),
-            *(f"lower end: {said}" for said in self.relaxation.differences(problem.informed)),
+            *differences(self.program.to_dict(), over.program.to_dict()),
+            *(f"lower end: {said}" for said in self.relaxation.differences(informed)),
         ]

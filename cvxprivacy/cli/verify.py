@@ -84,7 +84,7 @@ def _result(
     if not problems and stated_problem is not None:
         unlike, note = _compared(document, stated_problem)
         problems = [f"{problem}: {difference}" for difference in unlike]
-        lines.append(f"{problem}: the proof is of this problem{note}")
+        lines.append(f"{problem}: {note}")
         if problems:
             failure = f"NOT a proof of {problem}"
     if problems:
@@ -92,9 +92,18 @@ def _result(
         if failure != "NOT verified":
             lines.append("\n    ".join(["  what it proves:", *statement]))
     claim = {} if problems else document["claim"]
+    if claim and stated_problem is not None and _from_below(document, stated_problem):
+        infeasible = claim["status"] == "infeasible"
+        claim = {**claim, "upper": "inf", "terms": {}}
+        claim["status"] = "infeasible" if infeasible else "uncertified"
     return {
         "verified": not problems, "problems": problems, "claim": claim, "statement": statement,
     }, lines  # fmt: skip
+
+
+def _from_below(document: dict[str, Any], problem: Any) -> bool:
+    """Tell whether a proof could be of the encoder that knows Z, which bounds from below alone."""
+    return getattr(problem, "cut", False) and "strategies" not in document
 
 
 def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
@@ -135,16 +144,21 @@ def _problem(path: str, table: str | None, reading: dict[str, Any]) -> ChannelPr
 
 def _compared(document: dict[str, Any], problem: Any) -> tuple[list[str], str]:
     """Return how a proof differs from a problem, and what is to be said if it does not."""
-    program, note = document["program"], ""
-    if getattr(problem, "cut", False):  # strategies are generated as it is solved
-        if "strategies" in document:
-            note = ", over the strategies that were generated"
-            try:
-                problem = problem.over(document["strategies"])
-            except (InputError, ValueError) as error:
-                return [str(error)], ""
-        else:
-            problem, note = problem.informed, ", and of its lower end: Z is at the encoder too"
+    from cvxprivacy.cli.statement import refuse_intractable
+
+    program, note = document["program"], "the proof is of this problem"
+    if _from_below(document, problem):
+        problem = problem.informed
+        note = "the lower end is one of this problem: with Z at the encoder too, less is possible"
+    elif getattr(problem, "cut", False):
+        if document["dual"] is not None:  # others may release with less, or at all
+            return ["lower end: of the strategies that are listed, and not of all"], ""
+        note += ", over the strategies that were generated: its upper end is one of it"
+        try:
+            problem = problem.over(document["strategies"])
+            refuse_intractable(problem, "strategies")
+        except InputError as error:
+            return [str(error)], ""
     elif "strategies" in document:
         return ["outputs: generated, where the problem lists its own"], ""
     stated_program = problem.program.to_dict()
@@ -166,13 +180,12 @@ def _summed_alike(law: Any, other: Any) -> bool:
 
 def _recorded(document: dict[str, Any], problem: Any) -> list[str]:
     """Return where the record of the table, which says what letters mean, is not the problem's."""
-    from cvxprivacy.results.recount import table_record
+    from cvxprivacy.results.recount import other_records, table_record
 
     mine, theirs = document["table"], table_record(problem.source, problem.alphabet.encoder_inputs)
     if mine is None or theirs is None:
         return []
     return [
         f"record of the table: its {quoted(key)} is not the problem's"
-        for key in {**theirs, **mine}
-        if key != "reading" and mine.get(key) != theirs.get(key)
+        for key in other_records(mine, theirs)
     ]

@@ -8,7 +8,7 @@ example.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import Signature
 from typing import Any, ClassVar, Literal
 
@@ -27,7 +27,7 @@ from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import untaken
 
-__all__ = ["Criterion", "by_name", "criteria_listed"]
+__all__ = ["Criterion", "by_name", "criteria_listed", "reset_claims"]
 
 _CLAIMS = {
     *("survives_merging", "survives_informed_encoder", "on_average", "counts_records", "words"),
@@ -58,8 +58,10 @@ class Criterion(Frozen):
     survives_informed_encoder : bool
         Whether, if strategies Z → X̂ satisfy it, the letters do so that they mean at each z,
         released by an encoder that knows Z: then it is kept where such an encoder bounds the
-        optimum.  What is asked at each z, of ``release.observers``, of means or of leakage in all
-        survives; what is asked of a letter whatever z is does not.
+        optimum.  Strategies of one letter at z are released as one there, so that this implies
+        merging at each z; ``survives_merging``, of all outputs whatever z, is not asked for.
+        Convex rows per letter of each of ``release.observers``, moves, means and leakage in all
+        survive; what is asked of a strategy whatever z is, as by an auxiliary, does not.
     on_average : bool
         Whether it bounds an expectation, which tables that are drawn scatter about.
     counts_records : bool
@@ -117,9 +119,7 @@ class Criterion(Frozen):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.__signature__ = Parameter.signed(cls, positional=True)
-        if "constraints" in vars(cls):  # claims are of the rows of the class that makes them
-            for claim in _CLAIMS - vars(cls).keys():
-                setattr(cls, claim, vars(Criterion)[claim])
+        reset_claims(cls, Criterion, _CLAIMS, {"constraints"})
 
     def __init__(self, *numbers: Any, **named: Any) -> None:
         declared = Parameter.of(type(self))
@@ -321,6 +321,27 @@ class Criterion(Frozen):
         numbers = {key: f"{float(getattr(self, key)):g}" for key in declared}
         said = [f"{k}={v}" for k, v in numbers.items()] if len(declared) > 1 else numbers.values()
         return f"{type(self).__name__}({', '.join(said)})"
+
+
+def reset_claims(
+    cls: type, base: type, claims: Iterable[str], statements: Iterable[str]
+) -> None:
+    """Set back the claims of a class that were made of other statements than it has.
+
+    Parameters
+    ----------
+    cls, base : type
+        The class, as it is made, and the one that claims nothing.
+    claims : iterable of str
+        Names of its claims.
+    statements : iterable of str
+        Names of the methods and properties that the claims are about.
+    """
+    places = [vars(owner).keys() for owner in cls.__mro__]
+    latest = min(i for i, names in enumerate(places) if not names.isdisjoint(statements))
+    for claim in claims:
+        if all(claim not in names for names in places[: latest + 1]):
+            setattr(cls, claim, vars(base)[claim])
 
 
 def criteria_listed(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:

@@ -15,7 +15,7 @@ from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.worst import indexed, parts_of
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.validation import one_of, typed
+from cvxprivacy.validation import one_of, typed, untaken
 
 __all__ = ["entry_range"]
 
@@ -86,7 +86,7 @@ def entry_range(
     for name, part in parts_of(program.objective).items():  # each of a worst case
         near = replace(part, name="optimum")
         bound = Fraction(solution.upper) + margin
-        rows[indexed("optimum", name)] = Constraint(near, "<=", bound)
+        rows[untaken(indexed("optimum", name), rows)] = Constraint(near, "<=", bound)
     lowest = []
     for sign in (1, -1):
         objective = Expression(cost=_entry(program, s, y, sign))

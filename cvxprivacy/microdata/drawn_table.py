@@ -32,6 +32,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.tally import DrawnCounts, drawn_counts
+from cvxprivacy.results.recount import other_records, table_record
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.validation import one_of
 
@@ -132,12 +133,14 @@ class DrawnTable:
             If no merging of groups makes the table satisfy the criteria.
         """
         one_of(ensure, "ensure", "law", "table")
+        refuse_other(solution.certificate, problem, "solution")
         channel = solution.channel
         if channel is None or problem.side_information is not None or problem.alphabet.several:
             remedy = "pass a solved problem of one law, without side information"
             raise InputError("problem", "no channel that draws this table", remedy)
-        refuse_other(solution.certificate, problem, "solution")
-        if (channel.outputs, channel.schema) != (problem.alphabet.outputs, problem.source.schema):
+        record = table_record(problem.source, problem.alphabet.encoder_inputs)
+        apart = other_records(solution.certificate.table, record)
+        if apart or channel.outputs != problem.alphabet.outputs:
             wrong, remedy = "of letters or columns of another table", "pass this problem's own"
             raise InputError("solution", wrong, remedy)
         kept = with_values(problem, frame)

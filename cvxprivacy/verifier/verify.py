@@ -111,6 +111,8 @@ def _unproved(document: Mapping[str, Any]) -> Iterator[str]:
     proved, claim = recompute(document), document["claim"]
     if set(document) - OPTIONAL != FIELDS or set(claim) != {"status", "lower", "upper", "terms"}:
         yield "a field is unknown or missing"
+    if "strategies" in document and len(document["strategies"]) != document["program"]["outputs"]:
+        yield "strategies: not one for each output"
     if claim["status"] != proved["status"]:
         yield f"status {claim['status']!r} is claimed, {proved['status']!r} is proved"
     ends = [("the value", claim["lower"], claim["upper"], proved["lower"], proved["upper"])]

@@ -13,7 +13,9 @@ import pandas
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.cli.problemfile import read
 from cvxprivacy.results.recount import agreement
+from cvxprivacy.solvers.driver import solve
 from cvxprivacy.verifier.statement import stated
 from cvxprivacy.verifier.verify import digest, recompute
 from tests.cli.runner import (
@@ -125,7 +127,9 @@ kind = "hamming"
     said = say("verify", "s.json", "--problem", "p.toml").out
     assert "problem, over the strategies that were generated" in said
     said = say("verify", "s.lower.json", "--problem", "p.toml").out
-    assert "problem, and of its lower end: Z is at the encoder too" in said
+    assert "the lower end is one of this problem: with Z at the encoder too" in said
+    below = report("verify", "s.lower.json", "--problem", "p.toml")["s.lower.json"]
+    assert (below["claim"]["status"], below["claim"]["upper"]) == ("uncertified", "inf")
     write("q.toml", text.replace("0.3", "0.2"))
     for name in ("s.json", "s.lower.json"):
         said = say("verify", name, "--problem", "q.toml", code=1).out
@@ -135,6 +139,17 @@ kind = "hamming"
         write("f.json", json.dumps(forged))
         say("verify", "f.json")  # true of the program that is in it
         assert word in say("verify", "f.json", "--problem", "p.toml", code=1).out
+
+
+def of_the_list_alone(strategies):
+    """Return a true proof that no release of a few strategies has less, or that none is feasible.
+
+    It was verified as one of the problem, whose optimum is less.
+    """
+    problem = read("p.toml", table=None).problem
+    document = solve(problem.over(strategies).program).certificate.document()
+    document = {**document, "strategies": strategies}
+    return {**json.loads(json.dumps(document)), "sha256": digest(document)}
 
 
 def forgeries_of_strategies(honest):
@@ -183,8 +198,18 @@ def forgeries_of_strategies(honest):
     def outside(other):
         other["strategies"][0][0] = 3
 
-    def fewer(other):
-        other["strategies"] = other["strategies"][1:]
+    def doubled(other):
+        other["strategies"][1] = other["strategies"][0]
+
+    def one_less(other):
+        row = next(row for row in cost(other)[0] if any(float(x) for x in row))
+        place = next(i for i, x in enumerate(row) if float(x))
+        row[place] = 0
+
+    def forbidding(other):  # a strategy is banned: another program
+        entries = np.ones((len(other["program"]["law"][0]), other["program"]["outputs"]))
+        entries[0, 0] = 0
+        other["program"]["upper"] = entries.tolist()
 
     yield sealed(cheaper), "cost"
     yield sealed(nudged), "cost"
@@ -192,7 +217,11 @@ def forgeries_of_strategies(honest):
     yield sealed(without), "letters"
     yield sealed(swapped), "cost"
     yield sealed(outside), "strategies"
-    yield sealed(fewer), "outputs"
+    yield sealed(doubled), "twice"
+    yield sealed(one_less), "cost"
+    yield sealed(forbidding), "upper bound"
+    yield of_the_list_alone(honest["strategies"]), "of the strategies that are listed"
+    yield of_the_list_alone([[0, 0, 0, 0]]), "of the strategies that are listed"
 
 
 COPIES = {

@@ -449,3 +449,9 @@ def test_a_solution_of_another_problem_is_refused():
     same = cpv.MinimumDistortion(source, cpv.hamming(source.x), [cpv.TCloseness(0.001)])
     with pytest.raises(cpv.InputError, match="columns of another table"):
         cpv.release_table(problem, table, seed=1, solution=same.solve())
+    renamed = posed(table.assign(ill=table["ill"].astype(str) + "!"), [cpv.TCloseness(0.001)])
+    with pytest.raises(cpv.InputError, match="columns of another table"):
+        cpv.release_table(problem, table, seed=1, solution=renamed.solve())
+    gaussian = cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), budget=0.5).solve()
+    with pytest.raises(cpv.InputError, match="kind of program"):
+        cpv.release_table(problem, table, seed=1, solution=gaussian)

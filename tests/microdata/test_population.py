@@ -411,3 +411,18 @@ def test_coverage_over_500_tables(sensitive, records):
         f"its upper end {reach:.4f} above"
     )
     assert share >= 0.95
+
+
+def test_a_solution_of_another_problem_is_refused():
+    """What a holdout says of it was reported beside the problem's own optimum."""
+    source = cpv.DiscreteSource.from_counts([[600, 200], [200, 600]])
+    halves = halved(source, seed=1)
+    problem = cpv.PrivacyDistortion(halves.design, cpv.hamming(2), budget=0.2)
+    assert measured(halves, problem, problem.solve(), seed=2, bootstrap=0)
+    for other in (
+        problem.at(budget=0.3),
+        cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2),
+    ):
+        with pytest.raises(cpv.InputError, match="of another problem") as caught:
+            measured(halves, problem, other.solve(), seed=2, bootstrap=0)
+        assert caught.value.argument == "solution"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.cli.dossier import provenance, tradeoff, words
 from cvxprivacy.cli.dossier.board import (
     cautions,
@@ -73,7 +74,13 @@ def release_facts(
         How long the problem took to solve.
     progress : callable, optional
         Is told how far the curve is.
+
+    Raises
+    ------
+    InputError
+        For a solution of another problem.
     """
+    refuse_other(solution.certificate, problem, "solution")
     guard, schema = guard_of(source), source.schema
     assert schema is not None
     drawn = Drawn.of(asked, source, problem.criteria, kept, data["units"])
