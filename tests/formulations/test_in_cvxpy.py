@@ -180,7 +180,7 @@ class RatePlusLeakage(cpv.ChannelProblem):
 
 class Guess(cpv.Criterion):
     name = "guess"
-    p = cpv.Parameter(loosest=1.0)
+    p = cpv.Parameter(loosens="up", loosest=1.0)
 
     def constraints(self, release):
         return {

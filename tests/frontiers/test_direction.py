@@ -106,12 +106,18 @@ def test_randomised_response_whatever_number_was_typed():
 
 def test_a_number_that_declares_nothing_is_not_moved():
     class Undeclared(GuessedAtMost):
-        p = cpv.Parameter(loosest=1.0)
+        p = cpv.Parameter()
 
     for rule in (Undeclared(0.7), Restated(1.0)):
         with pytest.raises(cpv.InputError, match=r"declare \w+ = Parameter\(loosens=") as caught:
             cpv.frontier(posed(PAIR, rule), rule.name)
         assert caught.value.argument == "parameter"
+
+
+def test_a_loosest_value_without_a_direction_is_refused():
+    for wrong in (None, "sideways"):
+        with pytest.raises(cpv.InputError, match='loosens="up" or "down"'):
+            cpv.Parameter(loosens=wrong, loosest=1.0)
 
 
 def test_a_conflict_is_searched_the_way_that_is_declared():
