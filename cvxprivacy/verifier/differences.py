@@ -2,7 +2,7 @@
 
 Numbers are compared as the rationals that they are (0.5 is "1/2"), rows, views, auxiliaries and
 terms by name.  What a term calls itself is no data.  A cost by parts is the sum that it stands for.
-Needs the standard library only.
+Needs the standard library and python-flint only.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
 from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.wording import MALFORMED, exact, measured, quoted, written
+from cvxprivacy.verifier.work import refuse_long
 
 __all__ = ["differences"]
 
@@ -35,6 +36,7 @@ def differences(program: Program, other: Program, *, outputs: bool = True) -> li
         generated, their number, costs and bounds are their own.
     """
     try:
+        refuse_long(program)
         return list(_Comparison(program, other, outputs).all())
     except MALFORMED as error:
         return [f"cannot be compared with the problem's ({type(error).__name__}: {quoted(error)})"]

@@ -38,6 +38,7 @@ __all__ = [
     "trace",
 ]
 
+EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 BURDEN = 10**10  # of exact elimination, which takes minutes beyond
 
 

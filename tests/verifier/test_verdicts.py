@@ -25,13 +25,13 @@ from flint import arb, fmpq, fmpq_mat
 
 from cvxprivacy.verifier import (
     balls,
-    channel_data,
     covariance_proof,
     hamming_proof,
     matrices,
     measures,
     rationals,
     verify,
+    work,
 )
 from cvxprivacy.verifier.balls import UnaffordableError, UnprovableError, ceil, floor
 from tests import second_checker
@@ -568,10 +568,14 @@ def test_ends_are_the_nearest_floats_outward() -> None:
 
 
 def test_what_a_program_may_ask_for() -> None:
-    assert balls.MOST == 2_000_000
-    balls.affordable(balls.MOST)
+    assert (work.ROOM, work.WORK) == (2_000_000, 6_000_000_000)
+    work.affordable(work.ROOM)
     with pytest.raises(UnprovableError, match="tables of 2,000,001 entries, where 2,000,000 are"):
-        balls.affordable(balls.MOST + 1)
+        work.affordable(work.ROOM + 1)
+    with work.allowing(2.5):
+        work.affordable(5_000_000)
+        with pytest.raises(UnprovableError, match="where 5,000,000 are the most"):
+            work.affordable(5_000_001)
 
 
 def test_ends_of_claims() -> None:
@@ -785,9 +789,10 @@ def test_no_rational_is_worth_hours() -> None:
         view["measure"] = {"kind": "gain", "matrix": matrix}
         row = bounded({"weights": {"V": 1}}, 0)
         assert broken(row, primal=even, views={"V": view}, **LAYERS) == answer
-    proof = verify.proof_of(channel(views={"V": view}, **LAYERS))
-    with pytest.raises(UnaffordableError):
-        proof.take_exactly("V", 64 * 10**7)
+    program = channel(views={"V": view}, **LAYERS)
+    long = listed([[1, 2 ** (64 * 10**7) - 1]] * 2, 2 ** (64 * 10**7))
+    with pytest.raises(UnaffordableError, match="products"):
+        verify.proof_of(program, long)
 
 
 def test_divergences_of_balls_that_touch_zero() -> None:
@@ -924,7 +929,7 @@ def test_the_unit_of_a_channel_program() -> None:
         unit(0.0, {"weights": {"W": str(10**400)}}, **layers)
 
 
-def test_the_entries_that_a_channel_program_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_entries_that_a_channel_program_asks_for() -> None:
     program = base("by hand")["program"]
     proof, n, m = verify.proof_of(program), len(program["law"][0]), program["outputs"]
     labels = [
@@ -932,31 +937,17 @@ def test_the_entries_that_a_channel_program_asks_for(monkeypatch: pytest.MonkeyP
         for view in program["views"].values()
     ]
     rows, terms, views = (len(program[k]) for k in ("rows", "terms", "views"))
-    work = sum(k * (n + m) for k in labels) + m
-    work += (rows + terms + views) * (8 * m + views) + rows + 16 * m * len(program["auxiliaries"])
-    assert proof._work() == work
-    most = sum(labels) * n * m
-    monkeypatch.setattr(channel_data, "_PRODUCTS", most)
-    assert proof._work() == work
-    monkeypatch.setattr(channel_data, "_PRODUCTS", most - 1)
-    with pytest.raises(UnprovableError, match=f"views of {most:,} products, where"):
-        proof._work()
-    monkeypatch.undo()
-    costs = [row["term"]["cost"] for row in program["rows"].values()]
-    passes = 1 + 1 + sum(cost is not None for cost in costs) + 2 * 3
-    monkeypatch.setattr(channel_data, "_ENTRIES", n * m * passes)
-    assert proof._work() == work
-    monkeypatch.setattr(channel_data, "_ENTRIES", n * m * passes - 1)
-    with pytest.raises(UnprovableError, match=f"tables of {n * m * passes} entries, where"):
-        proof._work()
-    monkeypatch.undo()
+    entries = sum(k * (n + m) for k in labels) + m
+    entries += (
+        (rows + terms + views) * (8 * m + views) + rows + 16 * m * len(program["auxiliaries"])
+    )
+    assert proof._room() == entries
     atoms = len(program["law"]) * n
     for label, words in ((atoms - 1, "reference mass 0"), (atoms, "more labels than there are")):
         labels = [[label] * n, *[[0] * n] * (len(program["law"]) - 1)]
         view = {"labels": labels, "reference": None, "measure": INFORMATION}
         with pytest.raises(UnprovableError, match=words):
             verify.proof_of({**program, "views": {**program["views"], "W": view}})
-    assert (channel_data._PRODUCTS, channel_data._ENTRIES) == (500_000_000, 60_000_000)
 
 
 # ---- covariance programs: exactly at their limits ------------------------------------------
@@ -1329,7 +1320,7 @@ def test_the_entries_that_a_covariance_program_asks_for(monkeypatch: Any) -> Non
     asked.clear()
     verify.proof_of(gaussian(eye(5)))
     assert asked == [125 // 6 + 25]
-    assert (matrices.BURDEN, covariance_proof.MOST, covariance_proof.EXACT) == (
+    assert (matrices.BURDEN, covariance_proof.MOST, matrices.EXACT) == (
         10**10,
         4096,
         8,
