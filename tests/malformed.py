@@ -392,6 +392,74 @@ def many_gaussian_rows(rng: np.random.Generator, size: int) -> bytes:
 
 
 @kind
+def multipliers_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    """Of many rows of one view: their sum has as many digits as the file."""
+    count = max(8, size // 2200)
+    rows = {f"r{i}": row(term=term(weights={"W": 1.0})) for i in range(count)}
+    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    found["dual"]["multipliers"] = {name: f"1/{digits(rng, 1999)}" for name in rows}
+    return written(found)
+
+
+@kind
+def weights_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = max(8, size // 2200)
+    long = (f"1/{digits(rng, 1999)}" for _ in range(count))
+    rows = {f"r{i}": row(term=term(weights={"W": x})) for i, x in enumerate(long)}
+    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(found)
+
+
+@kind
+def gaussian_costs_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = max(8, size // 2200)
+    long = (f"1/{digits(rng, 1999)}" for _ in range(count))
+    rows = {f"r{i}": row(term=term(cost=[[x]])) for i, x in enumerate(long)}
+    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(found)
+
+
+@kind
+def channel_weights_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = min(max(8, size // 2100), 400)
+    view = {"labels": [[0, 1]], "reference": None, "measure": INFORMATION}
+    views = {f"v{i}": view for i in range(count)}
+    weights = {name: f"1/{digits(rng, 1999)}" for name in views}
+    return written(channel(2, 2, views=views, objective=term(weights=weights)))
+
+
+@kind
+def outputs_of_a_general_plan(rng: np.random.Generator, size: int) -> bytes:
+    """Distances between values that lie on no line, and a score for each output."""
+    values = min(max(3, math.isqrt(size // 8)), 120)
+    outputs = max(2, min(size // (12 * values), 1000))
+    ground = rng.integers(50, 100, (values, values))
+    np.fill_diagonal(ground, 0)
+    measure = {"kind": "transport", "ground": ground.tolist()}
+    view = {"labels": [list(range(values))], "reference": None, "measure": measure}
+    found = channel(values, outputs, views={"W": view})
+    found["dual"]["scores"] = {"W": rng.integers(0, 5, (values, outputs)).astype(float).tolist()}
+    found["primal"] = listed(rng.integers(1, 99, (values, outputs)).tolist(), 1)
+    return written(found)
+
+
+@kind
+def letters_times_outputs(rng: np.random.Generator, size: int) -> bytes:
+    """A file of n numbers that asks for n² costs."""
+    letters = max(2, size // 40)
+    view = {"labels": [[i % 2 for i in range(letters)]], "reference": None, "measure": INFORMATION}
+    part = {
+        "table": [[0.0, 1.0]],
+        "rows": [0] * letters,
+        "columns": [i % 2 for i in range(letters)],
+    }
+    found = channel(letters, letters, views={"W": view}, objective=term(cost={"parts": [part]}))
+    return written(found)
+
+
+@kind
 def a_level_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
     """Of a Hamming program."""
     width = int(10 ** rng.uniform(1, 3.6))

@@ -37,7 +37,6 @@ from cvxprivacy.verifier.balls import (
     total as _sum,
 )
 from cvxprivacy.verifier.matrices import (
-    EXACT,
     block,
     eliminable,
     known_log_det,
@@ -51,7 +50,7 @@ from cvxprivacy.verifier.matrices import (
     times,
     trace,
 )
-from cvxprivacy.verifier.work import affordable
+from cvxprivacy.verifier.work import EXACT, affordable
 
 __all__ = ["CovarianceProof"]
 

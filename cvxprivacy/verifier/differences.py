@@ -2,7 +2,7 @@
 
 Numbers are compared as the rationals that they are (0.5 is "1/2"), rows, views, auxiliaries and
 terms by name.  What a term calls itself is no data.  A cost by parts is the sum that it stands for.
-Needs the standard library and python-flint only.
+Needs the standard library only.
 """
 
 from __future__ import annotations

@@ -19,8 +19,10 @@ from cvxprivacy.verifier.balls import (
     exactly,
     total as _sum,
 )
+from cvxprivacy.verifier.work import BURDEN
 
 __all__ = [
+    "BURDEN",
     "basis",
     "block",
     "cholesky",
@@ -37,9 +39,6 @@ __all__ = [
     "times",
     "trace",
 ]
-
-EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
-BURDEN = 10**10  # of exact elimination, which takes minutes beyond
 
 
 def rational(rows: Any) -> fmpq_mat:

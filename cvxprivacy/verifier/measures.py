@@ -23,7 +23,8 @@ from cvxprivacy.verifier.balls import (
     total,
     whole,
 )
-from cvxprivacy.verifier.transport import exact_cost, least_cost, moved, steps_of, worth
+from cvxprivacy.verifier.costs import steps_of
+from cvxprivacy.verifier.transport import exact_cost, least_cost, moved, worth
 
 __all__ = ["KINDS", "Measure", "measure_of"]
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 from flint import arb
 
 from cvxprivacy.verifier.balls import smallest, total
 
-__all__ = ["PLAN", "exact_cost", "least_cost", "moved", "plan", "steps_of", "worth"]
+__all__ = ["exact_cost", "least_cost", "moved", "plan", "worth"]
 
-PLAN = 16  # products of balls that a plan takes at most for each triple of values, or an exact one
 _PATHS = 8  # of a plan, for each value: two or three are enough
 
 Costs = Sequence[Sequence[float]]
@@ -59,16 +58,6 @@ def exact_cost(
     return paid if least else None
 
 
-def steps_of(ground: Sequence[Sequence[int]]) -> list[int] | None:
-    """Return the distances of neighbours, if values lie on a line in their order; else None."""
-    places = ground[0] if ground else [1]
-    on = all(
-        c == abs(places[j] - places[i]) for i, row in enumerate(ground) for j, c in enumerate(row)
-    )
-    steps = [b - a for a, b in pairwise(places)]
-    return steps if ground and on and min(steps, default=0) >= 0 else None
-
-
 def moved(supply: Sequence[Any], demand: Sequence[Any], steps: Sequence[int], none: Any) -> Any:
     """Return the least cost on a line: Σ_k step_k |Σ_{v ≤ k} (supply − demand)|.
 
@@ -108,11 +97,7 @@ def plan(
     flow = [[none] * n for _ in range(n)]
     out, into = [none] * n, [min(column) for column in zip(*cost, strict=True)]
     for _ in range(_PATHS * n):  # rounding may not make it go on for ever
-        along = [
-            [max(c + u - v, none) for c, v in zip(row, into, strict=True)]
-            for row, u in zip(cost, out, strict=True)
-        ]
-        found = _nearest(left, wanted, flow, along)
+        found = _nearest(left, wanted, flow, cost, (out, into))
         if found is None:
             break
         path, rows, columns = found
@@ -127,13 +112,17 @@ def plan(
 
 
 def _nearest(
-    left: Sequence[float], wanted: Sequence[float], flow: Costs, along: Costs
+    left: Sequence[float],
+    wanted: Sequence[float],
+    flow: Costs,
+    cost: Costs,
+    prices: tuple[Sequence[float], Sequence[float]],
 ) -> tuple[list[tuple[int, int]], list[float], list[float]] | None:
     """Return a path to the nearest demand that is left, and all distances; None if there is none.
 
     Dijkstra's algorithm from every supply that is left; every second edge is taken back.
     """
-    n = len(left)
+    n, (out, into) = len(left), prices
     far = [0 if x > 0 else math.inf for x in left] + [math.inf] * n  # supplies, then demands
     before, open_ = [-1] * (2 * n), set(range(2 * n))
     while open_:
@@ -142,7 +131,9 @@ def _nearest(
             return None
         open_.remove(node)
         if node < n:
-            edges = [(n + j, along[node][j]) for j in range(n)]
+            level = out[node]
+            lengths = (max(c + level - v, 0) for c, v in zip(cost[node], into, strict=True))
+            edges = list(enumerate(lengths, n))
         elif wanted[node - n] > 0:
             path = []
             while before[node] >= 0:

@@ -114,10 +114,11 @@ def _unproved(document: Mapping[str, Any]) -> Iterator[str]:
     refuse_fields("the proof", document, FIELDS)
     refuse_fields("the claim", document["claim"], {"status", "lower", "upper", "terms"})
     proved, claim = recompute(document), document["claim"]
+    refuse_fields("the claim's terms", claim["terms"], set(proved["terms"]))
     if claim["status"] != proved["status"]:
         yield f"status {claim['status']!r} is claimed, {proved['status']!r} is proved"
     ends = [("the value", claim["lower"], claim["upper"], proved["lower"], proved["upper"])]
-    for name in {**claim["terms"], **proved["terms"]}:
+    for name in proved["terms"]:
         ends.append((name, *claim["terms"][name], *proved["terms"][name]))
     for name, low, high, lower, upper in ends:
         if not (decode(low) <= lower and upper <= decode(high)):

@@ -3,7 +3,7 @@
 A unit of work is a product of two balls in a loop of Python.  Every loop of the proofs is counted
 by the sizes of what it goes through, and what is exact by the size of its numbers: a sum of
 rationals of l limbs takes about 1 + l²/25 units, a product of matrices l²/400 for each product of
-entries.  Needs the standard library and python-flint only.
+entries.  Needs the standard library only.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from cvxprivacy.verifier.matrices import BURDEN, EXACT
+from cvxprivacy.verifier.costs import steps_of
 from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.rationals import UnaffordableError, bits_of, whole
-from cvxprivacy.verifier.transport import PLAN, steps_of
 
-__all__ = ["ROOM", "WORK", "affordable", "allowing", "refuse_long", "work_of"]
+__all__ = ["BURDEN", "EXACT", "ROOM", "WORK", "affordable", "allowing", "refuse_long", "work_of"]
 
 # Documents of all kinds took 0.001 to 0.065 µs a unit on one core (the estimate is of the worst):
 # this ends within 10 minutes, and is 22 times a full channel of 2,000 × 2,000, 2.7e8 units in 12 s.
 WORK = 6_000_000_000
 ROOM = 2_000_000  # entries of all tables that a program makes: a short file must not ask for more
+PLAN = 16  # units that a plan takes at most for each triple of values, and an exact one
+EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
+BURDEN = 10**10  # of exact elimination, which takes minutes beyond
 
 Program = Mapping[str, Any]
 _times: ContextVar[float] = ContextVar("times", default=1.0)
@@ -101,7 +103,10 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
     law_bits, own_bits, listed = _spread(law), 0, 0
     if primal is not None:
         numbers = [primal["denominator"], *(max(row, default=0) for row in primal["numerators"])]
-        own_bits, listed = max(map(int.bit_length, numbers)), sum(map(len, primal["outputs"]))
+        own_bits, listed = (
+            max(x.bit_length() for x in numbers if type(x) is int),
+            sum(map(len, primal["outputs"])),
+        )
     joint = _limbs(law_bits, own_bits)
     measures = {name: _measure_bits(view["measure"]) for name, view in views.items()}
     work = 2 * entries + atoms * 16
@@ -165,9 +170,9 @@ def _measure_bits(data: Program) -> int:
 
 def _spread(law: Any) -> int:
     """Return the bits of masses in whole numbers."""
-    masses = [mass for row in law for mass in row if mass]
-    ends = (math.frexp(end(masses))[1] for end in (max, min))
-    return 53 + next(ends) - next(ends)
+    masses = [x for row in law for x in row if isinstance(x, int | float) and 0 < x < math.inf]
+    most, least = (math.frexp(end(masses, default=1))[1] for end in (max, min))
+    return 53 + most - least
 
 
 # ---- covariance programs -----------------------------------------------------------------
