@@ -392,8 +392,9 @@ def many_gaussian_rows(rng: np.random.Generator, size: int) -> bytes:
 
 
 @kind
-def gaussian_multipliers_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
-    count = max(2, size // 2_100)
+def multipliers_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    """Of many rows of one view: their sum has as many digits as the file."""
+    count = max(8, size // 2200)
     rows = {f"r{i}": row(term=term(weights={"W": 1.0})) for i in range(count)}
     found = covariance([[2, 1], [1, 2]], [1], rows=rows)
     found["dual"]["multipliers"] = {name: f"1/{digits(rng, 1999)}" for name in rows}
@@ -401,45 +402,61 @@ def gaussian_multipliers_that_are_coprime(rng: np.random.Generator, size: int) -
 
 
 @kind
-def gaussian_weights_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
-    count = max(2, size // 4_200)
-    views = {f"W{i}": {"of": [0], "reference": "marginal"} for i in range(count)}
-    weights = {name: f"{digits(rng, 1999)}/{digits(rng, 1999)}" for name in views}
-    found = covariance([[2, 1], [1, 2]], [1], views=views, objective=term(weights=weights))
-    found["dual"]["posteriors"] = {key: {"root": [[1.0]], "middle": [[1.0]]} for key in views}
+def weights_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = max(8, size // 2200)
+    long = (f"1/{digits(rng, 1999)}" for _ in range(count))
+    rows = {f"r{i}": row(term=term(weights={"W": x})) for i, x in enumerate(long)}
+    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
     return written(found)
 
 
 @kind
 def gaussian_costs_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
-    side = min(max(2, size // 4_200), 100)
-    gamma = diagonal([side] * (side + 1))
-    cost = diagonal([f"{digits(rng, 1999)}/{digits(rng, 1999)}" for _ in range(side)])
-    return written(covariance(gamma, list(range(1, side + 1)), objective=term(cost=cost)))
-
-
-@kind
-def grounds_off_the_line(rng: np.random.Generator, size: int) -> bytes:
-    """Plans in floats for each output, in a short file."""
-    values = max(3, min(100, math.isqrt(size // 8)))
-    outputs = max(2, min(400, size // (4 * values)))
-    ground = rng.integers(1, 9, (values, values))
-    np.fill_diagonal(ground, 0)
-    measure = {"kind": "transport", "ground": ground.tolist()}
-    labels = [[i] for i in range(values)]
-    view = {"labels": labels, "reference": None, "measure": measure}
-    law = rng.random((values, 1)).tolist()
-    one = term(weights={"V": 1.0})
-    found = channel(1, outputs, law=law, views={"V": view}, objective=one)
-    found["dual"]["scores"] = {"V": rng.random((values, outputs)).tolist()}
-    found["primal"] = listed([[1] * outputs], outputs)
+    count = max(8, size // 2200)
+    long = (f"1/{digits(rng, 1999)}" for _ in range(count))
+    rows = {f"r{i}": row(term=term(cost=[[x]])) for i, x in enumerate(long)}
+    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
     return written(found)
 
 
 @kind
-def letters_times_outputs_for_nothing(rng: np.random.Generator, size: int) -> bytes:
-    letters = max(2, size // 12)
-    return written(channel(letters, int(10 ** rng.uniform(0, 8) / letters) + 2))
+def channel_weights_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = min(max(8, size // 2100), 400)
+    view = {"labels": [[0, 1]], "reference": None, "measure": INFORMATION}
+    views = {f"v{i}": view for i in range(count)}
+    weights = {name: f"1/{digits(rng, 1999)}" for name in views}
+    return written(channel(2, 2, views=views, objective=term(weights=weights)))
+
+
+@kind
+def outputs_of_a_general_plan(rng: np.random.Generator, size: int) -> bytes:
+    """Distances between values that lie on no line, and a score for each output."""
+    values = min(max(3, math.isqrt(size // 8)), 120)
+    outputs = max(2, min(size // (12 * values), 1000))
+    ground = rng.integers(50, 100, (values, values))
+    np.fill_diagonal(ground, 0)
+    measure = {"kind": "transport", "ground": ground.tolist()}
+    view = {"labels": [list(range(values))], "reference": None, "measure": measure}
+    found = channel(values, outputs, views={"W": view})
+    found["dual"]["scores"] = {"W": rng.integers(0, 5, (values, outputs)).astype(float).tolist()}
+    found["primal"] = listed(rng.integers(1, 99, (values, outputs)).tolist(), 1)
+    return written(found)
+
+
+@kind
+def letters_times_outputs(rng: np.random.Generator, size: int) -> bytes:
+    """A file of n numbers that asks for n² costs."""
+    letters = max(2, size // 40)
+    view = {"labels": [[i % 2 for i in range(letters)]], "reference": None, "measure": INFORMATION}
+    part = {
+        "table": [[0.0, 1.0]],
+        "rows": [0] * letters,
+        "columns": [i % 2 for i in range(letters)],
+    }
+    found = channel(letters, letters, views={"W": view}, objective=term(cost={"parts": [part]}))
+    return written(found)
 
 
 @kind

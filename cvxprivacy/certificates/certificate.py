@@ -17,6 +17,7 @@ from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.differences import differences
+from cvxprivacy.verifier.work import allowing
 
 __all__ = ["Certificate", "refuse_other", "units_in_words"]
 
@@ -181,8 +182,13 @@ class Certificate(Frozen):
         """
         json.dump(self.document(), file, ensure_ascii=False, allow_nan=False)
 
-    def verify(self) -> bool:
+    def verify(self, work: float = 1.0) -> bool:
         """Prove everything again from the document's text, trusting none of its claims.
+
+        Parameters
+        ----------
+        work : float
+            Allow so many times the usual work, which is about ten minutes.
 
         Raises
         ------
@@ -190,7 +196,8 @@ class Certificate(Frozen):
             If a claim is not proved; the message lists which.
         """
         document = json.loads(json.dumps(self.document(), allow_nan=False))
-        problems: Sequence[str] = verify.disagreements(document)
+        with allowing(work):
+            problems: Sequence[str] = verify.disagreements(document)
         if problems:
             raise ValueError("not verified: " + "; ".join(problems))
         return True

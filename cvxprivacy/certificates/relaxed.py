@@ -78,8 +78,8 @@ class Relaxed(Certificate):
         """Return where the proof of the lower end goes, beside that of the upper one."""
         return Path(path).with_suffix(".lower.json")
 
-    def verify(self) -> bool:
-        return super().verify() and self.relaxation.verify()
+    def verify(self, work: float = 1.0) -> bool:
+        return super().verify(work) and self.relaxation.verify(work)
 
     def differences(self, problem: Any) -> list[str]:
         """Return where the two programs are not those of ``problem``, over the same strategies."""

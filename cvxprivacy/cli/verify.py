@@ -16,6 +16,7 @@ from cvxprivacy.verifier.differences import differences
 from cvxprivacy.verifier.statement import reported, stated
 from cvxprivacy.verifier.verify import disagreements, read_document
 from cvxprivacy.verifier.wording import quoted
+from cvxprivacy.verifier.work import allowing
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
@@ -35,10 +36,22 @@ __all__ = ["verify"]
     "The problem, in TOML, that the proof should be of: it is stated anew, of TABLE if that is "
     "given, and compared with the proof's program, number by number.",
 )
+@click.option(
+    "--work",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    metavar="TIMES",
+    help="Allow so many times the usual work and memory, ten minutes and 1 GiB: a proof that asks "
+    "for more is refused before it is read.",
+)
 @shared.as_json()
 @shared.reads_tables
 def verify(
-    proofs: tuple[str, ...], table: str | None, problem: str | None, reading: dict[str, Any]
+    proofs: tuple[str, ...],
+    table: str | None,
+    problem: str | None,
+    work: float,
+    reading: dict[str, Any],
 ) -> None:
     """Prove every claim of PROOF again, trusting none; exit 1 if one is not proved.
 
@@ -48,19 +61,24 @@ def verify(
     """
     stated_problem = None if problem is None else _problem(problem, table, reading)
     results: dict[str, Any] = {}
-    for path in proofs:
-        try:
-            document = read_document(path)
-        except (ValueError, RecursionError) as error:
-            remedy = "pass a proof that this package wrote"
-            raise InputError(path, f"unreadable ({error})", remedy) from None
-        results[path], lines = _result(path, document, table, reading, problem, stated_problem)
-        if not wants_json():
-            click.echo("\n".join(lines))
+    with allowing(work):
+        for path in proofs:
+            document = _read(path)
+            results[path], lines = _result(path, document, table, reading, problem, stated_problem)
+            if not wants_json():
+                click.echo("\n".join(lines))
     if wants_json():
         say_json(results)
     if not all(result["verified"] for result in results.values()):
         sys.exit(1)
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        return read_document(path)
+    except (ValueError, RecursionError) as error:
+        remedy = "pass a proof that this package wrote"
+        raise InputError(path, f"unreadable ({error})", remedy) from None
 
 
 def _result(

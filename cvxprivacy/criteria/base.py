@@ -323,9 +323,7 @@ class Criterion(Frozen):
         return f"{type(self).__name__}({', '.join(said)})"
 
 
-def reset_claims(
-    cls: type, base: type, claims: Iterable[str], statements: Iterable[str]
-) -> None:
+def reset_claims(cls: type, base: type, claims: Iterable[str], statements: Iterable[str]) -> None:
     """Set back the claims of a class that were made of other statements than it has.
 
     Parameters

@@ -30,7 +30,6 @@ from flint import arb, arb_mat, fmpq, fmpq_mat
 from cvxprivacy.verifier.balls import (
     PRECISION,
     UnprovableError,
-    affordable,
     ball,
     enclosure,
     exactly,
@@ -52,11 +51,11 @@ from cvxprivacy.verifier.matrices import (
     times,
     trace,
 )
+from cvxprivacy.verifier.work import EXACT, affordable
 
 __all__ = ["CovarianceProof"]
 
 MOST = 4096  # bits, beyond which positive definiteness is not asked further
-EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 
 
 class CovarianceProof:

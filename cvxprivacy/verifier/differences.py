@@ -15,6 +15,7 @@ from typing import Any
 from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
 from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.wording import MALFORMED, exact, measured, quoted, written
+from cvxprivacy.verifier.work import refuse_long
 
 __all__ = ["differences"]
 
@@ -32,6 +33,7 @@ def differences(program: Program, other: Program) -> list[str]:
         Programs as documents hold them (``ChannelProgram.to_dict()``).
     """
     try:
+        refuse_long(program)
         return list(_Comparison(program, other).all())
     except MALFORMED as error:
         return [f"cannot be compared with the problem's ({type(error).__name__}: {quoted(error)})"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 from flint import arb, fmpq, fmpz
@@ -24,12 +23,12 @@ from cvxprivacy.verifier.balls import (
     total,
     whole,
 )
-from cvxprivacy.verifier.transport import exact_cost, least_cost, steps_of, worth
+from cvxprivacy.verifier.costs import steps_of
+from cvxprivacy.verifier.transport import exact_cost, least_cost, moved, worth
 
-__all__ = ["KINDS", "Measure", "measure_of", "work_of"]
+__all__ = ["KINDS", "Measure", "measure_of"]
 
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
-_PLAN = 25  # products of balls that take as long as a plan does, for each triple of values
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
 Column = Sequence[float]
 
@@ -180,36 +179,38 @@ class Transport(Measure):
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
-        self._given = data["ground"]
-        self._ground = _matrix(self._given, self.rows, self.rows)
+        self._ground = _matrix(data["ground"], self.rows, self.rows)
         if any(not c >= 0 for row in self._ground for c in row):
             raise UnprovableError("a ground distance that is negative")
         if any(not row[i].is_zero() for i, row in enumerate(self._ground)):
             raise UnprovableError("a ground distance from a value to itself")
-        self._whole = whole(self._given)  # over one denominator
-        self._steps = steps_of(self._whole[0])
         self.step, self.unit = _sizes([c for row in self._ground for c in row])
+        try:
+            self._whole, self._common = whole(data["ground"])
+        except UnprovableError:  # balls hold them all the same
+            self._whole, self._common = [], 0
+        self._steps = steps_of(self._whole)
 
     def value(self, joint: Sequence[arb]) -> arb:
         q = total(joint)
         demand = [p * q for p in self.reference]
         if self._steps is None:
             return least_cost(joint, demand, self._ground).max(arb(0))
-        beyond = accumulate(map(operator.sub, joint, demand))
-        paid = total(step * abs(x) for step, x in zip(self._steps, beyond, strict=False))
-        return paid / self._whole[1]
+        return moved(joint, demand, self._steps, arb(0)) / self._common
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq | None:
-        """Return F(J) by a plan in whole numbers, and prices that prove it to be of least cost."""
-        ground, common = self._whole
+        """Return F(J) by a plan in whole numbers, and prices that prove it to be of least cost.
+
+        None where the distances have no common denominator, or no plan is proved to be the best.
+        """
         mass, q = sum(masses), sum(map(int, joint))
-        supply, demand = [int(j) * mass for j in joint], [p * q for p in masses]
-        if self._steps is None:
-            paid = exact_cost(supply, demand, ground)
-        else:
-            beyond = accumulate(map(operator.sub, supply, demand))
-            paid = sum(step * abs(x) for step, x in zip(self._steps, beyond, strict=False))
-        return None if paid is None else fmpq(paid, common * mass)
+        supply, demand = [int(j) * mass for j in joint], [int(p) * q for p in masses]
+        if self._steps is not None:
+            return fmpq(moved(supply, demand, self._steps, 0), self._common * mass)
+        if not self._common:
+            return None
+        paid = exact_cost(supply, demand, self._whole)
+        return None if paid is None else fmpq(paid, self._common * mass)
 
     def inside(self, column: Column) -> list[arb]:
         """Return f + Σ π g with g the most that f(v) + g(v') ≤ ρ(v, v') allows."""
@@ -314,18 +315,6 @@ _MEASURES: dict[str, Callable[[Mapping[str, Any], list[arb], arb], Measure]] = {
     "maximal leakage": MaximalLeakage,
 }
 KINDS = frozenset(_MEASURES)
-
-
-def work_of(data: Any) -> int:
-    """Return how many products it takes to evaluate the measure of a view at an output."""
-    gains, ground = (data.get(k) if isinstance(data, dict) else None for k in ("matrix", "ground"))
-    work = sum(map(len, gains)) if isinstance(gains, list) else 0
-    if not isinstance(ground, list):
-        return work
-    if any(not isinstance(row, list) or len(row) != len(ground) for row in ground):
-        raise UnprovableError("a ground distance of another shape")
-    line = steps_of(whole(ground)[0]) is not None
-    return work + (len(ground) if line else _PLAN * len(ground) ** 3)
 
 
 def measure_of(data: Any, reference: list[arb], nat: arb) -> Measure:
