@@ -387,7 +387,7 @@ def many_gaussian_rows(rng: np.random.Generator, size: int) -> bytes:
     caps = {f"c{i}": diagonal([side * 2.0] * (side - 1)) for i in range(count)}
     which = {"rows": rows} if rng.random() < 0.5 else {"caps": caps}
     found = covariance(gamma, list(range(1, side)), **which)
-    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    found["dual"]["multipliers"] = dict.fromkeys(which.get("rows", {}), 1.0)
     return written(found)
 
 

@@ -47,8 +47,10 @@ def refuse_fields(
     """Refuse what is no object, has a field that is unknown, or not one that is needed."""
     if not isinstance(fields, dict):
         raise UnprovableError(f"{place} is no object")
-    if unknown := sorted(map(str, fields.keys() - known)):
+    if unknown := sorted(str(key) for key in fields if key not in known):
         raise UnprovableError(f"{place} has an unknown field {reprlib.repr(unknown[0])}")
+    if optional is known:  # names, of which any may be left out
+        return
     if missing := sorted(known - fields.keys() - (optional or set())):
         raise UnprovableError(f"{place} has no field {missing[0]!r}")
 
@@ -80,15 +82,11 @@ def _objects(document: Mapping[str, Any]) -> Iterator[tuple[str, Any, set[str], 
         yield f"view {reprlib.repr(name)}", view, _VIEW[kind], set()
     for name, row in named["rows"].items():
         yield f"row {reprlib.repr(name)}", row, _ROW, set()
+    views = set(named["views"])
     rows = {f"of row {name}": row["term"] for name, row in named["rows"].items()}
     for name, term in {**parts_of(program["objective"]), **named["terms"], **rows}.items():
         yield f"term {reprlib.repr(name)}", term, _TERM, {"name"}
-        yield (
-            f"weights of {reprlib.repr(name)}",
-            term["weights"],
-            {*named["views"]},
-            {*named["views"]},
-        )
+        yield f"weights of {reprlib.repr(name)}", term["weights"], views, views
     yield from _multipliers(program, dual)
 
 

@@ -99,7 +99,9 @@ def bits_of(values: Iterable[Any], name: str = "") -> int:
     Numbers with a name are added up: they are refused where that denominator has over ``BITS``.
     """
     known = each([list(values)], number).values()
+    if not known:
+        return 0
     bits = _common(known).bit_length()
     if name and bits > BITS:
         raise UnaffordableError(f"{name}: fractions whose common denominator has over {BITS} bits")
-    return bits + max((abs(x.numerator).bit_length() for x in known), default=0)
+    return bits + max(abs(x.numerator).bit_length() for x in known)

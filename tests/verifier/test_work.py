@@ -125,6 +125,7 @@ STARVING = (
         "weights_that_are_coprime",
         "gaussian_costs_that_are_coprime",
     ),
+    *("many_views_and_rows", "many_terms", "many_auxiliaries"),
     *("outputs_of_a_general_plan", "channel_weights_that_are_coprime", "letters_times_outputs"),
 )
 
