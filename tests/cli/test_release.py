@@ -33,6 +33,7 @@ from tests.cli.runner import (
     say,
     write,
 )  # fmt: skip
+from tests.lengths import rest_at_length
 from tests.public_tables import EITHER, SAMPLE, real_folder
 
 
@@ -345,7 +346,7 @@ TYPED = [  # what is typed, and the arguments that it stands for
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("budget", [None, 0.9])
+@pytest.mark.parametrize("budget", rest_at_length([0.9, None], 1))
 @pytest.mark.parametrize(("typed", "options"), TYPED, ids=lambda given: str(given)[:40])
 def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     frame = pandas.read_csv("t.csv")
