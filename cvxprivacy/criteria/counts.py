@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cvxprivacy.criteria.decisions import LeakageTerm, at_most, common
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, rational
+from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.leakage import Leakage, as_proved
 from cvxprivacy.model.one_symbol import SLACK, i1, laws
 from cvxprivacy.programs.alphabet import Alphabet
@@ -98,7 +99,7 @@ def leaked(
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Verdict(FrozenFields):
     """How a table stands with a criterion.
 
     Attributes
@@ -138,7 +139,8 @@ class Verdict:
         return cls(holds, worst, values, met, broken)
 
 
-class Cells(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Cells(FrozenFields):
     """Records N(l, s, x̂) of the atoms l of the encoder's letters s, those that are not 0."""
 
     atom: Places
@@ -148,7 +150,7 @@ class Cells(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(FrozenFields):
     """A released table in counts, and what a criterion may be evaluated at.
 
     Attributes

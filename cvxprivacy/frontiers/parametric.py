@@ -82,6 +82,8 @@ class ParametricProblem:
                 raise self._cannot_move(criterion)
             auxiliary = getattr(program, "auxiliaries", {}).get(parameter)
             maximum = auxiliary is not None and auxiliary.kind == "maximum"
+            moves = {} if auxiliary is None else auxiliary.derivatives
+            maximum = maximum and all(s.function == "exp" and d == 1 for s, d in moves.items())
             kind = EXPONENTIAL if maximum else MONOTONE
             self.axis = Axis(kind, program.units, criterion.loosens == "down", group)
             alike = _canonical(criterion)  # the digest is the same whatever number was typed
