@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cvxprivacy.criteria.decisions import LeakageTerm, at_most, common
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, rational
-from cvxprivacy.frozen import FrozenFields
+from cvxprivacy.frozen import FrozenFields, frozen
 from cvxprivacy.leakage import Leakage, as_proved
 from cvxprivacy.model.one_symbol import SLACK, i1, laws
 from cvxprivacy.programs.alphabet import Alphabet
@@ -221,8 +221,10 @@ class Counts(FrozenFields):
     @cached_property
     def masses(self) -> npt.NDArray[Any]:
         """Masses of p(w), shape (|W|,)."""
-        table = self.joint.sum(axis=1)
-        return table if self.reference is None else np.asarray(self.reference)
+        masses: npt.NDArray[Any] = frozen(
+            self.joint.sum(axis=1) if self.reference is None else np.asarray(self.reference)
+        )
+        return masses
 
     @cached_property
     def whole(self) -> bool:
