@@ -213,6 +213,9 @@ class Counts(FrozenFields):
         own = release.w_support[release.w_of[atoms, letters]], release.x_of[letters]
         place[own] = np.arange(len(atoms))
         at = place[w_at, x_at]
+        if (at < 0).any():
+            remedy = "count them in the law of the release"
+            raise InputError("moves", "records of a cell without mass", remedy)
         joint = np.zeros((shape[0], release.m), masses.dtype)
         np.add.at(joint, (w_at, y_at), masses)
         cells = Cells(atoms[at], letters[at], y_at, masses)
