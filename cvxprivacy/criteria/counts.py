@@ -105,8 +105,8 @@ class Verdict(FrozenFields):
     Attributes
     ----------
     holds : bool or None
-        Whether the table satisfies it, decided exactly; None where that cannot be decided on a
-        table.
+        Whether the table satisfies it, decided exactly of whole records, and of weights to their
+        rounding, 1e-9; None where that cannot be decided on a table.
     value : float or None
         What the table has of the quantity that is bounded, at its worst letter.
     values : ndarray, shape (|X̂|,), or None
@@ -259,6 +259,7 @@ class Counts(FrozenFields):
         decide: Callable[[int], bool | None],
         *,
         at_least: bool = False,
+        scale: float = 0.0,
     ) -> Verdict:
         """Return a verdict on every letter: exactly by ``decide`` where floats may not tell.
 
@@ -268,11 +269,15 @@ class Counts(FrozenFields):
             The quantity in floats.
         decide : callable
             Of the number of a letter with records.
+        scale : float, optional
+            Of the numbers that ``values`` are sums of, if they are greater than the bound.
         """
         near, sign = float(bound), -1 if at_least else 1
         holds: list[bool | None] = (~(sign * (values - near) > 0)).tolist()
-        for y in np.flatnonzero(np.abs(values - near) <= _NEAR * max(1.0, abs(near))).tolist():
-            close = not self.whole and abs(float(values[y]) - near) <= float(self.slack(bound))
+        off = np.abs(values - near)
+        unsure = (off <= _NEAR * max(1.0, abs(near), scale)) | (np.isnan(values) & self._filled)
+        for y in np.flatnonzero(unsure).tolist():
+            close = not self.whole and float(off[y]) <= float(self.slack(bound))
             holds[y] = True if close else decide(y)
         return Verdict.of_letters(holds, values, at_least=at_least)
 
@@ -281,7 +286,10 @@ class Counts(FrozenFields):
         table = self.in_order(measure)
         how: dict[str, Any] = {"reference": table.reference, "units": self.units}
         values = leaked(measure, table.joint, **how)
-        return self.of_letters(values, bound, lambda y: table._at_most(measure, [y], bound))
+        return self.of_letters(
+            values, bound, lambda y: table._at_most(measure, [y], bound),
+            scale=table._greatest(measure),
+        )  # fmt: skip
 
     def leaked_in_all(self, measure: Leakage, bound: Fraction) -> Verdict:
         """Return whether Σ F(J(·, x̂)) ≤ bound · Σ q(x̂)."""
@@ -291,6 +299,17 @@ class Counts(FrozenFields):
         value = float(np.nan_to_num(leaked(measure, table.joint, **how)) @ shares)
         letters = range(table.joint.shape[1])
         return Verdict(table._at_most(measure, letters, bound + self.slack(bound)), value)
+
+    @property
+    def _filled(self) -> Booleans:
+        return np.asarray(self.joint.sum(axis=0) > 0)
+
+    def _greatest(self, measure: Leakage) -> float:
+        """Return the greatest distance or gain of a measure."""
+        rows = np.flatnonzero(np.asarray(self.masses, float) > 0)
+        data = measure.fitted(range(len(self.masses)), rows.tolist()).data()
+        table = data.get("ground") or data.get("matrix") or []
+        return max((abs(float(Fraction(entry))) for row in table for entry in row), default=0.0)
 
     def _at_most(self, measure: Leakage, letters: Iterable[int], bound: Fraction) -> bool | None:
         rows = np.flatnonzero(np.asarray(self.masses, float) > 0)

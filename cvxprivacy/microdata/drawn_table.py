@@ -29,6 +29,7 @@ from cvxprivacy.microdata.check import Check, lines_of
 from cvxprivacy.microdata.merging import Merging, merging
 from cvxprivacy.microdata.released_law import ReleasedLaw, clearly
 from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.tally import DrawnCounts, drawn_counts
@@ -149,6 +150,7 @@ class DrawnTable:
         if counts.total != whole.records:
             said = f"{counts.total:,} records, where the source has {whole.records:,}"
             raise InputError("frame", said, "pass the table that the source was counted from")
+        _refuse_other_cells(counts, whole)
         drawn = cls(problem, solution, counts, whole)
         if ensure == "law" or drawn.holds is not False:
             return drawn
@@ -179,7 +181,7 @@ class DrawnTable:
         """Whether the table satisfies every criterion and cap; None if it breaks none that a table
         can tell, and some cannot be decided on a table.  A budget bounds an average.
         """
-        verdicts = [check.holds for check in self.checks if check.name != "budget"]
+        verdicts = [check.holds for check in self.checks if not check.budget]
         return False if False in verdicts else None if None in verdicts else True
 
     @cached_property
@@ -220,7 +222,7 @@ class DrawnTable:
             "budget", f"budget {float(bound):g}", f"the distortion is at most {float(bound):g}",
             "distortion", "", False, float(bound), law,
             True if self.law.proved else clearly(law, float(bound)),
-            float(self.distortion), self.distortion <= bound, on_average=True,
+            float(self.distortion), self.distortion <= bound, on_average=True, budget=True,
         )  # fmt: skip
 
     @cached_property
@@ -244,7 +246,7 @@ class DrawnTable:
         words = rule.in_words(w=source.names[0], x=source.names[1], units=units)
         bound = rule.value if isinstance(rule.value, int | float | Fraction) else None
         asked = (name, repr(rule), words.asks, words.quantity, words.unit, words.at_least)
-        law, law_holds = self.law.standing(rule, words.at_least)
+        law, law_holds = self.law.standing(rule)
         verdict, broken = rule.verdict(self.table), 0
         if verdict.broken is not None:
             broken = int(verdict.broken.sum())
@@ -265,6 +267,17 @@ def with_values(problem: ChannelProblem, frame: Any) -> Any:
         remedy = "make the source with DiscreteSource.from_table"
         raise InputError("problem", "its source was not counted from a table", remedy)
     return schema.counted_records(frame)
+
+
+def _refuse_other_cells(counts: DrawnCounts, source: DiscreteSource) -> None:
+    """Refuse a table of other records, though they be as many."""
+    found = np.zeros(source.joint.shape)
+    np.add.at(found, (counts.w_at, counts.x_at), counts.masses)
+    apart = np.abs(found / found.sum() - source.joint / source.joint.sum())
+    if apart.max() > SLACK:  # of shares: any record of fewer than 1 / SLACK tells
+        w, x = np.unravel_index(apart.argmax(), apart.shape)
+        said = f"other records of {source.w[w]!r} and {source.x[x]!r} than the source counted"
+        raise InputError("frame", said, "pass the table that the source was counted from")
 
 
 def mean_cost(cost: Cost, counts: DrawnCounts) -> Fraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -116,18 +117,23 @@ class ReleasedLaw:
         sizes = None if sizes is None else sizes[there]
         return Counts(joint, self.units, self.joint.sum(axis=1), sizes)
 
-    def standing(self, rule: Criterion, at_least: bool) -> tuple[float | None, bool | None]:
+    def standing(self, rule: Criterion) -> tuple[float | None, bool | None]:
         """Return what a criterion measures of this law, and whether it holds, if that is known.
 
         Proved of the law that the channel was solved for, and after groups were merged of what
-        survives that; else by its value, where that is farther from the bound than any rounding.
+        survives that; else by its value, where it declares how its number loosens and that value is
+        farther from it than any rounding.
         """
         stated = rule.verdict(self._counts)
         if self.proved or (self.designed and rule.survives_merging):
             return stated.value, True
-        if stated.value is None:
-            return None, None
-        return stated.value, clearly(stated.value, float(rule.value or 0.0), at_least=at_least)
+        number = rule.value if rule.value is not None else 0.0 if rule.measure else None
+        if stated.value is None or not isinstance(number, int | float | Fraction):
+            return stated.value, None
+        if rule.value is not None and rule.loosens is None:
+            return stated.value, None
+        at_least = rule.loosens == "down"
+        return stated.value, clearly(stated.value, float(number), at_least=at_least)
 
 
 def clearly(value: float, bound: float, *, at_least: bool = False) -> bool | None:

@@ -455,3 +455,22 @@ def test_a_solution_of_another_problem_is_refused():
     gaussian = cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), budget=0.5).solve()
     with pytest.raises(cpv.InputError, match="kind of program"):
         cpv.release_table(problem, table, seed=1, solution=gaussian)
+
+
+def test_as_many_records_of_other_cells_are_refused():
+    table = pd.DataFrame({"age": [30, 30, 40, 40, 50, 50], "ill": list("nnyyny")})
+    source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
+    problem = cpv.MinimumDistortion(source, cpv.absolute_error(source.x), [cpv.KAnonymity(3)])
+    other = table.assign(ill=list("nyynny"))  # the same ages, and as many ill
+    with pytest.raises(cpv.InputError, match="other records of"):
+        cpv.release_table(problem, other, seed=1)
+
+
+def test_a_chance_for_each_letter_is_listed_as_undecided():
+    table = pd.DataFrame({"age": [30, 30, 30, 50, 50, 50], "ill": list("nnyyny")})
+    source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
+    rule = cpv.KeepProbability([0.5, 0.25])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.8, criteria=[rule])
+    drawn = cpv.release_table(problem, table, seed=1)
+    assert drawn.holds is None
+    assert "cannot be decided" in str(drawn)

@@ -152,7 +152,7 @@ def _standings(checks: Sequence[Check]) -> dict[str, list[str]]:
     """Return the criteria by how they stand, where no released group breaks one."""
     found: dict[str, list[str]] = {said: [] for said in _SINGULAR}
     for check in checks:
-        law, table = (check["law"] or {}).get("holds", True), (check["table"] or {}).get("holds")
+        law, table = (check["law"] or {}).get("holds"), (check["table"] or {}).get("holds")
         if table is True or (table is None and law):
             found["hold"].append(check["criterion"])
         elif table is None:
