@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -285,11 +285,10 @@ class Counts(FrozenFields):
         """Return whether F(J(·, x̂)) ≤ bound · q(x̂) at every letter."""
         table = self.in_order(measure)
         how: dict[str, Any] = {"reference": table.reference, "units": self.units}
-        values = leaked(measure, table.joint, **how)
+        values, data = leaked(measure, table.joint, **how), table._data(measure)
         return self.of_letters(
-            values, bound, lambda y: table._at_most(measure, [y], bound),
-            scale=table._greatest(measure),
-        )  # fmt: skip
+            values, bound, lambda y: table._at_most(data, [y], bound), scale=_greatest(data)
+        )
 
     def leaked_in_all(self, measure: Leakage, bound: Fraction) -> Verdict:
         """Return whether Σ F(J(·, x̂)) ≤ bound · Σ q(x̂)."""
@@ -298,27 +297,38 @@ class Counts(FrozenFields):
         how: dict[str, Any] = {"reference": table.reference, "units": self.units}
         value = float(np.nan_to_num(leaked(measure, table.joint, **how)) @ shares)
         letters = range(table.joint.shape[1])
-        return Verdict(table._at_most(measure, letters, bound + self.slack(bound)), value)
+        most = bound + self.slack(bound)
+        return Verdict(table._at_most(table._data(measure), letters, most), value)
 
     @property
     def _filled(self) -> Booleans:
         return np.asarray(self.joint.sum(axis=0) > 0)
 
-    def _greatest(self, measure: Leakage) -> float:
-        """Return the greatest distance or gain of a measure."""
-        rows = np.flatnonzero(np.asarray(self.masses, float) > 0)
-        data = measure.fitted(range(len(self.masses)), rows.tolist()).data()
-        table = data.get("ground") or data.get("matrix") or []
-        return max((abs(float(Fraction(entry))) for row in table for entry in row), default=0.0)
+    @cached_property
+    def _rows(self) -> Places:
+        """The rows of the values of W with mass."""
+        rows: Places = frozen(np.flatnonzero(np.asarray(self.masses, float) > 0))
+        return rows
 
-    def _at_most(self, measure: Leakage, letters: Iterable[int], bound: Fraction) -> bool | None:
-        rows = np.flatnonzero(np.asarray(self.masses, float) > 0)
-        data = measure.fitted(range(len(self.masses)), rows.tolist()).data()
+    def _data(self, measure: Leakage) -> dict[str, Any]:
+        """Return a measure of these rows, as proofs read it."""
+        return measure.fitted(range(len(self.masses)), self._rows.tolist()).data()
+
+    def _at_most(
+        self, data: Mapping[str, Any], letters: Iterable[int], bound: Fraction
+    ) -> bool | None:
+        rows = self._rows
         masses, columns = common(self.masses[rows].tolist()), self.joint[rows].T
         records = common(j for y in letters for j in columns[y].tolist())  # in one unit
         joints = [records[i : i + len(rows)] for i in range(0, len(records), len(rows))]
         terms = [LeakageTerm(data, joint, masses) for joint in joints if any(joint)]
         return at_most(terms, bound * sum(records), self.units)
+
+
+def _greatest(data: Mapping[str, Any]) -> float:
+    """Return the greatest distance or gain of a measure."""
+    table = data.get("ground") or data.get("matrix") or []
+    return max((abs(float(Fraction(entry))) for row in table for entry in row), default=0.0)
 
 
 def is_whole(masses: npt.NDArray[Any]) -> bool:

@@ -127,12 +127,14 @@ class ReleasedLaw:
         stated = rule.verdict(self._counts)
         if self.proved or (self.designed and rule.survives_merging):
             return stated.value, True
-        number = rule.value if rule.value is not None else 0.0 if rule.measure else None
-        if stated.value is None or not isinstance(number, int | float | Fraction):
+        number, loosens = rule.value, rule.loosens
+        if number is None and rule.measure is not None:  # perfect privacy: nothing leaks
+            number, loosens = 0.0, "up"
+        if stated.value is None or loosens is None:
             return stated.value, None
-        if rule.value is not None and rule.loosens is None:
+        if not isinstance(number, int | float | Fraction):  # one for each letter
             return stated.value, None
-        at_least = rule.loosens == "down"
+        at_least = loosens == "down"
         return stated.value, clearly(stated.value, float(number), at_least=at_least)
 
 
