@@ -128,7 +128,7 @@ class ReleasedLaw:
         if self.proved or (self.designed and rule.survives_merging):
             return stated.value, True
         number, loosens = rule.value, rule.loosens
-        if number is None and rule.measure is not None:  # perfect privacy: nothing leaks
+        if number is None and not rule.numbers and rule.measure:  # nothing leaks
             number, loosens = 0.0, "up"
         if stated.value is None or loosens is None:
             return stated.value, None

@@ -11,6 +11,7 @@ import cvxprivacy as cpv
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import solve
 from tests.formulations.regions import costs, random_law, rde
+from tests.own_criterion import GuessedAtMost
 
 RULES = {
     "t": cpv.TCloseness(0.6),
@@ -30,17 +31,6 @@ RULES = {
     "perfect": cpv.PerfectPrivacy(),
     "local": cpv.LocalInformationPrivacy(1.5),
 }
-
-
-class GuessedAtMost(cpv.Criterion):
-    """p(w | u) ≤ p, whatever Z is: it does not survive, and does not say so."""
-
-    name = "guessed_at_most"
-    p = cpv.Parameter(loosens="up", loosest=1.0)
-
-    def constraints(self, release):
-        mass = release.mass().each()
-        return {str(w): release.mass(w).each() <= self.p * mass for w in range(len(release.p_w))}
 
 
 def source_of(rng, name):

@@ -12,21 +12,11 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from tests.own_criterion import GuessedAtMost
 
 BIT = cpv.DiscreteSource.identical([0.5, 0.5])
 PAIR = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
 COUNTED = cpv.DiscreteSource.from_counts([[30, 9, 4], [6, 20, 11]])
-
-
-class GuessedAtMost(cpv.Criterion):
-    """p(w | x̂) ≤ p for all w and x̂."""
-
-    name = "guessed_at_most"
-    p = cpv.Parameter(loosens="up", loosest=1.0)
-
-    def constraints(self, release):
-        mass = release.mass().each()
-        return {str(w): release.mass(w).each() <= self.p * mass for w in range(len(release.p_w))}
 
 
 class UnsureAtLeast(cpv.Criterion):
