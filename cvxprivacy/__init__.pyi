@@ -103,12 +103,10 @@ from .release.decoder import Decoder as Decoder
 from .release.estimation import Estimate as Estimate
 from .release.gaussian import GaussianRelease as GaussianRelease
 from .release.hamming import HammingChannel as HammingChannel
+from .results.enclosure import Enclosure as Enclosure
+from .results.price import Price as Price
 from .results.recount import recount as recount
-from .results.solution import (
-    Enclosure as Enclosure,
-    GaussianSolution as GaussianSolution,
-    Solution as Solution,
-)
+from .results.solution import GaussianSolution as GaussianSolution, Solution as Solution
 from .solvers.watch import Progress as Progress
 from .tables import datasets as datasets
 from .tables.bins import Bins as Bins

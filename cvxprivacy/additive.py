@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cvxprivacy import exact
 from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.frozen import frozen, own
+from cvxprivacy.frozen import FrozenFields, frozen, own
 from cvxprivacy.verifier.rationals import BITS
 
 __all__ = ["AdditiveCost", "Cost", "Part", "dense", "floats", "of_letters", "plus", "times"]
@@ -27,7 +27,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Part(FrozenFields):
     """A table in which letters and outputs have their places."""
 
     table: Exact

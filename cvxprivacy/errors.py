@@ -181,7 +181,8 @@ class InfeasibleError(_Kept, ValueError):
         Names of the constraints that contradict each other.
     extremes : dict of str to float
         The tightest value that each of their numbers could take, given the rest: to three digits,
-        on the side that can hold, where the message says "about".
+        on the side that can hold, where the message says "about".  Where strategies are generated,
+        what it would be if the encoder knew Z too, as the message says: a bound of it.
 
     Examples
     --------

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
-__all__ = ["Frozen", "FrozenDict", "FrozenList", "frozen", "is_own", "own"]
-
-_OWN: dict[int, weakref.ref[np.ndarray]] = {}  # arrays that nobody outside can write to
+__all__ = ["Frozen", "FrozenDict", "FrozenFields", "FrozenList", "frozen", "is_own", "own"]
 
 
 class FrozenDict(dict[Any, Any]):
@@ -35,7 +32,7 @@ class FrozenDict(dict[Any, Any]):
     clear = pop = popitem = setdefault = update = __ior__ = _refused  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        return type(self), (dict(self), self._remedy)
+        return _frozen_dict, (dict(self), self._remedy)
 
     def copy(self) -> dict[Any, Any]:
         return dict(self)
@@ -51,7 +48,7 @@ class FrozenList(list[Any]):
     append = extend = insert = remove = pop = clear = sort = reverse = _refused  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        return type(self), (list(self),)
+        return frozen, (list(self),)
 
     def copy(self) -> list[Any]:
         return list(self)
@@ -72,6 +69,10 @@ class Frozen:
     def __init__(self) -> None:
         if "_depth" not in self.__dict__:  # no subclass has an __init__ of its own
             self._seal()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._seal()  # arrays that were sent or copied can be written to
 
     def _remedy(self, name: str) -> str:
         return "make another one"
@@ -105,6 +106,16 @@ class Frozen:
             raise AttributeError(said)
 
 
+class FrozenFields:
+    """A frozen dataclass, the arrays and containers of which cannot be written to either."""
+
+    def __post_init__(self) -> None:
+        self.__setstate__(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: frozen(value) for name, value in state.items()})
+
+
 def _sealing(made: Callable[..., None]) -> Callable[..., None]:
     """Seal an object at the end of the outermost ``__init__``."""
 
@@ -122,15 +133,20 @@ def _sealing(made: Callable[..., None]) -> Callable[..., None]:
     return sealed
 
 
+class Memory:
+    """The memory of an array, which NumPy may read, and lets nobody make writable."""
+
+    __slots__ = ("__array_interface__", "_array")
+
+    def __init__(self, array: np.ndarray) -> None:
+        layout = array.__array_interface__
+        self.__array_interface__ = {**layout, "data": (layout["data"][0], True)}
+        self._array = array
+
+
 def own(value: np.ndarray) -> np.ndarray:
-    """Return an array that was just made here; nobody can write to it from here on."""
-    part: Any = value
-    while isinstance(part, np.ndarray):
-        part.flags.writeable = False
-        part = part.base
-    key = id(value)
-    _OWN[key] = weakref.ref(value, lambda _: _OWN.pop(key, None))
-    return value
+    """Return an array that was just made here as one that nobody can write to."""
+    return value if is_own(value) else np.asarray(Memory(value))
 
 
 def is_own(value: np.ndarray) -> bool:
@@ -138,7 +154,7 @@ def is_own(value: np.ndarray) -> bool:
 
     Of others that cannot be written to, somebody may hold a part that can.
     """
-    return id(value) in _OWN and _OWN[id(value)]() is value and not value.flags.writeable
+    return isinstance(value.base, Memory)
 
 
 def frozen(value: Any) -> Any:
@@ -148,7 +164,7 @@ def frozen(value: Any) -> Any:
     if isinstance(value, FrozenDict | FrozenList):
         return value
     if isinstance(value, Mapping):
-        return FrozenDict({key: frozen(entry) for key, entry in value.items()})
+        return _frozen_dict(value)
     if isinstance(value, list):
         return FrozenList(value if _plain(value) else map(frozen, value))
     if type(value) is tuple:
@@ -156,6 +172,10 @@ def frozen(value: Any) -> Any:
     if hasattr(value, "to_numpy") and hasattr(value, "copy"):  # a pandas frame
         return value.copy()
     return value
+
+
+def _frozen_dict(entries: Mapping[Any, Any], *remedy: str) -> FrozenDict:
+    return FrozenDict({key: frozen(entry) for key, entry in entries.items()}, *remedy)
 
 
 def _plain(values: list[Any] | tuple[Any, ...]) -> bool:

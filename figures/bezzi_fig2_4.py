@@ -141,18 +141,18 @@ def draw(result):
         at = np.arange(len(audit.letters))
         for i, kind in enumerate(("I1", "I2")):
             heights = audit.measures[kind].values
-            right.bar(at + 0.4 * i - 0.2, heights, 0.4, ec="black",
+            right.bar(at + 0.4 * i - 0.2, heights, 0.4, ec="black", label=f"$I_{i + 1}$",
                       color=looks["color"][i + 1], hatch=looks["hatch"][i + 1])  # fmt: skip
         right.axhline(0, color="black", lw=0.6)
-        for bound, name in zip(bounds[1:], ("$t$", r"$\ell$"), strict=True):
+        ends = sorted(zip(bounds[1:], ("$t$", r"$\ell$"), strict=True))
+        for (bound, name), side in zip(ends, ("top", "bottom"), strict=True):  # however near
             right.axhline(bound, **style.BOUND)
-            right.text(1.01, bound, name, transform=right.get_yaxis_transform(), va="center")
+            right.text(1.01, bound, name, transform=right.get_yaxis_transform(), va=side)
         right.set_xticks(at, audit.letters)
         right.set_xlabel("age [years]")
         for ax in (left, right):
             ax.set_ylabel("information [bits]")
-    for x, name in ((-0.2, "$I_1$"), (0.2, "$I_2$")):
-        axes[1].text(x, 0.11, name, ha="center")
+    axes[1].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
     return figure
 
 

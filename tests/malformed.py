@@ -387,7 +387,75 @@ def many_gaussian_rows(rng: np.random.Generator, size: int) -> bytes:
     caps = {f"c{i}": diagonal([side * 2.0] * (side - 1)) for i in range(count)}
     which = {"rows": rows} if rng.random() < 0.5 else {"caps": caps}
     found = covariance(gamma, list(range(1, side)), **which)
+    found["dual"]["multipliers"] = dict.fromkeys(which.get("rows", {}), 1.0)
+    return written(found)
+
+
+@kind
+def multipliers_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    """Of many rows of one view: their sum has as many digits as the file."""
+    count = max(8, size // 2200)
+    rows = {f"r{i}": row(term=term(weights={"W": 1.0})) for i in range(count)}
+    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    found["dual"]["multipliers"] = {name: f"1/{digits(rng, 1999)}" for name in rows}
+    return written(found)
+
+
+@kind
+def weights_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = max(8, size // 2200)
+    long = (f"1/{digits(rng, 1999)}" for _ in range(count))
+    rows = {f"r{i}": row(term=term(weights={"W": x})) for i, x in enumerate(long)}
+    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
     found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(found)
+
+
+@kind
+def gaussian_costs_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = max(8, size // 2200)
+    long = (f"1/{digits(rng, 1999)}" for _ in range(count))
+    rows = {f"r{i}": row(term=term(cost=[[x]])) for i, x in enumerate(long)}
+    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(found)
+
+
+@kind
+def channel_weights_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
+    count = min(max(8, size // 2100), 400)
+    view = {"labels": [[0, 1]], "reference": None, "measure": INFORMATION}
+    views = {f"v{i}": view for i in range(count)}
+    weights = {name: f"1/{digits(rng, 1999)}" for name in views}
+    return written(channel(2, 2, views=views, objective=term(weights=weights)))
+
+
+@kind
+def outputs_of_a_general_plan(rng: np.random.Generator, size: int) -> bytes:
+    """Distances between values that lie on no line, and a score for each output."""
+    values = min(max(3, math.isqrt(size // 8)), 120)
+    outputs = max(2, min(size // (12 * values), 1000))
+    ground = rng.integers(50, 100, (values, values))
+    np.fill_diagonal(ground, 0)
+    measure = {"kind": "transport", "ground": ground.tolist()}
+    view = {"labels": [list(range(values))], "reference": None, "measure": measure}
+    found = channel(values, outputs, views={"W": view})
+    found["dual"]["scores"] = {"W": rng.integers(0, 5, (values, outputs)).astype(float).tolist()}
+    found["primal"] = listed(rng.integers(1, 99, (values, outputs)).tolist(), 1)
+    return written(found)
+
+
+@kind
+def letters_times_outputs(rng: np.random.Generator, size: int) -> bytes:
+    """A file of n numbers that asks for n² costs."""
+    letters = max(2, size // 40)
+    view = {"labels": [[i % 2 for i in range(letters)]], "reference": None, "measure": INFORMATION}
+    part = {
+        "table": [[0.0, 1.0]],
+        "rows": [0] * letters,
+        "columns": [i % 2 for i in range(letters)],
+    }
+    found = channel(letters, letters, views={"W": view}, objective=term(cost={"parts": [part]}))
     return written(found)
 
 
@@ -407,6 +475,45 @@ def a_law_without_end(rng: np.random.Generator, size: int) -> bytes:
     law = (10.0 ** rng.uniform(-300, 300, max(2, size // 25))).tolist()
     program = {"kind": "hamming", "law": law, "budget": "1/3", "units": "bits"}
     return written(document(program, {"level": "1/7"}, {"level": "1/7", "objective": 1}))
+
+
+def filled(variances: list[Any], gains: list[Any] | None, level: str) -> bytes:
+    """Return a document of water up to a level."""
+    program = {"kind": "water", "gains": gains, "variances": variances}
+    program |= {"budget": "1/3", "units": "bits"}
+    return written(document(program, {"level": level}, {"level": level, "objective": 1}))
+
+
+@kind
+def boxes_and_a_level_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
+    width = int(10 ** rng.uniform(1, 3.6))
+    variances, gains = (rng.exponential(size=max(1, size // 90)).tolist() for _ in range(2))
+    return filled(variances, gains, f"{digits(rng, width)}/{digits(rng, width)}")
+
+
+@kind
+def boxes_of_coprime_fractions(rng: np.random.Generator, size: int) -> bytes:
+    """Sums, reciprocals and products of them have as many digits as the file."""
+    width = int(10 ** rng.uniform(0.5, 3.3))
+    numbers = [f"{digits(rng, width)}/{digits(rng, width)}" for _ in range(size // (4 * width) + 1)]
+    return filled(numbers, numbers if rng.random() < 0.7 else None, "1/2")
+
+
+@kind
+def boxes_of_powers_of_two(rng: np.random.Generator, size: int) -> bytes:
+    """Fractions with a common denominator just short of what is tried."""
+    powers = rng.integers(0, 6_600, max(1, size // 1_200)).tolist()
+    return filled([f"3/{2**power}" for power in powers], None, f"1/{2**6_000}")
+
+
+@kind
+def axes_of_large_covariance(rng: np.random.Generator, size: int) -> bytes:
+    n, width = max(2, math.isqrt(size // 70)), int(rng.integers(1, 20))
+    gamma = diagonal([digits(rng, width) for _ in range(n)])
+    axes, ones = rng.normal(size=(n, n)).tolist(), [1.0] * n
+    program = {"kind": "spectral", "covariance": gamma, "budget": "1/3", "units": "bits"}
+    dual = {"axes": axes, "precisions": ones, "price": 0.5, "objective": 1}
+    return written(document(program, {"axes": axes, "removed": ones}, dual))
 
 
 @kind

@@ -198,7 +198,7 @@ def channels(rng: Chance) -> Any:
             parts = dict(zip("abc", parts[: index - 3], strict=False))
             program["objective"] = {"worst": parts}
             shares = ["x", 1e300, -1.0, *chance.normal(0.3, 0.5, 9).tolist()]
-            dual["shares"] = dict(zip("abcd", chance.permutation(shares), strict=False))
+            dual["shares"] = dict(zip(parts, chance.permutation(shares), strict=False))
         yield "by hand", document(program, primal, dual, ("default", "high")[index % 2])
         if index < 4:  # nothing but multipliers; a price for what is not per output
             dual = multipliers(rng, program)

@@ -1,9 +1,8 @@
 """The public tables that tests read: the real ones, or what stands in for them.
 
-Where ``CVXPRIVACY_DATA`` names a folder with all of them, tests compute from these and look at
-their numbers.  Elsewhere they compute from 200 records of *Adult*, committed in
-``tests/data/adult``, and from persons, companies and utilities made up here with the columns of the
-others.
+Tests compute from 200 records of *Adult*, committed in ``tests/data/adult``, and from persons,
+companies and utilities made up here with the columns of the others.  Those marked ``real`` compute
+from the real tables, and look at their numbers, where ``CVXPRIVACY_DATA`` names a folder with them.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ COMPANY = (
     "FIXED.ASSETS CURRENT.ASSETS TREASURY UNCOMMITTED.FUNDS PAID.UP.CAPITAL SHORT.TERM.DEBT SALES "
     "LABOR.COSTS DEPRECIATION OPERATING.PROFIT FINANCIAL.OUTCOME GROSS.PROFIT NET.PROFIT"
 )
+REAL = pytest.param("real", marks=pytest.mark.real)
+EITHER = ["sample", REAL]  # parameters of a fixture
 SAMPLE = Path(__file__).parent / "data" / "adult" / "adult.csv"
 
 
@@ -37,16 +38,12 @@ class Tables:
         return pd.read_csv(self.folder / f"{name}.csv")
 
 
-def real_folder(*names: str) -> Path | None:
-    """Return the folder of the real tables, if it holds these."""
+def real_folder(*names: str) -> Path:
+    """Return the folder of the real tables; skip the test if it does not hold these."""
     folder = Path(os.environ.get("CVXPRIVACY_DATA") or os.devnull)
-    return folder if all((folder / f"{name}.csv").is_file() for name in names) else None
-
-
-def adult_csv() -> Path:
-    """Return the real *Adult*, or the sample."""
-    folder = real_folder("adult")
-    return folder / "adult.csv" if folder else SAMPLE
+    if not all((folder / f"{name}.csv").is_file() for name in names):
+        pytest.skip("CVXPRIVACY_DATA does not name a folder with the real tables")
+    return folder
 
 
 def made_up_census(persons: int = 400) -> pd.DataFrame:
@@ -87,11 +84,11 @@ def made_up_utilities() -> pd.DataFrame:
     return months.assign(TOTREVENUE=months.drop(columns="UTILITYID").sum(axis=1))
 
 
-@pytest.fixture
-def tables(tmp_path_factory, monkeypatch) -> Tables:
+@pytest.fixture(params=EITHER)
+def tables(request, tmp_path_factory, monkeypatch) -> Tables:
     """Let ``CVXPRIVACY_DATA`` name a folder with all tables, and the loaders accept them."""
-    if folder := real_folder(*datasets.HOMES):
-        return Tables(folder, real=True)
+    if request.param == "real":
+        return Tables(real_folder(*datasets.HOMES), real=True)
     folder, sample = tmp_path_factory.mktemp("tables"), SAMPLE.read_bytes()
     (folder / "adult.csv").write_bytes(sample)
     made_up_census().to_csv(folder / "census.csv", index=False)

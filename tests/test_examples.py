@@ -13,6 +13,7 @@ EXAMPLES = [p for p in sorted(PACKAGE.rglob("*.py")) if ">>> " in p.read_text(en
 
 
 @pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("tables", ["sample"], indirect=True)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_the_examples_of_a_module_hold(path):
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import cvxpy as cp
@@ -20,7 +23,8 @@ from cvxprivacy.frozen import Frozen, FrozenDict, FrozenList, frozen
 from cvxprivacy.results.solution import GaussianSolution, Solution
 from cvxprivacy.solvers.driver import Outcome
 from tests.formulations.gaussian import E, S
-from tests.instances import BINARY, MINIMAL, SCALAR, budgeted
+from tests.instances import BINARY, CRITERIA, DEPENDENT, MINIMAL, SCALAR, budgeted
+from tests.leakage.measures import MEASURES
 
 
 def narrow(**changes: Any) -> cpv.PrivacyDistortion:
@@ -37,6 +41,123 @@ def test_arrays_of_sources_and_releases_cannot_be_written_to() -> None:
         arrays = [value for value in vars(one).values() if isinstance(value, np.ndarray)]
         assert arrays
         assert not any(value.flags.writeable for value in arrays)
+
+
+def arrays(value: Any, path: str, again: Callable[[], Any], past: set[int]) -> Iterator[Any]:
+    """Yield each array that public names lead to: its path, itself, and how it is read again."""
+    if isinstance(value, np.ndarray):
+        yield path, value, again
+    elif isinstance(value, Mapping):
+        for key in value:
+            yield from arrays(value[key], f"{path}[{key!r}]", lambda k=key: again()[k], past)
+    elif isinstance(value, (list, tuple)):
+        for i, part in enumerate(value):
+            yield from arrays(part, f"{path}[{i}]", lambda i=i: again()[i], past)
+    elif type(value).__module__.startswith("cvxprivacy.") and id(value) not in past:
+        past.add(id(value))
+        kind = type(value)
+        computed = {
+            name for name in dir(kind)
+            if isinstance(getattr(kind, name), (property, cached_property)) and name != "problem"
+        }  # fmt: skip
+        for name in sorted(computed | vars(value).keys()):
+            if not name.startswith("_") and path.count(".") < 5:
+                read = lambda n=name: getattr(value, n)  # noqa: E731
+                try:
+                    part = read()
+                except (AssertionError, AttributeError, TypeError, ValueError):
+                    continue  # it has none
+                yield from arrays(part, f"{path}.{name}", read, past)
+
+
+def made_writable(array: np.ndarray) -> bool:
+    """Try it with an array and with all that it is a part of."""
+    part: Any = array
+    for _ in range(2):  # what a base allows, its parts allow then
+        part = array
+        while isinstance(part, np.ndarray):
+            with contextlib.suppress(ValueError):
+                part.flags.writeable = True
+            part = part.base
+    return array.flags.writeable
+
+
+def public_values() -> dict[str, Callable[[], Any]]:
+    made: dict[str, Callable[[], Any]] = {
+        f"source {name}": lambda s=s: s for name, s in (("X", BINARY), ("Gaussian", DEPENDENT))
+    }
+    made |= {f"criterion {name}": lambda c=c: c for name, c in CRITERIA.items()}
+    made |= {f"measure {name}": lambda m=m: m for name, (m, _) in MEASURES.items()}
+    made |= {f"problem {name}": make for name, make in MINIMAL.items()}
+    made |= {f"program {name}": lambda make=make: make().program for name, make in MINIMAL.items()}
+    made |= {f"solution {name}": lambda make=make: make().solve() for name, make in MINIMAL.items()}
+    table = pd.DataFrame({"w": [0, 0, 1, 1, 1, 0], "x": [1, 0, 2, 0, 1, 2]})
+    rule = cpv.TCloseness(0.3)
+    made["audit"] = lambda: cpv.audit(table, table, key="x", sensitive="w", criteria=[rule])
+    made["drawn table"] = lambda: cpv.release_table(
+        cpv.MinimumDistortion(
+            cpv.DiscreteSource.from_table(table, sensitive="w", key="x"), cpv.hamming(3), [rule]
+        ), table, seed=1,
+    )  # fmt: skip
+    made["estimate"] = lambda: narrow().solve().channel.estimate([2, 1])
+    made["frontier"] = lambda: cpv.frontier(narrow(criteria=[]), tol=0.05)
+    return made
+
+
+@pytest.mark.parametrize("name", public_values())
+def test_no_array_of_a_value_can_be_made_writable(name: str) -> None:
+    """What is written into a table that is computed anew by each reading changes no value."""
+    value = public_values()[name]()
+    for copied in (value, pickle.loads(pickle.dumps(value))):  # deepcopy does what pickle does
+        for path, array, again in arrays(copied, name, lambda v=copied: v, set()):
+            if made_writable(array) and array.size:
+                before = array.copy()
+                array[...] = np.where(array == array.flat[0], array.dtype.type(0), array.flat[0])
+                np.testing.assert_array_equal(again(), before, path)
+
+
+TYPED: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "source": (cpv.DiscreteSource, [[0.5, 0.25], [0.0, 0.25]]),
+    "counts": (cpv.DiscreteSource.from_counts, [[2, 1], [0, 1]]),
+    "labels": (lambda x: cpv.DiscreteSource([[0.5, 0.25], [0.0, 0.25]], x=x), [3, 4]),
+    "identical": (cpv.DiscreteSource.identical, [0.5, 0.5]),
+    "Gaussian": (lambda g: cpv.GaussianSource(g, sensitive=[0], key=[1]), [[2, 1], [1, 2]]),
+    "distortion": (cpv.Distortion, [[0, 1], [2, 0]]),
+    "squared error": (cpv.squared_error, [0, 1, 3]),
+    "channel": (
+        lambda q: cpv.Channel(q, inputs="ab", outputs="ab", p_input=q[0]), [[0.5, 0.5], [0, 1]]
+    ),
+    "earth mover": (
+        lambda g: cpv.leakage.EarthMover(g).fitted("ab", [0, 1]), [[0, 1], [2, 0]]
+    ),
+    "gain": (cpv.leakage.Gain, [[1, 0], [0, 2]]),
+    "t-closeness": (lambda g: cpv.TCloseness(0.1, distance=g), [[0, 1], [2, 0]]),
+    "floors": (cpv.KeepProbability, [0.5, 0.25]),
+    "moves": (lambda m: cpv.ForbiddenMoves(m == 1), [[0, 1], [0, 0]]),
+    "mean": (cpv.PreserveMean, [0, 1]),
+    "linear": (lambda a: cpv.Linear(a, 1), [[0, 1], [2, 0]]),
+    "variances": (lambda v: cpv.ReverseWaterFilling(v, 1), [1, 2]),
+    "boxes": (lambda g: cpv.BoxWaterFilling(g, [1, 2], 1), [1, 2]),
+    "Hamming": (lambda p: cpv.HammingWaterFilling(p, 0.2), [0.5, 0.25, 0.25]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["floats", "fractions", "not writable"])
+@pytest.mark.parametrize("name", TYPED)
+def test_no_value_keeps_an_array_that_somebody_else_can_write_to(name: str, kind: str) -> None:
+    make, numbers = TYPED[name]
+    typed = np.array(numbers, float)
+    if kind == "fractions":
+        typed = np.array([Fraction(x) for x in typed.flat], object).reshape(typed.shape)
+    handed = typed[...]
+    if kind == "not writable":
+        handed.flags.writeable = False
+    value = make(handed)
+    kept = [array for _, array, _ in arrays(value, name, lambda: value, set())]
+    kept += [array for array in vars(value).values() if isinstance(array, np.ndarray)]
+    assert not any(np.shares_memory(array, typed) for array in kept)
+    assert not any(made_writable(array) for array in vars(value).values()
+                   if isinstance(array, np.ndarray))  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MINIMAL)

@@ -11,7 +11,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy import style
-from cvxprivacy.results.solution import Enclosure
+from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.study import claim, run
 from cvxprivacy.text import aligned
 from tests import pictures

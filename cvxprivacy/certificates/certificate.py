@@ -11,13 +11,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, Any, Self
 
+from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.differences import differences
+from cvxprivacy.verifier.work import allowing
 
-__all__ = ["Certificate", "units_in_words"]
+__all__ = ["Certificate", "refuse_other", "units_in_words"]
 
 
 class Certificate(Frozen):
@@ -180,8 +182,13 @@ class Certificate(Frozen):
         """
         json.dump(self.document(), file, ensure_ascii=False, allow_nan=False)
 
-    def verify(self) -> bool:
+    def verify(self, work: float = 1.0) -> bool:
         """Prove everything again from the document's text, trusting none of its claims.
+
+        Parameters
+        ----------
+        work : float
+            Allow so many times the usual work, which is about ten minutes.
 
         Raises
         ------
@@ -189,7 +196,8 @@ class Certificate(Frozen):
             If a claim is not proved; the message lists which.
         """
         document = json.loads(json.dumps(self.document(), allow_nan=False))
-        problems: Sequence[str] = verify.disagreements(document)
+        with allowing(work):
+            problems: Sequence[str] = verify.disagreements(document)
         if problems:
             raise ValueError("not verified: " + "; ".join(problems))
         return True
@@ -219,10 +227,26 @@ class Certificate(Frozen):
         problem : ChannelProblem or CovarianceProblem
             The problem that is asked about.
         """
-        mine, stated = self.program.to_dict(), getattr(problem, "exact_program", None)
-        if stated is None or mine["kind"] == "covariance":  # no closed form's
+        if getattr(problem, "cut", False):  # its program is of those to begin with
+            return ["outputs: a list of some strategies, where the problem's are generated"]
+        stated = getattr(problem, "exact_program", None)
+        if not isinstance(stated, type(self.program)):  # this is no closed form's
             stated = problem.program
-        return differences(mine, stated.to_dict())
+        if self.program is stated:
+            return []
+        return differences(self.program.to_dict(), stated.to_dict())
+
+
+def refuse_other(certificate: Certificate, problem: Any, argument: str) -> None:
+    """Refuse what is handed in beside a problem and proves something else.
+
+    Raises
+    ------
+    InputError
+        With the first difference between the two programs.
+    """
+    if apart := certificate.differences(problem):
+        raise InputError(argument, f"of another problem: {apart[0]}", "pass this problem's own")
 
 
 def value_units(program: Any) -> str | None:
@@ -243,8 +267,11 @@ def units_in_words(program: Any) -> str:
     objective, units = first_part(program.objective), value_units(program)
     if units is not None:
         return units
+    first, *others = objective.name.split(" + ")
+    if objective.cost is not None and (first != "distortion" or (others and not objective.weights)):
+        return "units of the objective" if others else f"units of {first}"
     if not objective.weights or objective.cost is not None:
-        return "units of distortion"
+        return "units of distortion"  # a price λ of information, as in E d + λ I, is in them too
     named = dict.fromkeys(program.views[view].measure.name for view in objective.weights)
     return f"units of {' and '.join(named)}"
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.frozen import frozen, own
+from cvxprivacy.frozen import FrozenFields, own
 from cvxprivacy.programs.channel import ChannelProgram
 
 __all__ = ["DENOMINATOR", "ExactChannel", "round_channel"]
@@ -21,14 +21,11 @@ DENOMINATOR = 2**52  # every multiple of 2⁻⁵² up to 1 is a float64: the mat
 
 
 @dataclass(frozen=True, eq=False)
-class ExactChannel:
+class ExactChannel(FrozenFields):
     """A channel as integers ``numerators`` (n, m) over ``denominator``; rows sum to it."""
 
     numerators: np.ndarray
     denominator: int = DENOMINATOR
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "numerators", frozen(self.numerators))
 
     @cached_property
     def matrix(self) -> FloatArray:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cvxprivacy.certificates.certificate import Certificate
+from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import frozen
 from cvxprivacy.verifier.differences import differences
-from cvxprivacy.verifier.verify import TOLERANCE, proof_of, status
+from cvxprivacy.verifier.verify import TOLERANCE, digest, proof_of, status
 
 __all__ = ["Relaxed"]
 
@@ -24,9 +26,11 @@ class Relaxed(Certificate):
     ----------
     relaxation : Certificate
         Of the program with Z at the encoder too.
+    strategies : ndarray of int, shape (m, |Z|)
+        What each listed output means for each z.
     """
 
-    def __init__(self, listed: Certificate, relaxation: Certificate) -> None:
+    def __init__(self, listed: Certificate, relaxation: Certificate, strategies: Any) -> None:
         ends = relaxation.lower, listed.upper
         found = status(
             *ends, TOLERANCE[listed.accuracy] * proof_of(listed.program.to_dict()).unit(ends[1])
@@ -43,7 +47,7 @@ class Relaxed(Certificate):
             listed.terms,
             listed.raw,
         )
-        self.relaxation = relaxation
+        self.relaxation, self.strategies = relaxation, frozen(strategies)
 
     @property
     def residuals(self) -> dict[str, float]:
@@ -59,7 +63,10 @@ class Relaxed(Certificate):
         )
 
     def document(self) -> dict[str, Any]:
-        return self._claims().recorded(self.table).document()
+        document = self._claims().recorded(self.table).document()
+        document["strategies"] = self.strategies.tolist()
+        document["sha256"] = digest(document)
+        return document
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write two proofs: of the upper end, and beside it, as ``….lower.json``, of the lower."""
@@ -71,19 +78,18 @@ class Relaxed(Certificate):
         """Return where the proof of the lower end goes, beside that of the upper one."""
         return Path(path).with_suffix(".lower.json")
 
-    def verify(self) -> bool:
-        return super().verify() and self.relaxation.verify()
+    def verify(self, work: float = 1.0) -> bool:
+        return super().verify(work) and self.relaxation.verify(work)
 
     def differences(self, problem: Any) -> list[str]:
-        """Return where the two programs are not those of ``problem``.
-
-        The relaxation is compared whole.  The letters of the release were generated: what stands
-        for each of them is its own, all else is compared.
-        """
+        """Return where the two programs are not those of ``problem``, over the same strategies."""
         if not getattr(problem, "cut", False):
             return ["outputs: generated, where the problem lists its own"]
-        mine, theirs = self.program.to_dict(), problem.program.to_dict()
+        try:
+            over, informed = problem.over(self.strategies), problem.informed
+        except InputError as error:
+            return [str(error)]
         return [
-            *differences(mine, theirs, outputs=False),
-            *(f"lower end: {said}" for said in self.relaxation.differences(problem.informed)),
+            *differences(self.program.to_dict(), over.program.to_dict()),
+            *(f"lower end: {said}" for said in self.relaxation.differences(informed)),
         ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.cli.checks import check_lines
 from cvxprivacy.cli.outputs import described
 from cvxprivacy.model.information import FEW_CELLS, bias_in_words
+from cvxprivacy.results.price import Price
 
 if TYPE_CHECKING:
     from cvxprivacy.leakage import Leakage
@@ -34,7 +35,8 @@ def proved(solution: Solution) -> dict[str, Any]:
         "lower": solution.lower,
         "upper": solution.upper,
         "terms": {name: [term.lower, term.upper] for name, term in solution.terms.items()},
-        "prices": solution.prices,
+        "prices": {name: getattr(p, "number", p) for name, p in solution.prices.items()},
+        "price_words": {k: p.words for k, p in solution.prices.items() if isinstance(p, Price)},
         "notes": list(solution.notes),
     }
 

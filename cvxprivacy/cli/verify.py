@@ -16,6 +16,7 @@ from cvxprivacy.verifier.differences import differences
 from cvxprivacy.verifier.statement import reported, stated
 from cvxprivacy.verifier.verify import disagreements, read_document
 from cvxprivacy.verifier.wording import quoted
+from cvxprivacy.verifier.work import allowing
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
@@ -35,10 +36,22 @@ __all__ = ["verify"]
     "The problem, in TOML, that the proof should be of: it is stated anew, of TABLE if that is "
     "given, and compared with the proof's program, number by number.",
 )
+@click.option(
+    "--work",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    metavar="TIMES",
+    help="Allow so many times the usual work and memory, ten minutes and 1 GiB: a proof that asks "
+    "for more is refused before it is read.",
+)
 @shared.as_json()
 @shared.reads_tables
 def verify(
-    proofs: tuple[str, ...], table: str | None, problem: str | None, reading: dict[str, Any]
+    proofs: tuple[str, ...],
+    table: str | None,
+    problem: str | None,
+    work: float,
+    reading: dict[str, Any],
 ) -> None:
     """Prove every claim of PROOF again, trusting none; exit 1 if one is not proved.
 
@@ -48,19 +61,24 @@ def verify(
     """
     stated_problem = None if problem is None else _problem(problem, table, reading)
     results: dict[str, Any] = {}
-    for path in proofs:
-        try:
-            document = read_document(path)
-        except (ValueError, RecursionError) as error:
-            remedy = "pass a proof that this package wrote"
-            raise InputError(path, f"unreadable ({error})", remedy) from None
-        results[path], lines = _result(path, document, table, reading, problem, stated_problem)
-        if not wants_json():
-            click.echo("\n".join(lines))
+    with allowing(work):
+        for path in proofs:
+            document = _read(path)
+            results[path], lines = _result(path, document, table, reading, problem, stated_problem)
+            if not wants_json():
+                click.echo("\n".join(lines))
     if wants_json():
         say_json(results)
     if not all(result["verified"] for result in results.values()):
         sys.exit(1)
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        return read_document(path)
+    except (ValueError, RecursionError) as error:
+        remedy = "pass a proof that this package wrote"
+        raise InputError(path, f"unreadable ({error})", remedy) from None
 
 
 def _result(
@@ -84,7 +102,7 @@ def _result(
     if not problems and stated_problem is not None:
         unlike, note = _compared(document, stated_problem)
         problems = [f"{problem}: {difference}" for difference in unlike]
-        lines.append(f"{problem}: the proof is of this problem{note}")
+        lines.append(f"{problem}: {note}")
         if problems:
             failure = f"NOT a proof of {problem}"
     if problems:
@@ -92,9 +110,18 @@ def _result(
         if failure != "NOT verified":
             lines.append("\n    ".join(["  what it proves:", *statement]))
     claim = {} if problems else document["claim"]
+    if claim and stated_problem is not None and _from_below(document, stated_problem):
+        infeasible = claim["status"] == "infeasible"
+        claim = {**claim, "upper": "inf", "terms": {}}
+        claim["status"] = "infeasible" if infeasible else "uncertified"
     return {
         "verified": not problems, "problems": problems, "claim": claim, "statement": statement,
     }, lines  # fmt: skip
+
+
+def _from_below(document: dict[str, Any], problem: Any) -> bool:
+    """Tell whether a proof could be of the encoder that knows Z, which bounds from below alone."""
+    return getattr(problem, "cut", False) and "strategies" not in document
 
 
 def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
@@ -135,17 +162,27 @@ def _problem(path: str, table: str | None, reading: dict[str, Any]) -> ChannelPr
 
 def _compared(document: dict[str, Any], problem: Any) -> tuple[list[str], str]:
     """Return how a proof differs from a problem, and what is to be said if it does not."""
-    program, note, outputs = document["program"], "", True
-    if getattr(problem, "cut", False):  # strategies are generated as it is solved
-        informed = problem.informed
-        if len(program.get("law", [[]])[0]) == informed.alphabet.n != problem.alphabet.n:
-            problem, note = informed, ", and of its lower end: Z is at the encoder too"
-        else:
-            note, outputs = "; its letters were generated, and all else is as stated", False
+    from cvxprivacy.cli.statement import refuse_intractable
+
+    program, note = document["program"], "the proof is of this problem"
+    if _from_below(document, problem):
+        problem = problem.informed
+        note = "the lower end is one of this problem: with Z at the encoder too, less is possible"
+    elif getattr(problem, "cut", False):
+        if document["dual"] is not None:  # others may release with less, or at all
+            return ["lower end: of the strategies that are listed, and not of all"], ""
+        note += ", over the strategies that were generated: its upper end is one of it"
+        try:
+            problem = problem.over(document["strategies"])
+            refuse_intractable(problem, "strategies")
+        except InputError as error:
+            return [str(error)], ""
+    elif "strategies" in document:
+        return ["outputs: generated, where the problem lists its own"], ""
     stated_program = problem.program.to_dict()
     if problem.source.weighted and _summed_alike(program.get("law"), stated_program["law"]):
         stated_program["law"] = program["law"]
-    unlike = differences(program, stated_program, outputs=outputs)
+    unlike = differences(program, stated_program)
     return [*unlike, *_recorded(document, problem)], note
 
 
@@ -161,13 +198,12 @@ def _summed_alike(law: Any, other: Any) -> bool:
 
 def _recorded(document: dict[str, Any], problem: Any) -> list[str]:
     """Return where the record of the table, which says what letters mean, is not the problem's."""
-    from cvxprivacy.results.recount import table_record
+    from cvxprivacy.results.recount import other_records, table_record
 
     mine, theirs = document["table"], table_record(problem.source, problem.alphabet.encoder_inputs)
     if mine is None or theirs is None:
         return []
     return [
         f"record of the table: its {quoted(key)} is not the problem's"
-        for key in {**theirs, **mine}
-        if key != "reading" and mine.get(key) != theirs.get(key)
+        for key in other_records(mine, theirs)
     ]

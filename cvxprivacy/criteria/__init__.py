@@ -1,6 +1,8 @@
 """What a release must satisfy: privacy criteria, and rules of post-randomisation."""
 
 from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.bounded_leakage import LeakageCap, PerfectPrivacy, PerLetter, TCloseness
+from cvxprivacy.criteria.diversity import KAnonymity, LDiversity
 from cvxprivacy.criteria.postrandomisation import (
     ForbiddenMoves,
     KeepProbability,
@@ -9,18 +11,12 @@ from cvxprivacy.criteria.postrandomisation import (
     PreserveMarginal,
     PreserveMean,
 )
-from cvxprivacy.criteria.privacy import (
+from cvxprivacy.criteria.ratios import (
     DeltaDisclosure,
-    KAnonymity,
-    LDiversity,
-    LeakageCap,
     LocalInformationPrivacy,
     LocalPrivacy,
     MaximalLeakage,
-    PerfectPrivacy,
-    PerLetter,
     PointwiseMaximalLeakage,
-    TCloseness,
 )
 
 __all__ = [

@@ -115,16 +115,29 @@ class Affine(Criterion):
         relation = {"<=": "≤", ">=": "≥", "==": "="}[self.rows[0][2]]
         return f"{self.name} {relation} {float(self.value):.6g}"
 
+    @property
+    def numbers(self) -> Mapping[str, Any]:
+        """The bound of each row by its number, where there are several."""
+        several = self.rows if len(self.rows) > 1 else ()
+        return {str(i): bound for i, (_, bound, _) in enumerate(several)}
+
     def at(self, value: Real) -> Criterion:
         ((a, _, relation),) = self.rows
         return Affine(self.name, [(a, value, relation)])
+
+    def with_number(self, key: str, value: Real) -> Criterion:
+        rows = [
+            (a, value if str(i) == key else bound, relation)
+            for i, (a, bound, relation) in enumerate(self.rows)
+        ]
+        return Affine(self.name, rows)
 
     def constraints(self, release: Any) -> Mapping[str, Rule]:
         """Return its rows; of any program's variable."""
         rules: dict[str, Rule] = {}
         for i, (a, bound, relation) in enumerate(self.rows):
             single = len(self.rows) == 1
-            number = Scalar.named(bound, "p") if single else Scalar(bound)
+            number = Scalar.named(bound, "p" if single else f"p.{i}")
             said = upright(self.name)
             words = Wording(
                 f"A_{{{said if single else f'{said}, i'}}}(@s)", "x", () if single else ("i",)

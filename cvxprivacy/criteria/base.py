@@ -8,7 +8,7 @@ example.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import Signature
 from typing import Any, ClassVar, Literal
 
@@ -19,6 +19,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.leakage import Leakage
+from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.notation import in_place
@@ -26,11 +27,11 @@ from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import untaken
 
-__all__ = ["Criterion", "by_name", "criteria_listed"]
+__all__ = ["Criterion", "by_name", "criteria_listed", "reset_claims"]
 
 _CLAIMS = {
     *("survives_merging", "survives_informed_encoder", "on_average", "counts_records", "words"),
-    *("measure", "verdict", "mean_information"),
+    *("measure", "verdict", "mean_information", "tightest", "only_perfect_when_tightest"),
 }
 
 
@@ -55,14 +56,20 @@ class Criterion(Frozen):
     survives_merging : bool
         Whether a release that satisfies it does so after outputs are released as one another.
     survives_informed_encoder : bool
-        Whether a release that satisfies it does so among those of an encoder that knows Z as well:
-        only then is it kept where the optimum of such an encoder bounds that of one that does not.
+        Whether, if strategies Z → X̂ satisfy it, the letters do so that they mean at each z,
+        released by an encoder that knows Z: then it is kept where such an encoder bounds the
+        optimum.  Strategies of one letter at z are released as one there, so that this implies
+        merging at each z; ``survives_merging``, of all outputs whatever z, is not asked for.
+        Convex rows per letter of each of ``release.observers``, moves, means and leakage in all
+        survive; what is asked of a strategy whatever z is, as by an auxiliary, does not.
     on_average : bool
         Whether it bounds an expectation, which tables that are drawn scatter about.
     counts_records : bool
         Whether it is about whole records, whatever their survey weights.
     words : Words or None
         How it reads.
+    only_perfect_when_tightest : bool
+        Whether nothing but perfect privacy satisfies its tightest value.
     loosens : {"up", "down", None}
         As its one number declares: which way that forbids less.
 
@@ -86,7 +93,7 @@ class Criterion(Frozen):
     ...
     ...     name = "guessed_at_most"
     ...     p = cpv.Parameter(loosens="up", loosest=1.0)
-    ...     survives_merging = survives_informed_encoder = True  # posteriors are averaged
+    ...     survives_merging = True  # posteriors are averaged
     ...
     ...     def constraints(self, release):
     ...         values = range(len(release.p_w))
@@ -105,15 +112,14 @@ class Criterion(Frozen):
     on_average: ClassVar[bool] = False
     counts_records: ClassVar[bool] = False
     words: ClassVar[Words | None] = None
+    only_perfect_when_tightest: ClassVar[bool] = False
     _divergence: ClassVar[str] = "divergence"  # what information is called at one letter
     __signature__: ClassVar[Signature]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.__signature__ = Parameter.signed(cls, positional=True)
-        if "constraints" in vars(cls):  # claims are of the rows of the class that makes them
-            for claim in _CLAIMS - vars(cls).keys():
-                setattr(cls, claim, vars(Criterion)[claim])
+        reset_claims(cls, Criterion, _CLAIMS, {"constraints"})
 
     def __init__(self, *numbers: Any, **named: Any) -> None:
         declared = Parameter.of(type(self))
@@ -236,6 +242,12 @@ class Criterion(Frozen):
         return getattr(self, declared[0]) if len(declared) == 1 else None
 
     @property
+    def numbers(self) -> Mapping[str, Any]:
+        """The numbers typed by their names, where there are several: prices are ``name.key``."""
+        declared = list(Parameter.of(type(self)))
+        return {key: getattr(self, key) for key in declared} if len(declared) > 1 else {}
+
+    @property
     def loosens(self) -> Literal["up", "down"] | None:
         """Which way its one number forbids less, as that declares; None if it does not say."""
         for owner in type(self).__mro__:
@@ -249,8 +261,21 @@ class Criterion(Frozen):
     def loosest(self) -> float | None:
         """A value at which it forbids next to nothing, if its number can be searched."""
         declared = list(Parameter.of(type(self)).values())
-        loosest = declared[0].loosest if len(declared) == 1 else None
+        loosest = declared[0].loosest if len(declared) == 1 and self.loosens else None
         return loosest(float(self.value)) if callable(loosest) else loosest
+
+    def tightest(self, laws: Sequence[DiscreteSource]) -> float | None:
+        """Return a value beyond which no release can satisfy it, or none that is of use.
+
+        None where that is not known; by default 0, or its least value, of a number that loosens up.
+
+        Parameters
+        ----------
+        laws : sequence of DiscreteSource
+            Under each of which it is demanded.
+        """
+        declared = list(Parameter.of(type(self)).values())
+        return max(0.0, declared[0].least) if self.loosens == "up" else None
 
     def at(self, value: Real) -> Criterion:
         """Return the same criterion with another number.
@@ -261,6 +286,18 @@ class Criterion(Frozen):
             In place of the one that was typed.
         """
         return type(self)(value)
+
+    def with_number(self, key: str, value: Real) -> Criterion:
+        """Return the same criterion with another one of its several numbers.
+
+        Parameters
+        ----------
+        key : str
+            Its name, as in ``numbers``.
+        value : number
+            In place of the one that was typed.
+        """
+        return type(self)(**{**self.numbers, key: value})
 
     def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
         """Return bounds (m,) on the row of a key letter without mass; None if unknown.
@@ -284,6 +321,25 @@ class Criterion(Frozen):
         numbers = {key: f"{float(getattr(self, key)):g}" for key in declared}
         said = [f"{k}={v}" for k, v in numbers.items()] if len(declared) > 1 else numbers.values()
         return f"{type(self).__name__}({', '.join(said)})"
+
+
+def reset_claims(cls: type, base: type, claims: Iterable[str], statements: Iterable[str]) -> None:
+    """Set back the claims of a class that were made of other statements than it has.
+
+    Parameters
+    ----------
+    cls, base : type
+        The class, as it is made, and the one that claims nothing.
+    claims : iterable of str
+        Names of its claims.
+    statements : iterable of str
+        Names of the methods and properties that the claims are about.
+    """
+    places = [vars(owner).keys() for owner in cls.__mro__]
+    latest = min(i for i, names in enumerate(places) if not names.isdisjoint(statements))
+    for claim in claims:
+        if all(claim not in names for names in places[: latest + 1]):
+            setattr(cls, claim, vars(base)[claim])
 
 
 def criteria_listed(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cvxprivacy.criteria.decisions import LeakageTerm, at_most, common
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, rational
+from cvxprivacy.frozen import FrozenFields, frozen
 from cvxprivacy.leakage import Leakage, as_proved
 from cvxprivacy.model.one_symbol import SLACK, i1, laws
 from cvxprivacy.programs.alphabet import Alphabet
@@ -98,14 +99,14 @@ def leaked(
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Verdict(FrozenFields):
     """How a table stands with a criterion.
 
     Attributes
     ----------
     holds : bool or None
-        Whether the table satisfies it, decided exactly; None where that cannot be decided on a
-        table.
+        Whether the table satisfies it, decided exactly of whole records, and of weights to their
+        rounding, 1e-9; None where that cannot be decided on a table.
     value : float or None
         What the table has of the quantity that is bounded, at its worst letter.
     values : ndarray, shape (|X̂|,), or None
@@ -138,7 +139,8 @@ class Verdict:
         return cls(holds, worst, values, met, broken)
 
 
-class Cells(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Cells(FrozenFields):
     """Records N(l, s, x̂) of the atoms l of the encoder's letters s, those that are not 0."""
 
     atom: Places
@@ -148,7 +150,7 @@ class Cells(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(FrozenFields):
     """A released table in counts, and what a criterion may be evaluated at.
 
     Attributes
@@ -183,11 +185,49 @@ class Counts:
         counts = checked_counts(joint)
         return cls(counts, units, sizes=counts.sum(axis=0), **known)
 
+    @classmethod
+    def of_moves(
+        cls,
+        release: Alphabet,
+        moves: tuple[Places, Places, Places],
+        masses: npt.NDArray[Any],
+        sizes: npt.NDArray[Any] | None = None,
+    ) -> Self:
+        """Return a table of records by value of W, key letter and output of an alphabet.
+
+        Parameters
+        ----------
+        release : Alphabet
+            Of the table's own law.
+        moves : three ndarrays of int, shape (cells,)
+            Places of w, x and x̂ in the source and the outputs.
+        masses : ndarray, shape (cells,)
+            Records, or their weights.
+        sizes : ndarray, shape (|X̂|,), optional
+            Records of each output.
+        """
+        w_at, x_at, y_at = moves
+        shape = len(release.source.w), len(release.source.x)
+        atoms, letters = np.nonzero(release.law > 0)
+        place = np.full(shape, -1)
+        own = release.w_support[release.w_of[atoms, letters]], release.x_of[letters]
+        place[own] = np.arange(len(atoms))
+        at = place[w_at, x_at]
+        if (at < 0).any():
+            remedy = "count them in the law of the release"
+            raise InputError("moves", "records of a cell without mass", remedy)
+        joint = np.zeros((shape[0], release.m), masses.dtype)
+        np.add.at(joint, (w_at, y_at), masses)
+        cells = Cells(atoms[at], letters[at], y_at, masses)
+        return cls(joint, release.units, sizes=sizes, release=release, cells=cells)
+
     @cached_property
     def masses(self) -> npt.NDArray[Any]:
         """Masses of p(w), shape (|W|,)."""
-        table = self.joint.sum(axis=1)
-        return table if self.reference is None else np.asarray(self.reference)
+        masses: npt.NDArray[Any] = frozen(
+            self.joint.sum(axis=1) if self.reference is None else np.asarray(self.reference)
+        )
+        return masses
 
     @cached_property
     def whole(self) -> bool:
@@ -219,6 +259,7 @@ class Counts:
         decide: Callable[[int], bool | None],
         *,
         at_least: bool = False,
+        scale: float = 0.0,
     ) -> Verdict:
         """Return a verdict on every letter: exactly by ``decide`` where floats may not tell.
 
@@ -228,11 +269,15 @@ class Counts:
             The quantity in floats.
         decide : callable
             Of the number of a letter with records.
+        scale : float, optional
+            Of the numbers that ``values`` are sums of, if they are greater than the bound.
         """
         near, sign = float(bound), -1 if at_least else 1
         holds: list[bool | None] = (~(sign * (values - near) > 0)).tolist()
-        for y in np.flatnonzero(np.abs(values - near) <= _NEAR * max(1.0, abs(near))).tolist():
-            close = not self.whole and abs(float(values[y]) - near) <= float(self.slack(bound))
+        off = np.abs(values - near)
+        unsure = (off <= _NEAR * max(1.0, abs(near), scale)) | (np.isnan(values) & self._filled)
+        for y in np.flatnonzero(unsure).tolist():
+            close = not self.whole and float(off[y]) <= float(self.slack(bound))
             holds[y] = True if close else decide(y)
         return Verdict.of_letters(holds, values, at_least=at_least)
 
@@ -240,8 +285,10 @@ class Counts:
         """Return whether F(J(·, x̂)) ≤ bound · q(x̂) at every letter."""
         table = self.in_order(measure)
         how: dict[str, Any] = {"reference": table.reference, "units": self.units}
-        values = leaked(measure, table.joint, **how)
-        return self.of_letters(values, bound, lambda y: table._at_most(measure, [y], bound))
+        values, data = leaked(measure, table.joint, **how), table._data(measure)
+        return self.of_letters(
+            values, bound, lambda y: table._at_most(data, [y], bound), scale=_greatest(data)
+        )
 
     def leaked_in_all(self, measure: Leakage, bound: Fraction) -> Verdict:
         """Return whether Σ F(J(·, x̂)) ≤ bound · Σ q(x̂)."""
@@ -250,16 +297,38 @@ class Counts:
         how: dict[str, Any] = {"reference": table.reference, "units": self.units}
         value = float(np.nan_to_num(leaked(measure, table.joint, **how)) @ shares)
         letters = range(table.joint.shape[1])
-        return Verdict(table._at_most(measure, letters, bound + self.slack(bound)), value)
+        most = bound + self.slack(bound)
+        return Verdict(table._at_most(table._data(measure), letters, most), value)
 
-    def _at_most(self, measure: Leakage, letters: Iterable[int], bound: Fraction) -> bool | None:
-        rows = np.flatnonzero(np.asarray(self.masses, float) > 0)
-        data = measure.fitted(range(len(self.masses)), rows.tolist()).data()
+    @property
+    def _filled(self) -> Booleans:
+        return np.asarray(self.joint.sum(axis=0) > 0)
+
+    @cached_property
+    def _rows(self) -> Places:
+        """The rows of the values of W with mass."""
+        rows: Places = frozen(np.flatnonzero(np.asarray(self.masses, float) > 0))
+        return rows
+
+    def _data(self, measure: Leakage) -> dict[str, Any]:
+        """Return a measure of these rows, as proofs read it."""
+        return measure.fitted(range(len(self.masses)), self._rows.tolist()).data()
+
+    def _at_most(
+        self, data: Mapping[str, Any], letters: Iterable[int], bound: Fraction
+    ) -> bool | None:
+        rows = self._rows
         masses, columns = common(self.masses[rows].tolist()), self.joint[rows].T
         records = common(j for y in letters for j in columns[y].tolist())  # in one unit
         joints = [records[i : i + len(rows)] for i in range(0, len(records), len(rows))]
         terms = [LeakageTerm(data, joint, masses) for joint in joints if any(joint)]
         return at_most(terms, bound * sum(records), self.units)
+
+
+def _greatest(data: Mapping[str, Any]) -> float:
+    """Return the greatest distance or gain of a measure."""
+    table = data.get("ground") or data.get("matrix") or []
+    return max((abs(float(Fraction(entry))) for row in table for entry in row), default=0.0)
 
 
 def is_whole(masses: npt.NDArray[Any]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import floats, rational
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import nat
+from cvxprivacy.model.laws import tabulated
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import View
 from cvxprivacy.programs.expression import Constraint
@@ -56,7 +58,9 @@ def verdict_by_rows(criterion: Any, table: Counts) -> Verdict:
         return Verdict.of_letters([_all(each) for each in decided])
     stands += [_Entries(rule, cells, table) for rule in rules if not isinstance(rule, Constraint)]
     holds = _all([verdict for each in stands for verdict in each.decided()])
-    single = len(stands) == 1 and stands[0].bound == criterion.value
+    number = criterion.value
+    typed = isinstance(number, int | float | Fraction)
+    single = typed and len(stands) == 1 and stands[0].bound == number
     return Verdict(holds, stands[0].value if single else None)
 
 
@@ -72,19 +76,22 @@ def _anonymous(table: Counts) -> tuple[Alphabet, Cells] | None:
     Two key letters, apart in every distortion and independent of W: what tells them apart speaks
     of more than is known.
     """
-    masses = np.asarray(table.masses, float)
+    at = slice(None) if table.order is None else list(table.order)
+    masses, joint = np.asarray(table.masses, float)[at], table.joint[at]
     values = np.flatnonzero(masses > 0)
-    if not len(values) or table.joint[masses == 0].any():
+    if not len(values) or joint[masses == 0].any():
         return None
-    m = table.joint.shape[1]
+    m = joint.shape[1]
     apart = np.arange(2.0)[:, None] + np.arange(m)  # d(x, x̂) differs in both
     both = np.tile(masses[:, None], 2)
-    source = DiscreteSource.from_counts(both) if table.whole else DiscreteSource(both / both.sum())
+    law = both if table.whole else both / both.sum()
+    names = [f"value {w}" for w in range(len(masses))]  # labels are not known: none is the rule's
+    source = DiscreteSource._of(law, tabulated(law), w=names)  # no number of records: it is twice
     release = Alphabet(source, apart, units=table.units)
-    w, y = np.nonzero(table.joint[values])
+    w, y = np.nonzero(joint[values])
     place = {int(w): atom for atom, w in enumerate(release.w_of[:, 0].tolist())}
     atoms = np.array([place[value] for value in w.tolist()], np.int64)
-    return release, Cells(atoms, np.zeros(len(w), np.int64), y, table.joint[values][w, y])
+    return release, Cells(atoms, np.zeros(len(w), np.int64), y, joint[values][w, y])
 
 
 def _of_law(row: Constraint, release: Alphabet) -> bool:
@@ -196,7 +203,7 @@ class _Row:
                 columns[y][v] += rational(n)
         return [[int(j * self.unit) for j in column] for column in columns]
 
-    @property
+    @cached_property
     def unit(self) -> int:
         """How many units of whole masses a record is: more than one if weights are fractions."""
         return int(np.lcm.reduce([rational(n).denominator for n in self.cells.masses.tolist()]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from cvxprivacy.criteria.words import Words
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, array as exact_array, plain, rational
 from cvxprivacy.frozen import frozen
+from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.laws import index_of
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -94,6 +95,10 @@ class KeepProbability(Criterion):
     @property
     def loosest(self) -> float | None:
         return None if np.ndim(self.p) else 0.0
+
+    def tightest(self, laws: Sequence[DiscreteSource]) -> float:
+        """Nothing is changed."""
+        return 1.0
 
     def stated(self, of: Lettering) -> str:
         least = "p_x" if np.ndim(self.p) else tex(float(self.p))

@@ -57,6 +57,7 @@ def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
     """Return what states a criterion, its numbers under its name."""
     declared = Parameter.of(type(criterion))
     names = {key: name if len(declared) < 2 else f"{name}.{key}" for key in declared or ("p",)}
+    names |= {f"p.{key}": f"{name}.{key}" for key in criterion.numbers if key not in declared}
     with tracing():
         rules = {("", k): rule for k, rule in criterion.constraints(alphabet).items()}
         for law, release in _further(criterion, alphabet).items():
@@ -98,17 +99,15 @@ def at(criteria: Mapping[str, Criterion], name: str, value: Real) -> dict[str, C
     """
     if (criterion := criteria.get(name)) is not None:
         if criterion.value is None or np.ndim(criterion.value):
-            declared = Parameter.of(type(criterion))
-            names = " or ".join(f"{name}.{k}" for k in declared if len(declared) > 1)
+            names = " or ".join(f"{name}.{key}" for key in criterion.numbers)
             remedy = f"use {names or 'the name of a constraint with one number'}"
             raise InputError(name, f"{criterion!r} has no single number", remedy)
         return {**criteria, name: criterion.at(value)}
     owner, _, key = name.rpartition(".")
     criterion = criteria.get(owner)
-    numbers = {k: getattr(criterion, k) for k in Parameter.of(type(criterion))}
-    if criterion is None or len(numbers) < 2 or key not in numbers:
+    if criterion is None or key not in criterion.numbers:
         return {}
-    return {**criteria, owner: type(criterion)(**{**numbers, key: value})}
+    return {**criteria, owner: criterion.with_number(key, value)}
 
 
 def names_of(rules: Rules, objective: Expression | Worst) -> set[str]:

@@ -30,7 +30,9 @@ from cvxprivacy.programs.latex import aligned, displayed
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.release.hamming import HammingChannel, few
-from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.results.closed_price import ClosedFormPrice
+from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.water_level import common_level
 from cvxprivacy.validation import labels, typed
@@ -184,7 +186,7 @@ class CategoricalProblem(Problem[Solution]):
             title=type(self).__name__,
             sizes=f"{self._sizes()}, {len(release.outputs):,} of them released",
             release=release,
-            prices={"budget": -slope + 0.0},
+            prices=ClosedFormPrice(self, "budget", -slope + 0.0, certificate, most=1),
             duals={"budget": slope, "mass": mass},
             posteriors={},
             log=outcome.log,

@@ -98,6 +98,7 @@ class RateDistortionEquivocation(StrategyProblem):
     0.1375
     """
 
+    survives_informed_encoder = True
     budget = AttributeParameter(optional=True)
     max_leakage = AttributeParameter(optional=True)
     max_rate = Parameter(optional=True)

@@ -26,6 +26,7 @@ from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.programs.water import WaterProgram
 from cvxprivacy.release.diagonal import MOST, DiagonalRelease, diagonal
+from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.water_level import box_level, writable
@@ -40,7 +41,7 @@ def positive(values: Any, argument: str, remedy: str) -> Exact:
     zeros = np.flatnonzero(found == 0)
     if len(zeros):
         raise InputError(argument, "0", remedy, where=int(zeros[0]), value=0)
-    return found
+    return own(found)
 
 
 class FillingProblem(CovarianceProblem):
@@ -228,7 +229,7 @@ class FillingProblem(CovarianceProblem):
             title=type(self).__name__,
             sizes=self._sizes(),
             release=DiagonalRelease(errors, left, floats(self._caps)),
-            prices={self._total: -price * unit + 0.0},
+            prices=ClosedFormPrice(self, self._total, -price * unit + 0.0, outcome.certificate),
             duals={
                 self._total: price * unit,
                 "Σ ≼ Σ_X": diagonal(unit * _beyond(slope, price)),

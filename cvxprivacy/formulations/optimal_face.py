@@ -12,9 +12,10 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.results.solution import Enclosure
+from cvxprivacy.programs.worst import indexed, parts_of
+from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.validation import one_of, typed
+from cvxprivacy.validation import one_of, typed, untaken
 
 __all__ = ["entry_range"]
 
@@ -46,7 +47,8 @@ def entry_range(
     Raises
     ------
     InputError
-        If there is no such entry, or its letter has no mass: then any row will do.
+        If there is no such entry, or its letter has no mass: then any row will do; where strategies
+        are generated, as those that are not listed would not be searched.
     InfeasibleError, CertificationError
         As of ``solve``.
 
@@ -64,6 +66,9 @@ def entry_range(
     if not isinstance(problem, ChannelProblem):
         remedy = "pass a problem over discrete channels"
         raise InputError("problem", f"{problem!r} is none", remedy, value=problem)
+    if getattr(problem, "cut", False):
+        wrong = f"only {problem.alphabet.m:,} of its strategies are listed"
+        raise InputError("problem", wrong, "raise most_strategies: others may be optimal too")
     margin = Fraction(typed(within, "within", zero=False))
     solution = problem.solve()
     channel = solution.channel
@@ -77,9 +82,11 @@ def entry_range(
     s = int(np.count_nonzero(~channel.arbitrary[:place]))
     y = list(channel.outputs).index(output)
     program = solution.certificate.program
-    optimum = replace(program.objective, name="optimum")
-    near = Constraint(optimum, "<=", Fraction(solution.upper) + margin)
-    rows = {**program.constraints, "optimum": near}
+    rows = dict(program.constraints)
+    for name, part in parts_of(program.objective).items():  # each of a worst case
+        near = replace(part, name="optimum")
+        bound = Fraction(solution.upper) + margin
+        rows[untaken(indexed("optimum", name), rows)] = Constraint(near, "<=", bound)
     lowest = []
     for sign in (1, -1):
         objective = Expression(cost=_entry(program, s, y, sign))

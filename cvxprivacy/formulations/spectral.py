@@ -19,6 +19,7 @@ from cvxprivacy.model.matrices import array as matrix_array, rationals
 from cvxprivacy.programs.spectral import SpectralProgram
 from cvxprivacy.release.diagonal import MOST, diagonal
 from cvxprivacy.release.gaussian import GaussianRelease
+from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.threads import one_thread
@@ -98,7 +99,7 @@ class SpectralFilling(FillingProblem):
                 sigma, covariance=self._whole, mean=zeros, mean_out=zeros, given=0,
                 expansion=np.diag(ones), inputs=names, outputs=names,
             ),
-            prices={self._total: -dual.price * unit + 0.0},
+            prices=ClosedFormPrice(self, self._total, -dual.price * unit + 0.0, certificate),
             duals={
                 self._total: dual.price * unit,
                 "Σ ≼ Σ_X": _along(v, unit * np.maximum(slopes - dual.price, 0.0)),

@@ -177,12 +177,12 @@ class BoxWaterFilling(FillingProblem):
     >>> round(problem.solve().value, 6), round(0.5 * log2(30 / 6.125), 6)
     (1.14609, 1.14609)
 
-    The price is that of the least tightening.  At t = 1 one box of two is full and the other dry
-    at all levels from 2 to 4, and the last bit of water was worth 1/(2 · 2) nats:
+    At t = 1 one box of two is full and the other dry at all levels from 2 to 4: the last bit of
+    water was worth 1/(2 · 2) nats, and the next is worth 1/(2 · 4):
 
     >>> flat = cpv.BoxWaterFilling([1, 0.25], [1, 1], total=1, units="nats")
     >>> flat.level, flat.solve().prices["total"]
-    (Fraction(2, 1), -0.25)
+    (Fraction(2, 1), not determined, in [-0.25, -0.125])
     """
 
     _total = "total"

@@ -87,6 +87,16 @@ class Gap(NamedTuple):
     split: float | None  # None: too narrow to split
 
 
+def _gap(band: Fraction, split: float | None) -> Gap:
+    """Return a gap; points of which one achieves what another proves impossible are no curve."""
+    if band < 0:
+        raise ArithmeticError(
+            f"the points contradict each other: a release achieves {float(-band):.3g} less than is "
+            "proved to be possible"
+        )
+    return Gap(rounded(band, math.inf), split)
+
+
 Mixture = tuple[Breakpoint, Breakpoint, Fraction]
 
 
@@ -137,6 +147,15 @@ class Curve:
         """The first and the last number at which a release was found."""
         places = [point.x for point in self.breakpoints if point.feasible]
         return (places[0], places[-1]) if places else None
+
+    @property
+    def edge(self) -> tuple[Number, Number] | None:
+        """The last number at which nothing is feasible, by proof, and the first feasible one."""
+        reach = self.solved_range
+        infeasible = [point.x for point in self.breakpoints if point.infeasible]
+        if reach is None or not infeasible:
+            return None
+        return (reach[1], min(infeasible)) if self.axis.falling else (max(infeasible), reach[0])
 
     @property
     def width(self) -> float:
@@ -220,7 +239,7 @@ class Convex(Curve):
         candidates = [self.axis.number(left + s * (right - left)) for s in (share, Fraction(1, 2))]
         wide = right - left > NARROWEST * span
         split = next((x for x in candidates if wide and a.x < x < b.x), None)
-        return Gap(math.inf if band is None else rounded(band, math.inf), split)
+        return Gap(math.inf, split) if band is None else _gap(band, split)
 
     def slopes(self, x: Number) -> tuple[float, float]:
         """Enclose the slopes dV/du of lines that support V at x: from convexity."""
@@ -272,8 +291,7 @@ class Staircase(Curve):
                 low, high = sorted((a.x, b.x))
                 split = float(a.x + (b.x - a.x) / 2)
                 wide = low < split < high and high - low > narrowest
-                band = rounded(Fraction(top) - Fraction(floor), math.inf)
-                gaps.append(Gap(band, split if wide else None))
+                gaps.append(_gap(Fraction(top) - Fraction(floor), split if wide else None))
         return gaps
 
 

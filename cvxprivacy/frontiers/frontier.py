@@ -29,7 +29,8 @@ from cvxprivacy.frontiers.curve import Convex, Mixture, curve_of
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import Point, breakpoint_of
 from cvxprivacy.frozen import Frozen
-from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.solution import Solution
 from cvxprivacy.text import facts_html
 from cvxprivacy.validation import table, typed
 
@@ -357,13 +358,15 @@ class Frontier(Frozen):
         problem : Problem, optional
             The problem it is of, at any value of the parameter: needed for releases.
         verify : bool
-            Prove every point again.  That each is of the problem at its number is proved with
-            ``problem``, or where the number is a right-hand side.
+            Prove every point again, and that each is of the problem at its number: from the file
+            where the number is a right-hand side, else with ``problem`` alone.  What the file says
+            besides of where feasibility begins is then left out.
 
         Raises
         ------
         InputError
-            If the file is no frontier, or another problem's, or a proof in it fails.
+            If the file is no frontier, or another problem's, or a proof in it fails; if only the
+            problem could tell whether it holds.
         """
         try:
             document = stored.read(path)
@@ -375,12 +378,17 @@ class Frontier(Frozen):
                     raise InputError("problem", wrong, "pass the problem that it was made of")
                 stored.refuse_other_axis(facts, parametric.facts)
             stored.refuse_no_axis(facts, document["program"])
+            if verify and parametric is None:
+                stored.refuse_unproved(document)
             program_at = None if parametric is None else parametric.document
             for i, record in enumerate(document["points"] if verify else ()):
                 if wrong_parts := stored.disagreements(document, record, program_at):
                     wrong = f"the proof at {record['x']!r} fails: {'; '.join(wrong_parts)}"
                     raise InputError("path", wrong, "make the frontier again", where=i)
-            return cls(facts, document["points"], document["program"], parametric)
+            if verify and parametric is not None:
+                facts = {**facts, **parametric.facts}
+            loaded = cls(facts, document["points"], document["program"], parametric)
+            return loaded._as_proved() if verify else loaded
         except InputError:
             raise
         except (
@@ -394,6 +402,11 @@ class Frontier(Frozen):
             said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
             wrong, remedy = f"is no frontier ({said})", "pass a file that Frontier.save wrote"
             raise InputError("path", f"{os.fspath(path)!r} {wrong}", remedy) from None
+
+    def _as_proved(self) -> Frontier:
+        """Return the frontier with what its points prove of its edge and its completeness."""
+        reached = self.tol is None or (self.solved_range is not None and self.band <= self.tol)
+        return self._with(complete=self.complete and reached, edge=self._curve.edge)
 
     def documents(self) -> list[dict[str, Any]]:
         """Return each point's proof, as ``python -m cvxprivacy.verifier.verify`` reads it."""

@@ -18,7 +18,7 @@ import numpy as np
 from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.certificates.certificate import Certificate, units_in_words
 from cvxprivacy.certificates.stored import restored
-from cvxprivacy.criteria import KAnonymity, LDiversity, TCloseness
+from cvxprivacy.criteria import Criterion, PerfectPrivacy
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.covariance import CovarianceProblem
@@ -27,6 +27,7 @@ from cvxprivacy.frontiers.axis import CONVEX, EXPONENTIAL, MONOTONE, Axis, Numbe
 from cvxprivacy.frontiers.mixing import Shares, mixture, offer
 from cvxprivacy.frontiers.stored import digest, to_json
 from cvxprivacy.programs.extremes import least_value
+from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.worst import Worst, indexed
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
@@ -77,18 +78,30 @@ class ParametricProblem:
                 raise InputError("parameter", wrong, remedy, value=parameter)
         else:
             criterion = self._criteria().get(parameter)
-            if criterion is None or criterion.loosest is None:
-                remedy = f"use one of {', '.join(self._movable()) or 'none'}"
-                raise InputError("parameter", f"{parameter!r} cannot move", remedy, value=parameter)
+            if criterion is None or criterion.loosest is None or criterion.loosens is None:
+                raise self._cannot_move(criterion)
             auxiliary = getattr(program, "auxiliaries", {}).get(parameter)
             maximum = auxiliary is not None and auxiliary.kind == "maximum"
-            self.loosest = float(criterion.at(1.0).loosest or 0.0)
-            number = float(criterion.value)
-            falling = self.loosest < number or self.loosest == number <= 1
+            moves = {} if auxiliary is None else auxiliary.derivatives
+            maximum = maximum and all(s.function == "exp" and d == 1 for s, d in moves.items())
             kind = EXPONENTIAL if maximum else MONOTONE
-            self.axis = Axis(kind, program.units, falling, group)
-            fixed = self._fixed_part(self.loosest)
+            self.axis = Axis(kind, program.units, criterion.loosens == "down", group)
+            alike = _canonical(criterion)  # the digest is the same whatever number was typed
+            self.loosest = (
+                min(alike, criterion.loosest)
+                if self.axis.falling
+                else max(alike, criterion.loosest)
+            )
+            fixed = self._fixed_part(alike)
         self.digest = digest([parameter, accuracy, fixed])
+
+    def _cannot_move(self, criterion: Criterion | None) -> InputError:
+        remedy = f"use one of {', '.join(self._movable()) or 'none'}"
+        numbers = [] if criterion is None else [*Parameter.of(type(criterion))]
+        if len(numbers) == 1:
+            remedy += f", or declare {numbers[0]} = Parameter(loosens=…, loosest=…)"
+        wrong = f"{self.parameter!r} cannot move"
+        return InputError("parameter", wrong, remedy, value=self.parameter)
 
     def _group(self, parameter: str) -> tuple[str, ...]:
         """Return the constraints of a name: one, or one under each of several laws."""
@@ -185,7 +198,7 @@ class ParametricProblem:
         problem = self.at(x)
         outcome = self._solve(problem, primal, dual)
         certificate = outcome.certificate
-        price = problem._solution(outcome).prices.get(self.parameter)
+        price = problem._solution(outcome).marginals.get(self.parameter)
         return {
             "x": to_json(x),
             "price": None if price is None else to_json(float(price)),
@@ -304,23 +317,29 @@ class ParametricProblem:
     @property
     def tightest(self) -> float:
         """The tightest number that a criterion can have."""
-        laws = self._problem.alphabet.laws.values()
-        if isinstance(self._criterion, LDiversity):  # on average H(W | x̂) is at most H(W)
-            return math.exp(min(law.entropy(units="nats") for law in laws)) * (1 - 1e-12)
-        if isinstance(self._criterion, KAnonymity):
-            return float(min(law.records for law in laws))
-        return 1.0 if self.axis.falling else 0.0
+        tightest: float | None = self._criterion.tightest([*self._problem.alphabet.laws.values()])
+        if tightest is None:
+            wrong = f"{self._criterion!r} does not say how tight it can be"
+            raise InputError("between", wrong, "pass between=(lo, hi)")
+        return tightest
 
     def revealing_nothing(self) -> Any:
         """Return the best release that reveals nothing, where ``tightest`` allows no other."""
-        if not isinstance(self._criterion, LDiversity):
+        if not self._criterion.only_perfect_when_tightest:
             return None
-        other = self.at(self.loosest).with_constraint("nothing revealed", TCloseness(0.0))
+        other = self.at(self.loosest).with_constraint("nothing revealed", PerfectPrivacy())
         return other.solve(accuracy=self.accuracy, certify=False).certificate.primal
 
     def infeasible(self, x: Number, certificate: Certificate) -> InfeasibleError:
         """Say in the user's words why nothing is feasible at x."""
         return cast(InfeasibleError, self.at(x)._explained(certificate))
+
+
+def _canonical(criterion: Criterion) -> float:
+    """Return a loosest number that is the same whatever number was typed."""
+    declared = Parameter.of(type(criterion)).values()
+    depends = any(callable(parameter.loosest) for parameter in declared)
+    return float((criterion.at(1.0) if depends else criterion).loosest or 0.0)
 
 
 def refuse_nothing(problem: Any, certificate: Certificate, moved: Sequence[str] = ()) -> None:

@@ -118,7 +118,7 @@ def categorical_document(
     corners = []
     for i, budget in enumerate(budgets):
         solution = problem.at(budget=budget).solve()
-        x, slope = float(budget), -float(solution.prices["budget"])
+        x, slope = float(budget), -float(solution.marginals["budget"])
         shown.append({
             "x": x,
             "bound": x,

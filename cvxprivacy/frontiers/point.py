@@ -15,7 +15,8 @@ from cvxprivacy.frontiers.curve import Breakpoint
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.stored import from_json
 from cvxprivacy.frozen import Frozen
-from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.solution import Solution
 from cvxprivacy.verifier.balls import ball, decode, total
 
 __all__ = ["Point", "breakpoint_of"]

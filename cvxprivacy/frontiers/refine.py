@@ -119,13 +119,7 @@ class Refinement:
         """Where it is unknown whether anything is feasible: before the first point that is."""
         if self._edge is not None:
             return self._edge
-        reach = self.curve.solved_range
-        infeasible = [point.x for point in self.curve.breakpoints if point.infeasible]
-        if reach is None or not infeasible:
-            return None
-        if self.problem.axis.falling:
-            return reach[1], min(infeasible)
-        return max(infeasible), reach[0]
+        return self.curve.edge
 
     @property
     def complete(self) -> bool:

@@ -19,6 +19,7 @@ from cvxprivacy.exact import plain, written
 from cvxprivacy.frontiers.axis import CONVEX, MONOTONE, Axis, Number
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import number
+from cvxprivacy.verifier.wording import units_of
 
 __all__ = [
     "SCHEMA",
@@ -29,6 +30,7 @@ __all__ = [
     "read",
     "refuse_no_axis",
     "refuse_other_axis",
+    "refuse_unproved",
     "to_json",
 ]
 
@@ -53,10 +55,7 @@ def disagreements(
     record: Mapping[str, Any],
     program_at: Callable[[Number], dict[str, Any]] | None,
 ) -> list[str]:
-    """Return what is not proved of a point, or is not of the program at its number.
-
-    Without ``program_at`` the number of a monotone frontier cannot be told from its program.
-    """
+    """Return what is not proved of a point, or is not of the program at its number."""
     program = patched(document["program"], record["program"])
     proof = {key: record[key] for key in verify.FIELDS if key in record}
     wrong = verify.disagreements({**proof, "program": program, "table": document["table"]})
@@ -71,8 +70,6 @@ def _is_at(document: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
     """Tell whether a point's program is the first one with the right-hand side of its number."""
     base, part = document["program"], record["program"]
     rows, kind = document["facts"]["rows"], document["facts"]["kind"]
-    if kind == MONOTONE:
-        return True
     group = "rows" if kind == CONVEX else "auxiliaries"
     bound, *others = (patched(base, part)[group][row]["bound"] for row in rows)
     moved = {group: {row: {"bound": {"=": bound}} for row in rows}}
@@ -90,6 +87,29 @@ def refuse_other_axis(facts: Mapping[str, Any], known: Mapping[str, Any]) -> Non
     for key in ("kind", "falling", "rows", "units"):
         if facts[key] != known[key]:
             raise ValueError(f"its {key} {facts[key]!r} are not the problem's, {known[key]!r}")
+
+
+def refuse_unproved(document: Mapping[str, Any]) -> None:
+    """Refuse a document of which the points alone do not prove what is said of it.
+
+    Raises
+    ------
+    InputError
+        For a number that is no right-hand side: what it means is in the problem.
+    ValueError
+        For a direction, a unit or a completeness that is not the points'.
+    """
+    facts, program = document["facts"], document["program"]
+    if facts["kind"] == MONOTONE:
+        problem = f"what {facts['parameter']!r} means is not in the file"
+        raise InputError("problem", problem, "pass the problem that the frontier is of")
+    if facts["falling"] is not False or facts["units"] != program["units"]:
+        raise ValueError("its direction or its units are not those of a right-hand side")
+    if facts["rows"][0] != facts["parameter"]:
+        raise ValueError(f"{facts['parameter']!r} is not the right-hand side that moves")
+    unit = units_of(document)
+    if (facts["unit"] == program["units"]) != (unit == program["units"]):
+        raise ValueError(f"its unit {facts['unit']!r} is not that of the objective, {unit}")
 
 
 def refuse_no_axis(facts: Mapping[str, Any], program: Mapping[str, Any]) -> None:

@@ -39,6 +39,8 @@ class Check:
         table, as it is about chances.
     on_average : bool
         Whether it bounds an expectation, as a budget does: draws scatter about it.
+    budget : bool
+        Whether it is the budget of distortion, which no criterion is.
     per_group : bool
         Whether it speaks of each released group by itself, else of the table as a whole.
     groups, records : int
@@ -57,6 +59,7 @@ class Check:
     table: float | None
     holds: bool | None
     on_average: bool = False
+    budget: bool = False
     per_group: bool = False
     groups: int = 0
     records: int = 0
@@ -69,7 +72,7 @@ class Check:
     @property
     def unmet(self) -> bool:
         """Whether the table does not satisfy it, be that of no account on average; not a budget."""
-        return self.holds is False and self.name != "budget"
+        return self.holds is False and not self.budget
 
     @property
     def standing(self) -> str:

@@ -14,7 +14,8 @@ from cvxprivacy.microdata.hierarchy import Hierarchy
 from cvxprivacy.microdata.intervals import optimal_intervals
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.results.solution import Enclosure, Solution
+from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.solution import Solution
 
 __all__ = ["PriceOfDeterminism", "price_of_determinism"]
 

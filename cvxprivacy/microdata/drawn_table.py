@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, Cost, Part
+from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.criteria import Criterion
-from cvxprivacy.criteria.counts import Cells, Counts
+from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.errors import BrokenTableError, InputError
 from cvxprivacy.exact import rational
 from cvxprivacy.formulations.channel import ChannelProblem
@@ -28,9 +29,11 @@ from cvxprivacy.microdata.check import Check, lines_of
 from cvxprivacy.microdata.merging import Merging, merging
 from cvxprivacy.microdata.released_law import ReleasedLaw, clearly
 from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.tally import DrawnCounts, drawn_counts
+from cvxprivacy.results.recount import other_records, table_record
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.validation import one_of
 
@@ -125,20 +128,29 @@ class DrawnTable:
 
         Raises
         ------
+        InputError
+            For a solution of another problem.
         BrokenTableError
             If no merging of groups makes the table satisfy the criteria.
         """
         one_of(ensure, "ensure", "law", "table")
+        refuse_other(solution.certificate, problem, "solution")
         channel = solution.channel
         if channel is None or problem.side_information is not None or problem.alphabet.several:
             remedy = "pass a solved problem of one law, without side information"
             raise InputError("problem", "no channel that draws this table", remedy)
+        record = table_record(problem.source, problem.alphabet.encoder_inputs)
+        apart = other_records(solution.certificate.table, record)
+        if apart or channel.outputs != problem.alphabet.outputs:
+            wrong, remedy = "of letters or columns of another table", "pass this problem's own"
+            raise InputError("solution", wrong, remedy)
         kept = with_values(problem, frame)
         counts = drawn_counts(channel, kept, problem.source, seed=seed, row_id=row_id)
         whole = problem.source if source is None else source
         if counts.total != whole.records:
             said = f"{counts.total:,} records, where the source has {whole.records:,}"
             raise InputError("frame", said, "pass the table that the source was counted from")
+        _refuse_other_cells(counts, whole)
         drawn = cls(problem, solution, counts, whole)
         if ensure == "law" or drawn.holds is not False:
             return drawn
@@ -169,7 +181,7 @@ class DrawnTable:
         """Whether the table satisfies every criterion and cap; None if it breaks none that a table
         can tell, and some cannot be decided on a table.  A budget bounds an average.
         """
-        verdicts = [check.holds for check in self.checks if check.name != "budget"]
+        verdicts = [check.holds for check in self.checks if not check.budget]
         return False if False in verdicts else None if None in verdicts else True
 
     @cached_property
@@ -210,21 +222,16 @@ class DrawnTable:
             "budget", f"budget {float(bound):g}", f"the distortion is at most {float(bound):g}",
             "distortion", "", False, float(bound), law,
             True if self.law.proved else clearly(law, float(bound)),
-            float(self.distortion), self.distortion <= bound, on_average=True,
+            float(self.distortion), self.distortion <= bound, on_average=True, budget=True,
         )  # fmt: skip
 
     @cached_property
     def table(self) -> Counts:
         """The records of the table, as criteria are evaluated at them."""
-        counts, alphabet = self.counts, self._alphabet
-        place = np.full((len(counts.w), len(counts.x)), -1)
-        atoms, letters = np.nonzero(alphabet.law > 0)
-        w, x = alphabet.w_support[alphabet.w_of[atoms, letters]], alphabet.x_of[letters]
-        place[w, x] = np.arange(len(atoms))
-        at = place[counts.w_at, counts.x_at]
-        cells = Cells(atoms[at], letters[at], counts.y_at, counts.masses)
+        counts = self.counts
         sizes = None if counts.weighted else counts.sizes
-        return Counts(counts.joint, self.problem.units, sizes=sizes, release=alphabet, cells=cells)
+        moves = counts.w_at, counts.x_at, counts.y_at
+        return Counts.of_moves(self._alphabet, moves, counts.masses, sizes)
 
     @property
     def _alphabet(self) -> Alphabet:
@@ -239,7 +246,7 @@ class DrawnTable:
         words = rule.in_words(w=source.names[0], x=source.names[1], units=units)
         bound = rule.value if isinstance(rule.value, int | float | Fraction) else None
         asked = (name, repr(rule), words.asks, words.quantity, words.unit, words.at_least)
-        law, law_holds = self.law.standing(rule, words.at_least)
+        law, law_holds = self.law.standing(rule)
         verdict, broken = rule.verdict(self.table), 0
         if verdict.broken is not None:
             broken = int(verdict.broken.sum())
@@ -260,6 +267,17 @@ def with_values(problem: ChannelProblem, frame: Any) -> Any:
         remedy = "make the source with DiscreteSource.from_table"
         raise InputError("problem", "its source was not counted from a table", remedy)
     return schema.counted_records(frame)
+
+
+def _refuse_other_cells(counts: DrawnCounts, source: DiscreteSource) -> None:
+    """Refuse a table of other records, though they be as many."""
+    found = np.zeros(source.joint.shape)
+    np.add.at(found, (counts.w_at, counts.x_at), counts.masses)
+    apart = np.abs(found / found.sum() - source.joint / source.joint.sum())
+    if apart.max() > SLACK:  # of shares: any record of fewer than 1 / SLACK tells
+        w, x = np.unravel_index(apart.argmax(), apart.shape)
+        said = f"other records of {source.w[w]!r} and {source.x[x]!r} than the source counted"
+        raise InputError("frame", said, "pass the table that the source was counted from")
 
 
 def mean_cost(cost: Cost, counts: DrawnCounts) -> Fraction:
@@ -335,6 +353,8 @@ def release_table(
 
     Raises
     ------
+    InputError
+        For a solution of another problem, and for what is no such table.
     BrokenTableError
         If no merging makes the table satisfy the criteria.
 

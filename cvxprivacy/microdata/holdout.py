@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.additive import floats
+from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import own
 from cvxprivacy.microdata.bootstrap import Information, draws_of, estimated
@@ -218,6 +219,7 @@ def measured(
     if problem.encoder != "x" or problem.side_information is not None:
         found = f"the randomisation sees {problem.encoder!r}"
         raise InputError("encoder", found, "use encoder='x', which a holdout can measure")
+    refuse_other(solution.certificate, problem, "solution")
     channel = solution.channel
     assert channel is not None
     place = {x: i for i, x in enumerate(channel.inputs)}

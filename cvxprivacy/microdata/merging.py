@@ -74,7 +74,11 @@ def merging(
     table = Counts.of_records(counts.joint, alphabet.units)
     stands = [(rule, rule.verdict(table)) for rule in criteria]
     letters = [rule for rule, verdict in stands if verdict.met is not None]
-    sums = [rule for rule, verdict in stands if verdict.met is None and rule.measure is not None]
+    sums = [
+        rule
+        for rule, verdict in stands
+        if verdict.met is None and verdict.value is not None and rule.measure is not None
+    ]
     attempts = []
     for largest in (False, True):
         groups = _Groups(counts, letters, alphabet, blocked)

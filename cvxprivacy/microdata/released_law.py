@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.frozen import own
 from cvxprivacy.microdata.merging import Merging
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
@@ -76,7 +78,7 @@ class ReleasedLaw:
     @cached_property
     def joint(self) -> FloatArray:
         """p(w, x̂), shape (|W|, |X̂|)."""
-        return self._merged(self._atoms @ self.channel.matrix)
+        return own(self._merged(self._atoms @ self.channel.matrix))
 
     def _merged(self, joint: FloatArray) -> FloatArray:
         """Return the columns of outputs that are released as one, added."""
@@ -115,18 +117,25 @@ class ReleasedLaw:
         sizes = None if sizes is None else sizes[there]
         return Counts(joint, self.units, self.joint.sum(axis=1), sizes)
 
-    def standing(self, rule: Criterion, at_least: bool) -> tuple[float | None, bool | None]:
+    def standing(self, rule: Criterion) -> tuple[float | None, bool | None]:
         """Return what a criterion measures of this law, and whether it holds, if that is known.
 
         Proved of the law that the channel was solved for, and after groups were merged of what
-        survives that; else by its value, where that is farther from the bound than any rounding.
+        survives that; else by its value, where it declares how its number loosens and that value is
+        farther from it than any rounding.
         """
         stated = rule.verdict(self._counts)
         if self.proved or (self.designed and rule.survives_merging):
             return stated.value, True
-        if stated.value is None:
-            return None, None
-        return stated.value, clearly(stated.value, float(rule.value or 0.0), at_least=at_least)
+        number, loosens = rule.value, rule.loosens
+        if number is None and not rule.numbers and rule.measure:  # nothing leaks
+            number, loosens = 0.0, "up"
+        if stated.value is None or loosens is None:
+            return stated.value, None
+        if not isinstance(number, int | float | Fraction):  # one for each letter
+            return stated.value, None
+        at_least = loosens == "down"
+        return stated.value, clearly(stated.value, float(number), at_least=at_least)
 
 
 def clearly(value: float, bound: float, *, at_least: bool = False) -> bool | None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvxprivacy.frozen import frozen
+from cvxprivacy.frozen import FrozenFields
 
 __all__ = ["Atoms", "lay_out"]
 
 
 @dataclass(frozen=True, eq=False)
-class Atoms:
+class Atoms(FrozenFields):
     """A source's law as a program has it: a column per letter that the encoder sees.
 
     Attributes
@@ -41,10 +41,6 @@ class Atoms:
     x_of: np.ndarray
     z_of: np.ndarray
     shape: tuple[int, int, int]
-
-    def __post_init__(self) -> None:
-        for name in ("law", "w_of", "w_support", "support", "x_of", "z_of"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
 def lay_out(law: np.ndarray, encoder: str) -> Atoms:

@@ -41,7 +41,7 @@ from scipy import sparse
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats
-from cvxprivacy.frozen import frozen
+from cvxprivacy.frozen import FrozenFields, frozen
 from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -58,7 +58,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class View(FrozenFields):
     """What an observer of atoms sees: ``labels[l, s]`` in 0 … |V|−1, or −1 for unseen atoms.
 
     ``reference`` labels the atoms whose masses, normalised, are π; None means ``labels``.
@@ -71,10 +71,6 @@ class View:
     measure: Leakage = INFORMATION
     kind: str = "W"
     scale: Any = 1
-
-    def __post_init__(self) -> None:
-        for name in ("labels", "reference"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def size(self) -> int:
@@ -104,7 +100,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class ChannelProgram:
+class ChannelProgram(FrozenFields):
     """A channel program (see the module's docstring) as plain data.
 
     Attributes
@@ -144,8 +140,7 @@ class ChannelProgram:
                 object.__setattr__(
                     self, name, table(given, name, "pass finite numbers", negative=True)
                 )
-        for name in ("views", "constraints", "auxiliaries", "terms"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        super().__post_init__()
         _check(self)
 
     # ---- the data in floats, for solvers and pictures ------------------------------------

@@ -29,7 +29,7 @@ import numpy as np
 from flint import arb_mat
 
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, written
-from cvxprivacy.frozen import frozen
+from cvxprivacy.frozen import FrozenFields, frozen, own
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import block, identity, rationals, rounded
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -49,7 +49,7 @@ class GaussianView:
 
 
 @dataclass(frozen=True, eq=False)
-class CovarianceProgram:
+class CovarianceProgram(FrozenFields):
     """A covariance program (see the module's docstring) as plain data.
 
     Attributes
@@ -103,10 +103,10 @@ class CovarianceProgram:
     @cached_property
     def above(self) -> FloatArray:
         """Σ̄ in floats."""
-        return rounded(lambda: self._conditional(self.encoded, self.encoded))
+        return own(rounded(lambda: self._conditional(self.encoded, self.encoded)))
 
     @cached_property
-    def derived(self) -> dict[str, tuple[FloatArray, FloatArray]]:
+    def derived(self) -> Mapping[str, tuple[FloatArray, FloatArray]]:
         """S and B of each view in floats, derived where no digit is lost."""
         found, v = {}, self.encoded
         for name, view in self.views.items():
@@ -126,7 +126,7 @@ class CovarianceProgram:
                 least = min(float(self.covariance[i][i]) for i in of)
                 most = max(float(self.covariance[i][i]) for i in v)
                 found[name] = rounded(rest, least), rounded(spread, math.sqrt(least / most)).T
-        return found
+        return frozen(found)
 
     def spread(self, view: str, sigma: FloatArray) -> FloatArray:
         """Return S + BΣBᵀ."""
@@ -172,15 +172,11 @@ class CovarianceProgram:
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorCovariance:
+class ErrorCovariance(FrozenFields):
     """Σ = L M Lᵀ: a lower triangular root and a symmetric middle, exact."""
 
     root: Any
     middle: Any
-
-    def __post_init__(self) -> None:
-        for name in ("root", "middle"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def matrix(self) -> FloatArray:
@@ -193,7 +189,7 @@ class ErrorCovariance:
 
 
 @dataclass(frozen=True, eq=False)
-class CovarianceDual:
+class CovarianceDual(FrozenFields):
     """Untrusted multipliers of a covariance program.
 
     Attributes
@@ -211,10 +207,6 @@ class CovarianceDual:
     posteriors: Mapping[str, tuple[Any, Any]]
     psd_multipliers: Mapping[str, tuple[Any, Any]]
     objective: int = 1
-
-    def __post_init__(self) -> None:
-        for name in ("multipliers", "posteriors", "psd_multipliers"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def gradient(self, program: CovarianceProgram) -> FloatArray:
         """Return G = C_0 + Σ_j λ_j C_j − ½ Σ_k ω_k BᵀYB, of the program in nats, in floats."""

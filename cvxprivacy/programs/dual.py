@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.exact import FloatArray, floats
-from cvxprivacy.frozen import frozen
+from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.side_conditions import Excess
@@ -19,7 +19,7 @@ __all__ = ["Dual"]
 
 
 @dataclass(frozen=True, eq=False)
-class Dual:
+class Dual(FrozenFields):
     """Untrusted multipliers of a channel program; whatever they are, they prove a bound.
 
     Attributes
@@ -43,10 +43,6 @@ class Dual:
     auxiliaries: Mapping[str, Sequence[FloatArray]] = field(default_factory=dict)
     objective: int = 1
     shares: Mapping[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name in ("scores", "multipliers", "auxiliaries", "shares"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def cleaned(self, program: ChannelProgram) -> Dual:
         """Return multipliers a proof can use: finite, of the right shape and sign."""

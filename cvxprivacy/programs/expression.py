@@ -17,7 +17,7 @@ import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, Cost, dense, floats, plus as added, times as product
 from cvxprivacy.exact import Exact, FloatArray, array as exact_array, plus, rational, written
-from cvxprivacy.frozen import FrozenDict
+from cvxprivacy.frozen import FrozenDict, FrozenFields
 from cvxprivacy.programs.notation import listed, tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
 from cvxprivacy.validation import table, typed
@@ -28,7 +28,7 @@ Sense = Literal["<=", "=="]
 
 
 @dataclass(frozen=True, eq=False)
-class Expression:
+class Expression(FrozenFields):
     """A named quantity Σ_k Σ_y α_k(y) Φ_k(y) + ⟨C, Q⟩ + c of the release.
 
     Attributes

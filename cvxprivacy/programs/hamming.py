@@ -7,12 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.frozen import FrozenFields
 
 __all__ = ["HammingProgram"]
 
 
 @dataclass(frozen=True, eq=False)
-class HammingProgram:
+class HammingProgram(FrozenFields):
     """min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D over p(x̂ | x), on letters that nothing else tells apart.
 
     Attributes

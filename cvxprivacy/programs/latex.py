@@ -34,10 +34,15 @@ _PLAIN = {
 
 
 def stated(constraint: Constraint, written: Callable[[float], str] = tex) -> str:
-    """Return a constraint with a single bound, as its formulation has it."""
-    sign = -1 if constraint.relation == r"\ge" else 1
-    bound = constraint.right or written(sign * float(constraint.number) + 0.0)
-    return f"{constraint.expression.latex} {constraint.relation} {bound}"
+    """Return a constraint as its formulation has it."""
+    sign, bound = -1 if constraint.relation == r"\ge" else 1, constraint.bound
+    numbers = {*bound} if isinstance(bound, tuple) else {bound}
+    level = constraint.level or r"b(\hat x)"
+    right = constraint.right or level
+    if not constraint.right and len(numbers) == 1:
+        right = written(sign * float(numbers.pop()) + 0.0)
+    each = r" \quad \forall\, \hat x" if constraint.per_output else ""
+    return f"{constraint.expression.latex} {constraint.relation} {right}{each}"
 
 
 def as_under(law: str, latex: str) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from cvxprivacy.additive import Cost, dense, of_letters
 from cvxprivacy.errors import InputError
-from cvxprivacy.frozen import Frozen, FrozenDict, frozen
+from cvxprivacy.frozen import Frozen, FrozenDict, FrozenFields, frozen, own
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import nat
@@ -30,7 +30,7 @@ __all__ = ["Letters", "Observer", "check_encoder", "check_side_information"]
 
 
 @dataclass(frozen=True, eq=False)
-class Observer:
+class Observer(FrozenFields):
     """A user as far as what they know tells them apart: everybody, or those with one z.
 
     Attributes
@@ -49,9 +49,6 @@ class Observer:
     z: int | None
     atoms: np.ndarray
     share: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "atoms", frozen(self.atoms))
 
     @cached_property
     def sees_all(self) -> bool:
@@ -176,7 +173,7 @@ class Letters(Frozen):
     @cached_property
     def met(self) -> np.ndarray:
         """Atoms of the law, shape (L, n)."""
-        return self.observers[0].atoms if self.several else np.ones(self.law.shape, bool)
+        return self.observers[0].atoms if self.several else own(np.ones(self.law.shape, bool))
 
     @cached_property
     def scale(self) -> Fraction:

@@ -259,7 +259,8 @@ class Parameter:
         Whether a criterion forbids less where the number is greater ("up") or less ("down"): it is
         then allowed what it was allowed before.  None says nothing, and the number is not searched.
     loosest : float or callable of the number, optional
-        A value at which a criterion forbids next to nothing: where bisection may begin.
+        A value at which a criterion forbids next to nothing: where bisection may begin; with
+        ``loosens``.
 
     Examples
     --------
@@ -301,6 +302,9 @@ class Parameter:
         loosens: Literal["up", "down"] | None = None,
         loosest: float | Callable[[float], float] | None = None,
     ) -> None:
+        if loosest is not None and loosens not in ("up", "down"):
+            problem = f"{loosens!r}, where the loosest value is {loosest!r}"
+            raise InputError("loosens", problem, 'pass loosens="up" or "down" with it')
         self.zero, self.negative, self.least, self.below = zero, negative, least, below
         self.optional, self.loosens, self.loosest = optional, loosens, loosest
 

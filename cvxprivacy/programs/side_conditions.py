@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,8 +20,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats, written
-from cvxprivacy.frozen import frozen
+from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.notation import listed, tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
@@ -29,7 +31,7 @@ __all__ = ["Auxiliary", "EntryBounds", "Excess", "Rule", "renamed"]
 
 
 @dataclass(frozen=True, eq=False)
-class Auxiliary:
+class Auxiliary(FrozenFields):
     """A bounded auxiliary: ``ratio`` with factor e^ε, or ``maximum`` with total e^b.
 
     ``bound`` is that exponential as a float, within ``radius`` of the number meant;
@@ -46,11 +48,30 @@ class Auxiliary:
 
     @classmethod
     def of(cls, kind: Literal["ratio", "maximum"], bound: Scalar, latex: str = "") -> Auxiliary:
-        """Return it with an exponential ≥ 1; its least is not below 1, as a constant's is."""
+        """Return it with a number ≥ 1; its least is not below 1, as a constant's is.
+
+        Raises
+        ------
+        InputError
+            For a number below 1, which no channel satisfies, or beyond all floats.
+        """
         value, radius = bound.enclosure
-        if value - radius < 1:  # where floats cannot tell it from 1
-            value, radius = Fraction(1 + 2.0**-52), Fraction(2.0**-52)
-        return cls(kind, float(value), float(radius), bound.slopes, latex)
+        low, high = value - radius, value + radius
+        if not 1 <= high <= sys.float_info.max:
+            symbol = next(iter(bound.slopes), Symbol("bound", typed=bound.number))
+            below = f"no channel has a {kind} below 1"
+            problem = below if high < 1 else "beyond the greatest float"
+            remedy = f"pass a number that bounds the {kind} by 1 or more"
+            raise InputError(symbol.name, problem, remedy, value=symbol.typed)
+        if low < 1 + 2.0**-52 and high > 1:  # where floats cannot tell it from 1
+            near = math.nextafter(float(high), math.inf)
+            return cls(kind, near, near - 1.0, bound.slopes, latex)
+        near = float(value)
+        off = radius + abs(value - Fraction(near))
+        outwards = (
+            float(off) if Fraction(float(off)) >= off else math.nextafter(float(off), math.inf)
+        )
+        return cls(kind, near, outwards, bound.slopes, latex)
 
     @property
     def written(self) -> str:
@@ -87,10 +108,6 @@ class Excess(Auxiliary):
     levels: Exact
     of_law: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        for name in ("share", "levels"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
     @classmethod
     def above(cls, levels: Exact, share: Exact, bound: Scalar) -> Excess:
         """Return one by which a marginal may exceed its levels in all."""
@@ -113,7 +130,7 @@ class Excess(Auxiliary):
 
 
 @dataclass(frozen=True, eq=False)
-class EntryBounds:
+class EntryBounds(FrozenFields):
     """Bounds (n, m) on the channel's entries.
 
     ``derivatives`` are d lower by each number that was typed; where that is a vector, ``entry``

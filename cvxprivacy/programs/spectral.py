@@ -7,12 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 from cvxprivacy.exact import Exact, FloatArray, written
+from cvxprivacy.frozen import FrozenFields
 
 __all__ = ["SpectralDual", "SpectralPrimal", "SpectralProgram"]
 
 
 @dataclass(frozen=True, eq=False)
-class SpectralProgram:
+class SpectralProgram(FrozenFields):
     """min ½ log det Γ − ½ log det Σ s.t. 0 ≼ Σ ≼ Γ, tr Σ ≤ D.
 
     Attributes
@@ -41,7 +42,7 @@ class SpectralProgram:
 
 
 @dataclass(frozen=True, eq=False)
-class SpectralPrimal:
+class SpectralPrimal(FrozenFields):
     """Σ = Γ − V diag(r) Vᵀ; the columns of V are ``axes``."""
 
     axes: FloatArray
@@ -52,7 +53,7 @@ class SpectralPrimal:
 
 
 @dataclass(frozen=True, eq=False)
-class SpectralDual:
+class SpectralDual(FrozenFields):
     """Y = V diag(y) Vᵀ, the inverse of Σ at the optimum, and the price μ of the budget in nats."""
 
     axes: FloatArray

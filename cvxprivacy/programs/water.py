@@ -7,12 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 from cvxprivacy.exact import Exact, written
+from cvxprivacy.frozen import FrozenFields
 
 __all__ = ["LevelDual", "WaterLevel", "WaterProgram"]
 
 
 @dataclass(frozen=True, eq=False)
-class WaterProgram:
+class WaterProgram(FrozenFields):
     """min ½ Σ log((1/g_i + c_i)/(1/g_i + x_i)) s.t. 0 ≤ x_i ≤ c_i, Σ x_i ≤ t.
 
     The covariance program of independent X_i of variances c_i and W_i = X_i + noise of variances

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.tables.counting import count_letters
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.schema import TableSchema
@@ -42,7 +43,7 @@ COUNT = "count the table that this channel released"
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(FrozenFields):
     """An estimate of the original law p(x), as :meth:`Channel.estimate` returns it.
 
     Attributes

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.frozen import FrozenFields, own
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import Draws
@@ -22,7 +23,7 @@ Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnCounts:
+class DrawnCounts(FrozenFields):
     """Counts N(w, x, x̂) of a drawn table, those that are not 0.
 
     Attributes
@@ -34,6 +35,8 @@ class DrawnCounts:
     records : ndarray of int, shape (cells,)
     masses : ndarray, shape (cells,)
         Their survey weights, or the records themselves.
+    weighted : bool
+        Whether the records have weights.
     """
 
     w: list[Any]
@@ -44,6 +47,7 @@ class DrawnCounts:
     y_at: Places
     records: Places
     masses: npt.NDArray[Any]
+    weighted: bool = False
 
     @classmethod
     def of(
@@ -70,17 +74,15 @@ class DrawnCounts:
         at = np.array(cells, np.int64).reshape(-1, 3).T
         records = np.array(list(counts.values()), np.int64)
         weighed = records if masses is None else np.array([masses[cell] for cell in counts])
-        return cls(list(w), list(x), list(outputs), at[0], at[1], at[2], records, weighed)
+        return cls(
+            *(list(w), list(x), list(outputs), at[0], at[1], at[2]), records, weighed,
+            weighted=masses is not None,
+        )  # fmt: skip
 
     @property
     def total(self) -> int:
         """How many records there are."""
         return int(self.records.sum())
-
-    @property
-    def weighted(self) -> bool:
-        """Whether the records have weights."""
-        return self.masses is not self.records
 
     @property
     def sizes(self) -> Places:
@@ -100,7 +102,7 @@ class DrawnCounts:
     def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> npt.NDArray[Any]:
         found = np.zeros(shape, self.masses.dtype)
         np.add.at(found, (rows, columns), self.masses)
-        return found
+        return own(found)
 
     def relabelled(self, places: Places) -> DrawnCounts:
         """Return the counts after the output y was released as ``places[y]``."""

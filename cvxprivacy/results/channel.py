@@ -15,7 +15,8 @@ from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
-from cvxprivacy.results.prices import prices
+from cvxprivacy.results.idle import idle_notes
+from cvxprivacy.results.prices import ChannelPrices
 from cvxprivacy.results.recount import table_record
 from cvxprivacy.results.restoration import Entries, restored_rows
 from cvxprivacy.results.solution import Solution
@@ -48,13 +49,19 @@ def channel_solution(
     program, primal, dual = certificate.program, certificate.primal, certificate.dual
     duals: dict[str, Any] = {}
     posteriors: dict[str, FloatArray] = {}
-    priced: dict[str, Any] = {}
+    priced: Any = {}
     if primal is not None and dual is not None and dual.objective:
         g, _ = dual.minorant(program)
         nu = program.least(g)[1]
-        floors = np.maximum(g - nu[:, None], 0.0)
         duals, posteriors = _multipliers(program, dual, g, nu)
-        priced = prices(program, rules, primal.matrix, dual, floors, outcome.edges)
+        priced = ChannelPrices(
+            program,
+            rules,
+            primal,
+            dual,
+            outcome.edges,
+            nearby=certificate.status == "certified",
+        )
     return Solution(
         certificate,
         title=title,
@@ -64,7 +71,7 @@ def channel_solution(
         duals=duals,
         posteriors=posteriors,
         log=outcome.log,
-        notes=notes,
+        notes=[*notes, *idle_notes(program)],
     )
 
 

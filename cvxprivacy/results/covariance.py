@@ -17,6 +17,7 @@ from cvxprivacy.model.matrices import block, rationals, rounded
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.programs.notation import above
 from cvxprivacy.release.gaussian import GaussianRelease
+from cvxprivacy.results.covariance_prices import CovariancePrices
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
 
@@ -39,13 +40,17 @@ def covariance_solution(
     if primal is not None:
         root, middle = map(rationals, (primal.root, primal.middle))
         sigma = root * middle * root.transpose()
-    duals, prices, posteriors = _multipliers(program, certificate.dual, primal)
+    duals, posteriors = _multipliers(program, certificate.dual, primal)
+    priced: Any = {}
+    if duals:
+        nearby = certificate.status == "certified"
+        priced = CovariancePrices(program, primal, certificate.dual, duals, nearby)
     return GaussianSolution(
         certificate,
         title=title,
         sizes=sizes,
         release=None if sigma is None else _release(program, source, sigma),
-        prices=prices,
+        prices=priced,
         duals=duals,
         posteriors=posteriors,
         log=outcome.log,
@@ -56,23 +61,16 @@ def covariance_solution(
 
 def _multipliers(
     program: CovarianceProgram, dual: Any, primal: Any
-) -> tuple[dict[str, Any], dict[str, float], dict[str, FloatArray]]:
-    """Return multipliers, prices, and the posterior covariance of each view."""
+) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+    """Return multipliers, and the posterior covariance of each view."""
     duals: dict[str, Any] = {}
-    prices: dict[str, float] = {}
     posteriors: dict[str, FloatArray] = {}
     if dual is None or primal is None or not dual.objective:
-        return duals, prices, posteriors
+        return duals, posteriors
     unit = 1.0 / program.in_nats(program.objective)
-    priced: list[tuple[Any, float]] = [(program.objective.derivatives, 1.0)]
     for name, row in program.constraints.items():
         multiplier = float(dual.multipliers.get(name, 0.0)) * unit
         duals[name] = multiplier * program.in_nats(row.expression)
-        priced.append((row.derivatives, duals[name]))
-    for derivatives, weight in priced:
-        for symbol, derivative in derivatives.items():
-            amount = weight * symbol.slope * program.value(derivative, primal.matrix)
-            prices[symbol.name] = prices.get(symbol.name, 0.0) + amount
     slack = dual.gradient(program)
     for name, part in dual.matrices().items():
         duals[name or f"Σ ≼ {'Σ_X|Z' if program.given else 'Σ_X'}"] = unit * part
@@ -81,7 +79,7 @@ def _multipliers(
     for view, (root, middle) in dual.posteriors.items():
         with suppress(ZeroDivisionError):  # a Y that proves nothing
             posteriors[view] = _posterior(rationals(root), rationals(middle))
-    return duals, {name: price + 0.0 for name, price in prices.items()}, posteriors
+    return duals, posteriors
 
 
 def _posterior(root: fmpq_mat, middle: fmpq_mat) -> FloatArray:

@@ -21,6 +21,7 @@ from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.notation import above
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.programs.worst import Worst
+from cvxprivacy.results.idle import is_constant
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.verifier.balls import ball, ceil, floor
 
@@ -79,6 +80,9 @@ class Conflict:
                 )
             ]
             message += f"; with the rest as it is, {' or '.join(could)}" if could else ""
+        constant = [k for k in names for row in self.rules[k].values() if _is_constant(row)]
+        for name in dict.fromkeys(constant):
+            message += f"; {name} is the same for every release: for each output, use .each()"
         numbers = {name: extreme.value for name, extreme in extremes.items() if extreme is not None}
         return InfeasibleError(message, self.certificate, conflict=names, extremes=numbers)
 
@@ -124,9 +128,12 @@ class Conflict:
         if name in group and all(map(_is_bound, group.values())):
             return self._least_bound(group)
         criterion = self.criteria.get(name)
-        if criterion is None or criterion.loosest is None:
+        if criterion is None or criterion.loosest is None or criterion.loosens is None:
             return None
-        return self._bisected(name, float(criterion.value), criterion.loosest)
+        number, up = float(criterion.value), criterion.loosens == "up"
+        if not (criterion.loosest > number if up else criterion.loosest < number):
+            return None
+        return self._bisected(name, number, criterion.loosest)
 
     def _least_bound(self, group: Mapping[str, Any]) -> _Extreme | None:
         """Return the tightest number in a bound, or in the same one under several laws."""
@@ -163,6 +170,10 @@ class Conflict:
         """Tell whether the constraints are feasible with another number in one criterion."""
         idle = replace(self.other(name, value), objective=Expression("nothing"))
         return solve(idle).certificate.primal is not None
+
+
+def _is_constant(rule: Any) -> bool:
+    return isinstance(rule, Constraint) and is_constant(rule)
 
 
 def _is_bound(rule: Any) -> bool:

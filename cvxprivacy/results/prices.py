@@ -1,40 +1,246 @@
-"""Prices: d value / d (number typed), from multipliers and derivatives of what they multiply."""
+"""Prices: d value / d (number typed), from multipliers, and what chords prove of them.
+
+The multipliers' prices are ∂f/∂θ + Σ_j λ_j ∂g_j/∂θ.  They are worth what the multipliers are, which
+an optimum certified to within 1e-6 says little of where the bound itself is 1e-9.  Of a number that
+is the bound of constraints, the optimum is convex in it, and :mod:`~cvxprivacy.results.chords`
+prove ends of its slopes.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
+from cvxprivacy.results.chords import Chords
+from cvxprivacy.results.neighbours import (
+    FEW,
+    MANY,
+    is_edge,
+    is_least,
+    near_channels,
+    rescored,
+    solved_nearby,
+    span_of,
+)
+from cvxprivacy.results.price import SHARP, Price, useful
+from cvxprivacy.results.shifted import Shifted
+from cvxprivacy.verifier import verify
 
-__all__ = ["prices"]
+__all__ = ["ChannelPrices", "Moving", "constants", "enclosed", "moving"]
+
+_SHARES = (0.1, 1e-2, 1e-4, 1.0)  # of the bound, by which neighbours have less or more room
+_STEPS = (1e-6, 1e-4, 1e-2)  # of the row's span, by which they have more
 
 
-def prices(
+class Moving:
+    """A number typed that is the right-hand side of some bounds, and of nothing else.
+
+    Attributes
+    ----------
+    rates : dict of str to Fraction
+        By how much each bound rises per unit of room.
+    factor : float
+        d room / d (number typed): negative where a greater number leaves less room.
+    """
+
+    def __init__(self, rates: Mapping[str, Fraction], factor: float) -> None:
+        self.rates, self.factor = dict(rates), factor
+
+
+def moving(name: str, places: Iterable[tuple[str, Any]]) -> Moving | None:
+    """Return how a number moves bounds, or None where it does anything else.
+
+    Parameters
+    ----------
+    places : iterable of (str, derivatives)
+        Of each rule ``≤`` its name and how its left side less its bound depends on what was typed;
+        under "" what else depends on it.
+    """
+    rates: dict[str, Fraction] = {}
+    symbols: set[Symbol] = set()
+    for key, derivatives in places:
+        for symbol, slope in derivatives.items():
+            if symbol.name != name:
+                continue
+            if not key or slope is None:
+                return None
+            symbols.add(symbol)
+            rates[key] = -slope
+    if len(symbols) != 1 or not all(rates.values()):
+        return None
+    (symbol,) = symbols
+    signs = {rate > 0 for rate in rates.values()}
+    if np.ndim(symbol.typed) or len(signs) != 1:
+        return None
+    sign = 1 if signs.pop() else -1
+    return Moving({key: abs(rate) for key, rate in rates.items()}, sign * symbol.slope)
+
+
+def enclosed(
+    multiplier: float, ends: tuple[float, float], factor: float, unit: float, least: bool
+) -> Price:
+    """Return the price of a number from the ends of V' by the room that it leaves."""
+    low, high = sorted(0.0 if end == 0 else end * factor for end in ends)
+    for _ in range(4):  # the factor is a float, and so is the product
+        low = math.nextafter(low, -math.inf) if low else low
+        high = math.nextafter(high, math.inf) if high else high
+    if least:
+        ends = (-math.inf, high) if factor > 0 else (low, math.inf)
+        return Price(multiplier, *ends, "one-sided")
+    kind: Any = "two-sided" if useful(low, high, unit * abs(factor)) else "not determined"
+    return Price(multiplier, low, high, kind)
+
+
+class ChannelPrices:
+    """The prices of a channel program's numbers: those of its multipliers, and proved ones.
+
+    Parameters
+    ----------
+    edges : collection of str
+        Rows whose bounds a solver took for the least that is feasible.
+    nearby : bool
+        Whether programs nearby may be solved: not where this one was broken off.
+    """
+
+    def __init__(
+        self,
+        program: ChannelProgram,
+        rules: Rules,
+        primal: Any,
+        dual: Dual,
+        edges: Collection[str] = (),
+        nearby: bool = True,
+    ) -> None:
+        self.program, self.rules, self.primal, self.dual = program, rules, primal, dual
+        self.upper, self.edges = program.attained(primal.matrix), tuple(edges)
+        self.nearby = nearby and program.n**2 * program.m <= FEW
+
+    def by_multipliers(self) -> dict[str, Any]:
+        """Return what the multipliers say, whatever they are worth."""
+        g, _ = self.dual.minorant(self.program)
+        floors = np.maximum(g - self.program.least(g)[1][:, None], 0.0)
+        edges = [name for name in self.edges if is_edge(self.program, name)]
+        return _amounts(self.program, self.rules, self.primal.matrix, self.dual, floors, edges)
+
+    def proved(self) -> dict[str, Any]:
+        """Return the prices with the ends that are proved of them."""
+        prices = self.by_multipliers()
+        large = self.program.n * self.program.m > MANY
+        proof = None if large else verify.proof_of(self.program.to_dict())
+        for name, amount in prices.items():
+            if np.ndim(amount):
+                continue
+            of = moving(name, self._places())
+            if of is not None and proof is not None:
+                prices[name] = self._proved(amount, of, Chords(proof, of.rates))
+            elif self.nearby:
+                unit = verify.proof_of(self.program.to_dict()).unit(self.upper)
+                prices[name] = Shifted(self.program, self.rules, name).price(amount, float(unit))
+            else:
+                prices[name] = Price(amount, -math.inf, math.inf, "not proved")
+        return prices
+
+    def _places(self) -> Iterable[tuple[str, Any]]:
+        for group in self.rules.values():
+            for name, rule in group.items():
+                if isinstance(rule, Constraint):
+                    bound = rule.sense == "<="
+                    yield name if bound else "", constants(rule.derivatives)
+                elif isinstance(rule, Auxiliary) and rule.kind != "ratio":
+                    yield name, {s: -Fraction(slope) for s, slope in rule.derivatives.items()}
+                else:
+                    yield "", dict.fromkeys(rule.derivatives)
+        for part in self.program.objectives.values():
+            yield "", dict.fromkeys(part.derivatives)
+
+    def _proved(self, amount: float, of: Moving, chords: Chords) -> Price:
+        program, name = self.program, next(iter(of.rates))
+        unit = self._unit(of, chords)
+        points = [self.primal.matrix]
+        chords.take_dual(self.dual)
+        chords.take_primal(self.primal)
+        for exact in near_channels(program, self.primal.matrix, of.rates):
+            if chords.take_primal(exact):
+                points.append(exact.matrix)
+            if useful(*chords.ends, unit, SHARP):
+                break
+        if not useful(*chords.ends, unit):
+            for dual in rescored(program, self.dual, [points[0], *points[-3:]], name):
+                chords.take_dual(dual)
+        least = is_least(program, chords, name)
+        if self.nearby and not useful(*chords.ends, unit):
+            rooms = _rooms(program, of.rates)
+            self._solve_nearby(of, chords, unit, rooms[-2:] if least else rooms)
+        if math.isinf(amount) and not least:  # a solver took the bound for the least
+            low, high = sorted(end * of.factor for end in chords.ends)
+            amount = min(max(amount, low), high)
+        return enclosed(amount, chords.ends, of.factor, unit, least)
+
+    def _solve_nearby(
+        self, of: Moving, chords: Chords, unit: float, rooms: Iterable[float]
+    ) -> None:
+        program, name = self.program, next(iter(of.rates))
+        for room in rooms:
+            if (near := solved_nearby(program, of.rates, room)) is None:
+                continue
+            primal, dual = near
+            chords.take_primal(primal)
+            for each in rescored(program, dual, [primal.matrix, self.primal.matrix], name):
+                chords.take_dual(each)
+            if useful(*chords.ends, unit):
+                return
+
+    def _unit(self, of: Moving, chords: Chords) -> float:
+        """Return what a price of 1 is where value and bounds move by all that they can."""
+        program = self.program
+        spans = [
+            span_of(program, program.constraints[name].expression) / float(rate)
+            for name, rate in of.rates.items()
+            if name in program.constraints
+        ]
+        return float(chords.proof.unit(self.upper)) / min(spans, default=1.0)
+
+
+def _rooms(program: ChannelProgram, rates: Mapping[str, Fraction]) -> list[float]:
+    """Return by how much neighbours have less room or more: of the bound, and of its span."""
+    name, rate = next(iter(rates.items()))
+    if name not in program.constraints:
+        return [-1e-2, 1e-2, -1e-4, 1e-4]
+    row = program.constraints[name]
+    bound = float(np.max(np.abs(row.bounds(program.m)))) / float(rate)
+    span = span_of(program, row.expression) / float(rate)
+    rooms = [side * share * bound for share in _SHARES for side in (-1, 1)]
+    return [room for room in (*rooms, *(step * span for step in reversed(_STEPS))) if room]
+
+
+def constants(derivatives: Mapping[Symbol, Any]) -> dict[Symbol, Fraction | None]:
+    """Return derivatives that are numbers, and None for those that are quantities of a release."""
+    return {
+        symbol: None if d.weights or d.cost is not None else Fraction(d.constant)
+        for symbol, d in derivatives.items()
+    }
+
+
+def _amounts(
     program: ChannelProgram,
     rules: Rules,
     channel: np.ndarray,
     dual: Dual,
-    floors: np.ndarray,
-    edges: Collection[str] = (),
+    floors: FloatArray,
+    edges: Collection[str],
 ) -> dict[str, Any]:
-    """Return the price of every number typed: ∂f/∂θ + Σ_j λ_j ∂g_j/∂θ.
-
-    Parameters
-    ----------
-    floors : ndarray, shape of the channel
-        Multipliers of the lower bounds on the entries, each times the mass of its row.
-    edges : collection of str
-        Constraints whose bounds are the least that is feasible: tightening them costs ∞.
-    """
+    """Return ∂f/∂θ + Σ_j λ_j ∂g_j/∂θ of every number typed."""
     amounts: dict[str, Any] = {}
 
     def add(symbol: Symbol, marginal: Any) -> None:

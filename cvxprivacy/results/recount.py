@@ -12,7 +12,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.tables.labels import read, written
 from cvxprivacy.tables.schema import TableSchema
 
-__all__ = ["agreement", "recount", "schema_of", "table_record"]
+__all__ = ["agreement", "other_records", "recount", "schema_of", "table_record"]
 
 TOLERANCE = 1e-12  # of sums of survey weights, which an engine may add in any order
 
@@ -29,6 +29,12 @@ def table_record(source: DiscreteSource, encoder: str) -> dict[str, Any] | None:
         "records": source.records,
         "letters": [[written(label, lenient=True) for label in axis] for axis in letters],
     }
+
+
+def other_records(mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
+    """Return the keys under which two records of tables differ, but for how files are read."""
+    both = {**(theirs or {}), **(mine or {})}
+    return [k for k in both if k != "reading" and (mine or {}).get(k) != (theirs or {}).get(k)]
 
 
 def schema_of(document: Mapping[str, Any]) -> TableSchema:

@@ -3,62 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.release.channel import Channel
+from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.price import Price
 from cvxprivacy.text import facts_html
 
-__all__ = ["Enclosure", "GaussianSolution", "Solution"]
-
-
-class Enclosure(float):
-    """A number that is proved to lie in [lower, upper]; as a float it is their middle.
-
-    Terms of a solution and prices of a frontier are such numbers.  Arithmetic with one gives a
-    plain float.
-
-    Attributes
-    ----------
-    lower, upper : float
-        The proved ends; either may be infinite.
-
-    Examples
-    --------
-    >>> import cvxprivacy as cpv
-    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
-    >>> risk = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve().risk
-    >>> round(risk, 4), risk.lower <= risk <= risk.upper
-    (0.0956, True)
-    >>> risk.upper - risk.lower < 1e-12
-    True
-    """
-
-    lower: float
-    upper: float
-
-    def __new__(cls, lower: float, upper: float) -> Enclosure:
-        half = lower + (upper - lower) / 2
-        number = super().__new__(cls, lower if half != half else half)  # of [−∞, b] it is −∞
-        number.lower, number.upper = lower, upper
-        return number
-
-    def __repr__(self) -> str:
-        return f"Enclosure({self.lower!r}, {self.upper!r})"
-
-    def __str__(self) -> str:
-        return f"[{self.lower!r}, {self.upper!r}]"
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if hasattr(self, name):
-            raise AttributeError(f"{name!r} of an enclosure cannot change: make another one")
-        super().__setattr__(name, value)
-
-    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]  # float's has one
-        return self.lower, self.upper
+__all__ = ["GaussianSolution", "Solution"]
 
 
 class Solution(Frozen):
@@ -82,10 +39,13 @@ class Solution(Frozen):
         Multipliers of the program in its own units: every row and auxiliary by name, ``mass``
         of Σ_x̂ Q = p, ``floor`` and ``cap`` of the entry bounds; signs as in CVXPY.  (Those of
         ``problem.problem`` belong to the scaled statement that the solver sees.)
-    prices : dict of str to float or array
-        d value / d (the number that was typed), for each number typed; infinite where the
-        least tightening makes the problem infeasible: −inf for a budget of least distortion,
-        +inf for a floor of 1.
+    prices : dict of str to Price or array
+        d value / d (the number that was typed), for each number typed, with proved ends (see
+        :class:`Price`); of a vector constraint ``v`` one for each row, ``v.0``, ``v.1``, … as in
+        ``duals``.  Infinite where the least tightening makes the problem infeasible: −inf for a
+        budget of least distortion, +inf for a floor of 1.  Proved when they are first read.
+    marginals : dict of str to float or array
+        The same as the multipliers say: proved by nothing, and at once.
     release : Channel, GaussianRelease or None
         The optimal randomisation; ``channel`` is the same, on discrete problems.
     certificate : Certificate
@@ -138,7 +98,7 @@ class Solution(Frozen):
         title: str,
         sizes: str,
         release: Any,
-        prices: Mapping[str, Any],
+        prices: Any,
         duals: Mapping[str, Any],
         posteriors: Mapping[str, np.ndarray],
         log: list[str],
@@ -148,8 +108,21 @@ class Solution(Frozen):
         self.title, self.sizes = title, sizes
         self.release, self.log, self.notes = release, frozen(log), frozen(list(notes))
         self.terms = frozen({k: Enclosure(*ends) for k, ends in certificate.terms.items()})
-        self.prices, self.duals = frozen(prices), frozen(duals)
+        self._priced, self.duals = prices, frozen(duals)
         self.posteriors = frozen(posteriors)
+
+    @cached_property
+    def prices(self) -> Mapping[str, Any]:
+        """The derivatives of the optimum by the numbers that were typed; proved when first read."""
+        priced = self._priced
+        prices: Mapping[str, Any] = priced if isinstance(priced, Mapping) else priced.proved()
+        return cast(Mapping[str, Any], frozen(prices))
+
+    @property
+    def marginals(self) -> Mapping[str, Any]:
+        """What the multipliers say that the prices are: proved by nothing, and at once."""
+        priced = self._priced
+        return priced if isinstance(priced, Mapping) else priced.by_multipliers()
 
     @property
     def channel(self) -> Channel | None:
@@ -228,9 +201,10 @@ class Solution(Frozen):
         lines.append(("enclosure", f"[{self.lower:.12g}, {self.upper:.12g}], gap {self.gap:.1e}"))
         lines += [(name, f"{term:.6g}") for name, term in self.terms.items()]
         for name, price in self.prices.items():
-            said = f"{price:+.5g}" if np.ndim(price) == 0 else f"{len(price)} numbers"
+            text = f"{price:+.5g}" if np.ndim(price) == 0 else f"{len(price)} numbers"
+            text = price.words if isinstance(price, Price) else text
             what = "optimum" if self.status == "certified" else "best found"
-            lines.append((f"d {what} / d {name}", said))
+            lines.append((f"d {what} / d {name}", text))
         return [*lines, *notes]
 
     def __str__(self) -> str:

@@ -106,8 +106,7 @@ class _Statement:
         return float(cost + sum(self.program.sizes(rule.expression))) or 1.0
 
     def _auxiliary(self, name: str, rule: Auxiliary) -> dict[str, Any]:
-        (symbol,) = rule.derivatives or (None,)
-        bound = rule.bound if symbol is None else self.parameters.of(symbol)
+        bound = self.parameters.affine(float(rule.bound), rule.derivatives)
         p = self.program.mass[:, None]
         if rule.kind == "ratio":
             a = cp.Variable((1, self.program.m), name=f"a[{name}]", nonneg=True)

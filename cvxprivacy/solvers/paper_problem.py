@@ -44,17 +44,18 @@ class Parameters:
 
     def constant(self, expression: Expression) -> Any:
         """Return the constant of an expression, affine in the parameters."""
-        return self._moved(float(expression.constant), expression.derivatives, 1)
+        slopes = {s: float(each.constant) for s, each in expression.derivatives.items()}
+        return self.affine(float(expression.constant), slopes)
 
     def bound(self, rule: Constraint, m: int = 1) -> Any:
         """Return what the left-hand side without its constant is compared with, affine in them."""
         value = rule.bounds(m) - float(rule.expression.constant)
-        return self._moved(value, rule.derivatives, -1)
+        return self.affine(value, {s: -float(d.constant) for s, d in rule.derivatives.items()})
 
-    def _moved(self, value: Any, derivatives: Mapping[Symbol, Expression], sign: int) -> Any:
-        for symbol, derivative in derivatives.items():
-            if derivative.constant:
-                slope = sign * float(derivative.constant)
+    def affine(self, value: Any, slopes: Mapping[Symbol, float]) -> Any:
+        """Return what has a value at the numbers typed, and these slopes in them."""
+        for symbol, slope in slopes.items():
+            if slope:
                 value = value - slope * symbol.value + slope * self.of(symbol)
         return value
 

@@ -102,7 +102,7 @@ def solve_generated(problem: Generation, options: Mapping[str, Any]) -> Outcome:
     assert last is not None
     if watch.stopped and not log[-1].startswith("stopped"):
         log.append(reported(f"stopped: {watch.stopped}"))
-    certificate = Relaxed(last.certificate, relaxation)
+    certificate = Relaxed(last.certificate, relaxation, alphabet.strategies)
     return Outcome(certificate, log, last.edges, strategies=alphabet.strategies)
 
 

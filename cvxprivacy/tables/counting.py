@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.tables.bins import short
 from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
 from cvxprivacy.tables.groups import Ungrouped, without_group
@@ -27,7 +28,7 @@ MOST_LEVELS = 10_000  # of a column, or of the cells of several
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(FrozenFields):
     """A table of counts: one mass per observed cell (w, x) or (w, x, z)."""
 
     cells: list[tuple[Any, ...]]

@@ -20,12 +20,10 @@ from cvxprivacy.verifier.rationals import (
 )
 
 __all__ = [
-    "MOST",
     "PRECISION",
     "Matrix",
     "UnaffordableError",
     "UnprovableError",
-    "affordable",
     "ball",
     "ceil",
     "decode",
@@ -39,7 +37,6 @@ __all__ = [
 ]
 
 PRECISION = 128
-MOST = 2_000_000  # entries of all tables that a program makes: a short file must not ask for more
 
 
 def exactly(value: Any) -> fmpq:
@@ -85,12 +82,6 @@ def smallest(values: Sequence[arb]) -> arb:
     for value in values[1:]:
         least = least.min(value)
     return least
-
-
-def affordable(work: int, most: int = MOST) -> None:
-    """Refuse a program whose tables would have too many entries, before any is made."""
-    if work > most:
-        raise UnaffordableError(f"tables of {work:,} entries, where {most:,} are the most")
 
 
 def floor(value: arb) -> float:

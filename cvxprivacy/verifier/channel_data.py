@@ -17,9 +17,7 @@ from flint import arb, arb_mat, fmpq
 from cvxprivacy.verifier.balls import (
     PRECISION,
     Matrix,
-    UnaffordableError,
     UnprovableError,
-    affordable,
     ball,
     enclosure,
     exactly,
@@ -30,14 +28,13 @@ from cvxprivacy.verifier.balls import (
     whole,
 )
 from cvxprivacy.verifier.costs import Layer, Part, layers_of, read, whole_layers
-from cvxprivacy.verifier.measures import Measure, measure_of, work_of
+from cvxprivacy.verifier.measures import Measure, measure_of
 from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.weighted_cost import WeightedCost
+from cvxprivacy.verifier.work import affordable
 
 __all__ = ["ChannelData"]
 
-_ENTRIES = 60_000_000  # n m, for every cost and auxiliary that is gone through
-_PRODUCTS = 500_000_000  # |V| n m of all views
 _BLOCK = 500_000  # entries of a table at a time …
 _LETTERS = 256  # … of no more letters: products of matrices are not faster for more
 _ROWS = 4_000_000  # entries of the rows that the parts of costs have in a block
@@ -58,7 +55,7 @@ class ChannelData:
         if type(self.m) is not int or not self.m > 0:
             raise UnprovableError("a number of outputs out of range")
         self._most = min(_LETTERS, max(1, _BLOCK // self.m))  # letters of a block
-        affordable(self._work())
+        affordable(self._room())
         plain = all(isinstance(a, int | float) for row in self.atoms for a in row)
         if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
             raise UnprovableError("the law has a negative or infinite atom")
@@ -106,59 +103,28 @@ class ChannelData:
             ball(0, row["radius"])  # which is no negative number
         self.excesses = _excesses(program["auxiliaries"], self.mass, self.m)
 
-    def _work(self) -> int:
+    def _room(self) -> int:
         """Return how many entries all tables have that the program asks for at one time."""
         program, letters, most = self.program, self.n + self.m, len(self.atoms) * self.n
         views, rows = program["views"].values(), program["rows"].values()
-        many = len(program["rows"]) + len(program["terms"]) + len(views)
         objectives = parts_of(program["objective"]).values()
-        terms = [*objectives, *(row["term"] for row in rows)]
-        passes = 1 + _costly(terms) + 2 * len(program["auxiliaries"])
-        affordable(self.n * self.m * passes, _ENTRIES)
-        self._parts(terms)
-        many += len(objectives) - 1
-        sizes, products = self.m + many * (8 * self.m + len(views)) + len(rows), 0
+        self._parts([*objectives, *(row["term"] for row in rows)])
+        many = len(program["rows"]) + len(program["terms"]) + len(views) + len(objectives) - 1
+        sizes = self.m + many * (8 * self.m + len(views)) + len(rows)
         sizes += 16 * self.m * len(program["auxiliaries"])
         affordable(sizes)
         for view in views:
-            tables = _tables(view)
-            last = max(label for table in tables for row in table for label in row)
+            last = max(label for table in _tables(view) for row in table for label in row)
             if type(last) is not int or not 0 <= last < most:
                 raise UnprovableError("a view has more labels than there are atoms")
-            own = work_of(view["measure"])
-            sizes += (1 + last) * letters + own
-            products += (1 + last) * self.n * self.m + own * self.m
-        if products > _PRODUCTS:
-            raise UnaffordableError(
-                f"views of {products:,} products, where {_PRODUCTS:,} are the most"
-            )
+            sizes += (1 + last) * letters
         return sizes
 
     def _parts(self, terms: list[Any]) -> None:
         """Refuse costs of too many parts: their rows are made for each block of letters."""
-        most, costs = self._most, {}
-        for term in terms:
-            if isinstance(term["cost"], dict):
-                costs[id(term["cost"])] = term["cost"]["parts"]
-        made = sum(min(len(part["table"]), most) for parts in costs.values() for part in parts)
-        affordable(made * self.m, _ROWS)
-        affordable(made * self.m * -(-self.n // most), _ENTRIES)
-        affordable(self.n * self.m * sum(map(len, costs.values())), 5 * _ENTRIES)
-
-    def gone_through(self, entries: int) -> None:
-        """Refuse a channel of too many entries for all costs that they are multiplied with."""
-        program = self.program
-        terms = [*self.objectives.values(), *program["terms"].values()]
-        terms += [row["term"] for row in program["rows"].values()]
-        affordable(entries * _costly(terms), _ENTRIES)
-        parts = (len(t["cost"]["parts"]) for t in terms if isinstance(t["cost"], dict))
-        affordable(entries * sum(parts), 5 * _ENTRIES)
-
-    def take_exactly(self, view: str, bits: int) -> None:
-        """Refuse what takes too long to evaluate in whole numbers of so many bits."""
-        measure = self.program["views"][view]["measure"]
-        entries = len(self.measures[view].reference) + work_of(measure)
-        affordable(entries * self.m * (1 + bits // 64), _ENTRIES)
+        parts = {id(t["cost"]): t["cost"]["parts"] for t in terms if isinstance(t["cost"], dict)}
+        each = (min(len(part["table"]), self._most) for cost in parts.values() for part in cost)
+        affordable(sum(each) * self.m, _ROWS)
 
     def view(self, name: str, law: Matrix) -> tuple[Matrix, list[Any]]:
         """Return p(v, s)·total and the reference masses of a view, for the law in some numbers."""
@@ -331,10 +297,6 @@ def _refuse_long(parts: list[Layer], m: int) -> None:
     (layer,), _ = whole_layers(parts)
     bits = max(c.bit_length() for part in layer for row in part.table for c in row)
     affordable(m * (1 + bits // 64))
-
-
-def _costly(terms: list[Any]) -> int:
-    return sum(term["cost"] is not None for term in terms)
 
 
 def _tables(view: Mapping[str, Any]) -> list[Any]:

@@ -65,7 +65,6 @@ class ChannelProof(ChannelData):
                 raise UnprovableError("the channel has outputs out of order, or no positive number")
         if type(primal["denominator"]) is not int:
             raise UnprovableError("the channel is not in whole numbers")
-        self.gone_through(sum(map(len, outputs)))
         return Evaluation(self, outputs, numerators, primal["denominator"])
 
     # ---- lower end -----------------------------------------------------------------------
@@ -96,7 +95,8 @@ class ChannelProof(ChannelData):
             if not all(o.is_zero() for o in omega):
                 measure = self.measures[view]
                 scores = float_table(dual["scores"].get(view), measure.rows, m)
-                slopes.append((blocks, _slopes(scores, measure, omega)))
+                slope = _slopes(scores, measure, omega)
+                slopes += [] if slope == 0 * slope else [(blocks, slope)]
         priced = [
             (term, lam)
             for term, lam in parts
@@ -109,7 +109,8 @@ class ChannelProof(ChannelData):
             for name in program["auxiliaries"]
         ]
         least = arb(0)
-        for at, letters in enumerate(self.blocks):
+        idle = not (slopes or priced or auxiliaries or any(self.boxes.values()))
+        for at, letters in [] if idle else enumerate(self.blocks):  # else all costs are 0
             g = arb_mat(len(letters), m)
             for blocks, slope in slopes:
                 g += blocks[at].transpose() * slope
@@ -259,7 +260,6 @@ class Evaluation:
             seen, masses = proof.view(view, proof.whole)
             blocks = [fmpz_mat([row[b.start : b.stop] for row in seen]) for b in proof.blocks]
             joint = self._joint(blocks, lambda rows: rows, fmpz(0))
-            proof.take_exactly(view, max(x.bit_length() for row in joint for x in row))
             phi = [measure.exactly(column, masses) for column in zip(*joint, strict=True)]
             self._exact[view] = [x / (proof.whole_total * self._den) for x in phi if x is not None]
         if len(self._exact[view]) < self.proof.m:

@@ -119,7 +119,10 @@ class _Words:
             return
         layers = cost if isinstance(cost[0][0], list) else [cost]
         for s in range(self.n):
-            masses = [exact(atoms[s]) for atoms in self.law] if layers[1:] else [Fraction(1)]
+            if not layers[1:]:
+                yield [exact(c) if isinstance(c, str) else c for c in layers[0][s]]
+                continue
+            masses = [exact(atoms[s]) for atoms in self.law]
             rows = [[p * exact(c) for c in z[s]] for p, z in zip(masses, layers, strict=True) if p]
             yield [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
 
@@ -154,12 +157,15 @@ class _Words:
             for s, row in enumerate(self._added(cost)[0]):
                 count, own = count + row.count(0), own + (row[s : s + 1] == [0])
             return f" (0 for {self.counted(count, own)})" if count else ""
-        rows = list(self._costs(cost))
-        texts = {c for _, row in rows for c in row if isinstance(c, str)}
+        texts = {c for _, row in self._costs(cost) for c in row if isinstance(c, str)}
         zeros = {0, *(c for c in texts if not exact(c))}
-        paid = {(s, y) for s, row in rows for y, entry in enumerate(row) if entry not in zeros}
-        places = {(s, y) for s in range(self.n) for y in range(self.m)} - paid
-        return f" (0 for {self.among(places)})" if places else ""
+        count = own = 0
+        layers = cost if isinstance(cost[0][0], list) else [cost]
+        for s, masses in enumerate(zip(*self.law, strict=True)):
+            rows = [z[s] for i, z in enumerate(layers) if not layers[1:] or masses[i] > 0]
+            costless = [all(c in zeros for c in column) for column in zip(*rows, strict=True)]
+            count, own = count + sum(costless), own + (costless[s : s + 1] == [True])
+        return f" (0 for {self.counted(count, own)})" if count else ""
 
     def among(self, places: set[tuple[int, int]]) -> str:
         """Say how many of all moves these are, and how many lead from a letter to its number."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from cvxprivacy.verifier.rationals import Matrix, UnprovableError, each, whole
 
-__all__ = ["Layer", "Part", "layers_of", "read", "rows_of", "whole_layers"]
+__all__ = ["Layer", "Part", "layers_of", "read", "rows_of", "steps_of", "whole_layers"]
 
 
 class Part(NamedTuple):
@@ -92,3 +93,13 @@ def rows_of(layer: Layer) -> Iterator[list[Any]]:
             sums.append(list(map(operator.add, sums[-1], own)) if sums else own)
         before = places
         yield sums[-1]
+
+
+def steps_of(ground: Sequence[Sequence[int]]) -> list[int] | None:
+    """Return the distances of neighbours, if values lie on a line in their order; else None."""
+    places = ground[0] if ground else [1]
+    on = all(
+        c == abs(places[j] - places[i]) for i, row in enumerate(ground) for j, c in enumerate(row)
+    )
+    steps = [b - a for a, b in pairwise(places)]
+    return steps if ground and on and min(steps, default=0) >= 0 else None

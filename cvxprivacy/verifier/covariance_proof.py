@@ -30,12 +30,12 @@ from flint import arb, arb_mat, fmpq, fmpq_mat
 from cvxprivacy.verifier.balls import (
     PRECISION,
     UnprovableError,
-    affordable,
     ball,
     enclosure,
     exactly,
     number,
     total as _sum,
+    whole,
 )
 from cvxprivacy.verifier.matrices import (
     block,
@@ -51,11 +51,11 @@ from cvxprivacy.verifier.matrices import (
     times,
     trace,
 )
+from cvxprivacy.verifier.work import EXACT, affordable
 
 __all__ = ["CovarianceProof"]
 
 MOST = 4096  # bits, beyond which positive definiteness is not asked further
-EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 
 
 class CovarianceProof:
@@ -73,15 +73,18 @@ class CovarianceProof:
         self.n = len(self.encoded)
         coupled = sum(gamma[i, j] != 0 for i in range(size) for j in range(i))
         self.gamma = gamma
-        self.exact = (size <= EXACT or 2 * coupled <= size) and eliminable(gamma)
+        exact = (size <= EXACT or 2 * coupled <= size) and eliminable(gamma)
         terms = [program["objective"], *program["terms"].values()]
         terms += [row["term"] for row in program["rows"].values()]
         matrices = [t["cost"] for t in terms if t["cost"] is not None]
         for matrix in map(rational, [*matrices, *program["caps"].values()]):
+            exact = exact and eliminable(matrix)
             if (matrix.nrows(), matrix.ncols()) != (self.n, self.n):
                 raise UnprovableError("a cost or a cap of another shape")
             if matrix != matrix.transpose():
                 raise UnprovableError("a cost or a cap that is not symmetric")
+        self.exact = exact
+        whole([[beta for term in terms for beta in term["weights"].values()]])  # which are added up
         for pair in [*((0, t["cost_radius"]) for t in terms), *(t["constant"] for t in terms)]:
             enclosure(pair)  # of numbers, and no radius is negative
         for name, row in program["rows"].items():
@@ -201,6 +204,7 @@ class CovarianceProof:
 
     def _lower(self, dual: Mapping[str, Any]) -> arb:
         program = self.program
+        whole([[*dual["multipliers"].values()]])  # which are added up: over one denominator
         parts: list[tuple[Any, fmpq, arb]] = []  # term, weight in nats, bound in nats
         if dual.get("objective", 1):
             parts.append((program["objective"], fmpq(1), arb(0)))

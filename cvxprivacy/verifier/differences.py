@@ -15,6 +15,7 @@ from typing import Any
 from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
 from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.wording import MALFORMED, exact, measured, quoted, written
+from cvxprivacy.verifier.work import refuse_long
 
 __all__ = ["differences"]
 
@@ -23,19 +24,17 @@ _CHANNEL |= {"auxiliaries", "terms"}
 Program = Mapping[str, Any]
 
 
-def differences(program: Program, other: Program, *, outputs: bool = True) -> list[str]:
+def differences(program: Program, other: Program) -> list[str]:
     """Return what is different in a program, where ``other`` is the problem's; empty if nothing.
 
     Parameters
     ----------
     program, other : mapping
         Programs as documents hold them (``ChannelProgram.to_dict()``).
-    outputs : bool
-        Compare what there is for each output too.  Where the outputs of ``program`` were
-        generated, their number, costs and bounds are their own.
     """
     try:
-        return list(_Comparison(program, other, outputs).all())
+        refuse_long(program)
+        return list(_Comparison(program, other).all())
     except MALFORMED as error:
         return [f"cannot be compared with the problem's ({type(error).__name__}: {quoted(error)})"]
 
@@ -43,8 +42,8 @@ def differences(program: Program, other: Program, *, outputs: bool = True) -> li
 class _Comparison:
     """Two programs side by side: the one that was proved, and the problem's."""
 
-    def __init__(self, program: Program, other: Program, outputs: bool) -> None:
-        self.mine, self.theirs, self.outputs = program, other, outputs
+    def __init__(self, program: Program, other: Program) -> None:
+        self.mine, self.theirs = program, other
         self.discrete = program["kind"] == "channel"
 
     def all(self) -> Iterator[str]:
@@ -79,9 +78,8 @@ class _Comparison:
         counts: dict[str, Callable[[Program], Any]] = {
             "letters": lambda program: len(program["law"][0]),
             "atoms of a letter": lambda program: len(program["law"]),
+            "outputs": lambda program: program["outputs"],
         }
-        if self.outputs:
-            counts["outputs"] = lambda program: program["outputs"]
         for what, count in counts.items():
             mine, theirs = count(self.mine), count(self.theirs)
             if exact(mine) != exact(theirs):
@@ -134,11 +132,7 @@ class _Comparison:
             pair = mine["weights"].get(view, 0), theirs["weights"].get(view, 0)
             weight = f"{label}: {self.measured(view)} {quoted(view)} has weight"
             yield from self.per_output(weight, *pair)
-        pair = mine["cost"], theirs["cost"]
-        if self.outputs or not self.discrete:
-            yield from self.costs(f"{label}: cost", *pair)
-        elif (pair[0] is None) != (pair[1] is None):
-            yield f"{label}: a cost is {_only(pair[1] is None)}"
+        yield from self.costs(f"{label}: cost", mine["cost"], theirs["cost"])
         pair = mine["cost_radius"], theirs["cost_radius"]
         yield from self.entries(f"{label}: radius of cost", *pair)
         yield from self.pairs(f"{label}: constant", mine["constant"], theirs["constant"])
@@ -168,22 +162,18 @@ class _Comparison:
             yield from self.entries(f"{label}: {key}", mine[key], theirs[key])
 
     def entry_bounds(self, key: str) -> Iterator[str]:
-        if self.outputs:
-            shape = [len(self.mine["law"][0]), int(self.mine["outputs"])]
-            default = _full(shape, int(key == "upper"))
-            pair = [default if p[key] is None else p[key] for p in (self.mine, self.theirs)]
-            yield from self.entries(f"{key} bound of moves", *pair)
+        shape = [len(self.mine["law"][0]), int(self.mine["outputs"])]
+        default = _full(shape, int(key == "upper"))
+        pair = [default if p[key] is None else p[key] for p in (self.mine, self.theirs)]
+        yield from self.entries(f"{key} bound of moves", *pair)
 
     # ---- numbers -------------------------------------------------------------------------
 
     def per_output(self, label: str, mine: Any, theirs: Any) -> Iterator[str]:
         """Compare one number, or one for each output."""
         many = [x if isinstance(x, list) else [x] for x in (mine, theirs)]
-        if self.outputs or not self.discrete:
-            count = max(map(len, many))
-            mine, theirs = (x * count if len(x) == 1 else x for x in many)
-        else:  # of other outputs: which numbers there are
-            mine, theirs = (sorted(set(map(exact, x))) for x in many)
+        count = max(map(len, many))
+        mine, theirs = (x * count if len(x) == 1 else x for x in many)
         single = len(mine) == len(theirs) == 1
         yield from self.entries(label, *((mine[0], theirs[0]) if single else (mine, theirs)))
 

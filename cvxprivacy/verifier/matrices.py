@@ -19,8 +19,10 @@ from cvxprivacy.verifier.balls import (
     exactly,
     total as _sum,
 )
+from cvxprivacy.verifier.work import BURDEN
 
 __all__ = [
+    "BURDEN",
     "basis",
     "block",
     "cholesky",
@@ -37,8 +39,6 @@ __all__ = [
     "times",
     "trace",
 ]
-
-BURDEN = 10**10  # of exact elimination, which takes minutes beyond
 
 
 def rational(rows: Any) -> fmpq_mat:

@@ -23,9 +23,10 @@ from cvxprivacy.verifier.balls import (
     total,
     whole,
 )
-from cvxprivacy.verifier.transport import least_cost, worth
+from cvxprivacy.verifier.costs import steps_of
+from cvxprivacy.verifier.transport import exact_cost, least_cost, moved, worth
 
-__all__ = ["KINDS", "Measure", "measure_of", "work_of"]
+__all__ = ["KINDS", "Measure", "measure_of"]
 
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
@@ -184,25 +185,32 @@ class Transport(Measure):
         if any(not row[i].is_zero() for i, row in enumerate(self._ground)):
             raise UnprovableError("a ground distance from a value to itself")
         self.step, self.unit = _sizes([c for row in self._ground for c in row])
+        try:
+            self._whole, self._common = whole(data["ground"])
+        except UnprovableError:  # balls hold them all the same
+            self._whole, self._common = [], 0
+        self._steps = steps_of(self._whole)
 
     def value(self, joint: Sequence[arb]) -> arb:
         q = total(joint)
-        return least_cost(joint, [p * q for p in self.reference], self._ground).max(arb(0))
+        demand = [p * q for p in self.reference]
+        if self._steps is None:
+            return least_cost(joint, demand, self._ground).max(arb(0))
+        return moved(joint, demand, self._steps, arb(0)) / self._common
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq | None:
-        """Return 0 where values of no distance from each other have their shares of π q."""
-        both = ([sum(x[v] for v in values) for values in self._classes] for x in (joint, masses))
-        return super().exactly(*both)
+        """Return F(J) by a plan in whole numbers, and prices that prove it to be of least cost.
 
-    @cached_property
-    def _classes(self) -> list[list[int]]:
-        """Values of which those of one class are at distance 0 from each other."""
-        classes: dict[tuple[bool, ...], list[int]] = {}
-        columns = zip(*self._ground, strict=True)
-        for v, (out, back) in enumerate(zip(self._ground, columns, strict=True)):
-            near = (a.is_zero() and b.is_zero() for a, b in zip(out, back, strict=True))
-            classes.setdefault(tuple(near), []).append(v)
-        return list(classes.values())
+        None where the distances have no common denominator, or no plan is proved to be the best.
+        """
+        mass, q = sum(masses), sum(map(int, joint))
+        supply, demand = [int(j) * mass for j in joint], [int(p) * q for p in masses]
+        if self._steps is not None:
+            return fmpq(moved(supply, demand, self._steps, 0), self._common * mass)
+        if not self._common:
+            return None
+        paid = exact_cost(supply, demand, self._whole)
+        return None if paid is None else fmpq(paid, self._common * mass)
 
     def inside(self, column: Column) -> list[arb]:
         """Return f + Σ π g with g the most that f(v) + g(v') ≤ ρ(v, v') allows."""
@@ -307,13 +315,6 @@ _MEASURES: dict[str, Callable[[Mapping[str, Any], list[arb], arb], Measure]] = {
     "maximal leakage": MaximalLeakage,
 }
 KINDS = frozenset(_MEASURES)
-
-
-def work_of(data: Any) -> int:
-    """Return how many products it takes to evaluate the measure of a view at an output."""
-    gains, ground = (data.get(k) if isinstance(data, dict) else None for k in ("matrix", "ground"))
-    work = sum(map(len, gains)) if isinstance(gains, list) else 0
-    return work + 5 * len(ground) ** 3 if isinstance(ground, list) else work
 
 
 def measure_of(data: Any, reference: list[arb], nat: arb) -> Measure:

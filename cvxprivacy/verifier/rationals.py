@@ -17,6 +17,7 @@ __all__ = [
     "Matrix",
     "UnaffordableError",
     "UnprovableError",
+    "bits_of",
     "each",
     "number",
     "ratio",
@@ -25,6 +26,7 @@ __all__ = [
 
 _MODULUS = 2**61 - 1  # whole numbers that differ by it have one hash: tables would take for ever
 BITS = 20_000  # of a common denominator: sums of fractions without one take for ever
+_MOST_BITS = 2**31  # of all numbers of a table over their common denominator
 
 _NUMBER = re.compile(r"-?[0-9]{1,2000}(/0*[1-9][0-9]{0,1999})?")
 
@@ -71,10 +73,35 @@ def each(rows: Iterable[Sequence[Any]], kind: Callable[[Any], Any]) -> dict[Any,
 def whole(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     """Return numbers of a document as whole numbers over one common denominator."""
     known = each(table, number)
-    common = 1
-    for denominator in {value.denominator for value in known.values()}:
-        common = math.lcm(common, denominator)
-        if common.bit_length() > BITS:
-            raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
+    common = _common(known.values())
+    if common.bit_length() > BITS:
+        raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
+    if len(known) * common.bit_length() > _MOST_BITS:
+        raise UnaffordableError(f"{len(known):,} fractions over {common.bit_length():,} bits")
     scaled = {k: v.numerator * (common // v.denominator) for k, v in known.items()}
     return [[scaled[value] for value in row] for row in table], common
+
+
+def _common(values: Iterable[Fraction]) -> int:
+    """Return the least common denominator, or one of over ``BITS`` bits that divides it."""
+    common = 1
+    for denominator in {value.denominator for value in values}:
+        if common % denominator:
+            common = math.lcm(common, denominator)
+            if common.bit_length() > BITS:
+                break
+    return common
+
+
+def bits_of(values: Iterable[Any], name: str = "") -> int:
+    """Return the bits of numbers of a document over their common denominator.
+
+    Numbers with a name are added up: they are refused where that denominator has over ``BITS``.
+    """
+    known = each([list(values)], number).values()
+    if not known:
+        return 0
+    bits = _common(known).bit_length()
+    if name and bits > BITS:
+        raise UnaffordableError(f"{name}: fractions whose common denominator has over {BITS} bits")
+    return bits + max(abs(x.numerator).bit_length() for x in known)

@@ -6,13 +6,18 @@ Needs the standard library and python-flint only.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
 
 from flint import arb
 
 from cvxprivacy.verifier.balls import smallest, total
 
-__all__ = ["least_cost", "plan", "worth"]
+__all__ = ["exact_cost", "least_cost", "moved", "plan", "worth"]
+
+_PATHS = 8  # of a plan, for each value: two or three are enough
 
 Costs = Sequence[Sequence[float]]
 
@@ -36,6 +41,30 @@ def least_cost(supply: Sequence[arb], demand: Sequence[arb], cost: Sequence[Sequ
     below = total(s * x for s, x in zip(map(arb, prices), supply, strict=True))
     below += total(g * x for g, x in zip(worth(prices, cost), demand, strict=True))
     return below.union(above)
+
+
+def exact_cost(
+    supply: Sequence[int], demand: Sequence[int], cost: Sequence[Sequence[int]]
+) -> int | None:
+    """Return the least cost in whole numbers; None if no plan was made that prices prove."""
+    flow, prices = plan(supply, demand, cost)
+    columns = list(zip(*cost, strict=True))
+    best = [min(map(operator.sub, column, prices)) for column in columns]
+    pairs = zip(flow, cost, strict=True)
+    paid = sum(sum(map(operator.mul, row, costs)) for row, costs in pairs)
+    proved = sum(map(operator.mul, prices, supply)) + sum(map(operator.mul, best, demand))
+    ends = list(map(sum, flow)), list(map(sum, zip(*flow, strict=True)))
+    least = min(map(min, flow)) >= 0 and ends == (list(supply), list(demand)) and paid == proved
+    return paid if least else None
+
+
+def moved(supply: Sequence[Any], demand: Sequence[Any], steps: Sequence[int], none: Any) -> Any:
+    """Return the least cost on a line: Σ_k step_k |Σ_{v ≤ k} (supply − demand)|.
+
+    A unit crosses from k to k + 1 for each that is too much up to k, and none needs to cross twice.
+    """
+    beyond = accumulate(map(operator.sub, supply, demand))
+    return sum((step * abs(x) for step, x in zip(steps, beyond, strict=False)), none)
 
 
 def worth(prices: Sequence[float], cost: Sequence[Sequence[arb]]) -> list[arb]:
@@ -64,14 +93,11 @@ def plan(
     By shortest augmenting paths; of least cost but for rounding, on which no proof relies.
     """
     left, wanted, n = list(supply), list(demand), len(supply)
-    flow = [[0.0] * n for _ in range(n)]
-    out, into = [0.0] * n, [min(column) for column in zip(*cost, strict=True)]
-    for _ in range(40 * n):  # rounding may not make it go on for ever
-        along = [
-            [max(c + u - v, 0.0) for c, v in zip(row, into, strict=True)]
-            for row, u in zip(cost, out, strict=True)
-        ]
-        found = _nearest(left, wanted, flow, along)
+    none = supply[0] * 0  # floats stay floats, and whole numbers whole
+    flow = [[none] * n for _ in range(n)]
+    out, into = [none] * n, [min(column) for column in zip(*cost, strict=True)]
+    for _ in range(_PATHS * n):  # rounding may not make it go on for ever
+        found = _nearest(left, wanted, flow, cost, (out, into))
         if found is None:
             break
         path, rows, columns = found
@@ -86,14 +112,18 @@ def plan(
 
 
 def _nearest(
-    left: Sequence[float], wanted: Sequence[float], flow: Costs, along: Costs
+    left: Sequence[float],
+    wanted: Sequence[float],
+    flow: Costs,
+    cost: Costs,
+    prices: tuple[Sequence[float], Sequence[float]],
 ) -> tuple[list[tuple[int, int]], list[float], list[float]] | None:
     """Return a path to the nearest demand that is left, and all distances; None if there is none.
 
     Dijkstra's algorithm from every supply that is left; every second edge is taken back.
     """
-    n = len(left)
-    far = [0.0 if x > 0 else math.inf for x in left] + [math.inf] * n  # supplies, then demands
+    n, (out, into) = len(left), prices
+    far = [0 if x > 0 else math.inf for x in left] + [math.inf] * n  # supplies, then demands
     before, open_ = [-1] * (2 * n), set(range(2 * n))
     while open_:
         node = min(open_, key=far.__getitem__)
@@ -101,7 +131,9 @@ def _nearest(
             return None
         open_.remove(node)
         if node < n:
-            edges = [(n + j, along[node][j]) for j in range(n)]
+            level = out[node]
+            lengths = (max(c + level - v, 0) for c, v in zip(cost[node], into, strict=True))
+            edges = list(enumerate(lengths, n))
         elif wanted[node - n] > 0:
             path = []
             while before[node] >= 0:
@@ -110,7 +142,7 @@ def _nearest(
                 node = before[node]
             return path[::-1], far[:n], far[n:]
         else:
-            edges = [(i, 0.0) for i in range(n) if flow[i][node - n] > 0]
+            edges = [(i, 0) for i in range(n) if flow[i][node - n] > 0]
         for other, length in edges:
             if other in open_ and far[node] + length < far[other]:
                 far[other], before[other] = far[node] + length, node

@@ -13,6 +13,7 @@ import gc
 import hashlib
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -22,10 +23,12 @@ from flint import arb
 from cvxprivacy.verifier.balls import UnaffordableError, UnprovableError, ceil, decode, floor
 from cvxprivacy.verifier.channel_proof import ChannelProof
 from cvxprivacy.verifier.covariance_proof import CovarianceProof
+from cvxprivacy.verifier.fields import refuse_fields, refuse_unknown
 from cvxprivacy.verifier.hamming_proof import HammingProof
 from cvxprivacy.verifier.spectral_proof import SpectralProof
 from cvxprivacy.verifier.statement import reported
 from cvxprivacy.verifier.water_proof import WaterProof
+from cvxprivacy.verifier.work import affordable, allowing, refuse_long
 
 SCHEMA = "cvxprivacy/certificate/4"
 TOLERANCE = {"default": 1e-6, "high": 1e-9}
@@ -42,8 +45,10 @@ _MALFORMED = (
     *(ArithmeticError, MemoryError, RecursionError),
 )
 
+MEMORY = 2**30  # bytes that the values of a file may take, and an eighth of it the file
 FIELDS = {"schema", "software", "accuracy", "table"}
 FIELDS |= {"program", "primal", "dual", "claim", "sha256"}
+OPTIONAL = {"strategies"}  # what outputs stand for; no claim, but what a problem is stated over
 
 
 def status(lower: float, upper: float, tolerance: float) -> str:
@@ -63,15 +68,17 @@ def digest(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def proof_of(program: Mapping[str, Any]) -> Any:
-    """Return the proof of a program of any kind."""
+def proof_of(program: Mapping[str, Any], primal: Any = None, dual: Any = None) -> Any:
+    """Return the proof of a program of any kind, unless it or what is to be read takes too long."""
+    refuse_long(program, primal, dual)
     return KINDS.get(str(program.get("kind")), ChannelProof)(program)
 
 
 def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims that program, primal and dual of a document prove by themselves."""
-    proof = proof_of(document["program"])
+    refuse_unknown(document)
     dual, primal = document["dual"], document["primal"]
+    proof = proof_of(document["program"], primal, dual)
     lower, upper, terms = -math.inf, math.inf, {}
     bound = arb.neg_inf() if dual is None else proof.lower(dual)
     share, tolerance = TOLERANCE[document["accuracy"]], 0.0
@@ -113,13 +120,14 @@ def _resealed(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unproved(document: Mapping[str, Any]) -> Iterator[str]:
+    refuse_fields("the proof", document, FIELDS | OPTIONAL, OPTIONAL)
+    refuse_fields("the claim", document["claim"], {"status", "lower", "upper", "terms"})
     proved, claim = recompute(document), document["claim"]
-    if set(document) != FIELDS or set(claim) != {"status", "lower", "upper", "terms"}:
-        yield "a field is unknown or missing"
+    refuse_fields("the claim's terms", claim["terms"], set(proved["terms"]))
     if claim["status"] != proved["status"]:
         yield f"status {claim['status']!r} is claimed, {proved['status']!r} is proved"
     ends = [("the value", claim["lower"], claim["upper"], proved["lower"], proved["upper"])]
-    for name in {**claim["terms"], **proved["terms"]}:
+    for name in proved["terms"]:
         ends.append((name, *claim["terms"][name], *proved["terms"][name]))
     for name, low, high, lower, upper in ends:
         if not (decode(low) <= lower and upper <= decode(high)):
@@ -136,13 +144,31 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _held(text: bytes) -> int:
+    """Return about how many bytes the values of a JSON text take."""
+    parts = {b"{": 100, b"[": 100, b":": 150, b",": 40, b'"': 30}
+    return (1 if text.isascii() else 4) * len(text) + sum(
+        size * text.count(part) for part, size in parts.items()
+    )
+
+
 def read_document(path: str) -> dict[str, Any]:
-    """Return the JSON object that a file holds; OSError or ValueError if it holds none."""
+    """Return the JSON object that a file holds; OSError or ValueError if it holds none.
+
+    A file whose values would take more than ``MEMORY`` is refused before it is parsed.
+    """
+    with open(path, "rb") as file:
+        affordable(os.fstat(file.fileno()).st_size, MEMORY // 8, "a file of {} bytes")
+        text = file.read()
+    affordable(_held(text), MEMORY, "a file whose values take {} bytes")
     collecting = gc.isenabled()
     gc.disable()  # what is read has no cycles, and looking for them takes longer than reading
     try:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file, object_pairs_hook=_once)
+        document = json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_no_number)
     finally:
         if collecting:
             gc.enable()
@@ -154,23 +180,34 @@ def read_document(path: str) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Verify the files named; exit 0 if all are proved, 1 if one is not, 2 if unreadable."""
     paths = list(sys.argv[1:] if arguments is None else arguments)
-    if not paths or paths[0] in ("-h", "--help"):
-        print("usage: python -m cvxprivacy.verifier.verify PROOF.json …")
-        return 0 if paths else 2
-    code = 0
-    for path in paths:
+    times = 1.0
+    if paths[:1] == ["--work"] and len(paths) > 1:
         try:
-            document = read_document(path)
-        except (OSError, ValueError, RecursionError) as error:
-            print(f"{path}: unreadable: {error}", file=sys.stderr)
-            return 2
-        problems = disagreements(document)
-        if problems:
-            code = 1
-            print(f"{path}: NOT verified", *problems, sep="\n  ")
-        else:
-            print(reported(path, document, sys.stdout.encoding))
-    return code
+            times = float(paths[1])
+        except ValueError:
+            paths = []
+        paths = paths[2:] if 0 < times < math.inf else []
+    if not paths or paths[0] in ("-h", "--help"):
+        print("usage: python -m cvxprivacy.verifier.verify [--work TIMES] PROOF.json …")
+        print("--work TIMES: allow so many times the usual work and memory (10 minutes, 1 GiB)")
+        return 0 if paths else 2
+    with allowing(times):
+        return max(map(_verified, paths))
+
+
+def _verified(path: str) -> int:
+    """Verify a file, and say what is proved or what is not."""
+    try:
+        document = read_document(path)
+    except (OSError, ValueError, RecursionError) as error:
+        print(f"{path}: unreadable: {error}", file=sys.stderr)
+        return 2
+    problems = disagreements(document)
+    if problems:
+        print(f"{path}: NOT verified", *problems, sep="\n  ")
+        return 1
+    print(reported(path, document, sys.stdout.encoding))
+    return 0
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ from flint import arb, ctx, fmpq
 
 from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ball, exactly, number
 from cvxprivacy.verifier.hamming_proof import exact_sum, in_units, nonnegative, scale, sharp
+from cvxprivacy.verifier.work import LONG
 
 __all__ = [
     "Boxes",
@@ -59,7 +60,6 @@ __all__ = [
 
 PRECISIONS = (160, 320, 640, 1280, 2560, 5120)  # of X(v) − t, where it is not known exactly
 DISTINCT = 1000  # reciprocals that are added up exactly
-LONG = 6_700  # bits of a common denominator: a level that has more stands in no document
 MARGIN = 2.0**-50  # more than two roundings of 1/g + c
 Number = Any  # a float, or an fmpq
 Numbers = Any  # a sequence of them
@@ -247,8 +247,6 @@ class WaterProof:
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         flint.ctx.prec = PRECISION
-        if set(program) != {"kind", "units", "gains", "variances", "budget"}:
-            raise UnprovableError("water has a kind, units, gains, variances and a budget")
         if program["units"] not in ("nats", "bits"):
             raise UnprovableError(f"no unit of information is called {program['units']!r}")
         caps, gains = positive(program["variances"], "variances"), program["gains"]

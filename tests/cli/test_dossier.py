@@ -23,6 +23,7 @@ from cvxprivacy.cli.dossier.secrecy import Guard, typed_command
 from cvxprivacy.cli.dossier.tradeoff import curve
 from cvxprivacy.errors import InputError
 from tests.cli.runner import BOTH, loaded, people, refused, report, say, write
+from tests.lengths import rest_at_length
 from tests.microdata.helpers import Page, owner_only
 
 FILES = ("--out", "o.csv", "--certificate", "p.json", "--problem-out", "r.toml")
@@ -372,14 +373,15 @@ def test_a_release_that_is_only_priced_approves_nothing(here):
 ILLNESSES = [f"PLANTED-illness-{i}" for i in range(7)]
 SETTINGS = {
     "information": ("--budget", "0.1"),
-    "criteria": ("--criterion", "TCloseness=1.2", "--criterion", "LDiversity=1.2",
-                 "--criterion", "DeltaDisclosure=3"),
+    "criteria": ("--criterion", "TCloseness=1.2", "--criterion", "LDiversity=1.2"),
     "moved earth": ("--criterion", "TCloseness=0.4:emd"),
     "moved on average": ("--budget", "0.1", "--leakage", "earth-mover"),
     "seen": ("--budget", "0.1", "--encoder", "wx"),
     "mended": ("--criterion", "TCloseness=0.3", "--criterion", "KAnonymity=200",
                "--suppress", "0.3", "--ensure", "table"),
     "held out": ("--at-most", "0.1", "--holdout", "0.5", "--top", "sex=1"),
+    "every criterion": ("--criterion", "TCloseness=1.2", "--criterion", "LDiversity=1.2",
+                        "--criterion", "DeltaDisclosure=3"),
 }  # fmt: skip
 
 
@@ -410,12 +412,13 @@ def scanned(path):
             assert not re.search(rf"(?<![\w.,]){written}(?![\w.])", said), count
 
 
-@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("setting", rest_at_length(SETTINGS, 7))
 def test_no_report_of_a_release_names_a_confidential_value(here, setting):
+    typed = SETTINGS[setting]
     write("s.csv", planted())
     say("release", here / "s.csv", "--sensitive", "illness", "--key", "age,sex", "--bins", "age=10",
-        *setting, "--seed", "987654321", "--out", here / "o.csv", "--certificate", here / "p.json",
-        *REPORTS, *([] if "--ensure" in setting else ["--ensure", "law"]))  # fmt: skip
+        *typed, "--seed", "987654321", "--out", here / "o.csv", "--certificate", here / "p.json",
+        *REPORTS, *([] if "--ensure" in typed else ["--ensure", "law"]))  # fmt: skip
     for name in ("a.html", "a.json"):
         scanned(name)
     assert loaded("a.json")["letters"]["rows"]
@@ -621,3 +624,11 @@ def test_what_is_withheld_is_not_drawn_as_nothing():
     assert re.sub("of [0-9]+;", "", with_small) == plain
     assert "of 73;" in with_small
     assert pictures.letters_svg({**letters, "rows": [small]}) == ""
+
+
+def test_a_price_that_is_not_determined_is_no_number_of_a_dossier():
+    source = cpv.DiscreteSource.identical([1 - 1e-12, 1e-12])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=5e-13)
+    (row,) = tradeoff.prices(problem, problem.solve(), ("the risk", "bits"))
+    assert row["price"] is None
+    assert row["words"].startswith("the budget: what it costs is not determined, in [")

@@ -27,6 +27,7 @@ from tests.cli.runner import (
     say,
     write,
 )  # fmt: skip
+from tests.lengths import rest_at_length
 
 PROBLEM = """formulation = "PrivacyDistortion"
 budget = 0.1
@@ -126,7 +127,7 @@ PLACES = {  # the table and the problem file, as typed in one folder
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", PLACES)
+@pytest.mark.parametrize("path", rest_at_length(PLACES, 3))
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_problem_written_is_the_one_typed(path, whole, here):
     Path("deep").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import stat
@@ -12,7 +13,9 @@ import pandas
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.cli.problemfile import read
 from cvxprivacy.results.recount import agreement
+from cvxprivacy.solvers.driver import solve
 from cvxprivacy.verifier.statement import stated
 from cvxprivacy.verifier.verify import digest, recompute
 from tests.cli.runner import (
@@ -67,6 +70,8 @@ def test_a_resealed_proof_of_another_question_is_told(kept, here):
     for name, changes, primal, pieces in forged(loaded(kept / "p.json")):
         document = loaded(kept / "p.json")
         document["program"] |= changes
+        prices, rows = document["dual"]["multipliers"], document["program"]["rows"]
+        document["dual"]["multipliers"] = {name: prices[name] for name in rows}
         document["primal"] = primal or document["primal"]
         proved = recompute(document)
         document["claim"] = {k: proved[k] for k in ("status", "lower", "upper", "terms")}
@@ -122,13 +127,103 @@ kind = "hamming"
     say("solve", "p.toml", code=5)
     assert stat.S_IMODE(Path("s.lower.json").stat().st_mode) == 0o600
     said = say("verify", "s.json", "--problem", "p.toml").out
-    assert "problem; its letters were generated, and all else is as stated" in said
+    assert "problem, over the strategies that were generated" in said
     said = say("verify", "s.lower.json", "--problem", "p.toml").out
-    assert "problem, and of its lower end: Z is at the encoder too" in said
+    assert "the lower end is one of this problem: with Z at the encoder too" in said
+    below = report("verify", "s.lower.json", "--problem", "p.toml")["s.lower.json"]
+    assert (below["claim"]["status"], below["claim"]["upper"]) == ("uncertified", "inf")
     write("q.toml", text.replace("0.3", "0.2"))
     for name in ("s.json", "s.lower.json"):
         said = say("verify", name, "--problem", "q.toml", code=1).out
         assert 'row "budget": bound 0.3, where the problem has 0.2' in said
+    honest = json.loads(Path("s.json").read_text(encoding="utf-8"))
+    for forged, word in forgeries_of_strategies(honest):
+        write("f.json", json.dumps(forged))
+        say("verify", "f.json")  # true of the program that is in it
+        assert word in say("verify", "f.json", "--problem", "p.toml", code=1).out
+
+
+def of_the_list_alone(strategies):
+    """Return a true proof that no release of a few strategies has less, or that none is feasible.
+
+    It was verified as one of the problem, whose optimum is less.
+    """
+    problem = read("p.toml", table=None).problem
+    document = solve(problem.over(strategies).program).certificate.document()
+    document = {**document, "strategies": strategies}
+    return {**json.loads(json.dumps(document)), "sha256": digest(document)}
+
+
+def forgeries_of_strategies(honest):
+    """Yield proofs of other programs, sealed anew, and a word of why each is no proof of p.toml."""
+
+    def ended(end):
+        return end if np.isfinite(end) else str(end)
+
+    def sealed(change):
+        other = copy.deepcopy(honest)
+        change(other)
+        try:
+            claims = recompute(other)
+        except ValueError:  # its release breaks the budget now: one that does not would be found
+            for part in ("primal", "dual"):
+                other[part] = None
+            claims = recompute(other)
+        other["claim"] = {
+            "status": claims["status"], "lower": ended(claims["lower"]),
+            "upper": ended(claims["upper"]), "terms": claims["terms"],
+        }  # fmt: skip
+        other["sha256"] = digest(other)
+        return other
+
+    def cost(document):
+        return document["program"]["rows"]["budget"]["term"]["cost"]
+
+    def cheaper(other):  # every move is for nothing: a rate of 0 would do
+        cost(other)[:] = np.zeros_like(np.array(cost(other), float)).tolist()
+
+    def nudged(other):
+        place = cost(other)[0][0]
+        place[:] = [np.nextafter(float(x), -1) if float(x) else x for x in place]
+
+    def permuted(other):
+        for atom in cost(other):
+            for row in atom:
+                row.reverse()
+
+    def without(other):
+        other.pop("strategies")
+
+    def swapped(other):
+        other["strategies"] = other["strategies"][::-1]
+
+    def outside(other):
+        other["strategies"][0][0] = 3
+
+    def doubled(other):
+        other["strategies"][1] = other["strategies"][0]
+
+    def one_less(other):
+        row = next(row for row in cost(other)[0] if any(float(x) for x in row))
+        place = next(i for i, x in enumerate(row) if float(x))
+        row[place] = 0
+
+    def forbidding(other):  # a strategy is banned: another program
+        entries = np.ones((len(other["program"]["law"][0]), other["program"]["outputs"]))
+        entries[0, 0] = 0
+        other["program"]["upper"] = entries.tolist()
+
+    yield sealed(cheaper), "cost"
+    yield sealed(nudged), "cost"
+    yield sealed(permuted), "cost"
+    yield sealed(without), "letters"
+    yield sealed(swapped), "cost"
+    yield sealed(outside), "strategies"
+    yield sealed(doubled), "twice"
+    yield sealed(one_less), "cost"
+    yield sealed(forbidding), "upper bound"
+    yield of_the_list_alone(honest["strategies"]), "of the strategies that are listed"
+    yield of_the_list_alone([[0, 0, 0, 0]]), "of the strategies that are listed"
 
 
 COPIES = {
@@ -165,8 +260,8 @@ def test_a_proof_of_a_tsv_in_another_encoding_is_tied_to_its_copies(here):
     say("release", "t.tsv", *how)
     write("copy.csv", text)
     write("semi.csv", text.replace(",", ";").encode("latin-1"))
-    for copy in ("t.tsv", "copy.csv", "semi.csv"):
-        assert "300 records, counted again" in say("verify", "p.json", "--table", copy).out
+    for name in ("t.tsv", "copy.csv", "semi.csv"):
+        assert "300 records, counted again" in say("verify", "p.json", "--table", name).out
     assert "NOT verified" in say(
         "verify", "p.json", "--table", "copy.csv", "--encoding", "latin-1", code=1
     ).out  # fmt: skip

@@ -12,7 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from cvxprivacy.tables.datasets import HOMES
 from tests.docs.public import public_names
+from tests.public_tables import real_folder
 from tests.test_architecture import ROOT, scripts
 
 pytestmark = pytest.mark.long
@@ -73,7 +75,9 @@ def test_every_public_name_and_every_script_has_a_page(pages):
     assert {f"gallery/{path.stem}" for path in scripts()} <= built
 
 
+@pytest.mark.real
 def test_every_script_was_run_for_its_page(pages):
+    real_folder(*HOMES)
     for path in scripts():
         assert "It was not run" not in (BUILT / "gallery" / f"{path.stem}.html").read_text("utf-8")
         assert (BUILT / "_images" / f"{path.stem}.png").exists()
@@ -85,25 +89,26 @@ def test_cells_show_pictures_and_not_their_names(pages):
     assert not {name: what for name, what in found.items() if what}
 
 
-@pytest.mark.parametrize("width", [1200, 400])
-def test_pages_open_without_an_error_and_without_a_network(pages, browser, width):
+@pytest.mark.parametrize("half", [0, 1])  # one for each worker
+def test_pages_open_without_an_error_and_without_a_network(pages, browser, half):
+    """On a screen, and then, but for those of single names, on a phone: each is opened once."""
     view = browser.new_page()
-    view.set_viewport_size({"width": width, "height": 900})
     wrong: list[str] = []
     view.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     view.on("pageerror", lambda error: wrong.append(str(error)))
     view.on("request", lambda to: None if to.url.startswith("file:") else wrong.append(to.url))
     faults = {}
-    for path in pages:
-        if width < 500 and "generated" in path.parts:
-            continue
+    for path in list(pages)[half::2]:
+        view.set_viewport_size({"width": 1200, "height": 900})
         view.goto(path.as_uri())
         if view.locator(".math, .tex2jax_process").count():
             view.wait_for_function("window.MathJax && MathJax.startup && MathJax.startup.promise")
             view.evaluate("MathJax.startup.promise")
         wrong += [f"formula: {text}" for text in view.locator("[data-mjx-error]").all_inner_texts()]
-        if width < 500 and view.evaluate("document.documentElement.scrollWidth") > width:
-            wrong.append("wider than the screen")
+        if "generated" not in path.parts:
+            view.set_viewport_size({"width": 400, "height": 900})
+            if view.evaluate("document.documentElement.scrollWidth") > 400:
+                wrong.append("wider than a phone's screen")
         if wrong:
             faults[str(path.relative_to(BUILT))] = list(wrong)
             wrong.clear()

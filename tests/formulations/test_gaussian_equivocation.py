@@ -42,8 +42,7 @@ def test_revealing_all_of_x_is_rate_distortion(seed: int, share: float) -> None:
     assert math.isclose(both.solve().leakage, truth, abs_tol=1e-6)
 
 
-@pytest.mark.parametrize("units", ["nats", "bits"])
-@pytest.mark.parametrize("rho", [0.3, 0.9])
+@pytest.mark.parametrize(("units", "rho"), [("nats", 0.3), ("bits", 0.9)])
 @pytest.mark.parametrize("rho_xz", [0.0, 0.5, 0.95])
 @pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
 def test_scalar_markov_side_information(

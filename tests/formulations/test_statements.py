@@ -316,7 +316,7 @@ class Odds(cpv.Criterion):
     """p(mild | x̂) ≤ r p(none | x̂) for every x̂."""
 
     name = "odds"
-    r = cpv.Parameter(loosest=50.0)
+    r = cpv.Parameter(loosens="up", loosest=50.0)
 
     def constraints(self, release):
         return {"up": release.mass(1).each() <= self.r * release.mass(0).each()}
@@ -359,7 +359,7 @@ class Shares(cpv.Criterion):
     """p(w, x̂) ≤ r_w p(x̂) for every w, with the same r or with another for each w."""
 
     name = "shares"
-    apart = cpv.Parameter(zero=True, loosest=1.0)
+    apart = cpv.Parameter(zero=True, loosens="up", loosest=1.0)
 
     def constraints(self, release):
         return {

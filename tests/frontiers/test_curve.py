@@ -126,7 +126,7 @@ def test_the_binary_closed_form_is_inside_the_band():
 def test_slopes_are_the_prices_of_the_points():
     curve = cpv.frontier(grid(7), tol=2e-3)
     for point in curve.points[1:-1]:
-        assert point.price == point.solution.prices["budget"]
+        assert point.price == point.solution.prices["budget"].multiplier
         price = curve.price(point.x)
         assert price.lower - 1e-6 <= point.price <= price.upper + 1e-6
     widths = [curve.price(x).upper - curve.price(x).lower for x in np.linspace(0.1, 0.8, 9)]

@@ -86,7 +86,7 @@ FROM_NO_LEAKAGE = {  # where letters look alike, so that the first point is no c
 }
 
 
-@pytest.mark.parametrize("name", FROM_NO_LEAKAGE)
+@pytest.mark.parametrize("name", rest_at_length(FROM_NO_LEAKAGE, 4))
 def test_caps_in_other_measures_begin_at_what_is_leaked_without_a_release(name):
     """Bounds next to the first, of which the optimum falls steeply, are not tried for ever."""
     measure, first, most = FROM_NO_LEAKAGE[name]
@@ -165,7 +165,9 @@ def test_a_gaussian_rate_has_no_first_point():
     [
         ([cpv.MaximalLeakage(1.3)], "maximal_leakage"),
         ([cpv.TCloseness(0.1)], "t_closeness"),
-        ([cpv.KAnonymity(20), cpv.LeakageCap(0.3)], "k_anonymity"),
+        pytest.param(
+            [cpv.KAnonymity(20), cpv.LeakageCap(0.3)], "k_anonymity", marks=pytest.mark.long
+        ),
     ],
 )
 def test_a_tight_budget_makes_an_edge(criteria, name):

@@ -30,6 +30,7 @@ def test_the_number_of_workers_changes_nothing():
     assert records(one) == records(threads)
 
 
+@pytest.mark.long
 def test_a_dask_cluster_gives_the_same_points():
     distributed = pytest.importorskip("distributed")
     one = cpv.frontier(grid(7), tol=5e-3)

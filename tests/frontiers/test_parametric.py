@@ -136,9 +136,8 @@ def test_a_fraction_is_solved_at_itself(problem, name, tmp_path):
     assert resumed.documents() == curve.documents()
     loaded = cpv.Frontier.load(curve.save(tmp_path / "curve.json"), problem, verify=True)
     assert [p.x for p in loaded.points] == [p.x for p in curve.points]
-    assert cpv.Frontier.load(tmp_path / "curve.json", verify=True).inner(third) == curve.inner(
-        third
-    )
+    plain = cpv.Frontier.load(tmp_path / "curve.json", verify=curve.kind != "monotone")
+    assert plain.inner(third) == curve.inner(third)
     assert curve.plot().get_xlim()[1] < 1
 
 

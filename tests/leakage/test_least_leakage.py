@@ -17,6 +17,7 @@ from cvxprivacy.exact import floats, fractions
 from tests import referee
 from tests.leakage.measures import MATRIX, MEASURES
 from tests.leakage.test_measures import law_of
+from tests.lengths import rest_at_length
 from tests.second_checker import check
 
 CLASSES = cpv.leakage.EarthMover([[0, 0, 1], [0, 0, 2], [1, 1, 0]])
@@ -149,7 +150,9 @@ def test_a_bound_of_what_is_leaked_without_a_release_is_certified(
     assert float(upper) == pytest.approx(solution.upper, abs=1e-10)
 
 
-@pytest.mark.parametrize("name", ["variation", "hockey", "guess", "gain", "maximal", "Sibson 2"])
+@pytest.mark.parametrize(
+    "name", rest_at_length(["variation", "Sibson 2", "gain", "maximal", "hockey", "guess"], 3)
+)
 def test_next_to_it_the_bound_leaves_little_doubt(name: str) -> None:
     """Where F grows as a distance the optimum is certified, else its enclosure is small."""
     source, d = instance(4, True)
@@ -187,7 +190,7 @@ def test_beside_other_rules_and_in_the_objective(name: str, others: Any) -> None
     assert solution.lower >= linear(name, source, d, each=False) + 0.25 * float(least) - 1e-7
 
 
-@pytest.mark.parametrize("side", ["decoder", "both"])
+@pytest.mark.parametrize("side", rest_at_length(["decoder", "both"], 1))
 @pytest.mark.parametrize("each", [False, True])
 @pytest.mark.parametrize("name", ["information", "variation", "guess", "Sibson 2", "maximal"])
 def test_for_those_who_know_a_z_that_tells_nothing(name: str, each: bool, side: str) -> None:

@@ -523,7 +523,8 @@ def test_measures_of_one_name_are_told_apart() -> None:
 def test_a_short_file_cannot_ask_for_hours_of_transport() -> None:
     size = 200
     view = {"labels": [[i] for i in range(size)], "reference": None}
-    view["measure"] = {"kind": "transport", "ground": [[0] * size] * size}
+    around = [[min(abs(i - j), size - abs(i - j)) for j in range(size)] for i in range(size)]
+    view["measure"] = {"kind": "transport", "ground": around}
     document = problem_of(cpv.leakage.EarthMover()).solve().certificate.document()
     blank = {"cost": None, "cost_radius": 0, "constant": [0, 0]}
     program = {

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy.criteria.counts import Counts
-from tests.public_tables import real_folder
 
 WHY = "the extra `tables` is not installed"
 CRITERIA = [cpv.TCloseness(0.05), cpv.LDiversity(2.0), cpv.KAnonymity(10)]
@@ -83,12 +82,6 @@ def standing(rule, counts, reference=None, units="bits"):
     """Return the measure of each letter of counted records, and which satisfy a criterion."""
     verdict = rule.verdict(Counts.of_records(counts, units, reference=reference))
     return verdict.values, verdict.met
-
-
-def data_folder(file):
-    """Return the folder that holds a whole public table, whose numbers are known, or skip."""
-    folder = real_folder(Path(file).stem)
-    return folder or pytest.skip(f"CVXPRIVACY_DATA does not name a folder with {file}")
 
 
 def owner_only(path):

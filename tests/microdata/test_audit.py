@@ -24,11 +24,11 @@ from tests.microdata.helpers import (
     CRITERIA,
     audited,
     coarse,
-    data_folder,
     owner_only,
     people,
     refusal,
 )
+from tests.public_tables import real_folder
 from tests.test_architecture import ROOT, script
 
 # ---- what is measured --------------------------------------------------------------------
@@ -188,8 +188,9 @@ def test_a_table_as_it_stands_and_units():
     assert not any("bits" in note for note in nats.notes)
 
 
+@pytest.mark.real
 def test_four_groups_of_the_paper():
-    data_folder("adult.csv")
+    real_folder("adult")
     result = cpv.audit(
         cpv.datasets.load_adult(complete=True), key="age", sensitive="marital-status",
         bins={"age": (-math.inf, 26, 51, 76, math.inf)},
@@ -206,9 +207,10 @@ def test_four_groups_of_the_paper():
 
 
 @pytest.mark.long
+@pytest.mark.real
 def test_pycanon_itself(tmp_path):
     """The numbers stated in test_measures.py, from pycanon in an environment of its own."""
-    adult = data_folder("adult.csv") / "adult.csv"
+    adult = real_folder("adult") / "adult.csv"
     module = script(ROOT / "benchmarks" / "pycanon_audit.py")
     try:
         python = module.environment(tmp_path)

@@ -235,7 +235,7 @@ def test_what_no_merging_can_mend_is_an_error():
     problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), rules)
     solution = problem.solve()
     assert solution.status == "certified"  # a group of 60 hides among 120 by chance
-    with pytest.raises(cpv.BrokenTableError, match="KAnonymity.80.*one of 3 groups") as caught:
+    with pytest.raises(cpv.BrokenTableError, match="KAnonymity.80.*3 groups are left") as caught:
         cpv.release_table(problem, table, seed=1, solution=solution, ensure="table")
     assert caught.value.criteria == ["KAnonymity(80)"]
     assert pickle.loads(pickle.dumps(caught.value)).criteria == ["KAnonymity(80)"]
@@ -350,3 +350,127 @@ def test_survey_weights_weigh_in_the_table_as_in_the_law():
         assert drawn.checks[0].table == pytest.approx(worst)
         assert drawn.checks[0].holds == (worst <= 0.05)
     assert drawn.holds
+
+
+# ---- criteria of one's own, and rules of averages ----------------------------------------
+
+
+class GuessedAtMost(cpv.Criterion):
+    """p(w | x̂) ≤ p for all w and x̂, and nothing more is said of it."""
+
+    name = "guessed_at_most"
+    p = cpv.Parameter()
+
+    def constraints(self, release):
+        mass = release.mass().each()
+        return {str(w): release.mass(w).each() <= self.p * mass for w in range(len(release.p_w))}
+
+
+def most_guessed(frame):
+    return max(max(own.values()) / sum(own.values()) for own in groups_of(frame).values())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_criterion_of_ones_own_is_decided_by_its_rows(seed):
+    table = random_table(seed)
+    p = 0.6 + 0.02 * seed
+    problem = posed(table, [GuessedAtMost(p)])
+    solution = problem.solve()
+    loose = cpv.release_table(problem, table, seed=seed, solution=solution)
+    assert loose.holds == (most_guessed(loose.frame) <= p)
+    tight = cpv.release_table(problem, table, seed=seed, solution=solution, ensure="table")
+    assert tight.holds
+    assert most_guessed(tight.frame) <= p
+
+
+def test_rules_of_averages_are_decided_and_told_apart():
+    table = people(300)
+    rules = [cpv.PreserveMarginal(), cpv.MarginalDistance(0.001), cpv.LeakageCap(0.1)]
+    problem = posed(table, rules, key=("age",))
+    drawn = cpv.release_table(problem, table, seed=1)
+    marginal, distance, cap = drawn.checks
+    released, original = drawn.frame["age"].value_counts(), drawn.counts.moves.sum(axis=1)
+    assert sorted(released) != sorted(original)
+    assert marginal.holds is distance.holds is False
+    assert not marginal.breaks
+    assert "beyond it" in distance.standing
+    apart = np.abs(drawn.counts.moves.sum(axis=0) - original).sum() / 2 / 300
+    assert distance.table == pytest.approx(apart)
+    assert drawn.holds is False
+    assert drawn.broken == [check for check in (cap,) if not check.holds]
+    with pytest.raises(cpv.BrokenTableError, match="PreserveMarginal"):
+        cpv.release_table(problem, table, seed=1, ensure="table")
+
+
+def test_what_a_table_cannot_tell_does_not_hold():
+    table = people(300)
+    problem = posed(table, [cpv.LocalPrivacy(1), cpv.KAnonymity(2)], key=("age",))
+    drawn = cpv.release_table(problem, table, seed=1, ensure="table")
+    assert drawn.checks[0].holds is None
+    assert drawn.checks[1].holds is True
+    assert drawn.holds is None
+    assert "cannot be decided on a table" in str(drawn)
+
+
+def test_added_constraints_are_decided_on_the_table():
+    """A cap in the problem's own quantities is one on what the table tells, not on its channel."""
+    table = people(300)
+    source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age", bins=BINS)
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.3)
+    problem = problem.with_constraint("cap", problem.risk <= 0.05)
+    problem = problem.with_constraint("one", problem.variables["Q"][0, 1] <= 0.02)
+    drawn = cpv.release_table(problem, table, seed=3)
+    _, cap, one = drawn.checks
+    assert cap.table == pytest.approx(bits(drawn.counts.joint))
+    assert cap.holds == (bits(drawn.counts.joint) <= 0.05)
+    assert one.table == pytest.approx(drawn.counts.moves[0, 1] / 300)
+
+
+def test_a_solution_of_another_problem_is_refused():
+    """The identity's was reported to be proved for t = 0.001."""
+    table = people(300)
+    problem = posed(table, [cpv.TCloseness(0.001)])
+    others = {
+        "bound": posed(table, []),
+        "t-closeness": posed(table, [cpv.TCloseness(0.002)]),
+        "law": posed(people(300, seed=1), [cpv.TCloseness(0.001)]),
+        "letters": posed(table, [cpv.TCloseness(0.001)], key=("age",)),
+    }
+    for other in others.values():
+        with pytest.raises(cpv.InputError, match="of another problem") as caught:
+            cpv.release_table(problem, table, seed=1, solution=other.solve())
+        assert caught.value.argument == "solution"
+    twin = posed(table, [cpv.TCloseness(0.001)]).solve()
+    assert cpv.release_table(problem, table, seed=1, solution=twin).law.proved
+    named = table.rename(columns={"age": "sex", "sex": "age"})
+    source = cpv.DiscreteSource.from_table(
+        named, sensitive="ill", key=["sex", "age"], bins={"sex": 10}
+    )
+    same = cpv.MinimumDistortion(source, cpv.hamming(source.x), [cpv.TCloseness(0.001)])
+    with pytest.raises(cpv.InputError, match="columns of another table"):
+        cpv.release_table(problem, table, seed=1, solution=same.solve())
+    renamed = posed(table.assign(ill=table["ill"].astype(str) + "!"), [cpv.TCloseness(0.001)])
+    with pytest.raises(cpv.InputError, match="columns of another table"):
+        cpv.release_table(problem, table, seed=1, solution=renamed.solve())
+    gaussian = cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), budget=0.5).solve()
+    with pytest.raises(cpv.InputError, match="kind of program"):
+        cpv.release_table(problem, table, seed=1, solution=gaussian)
+
+
+def test_as_many_records_of_other_cells_are_refused():
+    table = pd.DataFrame({"age": [30, 30, 40, 40, 50, 50], "ill": list("nnyyny")})
+    source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
+    problem = cpv.MinimumDistortion(source, cpv.absolute_error(source.x), [cpv.KAnonymity(3)])
+    other = table.assign(ill=list("nyynny"))  # the same ages, and as many ill
+    with pytest.raises(cpv.InputError, match="other records of"):
+        cpv.release_table(problem, other, seed=1)
+
+
+def test_a_chance_for_each_letter_is_listed_as_undecided():
+    table = pd.DataFrame({"age": [30, 30, 30, 50, 50, 50], "ill": list("nnyyny")})
+    source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
+    rule = cpv.KeepProbability([0.5, 0.25])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.8, criteria=[rule])
+    drawn = cpv.release_table(problem, table, seed=1)
+    assert drawn.holds is None
+    assert "cannot be decided" in str(drawn)

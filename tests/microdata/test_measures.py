@@ -19,7 +19,8 @@ from cvxprivacy.criteria.counts import disclosure, entropy_diversity, leaked
 from cvxprivacy.leakage import EarthMover, TotalVariation
 from cvxprivacy.microdata import measures
 from cvxprivacy.model.one_symbol import i1
-from tests.microdata.helpers import data_folder, refusal, standing
+from tests.microdata.helpers import refusal, standing
+from tests.public_tables import real_folder
 
 TABLE = np.array([[5, 0, 2], [3, 1, 2], [0, 1, 2]])
 TABLES = arrays(np.int64, (3, 4), elements=st.integers(0, 6)).filter(
@@ -236,9 +237,10 @@ PYCANON = [
 ]  # fmt: skip
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("key", "sensitive", "k", "l", "t", "beta", "delta"), PYCANON)
 def test_the_numbers_of_pycanon_on_adult(key, sensitive, k, l, t, beta, delta):  # noqa: E741
-    frame = pd.read_csv(data_folder("adult.csv") / "adult.csv")
+    frame = pd.read_csv(real_folder("adult") / "adult.csv")
     audit = cpv.audit(frame, key=key, sensitive=sensitive)
     found = {name: measure.worst for name, measure in audit.measures.items()}
     assert found["k"] == k

@@ -14,7 +14,8 @@ from cvxprivacy.microdata.holdout import halved, measured, population_risk
 from cvxprivacy.microdata.risk import population
 from cvxprivacy.microdata.risk.population import BOUNDS, population_bounds
 from cvxprivacy.model.information import miller_madow, mutual_information
-from tests.microdata.helpers import data_folder, refusal
+from tests.microdata.helpers import refusal
+from tests.public_tables import real_folder
 
 RARE = np.array([[0.9, 0.05], [0.0, 0.05]])  # W = 1 in one cell alone
 LAWS = {
@@ -364,7 +365,7 @@ def test_cells_that_the_design_lacks_have_a_row():
 
 
 def adult(sensitive):
-    frame = pd.read_csv(data_folder("adult.csv") / "adult.csv")
+    frame = pd.read_csv(real_folder("adult") / "adult.csv")
     bins = {"age": 10}
     return cpv.DiscreteSource.from_table(frame, sensitive=sensitive, key=["age", "sex"], bins=bins)
 
@@ -388,12 +389,14 @@ def of_adult(source, records, tables, seed, draws=0):
     return above / tables, float(np.mean(excess)), intervals
 
 
+@pytest.mark.real
 def test_the_bound_is_above_the_risk_of_a_real_population():
     share, excess, _ = of_adult(adult("income"), 1_000, 25, seed=1)
     assert share == 1  # 5 % of 25 tables, were the bound no better than its proof
     assert excess < 0.15
 
 
+@pytest.mark.real
 @pytest.mark.long
 @pytest.mark.parametrize("sensitive", ["income", "marital-status"])
 @pytest.mark.parametrize("records", [1_000, 5_000])
@@ -408,3 +411,18 @@ def test_coverage_over_500_tables(sensitive, records):
         f"its upper end {reach:.4f} above"
     )
     assert share >= 0.95
+
+
+def test_a_solution_of_another_problem_is_refused():
+    """What a holdout says of it was reported beside the problem's own optimum."""
+    source = cpv.DiscreteSource.from_counts([[600, 200], [200, 600]])
+    halves = halved(source, seed=1)
+    problem = cpv.PrivacyDistortion(halves.design, cpv.hamming(2), budget=0.2)
+    assert measured(halves, problem, problem.solve(), seed=2, bootstrap=0)
+    for other in (
+        problem.at(budget=0.3),
+        cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2),
+    ):
+        with pytest.raises(cpv.InputError, match="of another problem") as caught:
+            measured(halves, problem, other.solve(), seed=2, bootstrap=0)
+        assert caught.value.argument == "solution"

@@ -12,6 +12,7 @@ from scipy.stats import kstest, pearsonr, spearmanr
 import cvxprivacy as cpv
 from cvxprivacy.microdata.loss import probabilistic_loss
 from tests import referee
+from tests.public_tables import REAL
 from tests.scripts.oracles import BITS, program, proved, revealed
 
 masking = pytest.importorskip("cvxprivacy.microdata.masking")
@@ -52,10 +53,9 @@ def test_script_mateosanz_tables(run, tables):
     assert 0.003 < result.chance < 0.006
 
 
+@pytest.mark.parametrize("tables", [REAL], indirect=True)
 @pytest.mark.long
 def test_mateosanz_tables_beside_the_paper(run, tables):
-    if not tables.real:
-        pytest.skip("the real table is not at hand")
     ran = run("figures/mateosanz_tables")
     module, result = ran.module, ran.result
     quantiles = {f"{name} PIL(Q)" for name in module.PAPER.index[1:]}

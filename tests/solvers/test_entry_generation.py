@@ -11,8 +11,9 @@ from cvxprivacy.solvers import channel, entry_generation, interior
 from cvxprivacy.solvers.entry_pricing import Pricing
 from cvxprivacy.solvers.interior_layout import Layout
 from cvxprivacy.solvers.interior_program import ScaledProgram
-from cvxprivacy.verifier import channel_data
+from cvxprivacy.verifier import work
 from tests import referee
+from tests.lengths import rest_at_length
 
 
 def line(letters: int = 40, labels: int = 4):
@@ -60,7 +61,7 @@ def always(monkeypatch):
     monkeypatch.setattr(channel, "_CHEAP", 0)  # as of programs that are large
 
 
-@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+@pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 5))
 def test_the_optimum_is_that_of_all_entries(number, always, monkeypatch):
     problem = PROBLEMS[number]
     assert entry_generation.suits(problem.program)
@@ -72,7 +73,7 @@ def test_the_optimum_is_that_of_all_entries(number, always, monkeypatch):
     assert whole.lower <= few.upper
 
 
-@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+@pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 5))
 def test_the_gap_is_no_less_than_what_the_bound_and_the_channel_leave(number):
     program = PROBLEMS[number].program
     with np.errstate(all="ignore"):
@@ -171,8 +172,8 @@ def test_what_does_not_fit_is_refused_with_what_would(criteria, always, monkeypa
 def test_what_no_proof_would_be_read_of_is_refused(monkeypatch):
     source, error = line(12)
     problem = cpv.PrivacyDistortion(source, error, budget=0.02)
-    monkeypatch.setattr(channel_data, "_ENTRIES", 200)
-    said = r"12 letters to release as 12 are more than a proof holds \(tables of 288 entries, where"
+    monkeypatch.setattr(work, "WORK", 200)
+    said = r"12 letters to release as 12 are more than a proof holds \([0-9,]+ products \(--work"
     with pytest.raises(cpv.InputError, match=said):
         problem.solve()
 

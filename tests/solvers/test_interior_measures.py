@@ -18,10 +18,11 @@ from cvxprivacy.solvers.interior_residuals import Residuals
 from cvxprivacy.solvers.interior_start import start
 from tests import referee
 from tests.leakage.measures import MATRIX, MEASURES
+from tests.lengths import rest_at_length
 
 OTHERS = {name: measure for name, (measure, _) in MEASURES.items() if name != "information"}
 OTHERS["losses"] = cpv.leakage.Gain(np.array(MATRIX) - 0.45)  # each may lose
-KINDS = ("budget", "price", "cap", "letter", "all", "wx")
+KINDS = ("all", "cap", "wx", "budget", "price", "letter")
 
 
 def instance(seed: int) -> tuple[cpv.DiscreteSource, np.ndarray]:
@@ -61,7 +62,7 @@ def posed(measure: cpv.leakage.Leakage, kind: str, seed: int = 5, share: float =
     return cpv.MinimumDistortion(source, error, [cap if kind == "cap" else per])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", rest_at_length(KINDS, 3))
 @pytest.mark.parametrize("name", OTHERS)
 def test_it_reaches_what_the_conic_solver_finds(name: str, kind: str) -> None:
     referee.check_against_conic(posed(OTHERS[name], kind))
@@ -151,7 +152,7 @@ def test_recourse_starts_at_its_centre(name: str) -> None:
 # ---- what is degenerate --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("size", [1e-6, 1e6])
 @pytest.mark.parametrize("name", OTHERS)
 def test_sizes_of_costs_change_nothing(name: str, size: float) -> None:
     source, error = instance(5)
@@ -346,7 +347,7 @@ def campaign(count: int) -> tuple[list[Any], list[int]]:
 
 
 def test_measures_at_random() -> None:
-    open_, steps = campaign(60)
+    open_, steps = campaign(20)
     assert len(open_) <= 1, open_
     assert median(steps) <= 20
 

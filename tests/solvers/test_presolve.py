@@ -17,6 +17,7 @@ from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.driver import solve
+from tests.lengths import rest_at_length
 from tests.programs.test_channel import base, certified, cost, labels_of_w
 
 RISK = Expression("risk", {"W": 1.0})
@@ -193,7 +194,7 @@ FLOORS = [
 ]
 
 
-@pytest.mark.parametrize("size", [1.0, 1e-12, 1e12])
+@pytest.mark.parametrize("size", rest_at_length([1e-12, 1.0, 1e12], 1))
 @pytest.mark.parametrize("floors", FLOORS, ids=repr)
 def test_next_to_the_least_budget_it_is_certified_or_proved_to_be_infeasible(floors, size):
     counts = np.random.default_rng(7).integers(1, 30, (3, 4))

@@ -41,7 +41,7 @@ def cut_problem(seed: int, most: int):
     return rde(source, d, None if free else budget, most_strategies=most, **options, **bounds)
 
 
-@pytest.mark.parametrize("seed", rest_at_length(range(8), 4))
+@pytest.mark.parametrize("seed", rest_at_length([3, 0, 1, 2, 4, 5, 6, 7], 2))
 def test_a_cut_list_encloses_the_optimum_of_the_whole_list(seed, tmp_path):
     """Also under LocalPrivacy and MaximalLeakage: the lower end leaves them out, and is lower."""
     whole, cut = cut_problem(seed, 27), cut_problem(seed, 26)
@@ -166,7 +166,7 @@ class Stop:
 
 @pytest.mark.filterwarnings("ignore:interrupted")
 @pytest.mark.parametrize("timed", [False, True], ids=["interrupted", "out of time"])
-@pytest.mark.parametrize("solves", [1, 2, 3])
+@pytest.mark.parametrize("solves", rest_at_length([1, 2, 3], 2))
 def test_after_a_stop_no_round_begins(slow_search, solves, timed, monkeypatch):
     """Solve 1 is the relaxation: a stop in it leaves one round."""
     problem, whole = slow_search

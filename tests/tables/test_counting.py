@@ -95,7 +95,7 @@ def by_hand(columns: dict, asked: dict, edges: dict) -> tuple[list, np.ndarray, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.differing_executors])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.differing_executors])
 @given(table=tables())
 def test_a_table_is_counted_as_its_records_say(kind, table):
     columns, asked = table

@@ -202,9 +202,9 @@ def test_adult_and_its_complete_records(tables):
     assert complete.notna().all(axis=None)
 
 
+@pytest.mark.real
 def test_the_three_of_casc():
-    if not real_folder("census", "tarragona", "eia"):
-        pytest.skip("CVXPRIVACY_DATA does not name a folder with the three data sets")
+    real_folder("census", "tarragona", "eia")
     census = cpv.datasets.load_census()
     assert census.shape == (1080, 13)
     assert (census["PTOTVAL"] == census["PEARNVAL"] + census["POTHVAL"]).all()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier import channel_data, verify
+from cvxprivacy.verifier import channel_data, verify, work
 from cvxprivacy.verifier.balls import UnaffordableError, floor
 from cvxprivacy.verifier.differences import differences
 from cvxprivacy.verifier.statement import stated
@@ -263,15 +263,17 @@ def test_a_ratio_is_broken_where_a_letter_has_nothing() -> None:
 
 def test_too_much_for_a_short_file_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = pair_of(0)[0]
-    verify.proof_of(mine)
-    monkeypatch.setattr(channel_data, "_ENTRIES", N * M * 4 - 1)
-    with pytest.raises(UnaffordableError, match=f"tables of {N * M * 4} entries"):
-        verify.proof_of(mine)
-    monkeypatch.setattr(channel_data, "_ENTRIES", N * M * 4)
-    proof = verify.proof_of(mine)
-    proof.upper(listed([[30, 0, 0, 0, 0]] * N, 30))
-    with pytest.raises(UnaffordableError, match=f"tables of {N * M * 5} entries"):
-        proof.upper(listed([[6] * M] * N, 30))
+    few, many = listed([[30, 0, 0, 0, 0]] * N, 30), listed([[6] * M] * N, 30)
+    alone, one, all_ = work.work_of(mine), work.work_of(mine, few), work.work_of(mine, many)
+    assert alone < one < all_
+    monkeypatch.setattr(work, "WORK", one)
+    verify.proof_of(mine, few).upper(few)
+    with pytest.raises(UnaffordableError, match=f"{all_:,} products .--work allows more., where"):
+        verify.proof_of(mine, many)
+    with work.allowing(1 + 1e-6 + (all_ - one) / one):
+        verify.proof_of(mine, many).upper(many)
+    with pytest.raises(UnaffordableError):
+        verify.proof_of(mine, many)
 
 
 def test_blocks_prove_what_one_block_does(monkeypatch: pytest.MonkeyPatch) -> None:

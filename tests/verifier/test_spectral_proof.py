@@ -126,7 +126,6 @@ def test_a_covariance_that_is_moved_is_another_program(document: Document) -> No
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"rows": {}}, "has a kind"),
         ({"units": "bans"}, "'bans'"),
         ({"budget": 0}, "not positive"),
         ({"budget": math.nan}, "not finite"),

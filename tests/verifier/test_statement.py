@@ -205,6 +205,8 @@ def test_a_document_of_another_question_is_told(
     change, said, different = FORGED[name]
     document = copy.deepcopy(honest)
     change(document)
+    if name in ("budget dropped", "budget renamed"):  # whose price is of no row
+        document["dual"]["multipliers"] = {}
     before = document["primal"]
     try:
         claim_what_is_computed(document)
@@ -456,9 +458,6 @@ def test_a_cost_of_letters_is_one_of_all_their_atoms() -> None:
     term["cost"][1][2][3] += 0.5
     (said,) = differences(mine, other)
     assert said.startswith('row "budget": cost: 1 of 48 differ, the first at [1, 2, 3]: 1, where')
-    term["cost"] = None
-    (said,) = differences(mine, other, outputs=False)
-    assert said == 'row "budget": a cost is not in the problem'
 
 
 def test_covariance_programs() -> None:
@@ -721,7 +720,7 @@ def test_where_letters_were_generated_what_is_left_is_compared() -> None:
 
 def test_the_statement_needs_the_standard_library_only() -> None:
     own = ("statement", "wording", "channel_statement", "differences", "costs", "rationals")
-    own += ("objective",)
+    own += ("objective", "work", "fields")
     for name in own:
         path = Path(statement.__file__).with_name(f"{name}.py")
         names = set()

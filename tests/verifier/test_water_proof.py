@@ -137,7 +137,6 @@ def test_a_claim_moved_inwards_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"rows": {}}, "has a kind"),
         ({"units": "bans"}, "'bans'"),
         ({"variances": []}, "no list"),
         ({"variances": None}, "no list"),

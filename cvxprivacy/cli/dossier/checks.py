@@ -152,7 +152,7 @@ def _standings(checks: Sequence[Check]) -> dict[str, list[str]]:
     """Return the criteria by how they stand, where no released group breaks one."""
     found: dict[str, list[str]] = {said: [] for said in _SINGULAR}
     for check in checks:
-        law, table = (check["law"] or {}).get("holds", True), (check["table"] or {}).get("holds")
+        law, table = (check["law"] or {}).get("holds"), (check["table"] or {}).get("holds")
         if table is True or (table is None and law):
             found["hold"].append(check["criterion"])
         elif table is None:
@@ -171,6 +171,9 @@ def audit_verdict(checks: Sequence[Check]) -> dict[str, Any]:
     if not checks:
         words = "Nothing was asked of this table: it is measured, and no criterion is judged."
         return {"may_be_released": None, "words": words, "reasons": []}
+    if undecided := [check["criterion"] for check in checks if not check["table"]]:
+        words = f"Not approved: {cells(undecided)} cannot be decided on a table."
+        return {"may_be_released": None, "words": words, "reasons": undecided}
     names = cells([check["criterion"] for check in checks])
     words = f"This table may be released under what was asked: {names} "
     words += "hold." if len(checks) > 1 else "holds."

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.cli.dossier import provenance, tradeoff, words
 from cvxprivacy.cli.dossier.board import (
     cautions,
@@ -31,6 +32,7 @@ from cvxprivacy.cli.dossier.mathematics import statement_rows
 from cvxprivacy.cli.dossier.secrecy import file_name
 from cvxprivacy.cli.dossier.tables import counted_letters, rounded
 from cvxprivacy.cli.dossier.verification import verification
+from cvxprivacy.programs.worst import first_part
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.dossier.provenance import Kept
@@ -72,7 +74,13 @@ def release_facts(
         How long the problem took to solve.
     progress : callable, optional
         Is told how far the curve is.
+
+    Raises
+    ------
+    InputError
+        For a solution of another problem.
     """
+    refuse_other(solution.certificate, problem, "solution")
     guard, schema = guard_of(source), source.schema
     assert schema is not None
     drawn = Drawn.of(asked, source, problem.criteria, kept, data["units"])
@@ -129,8 +137,9 @@ def release_facts(
 
 def _minimised(problem: ChannelProblem) -> tuple[str, str]:
     """Return what is minimised, in words, and its unit."""
-    if type(problem).__name__ == "MinimumDistortion":
-        return "the least expected distortion", ""
+    objective = first_part(problem.program.objective)
+    if not objective.weights:
+        return f"the least expected {objective.name}", ""
     measure = getattr(problem, "leakage", None)
     if measure is None or measure.informs:
         return "the least leakage", problem.program.units

@@ -13,6 +13,7 @@ import numpy as np
 
 from cvxprivacy.cli.dossier.tables import extended, rounded
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
+from cvxprivacy.results.price import Price
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
@@ -176,8 +177,14 @@ def prices(
         label = "the budget" if name == "budget" else repr(rule) if rule is not None else name
         if typed is None or np.ndim(typed):
             continue
-        words = _price_words(label, float(typed), float(price), what, unit, solution.value)
-        shown = extended(float(price)) if abs(price) > NEGLIGIBLE else 0.0
+        proved = price if isinstance(price, Price) else None
+        if proved is not None and proved.number is None:
+            words, shown = f"{label}: what it costs is {proved.words}", None
+        else:
+            words = _price_words(label, float(typed), float(price), what, unit, solution.value)
+            shown = extended(float(price)) if abs(price) > NEGLIGIBLE else 0.0
+            if proved is not None and proved.kind == "not proved":
+                words += " (by the multipliers, not proved)"
         rows.append({"name": label, "typed": rounded(float(typed)), "price": shown, "words": words})
     return rows
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.criteria import Criterion
+from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.microdata.audit.measured import RISK, CountedLetters, Leaked, Measure, measured
@@ -25,7 +26,7 @@ LEVEL = 0.95  # of the intervals
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Verdict(FrozenFields):
     """How a criterion stands.
 
     Attributes

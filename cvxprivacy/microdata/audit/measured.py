@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.criteria.counts import Counts, disclosure, entropy_diversity, leaked
+from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.leakage import (
     ChiSquared,
     EarthMover,
@@ -37,7 +38,7 @@ STANDARD: tuple[Leakage, ...] = (
 
 
 @dataclass(frozen=True, eq=False)
-class Measure:
+class Measure(FrozenFields):
     """One measure of a released table.
 
     Attributes
@@ -111,7 +112,7 @@ class Leaked(Measure):
 
 
 @dataclass(frozen=True, eq=False)
-class CountedLetters:
+class CountedLetters(FrozenFields):
     """Counts of a released table, with what they are compared with.
 
     Attributes

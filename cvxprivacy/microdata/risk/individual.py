@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.tables.counting import count_records
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.labels import written
@@ -84,7 +85,7 @@ def re_identification(
 
 
 @dataclass(frozen=True, eq=False)
-class IndividualRisk:
+class IndividualRisk(FrozenFields):
     """How likely the records of a table are re-identified by a key; an estimate under a model.
 
     :func:`individual_risk` returns it.

@@ -1,0 +1,206 @@
+"""How many values, or records, a released letter leaves possible: entropies from below.
+
+H(W | x̂) ≥ log ℓ (Bezzi 2010, eq. 10) and H(record | x̂) ≥ log k (eqs. 5–6), convex in the joint
+mass.  k and ℓ are counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.counts import Counts, Verdict, entropy_diversity, refuse_uncounted
+from cvxprivacy.criteria.decisions import at_least_zero, common
+from cvxprivacy.criteria.words import Words
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real, rational
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.information import nat
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.lettering import Lettering, Wording
+from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.parameter import Parameter, Scalar
+from cvxprivacy.programs.side_conditions import Rule
+
+__all__ = ["KAnonymity", "LDiversity"]
+
+
+class LDiversity(Criterion):
+    """H(W | x̂) ≥ log ℓ for every x̂: entropy ℓ-diversity; maximum information leakage.
+
+    Bezzi 2010, eq. (10).
+
+    Parameters
+    ----------
+    l : number
+        ℓ, 1 ≤ ℓ ≤ |W|, a number of values as likely as each other, which need not be whole.
+
+    Raises
+    ------
+    InputError
+        For an ℓ < 1; once there is a source, for one above the values that W takes.
+
+    Examples
+    --------
+    A posterior (0.3, 0.7) is as uncertain as 2^h(0.3) = 1.842 equal values.  Two fair bits that
+    differ with probability 0.2 have it if X is flipped with probability 1/6:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> diverse = cpv.LDiversity(2 ** cpv.information.entropy([0.3, 0.7]))
+    >>> solution = cpv.MinimumDistortion(source, cpv.hamming(2), [diverse]).solve()
+    >>> diverse, round(solution.value, 4), solution.prices["l_diversity"] > 0
+    (LDiversity(1.84202), 0.1667, True)
+    """
+
+    name = "l_diversity"
+    survives_merging = survives_informed_encoder = True
+    words = Words(
+        "in every released group, {w} is as uncertain as {n} equally likely values, or more",
+        "least diversity",
+        "values",
+        at_least=True,
+        definition="ℓ-diversity: in no group is W less uncertain than ℓ equally likely values.",
+        source="A. Machanavajjhala et al., ℓ-diversity, ACM TKDD 1(1) (2007)",
+        examples=("LDiversity=2.5",),
+    )
+    only_perfect_when_tightest = True
+    l = Parameter(least=1.0, loosens="down", loosest=1.0)  # noqa: E741
+
+    def __init__(self, l: Real) -> None:  # noqa: E741
+        self.l = l
+
+    def verdict(self, table: Counts) -> Verdict:
+        bound = rational(self.l)
+
+        def decide(y: int) -> bool:  # Σ J log(q/J) ≥ q log ℓ
+            joint = common(table.joint[:, y].tolist())
+            q = sum(joint)
+            return at_least_zero([(j, Fraction(q, j)) for j in joint if j] + [(-q, bound)])
+
+        return table.of_letters(entropy_diversity(table.joint), bound, decide, at_least=True)
+
+    def tightest(self, laws: Sequence[DiscreteSource]) -> float:
+        """On average H(W | x̂) is at most H(W)."""
+        return math.exp(min(law.entropy(units="nats") for law in laws)) * (1 - 1e-12)
+
+    def mean_information(self, entropy: float, units: str) -> tuple[str, float]:
+        return "H(W) − log ℓ", entropy - math.log(self.l) * nat(units)
+
+    def stated(self, of: Lettering) -> str:
+        left = rf"H({of.w.upper()} \mid {of.seen})"
+        return rf"{left} \ge \log {tex(float(self.l))} \quad \forall\, {of.seen}"
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        if self.l > len(release.p_w):
+            problem = f"{self.l:g} exceeds the {len(release.p_w)} values that W takes"
+            remedy = f"pass at most {len(release.p_w)}"
+            raise InputError("l", problem, remedy, value=self.l.near)
+        log_l, units = self.l.log(release.units), release.units
+        factors = [log_l + Scalar(p).log(units) for p in release.p_w]
+        rules = {}
+        for o in release.observers:  # Φ_W(x̂) + Σ_w J(w, x̂) log p(w) ≤ −q(x̂) log ℓ
+            of, free = release.lettering, release.free(o)
+            words = Wording(rf"{of.log} {of.law}(@w)", "w", free)
+            least = Wording(rf"{of.log} {tex(self.l.near)}", "", free)
+            left = release.information("W", o) + release.weighed(factors, o).worded(words, least)
+            rules[o.name] = left.named("l-diversity").each() <= 0
+        return rules
+
+
+class KAnonymity(Criterion):
+    """Record-level k-anonymity: H(record | x̂) ≥ log k for every released letter x̂.
+
+    Bezzi 2010, eqs. (5) and (6).  As H(record | x̂) = log N − D(p(s | x̂) ‖ p(s)), s what the
+    encoder sees of a record (x, or w and x), it is Φ_S(x̂) ≤ q(x̂) log(N/k); exact for
+    deterministic groups.  Needs the number of records N behind the source.
+
+    Parameters
+    ----------
+    k : number
+        k, 1 ≤ k ≤ N.
+
+    Raises
+    ------
+    InputError
+        For a k < 1; once there is a source, for one above its records, or without any number of
+        them.
+
+    Examples
+    --------
+    Ten records, five of each x.  Every x stands for five, so that 5-anonymity costs nothing; with
+    k = 10 all must look alike, and half of them are changed:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource.from_counts([[4, 1], [1, 4]])
+    >>> for k in (5, 8, 10):
+    ...     solution = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.KAnonymity(k)]).solve()
+    ...     print(k, f"{abs(solution.value):.4f}")
+    5 0.0000
+    8 0.1791
+    10 0.5000
+    """
+
+    name = "k_anonymity"
+    survives_merging = survives_informed_encoder = True
+    counts_records = True
+    words = Words(
+        "every released group stands for at least {n} records",
+        "least group",
+        "records",
+        at_least=True,
+        definition="k-anonymity: nobody hides among fewer than k records.",
+        source="P. Samarati, Protecting respondents' identities in microdata release, TKDE 13 "
+        "(2001)",
+        examples=("KAnonymity=5",),
+    )
+    k = Parameter(least=1.0, loosens="down", loosest=1.0)
+
+    def __init__(self, k: Real) -> None:
+        self.k = k
+
+    def tightest(self, laws: Sequence[DiscreteSource]) -> float | None:
+        """All records are one group."""
+        counted = [law.records for law in laws if law.records is not None]
+        return float(min(counted)) if len(counted) == len(laws) else None
+
+    def verdict(self, table: Counts) -> Verdict:
+        sizes, bound = refuse_uncounted(table), rational(self.k)
+        values = np.where(sizes > 0, sizes, math.nan)
+        records = Counts(np.asarray(sizes)[None], table.units)  # whole, whatever W weighs
+        return records.of_letters(
+            values, bound, lambda y: rational(sizes[y]) >= bound, at_least=True
+        )
+
+    def stated(self, of: Lettering) -> str:
+        left = rf"H(\text{{record}} \mid {of.seen})"
+        return rf"{left} \ge \log {tex(float(self.k))} \quad \forall\, {of.seen}"
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        source = release.source
+        if source.records is None:
+            remedy = "make it with DiscreteSource.from_counts, from_table, or records="
+            raise InputError("source", "no number of records behind it", remedy)
+        if source.weighted:
+            raise InputError("source", "weighted records cannot be counted", "leave weights= out")
+        rules = {}
+        for o in release.observers:
+            records = source.records * o.share
+            if self.k > records:
+                those = "" if o.z is None else f" with {source.names[-1]} = {o.name}"
+                problem = f"{self.k:g} exceeds the {float(records):g} records{those}"
+                remedy = f"pass at most {float(records):g}"
+                raise InputError("k", problem, remedy, value=self.k.near)
+            log = -(self.k / records).log(release.units)  # log N/k
+            information = release.information("S", o).named("k-anonymity")
+            of, share = release.lettering, "" if o.z is None else r" \, p(z)"
+            number = "N_k" if of.several else str(source.records)
+            ratio = rf"\frac{{{number}{share}}}{{{tex(self.k.near)}}}"
+            words = Wording(rf"{of.log} {ratio}", "", release.free(o))
+            most = (log * release.mass(None, o)).worded(words)
+            rules[o.name] = information.each() <= most.each()
+        return rules

@@ -1,0 +1,82 @@
+"""Constraints that no release can break, or that are the same number for every release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from cvxprivacy.additive import AdditiveCost, dense
+from cvxprivacy.certificates.exact_channel import ExactChannel
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.programs.extremes import least_value
+from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.balls import ceil
+
+__all__ = ["idle_notes", "is_constant"]
+
+_MANY = 20_000  # entries, beyond which no greatest value is proved
+_CLOSE = 1e-9  # share of a bound, within which a greatest value is not proved to be below
+
+
+def idle_notes(program: ChannelProgram) -> Iterator[str]:
+    """Say which constraints cannot bind, as far as that is proved."""
+    for name, row in program.constraints.items():
+        if row.sense != "<=" or row.per_output:
+            continue
+        if is_constant(row):
+            yield f"{name} binds nothing: {_CONSTANT}"
+        elif (greatest := _greatest(program, row)) is not None and greatest < row.number:
+            yield f"{name} cannot bind: no release has more than {greatest:.6g}"
+
+
+def is_constant(row: Constraint) -> bool:
+    """Tell whether a left-hand side is the same number for every release."""
+    cost = row.expression.cost
+    if row.per_output or row.expression.weights or isinstance(cost, AdditiveCost):
+        return False
+    if cost is None:
+        return True
+    table = dense(cost)
+    return bool((table == table[..., :1]).all())
+
+
+_CONSTANT = (
+    "its left-hand side is the same for every release (of a quantity for each output, state it "
+    "with .each())"
+)
+
+
+def _greatest(program: ChannelProgram, row: Constraint) -> float | None:
+    """Return what no release has more of, rounded up; None where it is not known to be less."""
+    if program.n * program.m > _MANY or row.radius or row.expression.cost_radius:
+        return None
+    return _greatest_cost(program, row) if row.linear else _greatest_leakage(program, row)
+
+
+def _greatest_cost(program: ChannelProgram, row: Constraint) -> float | None:
+    cost = -program.mass[:, None] * program.cost(row.expression)
+    near = float(row.expression.constant) - float((cost * program.least(cost)[0]).sum())
+    if near >= float(row.number) - _CLOSE * abs(float(row.number)):
+        return None
+    return -math.nextafter(least_value(program, -row.expression), -math.inf)
+
+
+def _greatest_leakage(program: ChannelProgram, row: Constraint) -> float | None:
+    """Return what the letters themselves leak: of a convex measure no release leaks more."""
+    term, n = row.expression, program.n
+    if term.cost is not None or any(np.ndim(weight) for weight in term.weights.values()):
+        return None
+    views = {view: program.views[view] for view in term.weights}
+    near = float(term.constant) + sum(
+        float(weight) * program.information(np.eye(n), view).sum()
+        for view, weight in term.weights.items()
+    )
+    if near >= float(row.number) - _CLOSE * abs(float(row.number)):
+        return None
+    shown = ChannelProgram(program.law, n, views, replace(term, name="all"), units=program.units)
+    letters = ExactChannel(np.eye(n, dtype=np.int64), 1)
+    return ceil(verify.proof_of(shown.to_dict()).upper(letters.to_dict()).objective)

@@ -1,0 +1,255 @@
+"""The work and the room that a document asks of the verifier, estimated before any is done.
+
+A unit of work is a product of two balls in a loop of Python.  Every loop of the proofs is counted
+by the sizes of what it goes through, and what is exact by the size of its numbers: a sum of
+rationals of l limbs takes about 1 + l²/25 units, a product of matrices l²/400 for each product of
+entries.  Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from cvxprivacy.verifier.costs import steps_of
+from cvxprivacy.verifier.objective import parts_of
+from cvxprivacy.verifier.rationals import UnaffordableError, bits_of, whole
+
+__all__ = [
+    *("BURDEN", "EXACT", "LONG", "ROOM", "WORK"),
+    *("affordable", "allowing", "refuse_long", "work_of"),
+]
+
+# Documents of all kinds took 0.001 to 0.065 µs a unit on one core (the estimate is of the worst):
+# this ends within 10 minutes, and is 22 times a full channel of 2,000 × 2,000, 2.7e8 units in 12 s.
+WORK = 6_000_000_000
+ROOM = 2_000_000  # entries of all tables that a program makes: a short file must not ask for more
+PLAN = 16  # units that a plan takes at most for each triple of values, and an exact one
+EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
+BURDEN = 10**10  # of exact elimination, which takes minutes beyond
+LONG = 6_700  # bits of a common denominator of boxes: a level that has more stands in no document
+
+Program = Mapping[str, Any]
+_times: ContextVar[float] = ContextVar("times", default=1.0)
+
+
+@contextmanager
+def allowing(times: float) -> Iterator[None]:
+    """Allow so many times the usual work and room, which only the person at the keyboard asks."""
+    token = _times.set(times)
+    try:
+        yield
+    finally:
+        _times.reset(token)
+
+
+def affordable(asked: int, most: int = ROOM, what: str = "tables of {} entries") -> None:
+    """Refuse a program that asks for more than is allowed, before any of it is done."""
+    allowed = int(most * _times.get())
+    if asked > allowed:
+        asks = what.format(f"{asked:,}" if asked < 10**24 else "over 10^24")
+        raise UnaffordableError(f"{asks}, where {allowed:,} are the most")
+
+
+def refuse_long(program: Program, primal: Any = None, dual: Any = None) -> None:
+    """Refuse a program, with a primal and a dual or without, whose proof takes too long."""
+    affordable(work_of(program, primal, dual), WORK, "{} products (--work allows more)")
+
+
+def work_of(program: Program, primal: Any = None, dual: Any = None) -> int:
+    """Return about how many products of balls it takes to prove and to state a program."""
+    kinds = {"covariance": _covariance, "hamming": _hamming}
+    kinds |= {"spectral": _spectral, "water": _water}
+    own = kinds.get(str(program.get("kind")), _channel)(program, primal, dual)
+    return int(own + 8 * sum(map(_reading, (program, primal, dual))))
+
+
+def _reading(node: Any) -> int:
+    """Return what it takes to read all numbers: texts in the square of their length."""
+    work, stack = 1, [node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            work += len(node) ** 2 // 16_000
+            continue
+        work += len(node) if isinstance(node, dict | list) else 0
+        inner = node.values() if isinstance(node, dict) else node
+        if isinstance(node, dict | list) and not {*map(type, inner)} <= {int, float}:
+            stack += [x for x in inner if isinstance(x, dict | list | str)]
+    return work
+
+
+def _limbs(*bits: int) -> int:
+    return 1 + sum(bits) // 64
+
+
+def _sum(limbs: int) -> int:
+    """Return the work of a sum of rationals."""
+    return 1 + limbs * limbs // 25
+
+
+def _hamming(program: Program, primal: Any, dual: Any) -> int:
+    """Count up to four precisions of a logarithm for each letter."""
+    return 60 * len(program["law"])
+
+
+def _water(program: Program, primal: Any, dual: Any) -> int:
+    """Count six precisions of a reciprocal, where a box is exactly, and a sum of fractions."""
+    numbers = [*program["variances"], *(program["gains"] or ())]
+    exact = [x for x in numbers if type(x) is not float]
+    longest = max(map(_bits, exact), default=1075)  # of a float
+    levels = (_bits(x["level"]) for x in (primal, dual) if x is not None)
+    place = _limbs(longest) * _limbs(max(levels, default=0))
+    return len(numbers) * (64 + place // 6) + len(exact) * _sum(_limbs(longest, LONG))
+
+
+def _bits(value: Any) -> int:
+    """Return the bits of a number of a document."""
+    return 10 * len(value) // 3 if isinstance(value, str) else 1075 + int(value).bit_length()
+
+
+def _spectral(program: Program, primal: Any, dual: Any) -> int:
+    """Count five products of matrices of balls, and whatever is read exactly."""
+    entries = [x for row in program["covariance"] for x in row]
+    pairs = [x["axes"] for x in (primal, dual) if x is not None]
+    entries += [x for axes in pairs for row in axes for x in row]
+    bits = max((_bits(x) for x in entries if type(x) is not float), default=1075)
+    return 2 * len(program["covariance"]) ** 3 + len(entries) * (16 + _sum(_limbs(bits)))
+
+
+# ---- channel programs --------------------------------------------------------------------
+
+
+def _channel(program: Program, primal: Any, dual: Any) -> int:
+    law, m, views = program["law"], program["outputs"], program["views"]
+    n, atoms, entries = len(law[0]), sum(map(len, law)), len(law[0]) * m
+    objectives = list(parts_of(program["objective"]).values())
+    rows = [row["term"] for row in program["rows"].values()]
+    terms = [*objectives, *program["terms"].values(), *rows]
+    law_bits, own_bits, listed = _spread(law), 0, 0
+    if primal is not None:
+        numbers = [primal["denominator"], *(max(row, default=0) for row in primal["numerators"])]
+        own_bits, listed = (
+            max(x.bit_length() for x in numbers if type(x) is int),
+            sum(map(len, primal["outputs"])),
+        )
+    joint = _limbs(law_bits, own_bits)
+    measures = {name: _measure_bits(view["measure"]) for name, view in views.items()}
+    work = 2 * entries + atoms * 16
+    for view in views.values():
+        work += _view(view, n, m, law_bits, own_bits) + 12 * atoms
+    for term in terms:
+        weights = len(term["weights"])
+        bits = bits_of((x for w in term["weights"].values() for x in _listed(w)), "weights")
+        exact = joint + _limbs(bits, *(measures[view] for view in term["weights"]))
+        work += weights * m * (6 + _sum(exact)) + len(views) + m
+        if term["cost"] is not None:
+            layers, bits = _cost(term["cost"])
+            each = 4 + _limbs(bits) * joint // 300
+            work += layers * (12 * entries + each * listed)
+            work += 12 * entries if any(term is part for part in objectives) else 0
+    for row in program["rows"].values():
+        work += (m if row["per_output"] else 1) * (4 + 2 * _sum(joint))
+    work += len(program["auxiliaries"]) * (10 * entries + 4 * listed + 8 * m)
+    for box in filter(None, (program["lower"], program["upper"])):
+        work += entries * (30 + 4 * _sum(_limbs(bits_of([x for row in box for x in row]))))
+    return work
+
+
+def _view(view: Program, n: int, m: int, law_bits: int, own_bits: int) -> int:
+    """Count a view's products with multipliers and with a channel, and its measure."""
+    tables = [view["labels"], *filter(None, [view["reference"]])]
+    v = 1 + max(label for table in tables for row in table for label in row)
+    products = v * n * m * (300 + _limbs(law_bits) * _limbs(own_bits)) // 1000
+    joint, data = _limbs(law_bits, own_bits), view["measure"]
+    matrix, bits = data.get("matrix", ()), _limbs(_measure_bits(data))
+    gains = sum(map(len, matrix)) if isinstance(matrix, list) else 0
+    each: int = v * (40 + joint * joint // 100) + gains * (4 + bits * joint // 300)
+    if data["kind"] == "transport":
+        each += v * v * 4 + (
+            v * 6
+            if steps_of(whole(data["ground"])[0]) is not None
+            else PLAN * v**3 * (8 + joint) // 8
+        )
+    return 8 * v * n + products + 12 * (gains + v * v * ("ground" in data)) + m * each
+
+
+def _cost(cost: Any) -> tuple[int, int]:
+    """Return how many tables a cost adds up, and the bits of their numbers."""
+    if isinstance(cost, dict):
+        tables = [part["table"] for part in cost["parts"]]
+    else:
+        tables = cost if isinstance(cost[0][0], list) else [cost]
+    return len(tables), bits_of(x for table in tables for row in table for x in row)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _measure_bits(data: Program) -> int:
+    """Return the bits of the numbers of a measure."""
+    tables = (data[key] for key in ("matrix", "ground") if key in data)
+    numbers = [x for table in tables for row in table for x in row]
+    return bits_of([*numbers, *(data[key] for key in ("gamma", "order") if key in data)])
+
+
+def _spread(law: Any) -> int:
+    """Return the bits of masses in whole numbers."""
+    masses = [x for row in law for x in row if isinstance(x, int | float) and 0 < x < math.inf]
+    most, least = (math.frexp(end(masses, default=1))[1] for end in (max, min))
+    return 53 + most - least
+
+
+# ---- covariance programs -----------------------------------------------------------------
+
+
+def _covariance(program: Program, primal: Any, dual: Any) -> int:
+    """Count matrices of balls at the highest precision, and exact ones where those may stay so."""
+    gamma, n, given = program["covariance"], len(program["encoded"]), len(program["given"])
+    size, caps, views = len(gamma), program["caps"], program["views"]
+    rows = [row["term"] for row in program["rows"].values()]
+    terms = [program["objective"], *program["terms"].values(), *rows]
+    costs = [x for t in terms if t["cost"] is not None for row in t["cost"] for x in row]
+    bits = [bits_of(x for row in gamma for x in row), bits_of(costs, "costs")]
+    bits.append(bits_of((w for t in terms for w in t["weights"].values()), "weights"))
+    bits.append(bits_of(x for cap in caps.values() for row in cap for x in row))
+    if dual is not None:
+        bits.append(bits_of(dual["multipliers"].values(), "multipliers"))
+    bits.append(max(map(_factor_bits, _factors(primal, dual)), default=0))
+    limbs = _limbs(*bits)
+    cubes = 2 * size**3 + n * given * (n + given)  # conditioning, and what is semidefinite
+    sizes = {name: len(view["of"]) for name, view in views.items()}
+    for a in sizes.values():
+        cubes += n**3 + 2 * a * n * (a + n) + a**3 + 2 * a * given * (a + given)
+    work = 12 * cubes + 8 * (6 + 4 * len(caps)) * n**3
+    for term in terms:
+        work += sum(8 * (a * n * (a + n) + a**3) for a in (sizes[v] for v in term["weights"]))
+        work += 2 * n * n * _sum(limbs) if term["cost"] is not None else _sum(limbs)
+    coupled = sum(not _zero(x) for i, row in enumerate(gamma) for x in row[:i])
+    if size <= EXACT or 2 * coupled <= size:
+        matrices = len(terms) + sum(3 * a**4 + a * n * (a + n) for a in sizes.values())
+        matrices += (8 + 4 * len(caps)) * n**4 + size**4
+        work += matrices * (1 + limbs * limbs // 400)
+    else:  # only what a document holds is exact, and eliminated if that is worth its time
+        for side, count in ((size, 1), (n, 2 + 2 * len(caps))):
+            burden = side**4 * max(bits)
+            work += 2 * count * burden // 300 if burden <= BURDEN else 0
+    return work
+
+
+def _factors(primal: Any, dual: Any) -> Iterator[Any]:
+    yield from (x[key] for x in filter(None, [primal]) for key in ("root", "middle"))
+    for part in ("posteriors", "parts") if dual is not None else ():
+        yield from (pair[key] for pair in dual[part].values() for key in ("root", "middle"))
+
+
+def _factor_bits(rows: Any) -> int:
+    return bits_of((x for row in rows for x in row), "factors")
+
+
+def _zero(value: Any) -> bool:
+    return not (value.split("/")[0].strip("-0") if isinstance(value, str) else value)

@@ -1,0 +1,214 @@
+"""Which way a number loosens is declared: curves against points solved one by one."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cvxprivacy as cpv
+from tests.own_criterion import GuessedAtMost
+
+BIT = cpv.DiscreteSource.identical([0.5, 0.5])
+PAIR = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+COUNTED = cpv.DiscreteSource.from_counts([[30, 9, 4], [6, 20, 11]])
+
+
+class UnsureAtLeast(cpv.Criterion):
+    """p(w | x̂) ≤ 1 − u for all w and x̂: one that loosens down."""
+
+    name = "unsure_at_least"
+    u = cpv.Parameter(below=1.0, loosens="down", loosest=0.0)
+
+    def constraints(self, release):
+        mass = release.mass().each()
+        return {
+            str(w): release.mass(w).each() <= (1 - self.u) * mass for w in range(len(release.p_w))
+        }
+
+    def tightest(self, laws):
+        return 0.5
+
+
+class Mine(cpv.LocalPrivacy):
+    """Inherits the rows, and what is declared of them."""
+
+    name = "mine"
+
+
+class Restated(cpv.LocalPrivacy):
+    """States the rows again, and declares nothing of them."""
+
+    name = "restated"
+
+    def constraints(self, release):
+        return super().constraints(release)
+
+
+GROUND = [[0, 400], [500, 0]]
+RULES = [  # each with a number at which the direction used to be guessed wrongly, and its range
+    (BIT, cpv.LocalPrivacy(30), (0.1, 4.0)),
+    (BIT, Mine(30), (0.1, 4.0)),
+    (PAIR, cpv.DeltaDisclosure(25), (0.02, 1.0)),
+    (PAIR, cpv.TCloseness(100), (0.001, 0.4)),
+    (PAIR, cpv.TCloseness(300, GROUND), (1.0, 150.0)),
+    (PAIR, cpv.PerLetter(cpv.leakage.EarthMover(GROUND), 200), (1.0, 150.0)),
+    (PAIR, GuessedAtMost(1.0), (0.51, 0.9)),
+    (PAIR, UnsureAtLeast(0.1), (0.15, 0.49)),
+    (PAIR, cpv.PointwiseMaximalLeakage(40), (0.02, 0.6)),
+    (COUNTED, cpv.LDiversity(1.0), (1.2, 1.95)),
+    (COUNTED, cpv.KAnonymity(1), (20.0, 79.0)),
+]
+
+
+def posed(source, rule):
+    d = cpv.hamming(2) if source is not COUNTED else [[0, 1, 3], [1, 0, 1], [3, 1, 0]]
+    return cpv.MinimumDistortion(source, d, [rule])
+
+
+@pytest.mark.parametrize(("source", "rule", "ends"), RULES, ids=lambda x: repr(x)[:30])
+def test_a_curve_encloses_what_is_solved_at_each_number(source, rule, ends):
+    problem = posed(source, rule)
+    curve = cpv.frontier(problem, rule.name, tol=0.05)
+    assert curve.complete
+    assert 0 <= curve.band <= 0.05
+    for x in np.linspace(*ends, 20).tolist():
+        solved = problem.at(**{rule.name: x}).solve()
+        assert solved.status == "certified"
+        assert curve.outer(x) <= solved.upper
+        assert solved.lower <= curve.inner(x) <= curve.outer(x) + 0.05 + 1e-12
+
+
+def test_randomised_response_whatever_number_was_typed():
+    """A bit is released wrongly with probability 1/(1 + e^ε)."""
+    for typed in (0.1, 1, 30, 600):
+        problem = posed(BIT, cpv.LocalPrivacy(typed))
+        curve = cpv.frontier(problem, "local_privacy", points=[0.5, 1.0, 2.0])
+        for x in (0.5, 1.0, 2.0):
+            assert curve.outer(x) <= 1 / (1 + math.exp(x)) <= curve.inner(x)
+        assert curve.inner(1.0) == pytest.approx(0.26894, abs=1e-5)
+
+
+def test_a_number_that_declares_nothing_is_not_moved():
+    class Undeclared(GuessedAtMost):
+        p = cpv.Parameter()
+
+    for rule in (Undeclared(0.7), Restated(1.0)):
+        with pytest.raises(cpv.InputError, match=r"declare \w+ = Parameter\(loosens=") as caught:
+            cpv.frontier(posed(PAIR, rule), rule.name)
+        assert caught.value.argument == "parameter"
+
+
+def test_a_loosest_value_without_a_direction_is_refused():
+    for wrong in (None, "sideways"):
+        with pytest.raises(cpv.InputError, match='loosens="up" or "down"'):
+            cpv.Parameter(loosens=wrong, loosest=1.0)
+
+
+def test_a_conflict_is_searched_the_way_that_is_declared():
+    """At k = 38 all must look alike, which the cap on distortion forbids; k would have to fall."""
+    rules = [cpv.KAnonymity(79), cpv.Linear([[0, 1, 1], [1, 0, 1], [1, 1, 0]], 0.3)]
+    with pytest.raises(cpv.InfeasibleError, match="k_anonymity would have to be at most") as caught:
+        cpv.PrivacyDistortion(COUNTED, cpv.hamming(3), criteria=rules).solve()
+    most = caught.value.extremes["k_anonymity"]
+    rules[0] = cpv.KAnonymity(most)
+    assert cpv.PrivacyDistortion(COUNTED, cpv.hamming(3), criteria=rules).solve().value >= 0
+    rules[0] = cpv.KAnonymity(most * 1.01)
+    with pytest.raises(cpv.InfeasibleError):
+        cpv.PrivacyDistortion(COUNTED, cpv.hamming(3), criteria=rules).solve()
+
+
+def test_a_frontier_of_mixed_quantities_is_in_units_of_its_objective():
+    class Mixed(cpv.ChannelProblem):
+        budget = cpv.Parameter()
+
+        def formulation(self):
+            moved = self.alphabet.total("raised", [[0.0, 1.0], [0.0, 0.0]])
+            return self.risk + 0.5 * moved, {"budget": self.distortion <= self.budget}
+
+    text = str(cpv.frontier(Mixed(PAIR, cpv.hamming(2), budget=0.2), points=[0.1, 0.3]))
+    assert "units of the objective" in text
+    assert "units of distortion" not in text
+
+
+# ---- stored frontiers --------------------------------------------------------------------
+
+
+def scalars(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of numbers, words and switches."""
+    if isinstance(node, dict | list):
+        entries = node.items() if isinstance(node, dict) else enumerate(node)
+        for key, value in entries:
+            yield from scalars(value, (*path, key))
+    else:
+        yield path
+
+
+def replaced(body: Any, path: tuple[Any, ...], value: Any) -> Any:
+    other = copy.deepcopy(body)
+    node = other
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    return other
+
+
+LABELS = {  # what no proof is of, and nothing is computed with
+    *("title", "abscissa", "ordinate", "accuracy", "digest", "solves", "name", "software", "raw"),
+}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        None,
+        pytest.param(cpv.MaximalLeakage(0.4), marks=pytest.mark.long),
+        pytest.param(cpv.TCloseness(0.1), marks=pytest.mark.long),
+    ],
+)
+def test_no_changed_file_says_what_is_false(rule, tmp_path):
+    """Each number is moved, each word and switch changed: refused, or true where it is read."""
+    if rule is None:
+        problem, name = cpv.PrivacyDistortion(PAIR, cpv.hamming(2), budget=0.2), "budget"
+    else:
+        problem, name = posed(PAIR, rule), rule.name
+    curve = cpv.frontier(problem, name, points=[0.05, 0.2, 0.4])
+    path = curve.save(tmp_path / "curve.json")
+    body = json.loads(path.read_text(encoding="utf-8"))
+    places = np.linspace(0.06, 0.39, 5).tolist()
+    truth = [problem.at(**{name: x}).solve(accuracy="high") for x in places]
+    changes = 0
+    for where in scalars(body):
+        node = body
+        for key in where:
+            node = node[key]
+        if LABELS & {*map(str, where)} or node is None:
+            continue
+        for value in _changed(node):
+            target = tmp_path / "changed.json"
+            target.write_text(json.dumps(replaced(body, where, value)), encoding="utf-8")
+            for known in (problem, *([] if curve.kind == "monotone" else [None])):
+                changes += 1
+                try:
+                    loaded = cpv.Frontier.load(target, known, verify=True)
+                except cpv.InputError:
+                    continue
+                for x, solved in zip(places, truth, strict=True):
+                    assert loaded.outer(x) <= solved.upper, where
+                    assert loaded.inner(x) >= solved.lower, where
+                assert not loaded.complete or loaded.tol is None or loaded.band <= loaded.tol
+                assert loaded.edge is None
+    assert changes > 100
+
+
+def _changed(value: Any) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int | float):
+        return [value + 1, value * 0.9]
+    return ["1/3", "convex", "monotone", "bits", "nats", ""]
