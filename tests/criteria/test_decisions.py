@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy.criteria.counts import Counts
+from cvxprivacy.criteria.decisions import at_least_zero
 from tests.microdata.helpers import standing
 
 NEXT = math.nextafter
@@ -148,3 +149,35 @@ def test_all_letters_together():
     assert not leaks_at_most(guess, table, masses, Fraction(7, 8) - TINY)
     assert leaks_at_most(information, [[4, 0], [0, 4]], [4, 4], Fraction(1))
     assert not leaks_at_most(information, [[4, 0], [0, 4]], [4, 4], 1 - TINY)
+
+
+class RateAtMost(cpv.Criterion):
+    """I(X; X̂) ≤ r: a rule of the key letters, of whatever is confidential."""
+
+    name = "rate_at_most"
+    r = cpv.Parameter()
+
+    def constraints(self, release):
+        return {self.name: release.information("X") <= self.r}
+
+
+@pytest.mark.parametrize("r", [0, 0.1, 100])
+def test_what_is_of_the_key_is_not_decided_without_it(r):
+    assert meets(RateAtMost(r), [6, 0], [20, 20]) is None
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        [(1, Fraction(3, 2)), (1, Fraction(2, 3))],
+        [(2, Fraction(1, 2)), (1, Fraction(4))],
+        [(Fraction(1, 2), Fraction(9, 4)), (-1, Fraction(3, 2))],
+    ],
+)
+def test_logarithms_that_cancel_are_told_by_their_primes(form):
+    """No ball tells them from 0, and what is added has the last word."""
+    assert at_least_zero(form)
+    for added in (TINY, -TINY):
+        assert at_least_zero(form, added) is (added > 0)
+    assert at_least_zero([*form, (TINY, Fraction(2))])
+    assert not at_least_zero([*form, (-TINY, Fraction(2))])

@@ -363,6 +363,25 @@ def test_criteria_are_said_as_they_are() -> None:
         assert words in said
 
 
+class ToldAtMost(cpv.Criterion):
+    """p(x̂) D(p(w | x̂) ‖ p(w)) ≤ b of each letter, with its probability."""
+
+    name = "told_at_most"
+    b = cpv.Parameter()
+
+    def constraints(self, release: Any) -> dict[str, Any]:
+        return {"each": release.information().each() <= self.b}
+
+
+def test_a_bound_that_no_probability_scales_is_said_so() -> None:
+    problem = cpv.MinimumDistortion(source(), cpv.absolute_error(range(4)), [ToldAtMost(0.01)])
+    words = (
+        'subject to "told_at_most.each": for each of the 4 outputs, 1 × information about "W" '
+        "(3 values) <= 0.01 bits"
+    )
+    assert words in stated(document_of(problem.solve().certificate))
+
+
 @pytest.mark.parametrize("encoder", ["x", "wx"])
 @pytest.mark.parametrize("kind", ["W", "S"])
 def test_what_the_letters_tell_is_what_releasing_them_tells(kind: str, encoder: str) -> None:
