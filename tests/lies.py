@@ -23,14 +23,11 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers import (
-    channel as channel_solver,
-    covariance,
-    cvxpy_channel,
-    entry_generation,
-    interior,
-    presolve,
-)
+from cvxprivacy.solvers import channel as channel_solver, presolve
+from cvxprivacy.solvers.conic import channel as cvxpy_channel
+from cvxprivacy.solvers.covariance import stages as covariance
+from cvxprivacy.solvers.entries import generation as entry_generation
+from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.verifier import verify
 from tests.instances import KINDS, Chance, Instance, Program, instance
 from tests.second_checker import Refused, check
@@ -184,7 +181,7 @@ def patches(liar: Liar) -> Iterator[Any]:
 
 
 def covariance_model() -> Any:
-    from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
+    from cvxprivacy.solvers.conic.covariance import LogDetModel
 
     return LogDetModel
 

@@ -192,7 +192,7 @@ class ChannelProblem(Problem[Solution]):
         return compiled(self.alphabet, objective, self.rules, terms, self._statement())
 
     def _in_cvxpy(self) -> Any:
-        from cvxprivacy.solvers.paper_channel import paper_program
+        from cvxprivacy.solvers.conic.paper_channel import paper_program
 
         return paper_program(self.program, self.rules)
 

@@ -268,7 +268,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
         )
 
     def _in_cvxpy(self) -> Any:
-        from cvxprivacy.solvers.paper_covariance import paper_program
+        from cvxprivacy.solvers.conic.paper_covariance import paper_program
 
         return paper_program(self.program)
 

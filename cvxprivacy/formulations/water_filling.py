@@ -30,8 +30,8 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array
 from cvxprivacy.programs.covariance import CovarianceDual
 from cvxprivacy.solvers.closed_forms import water_level
+from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE
-from cvxprivacy.solvers.whitened import Whitened
 from cvxprivacy.validation import typed
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import floor

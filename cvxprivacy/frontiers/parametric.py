@@ -182,7 +182,7 @@ class ParametricProblem:
 
     def _model(self, problem: ChannelProblem) -> Any:
         """Return the conic model with the bounds of ``problem``, stated once a worker."""
-        from cvxprivacy.solvers.cvxpy_channel import ConicModel
+        from cvxprivacy.solvers.conic.channel import ConicModel
 
         models: dict[str, Any] = _models.__dict__
         if self.digest not in models:

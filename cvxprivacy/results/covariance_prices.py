@@ -14,7 +14,7 @@ from cvxprivacy.programs.covariance import CovarianceProgram, ErrorCovariance
 from cvxprivacy.results.chords import Chords
 from cvxprivacy.results.price import SHARP, Price, useful
 from cvxprivacy.results.prices import Moving, constants, enclosed, moving
-from cvxprivacy.solvers.covariance import CovarianceProver
+from cvxprivacy.solvers.covariance.stages import CovarianceProver
 from cvxprivacy.solvers.driver import solve_gaussian
 from cvxprivacy.solvers.task import UNUSABLE
 from cvxprivacy.verifier.balls import UnprovableError

@@ -22,7 +22,7 @@ from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.least_leakage import breach
 from cvxprivacy.results.chords import Chords
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.solvers.interior import foreign_measures
+from cvxprivacy.solvers.interior.method import foreign_measures
 from cvxprivacy.solvers.presolve import zero_multipliers
 
 __all__ = ["is_edge", "is_least", "near_channels", "rescored", "roomier", "solved", "solved_nearby"]

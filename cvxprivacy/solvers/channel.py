@@ -17,8 +17,10 @@ from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.solvers import entry_generation, interior, presolve
-from cvxprivacy.solvers.interior_program import ScaledProgram
+from cvxprivacy.solvers import presolve
+from cvxprivacy.solvers.entries import generation as entry_generation
+from cvxprivacy.solvers.interior import method as interior
+from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.presolve import FacialReduction
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Outcome, Task, attempts
 from cvxprivacy.verifier.balls import UnaffordableError
@@ -314,7 +316,7 @@ def _offer_without_solver(prover: Prover) -> None:
 
 
 def _conic(program: ChannelProgram, *, phase_one: bool = False) -> Any:
-    from cvxprivacy.solvers.cvxpy_channel import ConicModel
+    from cvxprivacy.solvers.conic.channel import ConicModel
 
     return ConicModel(program, phase_one=phase_one)
 

@@ -2,8 +2,8 @@
 
 A solver only proposes.  Every proposal goes to the prover; attempts go on, from the plainest
 settings to the most patient ones, until the proved gap is small enough.  The stages are those of
-:mod:`~cvxprivacy.solvers.channel` and of :mod:`~cvxprivacy.solvers.covariance`; what they share
-(options, settings, the log) is in :mod:`~cvxprivacy.solvers.task`.
+:mod:`~cvxprivacy.solvers.channel` and of :mod:`~cvxprivacy.solvers.covariance.stages`; what they
+share (options, settings, the log) is in :mod:`~cvxprivacy.solvers.task`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.solvers.channel import ChannelTask
-from cvxprivacy.solvers.covariance import CovarianceTask
+from cvxprivacy.solvers.covariance.stages import CovarianceTask
 from cvxprivacy.solvers.task import Outcome, Task, attempts, checked
 from cvxprivacy.solvers.threads import one_thread
 

@@ -60,7 +60,7 @@ def checked(
     one_of(accuracy, "accuracy", "default", "high")
     solver = solver.upper() if isinstance(solver, str) else solver
     if solver != "CLARABEL":  # which is always there, and CVXPY takes a second to import
-        from cvxprivacy.solvers.cvxpy_run import installed_solvers
+        from cvxprivacy.solvers.conic.run import installed_solvers
 
         one_of(solver, "solver", *installed_solvers(), problem="is not installed")
     if not isinstance(solver_options or {}, Mapping):

@@ -26,8 +26,9 @@ from cvxprivacy.programs.channel import ChannelProgram, View
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary
-from cvxprivacy.solvers import cvxpy_channel, interior
+from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.driver import solve
+from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
 from cvxprivacy.verifier.channel_proof import ChannelProof, Evaluation
 from tests.lengths import rest_at_length

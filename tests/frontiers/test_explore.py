@@ -15,7 +15,8 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.frontiers import parametric, refine
-from cvxprivacy.solvers import cvxpy_channel, interior
+from cvxprivacy.solvers.conic import channel as cvxpy_channel
+from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.verifier import verify
 from tests.frontiers.instances import check_exactly, grid, records
 from tests.test_architecture import ROOT, loaded_after

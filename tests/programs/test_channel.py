@@ -93,7 +93,7 @@ def test_a_constant_and_a_radius_are_part_of_what_is_proved():
 
 def test_moved_bounds_need_no_new_problem():
     """The budget is a parameter: the same model solves another budget."""
-    from cvxprivacy.solvers.cvxpy_channel import ConicModel
+    from cvxprivacy.solvers.conic.channel import ConicModel
 
     term = Expression("d", cost=cost(1))
     program = base(1, constraints={"budget": term <= 0.45})

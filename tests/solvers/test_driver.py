@@ -11,11 +11,11 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.solvers import interior
 from cvxprivacy.solvers.channel import ChannelTask
-from cvxprivacy.solvers.cvxpy_channel import ConicModel
-from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
+from cvxprivacy.solvers.conic.channel import ConicModel
+from cvxprivacy.solvers.conic.covariance import LogDetModel
 from cvxprivacy.solvers.driver import _minimise, solve, solve_gaussian
+from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.solvers.task import Task, attempts
 from tests import referee
 from tests.programs.test_channel import base, cost
@@ -281,7 +281,7 @@ def test_a_central_path_that_breaks_is_reported_and_the_solver_takes_over(monkey
     def broken(*given):
         raise np.linalg.LinAlgError("no way")
 
-    monkeypatch.setattr("cvxprivacy.solvers.covariance.central_path", broken)
+    monkeypatch.setattr("cvxprivacy.solvers.covariance.stages.central_path", broken)
     outcome = solve_gaussian(CAPPED)
     assert "central path: no way" in outcome.log
     assert outcome.certificate.status == "certified"

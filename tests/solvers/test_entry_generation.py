@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.solvers import channel, entry_generation, interior
-from cvxprivacy.solvers.entry_pricing import Pricing
-from cvxprivacy.solvers.interior_layout import Layout
-from cvxprivacy.solvers.interior_program import ScaledProgram
+from cvxprivacy.solvers import channel
+from cvxprivacy.solvers.entries import generation as entry_generation
+from cvxprivacy.solvers.entries.pricing import Pricing
+from cvxprivacy.solvers.interior import method as interior
+from cvxprivacy.solvers.interior.layout import Layout
+from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.verifier import work
 from tests import referee
 from tests.lengths import rest_at_length

@@ -33,7 +33,7 @@ def test_whatever_a_solver_leaves_is_survived(
 
     monkeypatch.setattr(cp.Problem, "solve", solve)
     monkeypatch.setattr(
-        "cvxprivacy.solvers.covariance.central_path",
+        "cvxprivacy.solvers.covariance.stages.central_path",
         lambda white, *rest: (np.full((white.program.n,) * 2, np.nan), {"budget": math.nan}),
     )
     source = S(np.eye(4) + 0.5, sensitive=[0], key=[1, 2, 3])

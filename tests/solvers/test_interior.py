@@ -12,16 +12,17 @@ from mpmath import mp
 
 import cvxprivacy as cpv
 from cvxprivacy.leakage.f_information import logarithmic_mean
-from cvxprivacy.solvers import interior, presolve
+from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.solvers.interior_blocks import Blocks, Square
-from cvxprivacy.solvers.interior_layout import Layout
-from cvxprivacy.solvers.interior_newton import Newton
-from cvxprivacy.solvers.interior_point import HIGH, LOW
-from cvxprivacy.solvers.interior_program import ScaledProgram
-from cvxprivacy.solvers.interior_residuals import Residuals
-from cvxprivacy.solvers.interior_start import start
+from cvxprivacy.solvers.interior import method as interior
+from cvxprivacy.solvers.interior.blocks import Blocks, Square
+from cvxprivacy.solvers.interior.layout import Layout
+from cvxprivacy.solvers.interior.newton import Newton
+from cvxprivacy.solvers.interior.point import HIGH, LOW
+from cvxprivacy.solvers.interior.program import ScaledProgram
+from cvxprivacy.solvers.interior.residuals import Residuals
+from cvxprivacy.solvers.interior.start import start
 from tests import referee
 
 RULES = (

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.solvers import interior
-from cvxprivacy.solvers.interior_newton import Newton
-from cvxprivacy.solvers.interior_program import ScaledProgram
-from cvxprivacy.solvers.interior_residuals import Residuals
+from cvxprivacy.solvers.interior import method as interior
+from cvxprivacy.solvers.interior.newton import Newton
+from cvxprivacy.solvers.interior.program import ScaledProgram
+from cvxprivacy.solvers.interior.residuals import Residuals
 from tests import referee
 from tests.leakage.measures import MEASURES
 

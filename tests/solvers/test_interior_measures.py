@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.solvers import interior
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.solvers.interior_newton import Newton
-from cvxprivacy.solvers.interior_program import ScaledProgram
-from cvxprivacy.solvers.interior_residuals import Residuals
-from cvxprivacy.solvers.interior_start import start
+from cvxprivacy.solvers.interior import method as interior
+from cvxprivacy.solvers.interior.newton import Newton
+from cvxprivacy.solvers.interior.program import ScaledProgram
+from cvxprivacy.solvers.interior.residuals import Residuals
+from cvxprivacy.solvers.interior.start import start
 from tests import referee
 from tests.leakage.measures import MATRIX, MEASURES
 from tests.lengths import rest_at_length

@@ -24,9 +24,9 @@ from scipy import sparse
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage import Polyhedral
-from cvxprivacy.solvers.interior_blocks import TINY, factor
-from cvxprivacy.solvers.interior_point import Point
-from cvxprivacy.solvers.interior_views import Observer
+from cvxprivacy.solvers.interior.blocks import TINY, factor
+from cvxprivacy.solvers.interior.point import Point
+from cvxprivacy.solvers.interior.views import Observer
 
 __all__ = ["Elimination", "ExcessTerm", "RecourseTerm", "told"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior_layout import Layout
-from cvxprivacy.solvers.interior_point import HIGH, LOW, WORST, ByName, Point
-from cvxprivacy.solvers.interior_program import ScaledProgram
+from cvxprivacy.solvers.interior.layout import Layout
+from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Point
+from cvxprivacy.solvers.interior.program import ScaledProgram
 
 __all__ = ["start"]
 

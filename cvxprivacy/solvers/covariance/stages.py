@@ -13,9 +13,9 @@ from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
-from cvxprivacy.solvers.covariance_interior import central_path
+from cvxprivacy.solvers.covariance.method import central_path
+from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Task
-from cvxprivacy.solvers.whitened import Whitened
 from cvxprivacy.verifier.balls import UnprovableError
 
 __all__ = ["CovarianceProver", "CovarianceTask"]
@@ -182,7 +182,7 @@ class CovarianceTask(Task):
     # ---- attempts ------------------------------------------------------------------------
 
     def _conic(self, *, phase_one: bool = False) -> Any:
-        from cvxprivacy.solvers.cvxpy_covariance import LogDetModel
+        from cvxprivacy.solvers.conic.covariance import LogDetModel
 
         return LogDetModel(self.white, phase_one=phase_one)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvxprivacy.solvers.interior_point import HIGH, LOW, ByName, Point
-from cvxprivacy.solvers.interior_program import ScaledProgram
+from cvxprivacy.solvers.interior.point import HIGH, LOW, ByName, Point
+from cvxprivacy.solvers.interior.program import ScaledProgram
 
 __all__ = ["Residuals"]
 

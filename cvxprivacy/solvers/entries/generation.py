@@ -16,13 +16,13 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers.entry_pricing import Pricing
-from cvxprivacy.solvers.interior import Iterate, central_path
-from cvxprivacy.solvers.interior_layout import Layout
-from cvxprivacy.solvers.interior_point import LOW, Point
-from cvxprivacy.solvers.interior_program import ScaledProgram
-from cvxprivacy.solvers.interior_residuals import Residuals
-from cvxprivacy.solvers.interior_views import labels_differ
+from cvxprivacy.solvers.entries.pricing import Pricing
+from cvxprivacy.solvers.interior.layout import Layout
+from cvxprivacy.solvers.interior.method import Iterate, central_path
+from cvxprivacy.solvers.interior.point import LOW, Point
+from cvxprivacy.solvers.interior.program import ScaledProgram
+from cvxprivacy.solvers.interior.residuals import Residuals
+from cvxprivacy.solvers.interior.views import labels_differ
 
 __all__ = ["Round", "rounds", "suits", "table_size"]
 

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.linalg import lapack
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior_blocks import TINY, Blocks, Square
-from cvxprivacy.solvers.interior_point import HIGH, LOW, WORST, ByName, Point
-from cvxprivacy.solvers.interior_program import Level, ScaledProgram
-from cvxprivacy.solvers.interior_recourse import Elimination
-from cvxprivacy.solvers.interior_residuals import Residuals
-from cvxprivacy.solvers.interior_views import Hessian
+from cvxprivacy.solvers.interior.blocks import TINY, Blocks, Square
+from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Point
+from cvxprivacy.solvers.interior.program import Level, ScaledProgram
+from cvxprivacy.solvers.interior.recourse import Elimination
+from cvxprivacy.solvers.interior.residuals import Residuals
+from cvxprivacy.solvers.interior.views import Hessian
 
 __all__ = ["Newton"]
 

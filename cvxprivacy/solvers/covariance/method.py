@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.solvers.whitened import Whitened
+from cvxprivacy.solvers.covariance.whitened import Whitened
 
 __all__ = ["central_path"]
 

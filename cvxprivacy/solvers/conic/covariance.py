@@ -9,8 +9,8 @@ import numpy as np
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.solvers.cvxpy_run import ConicStatement
-from cvxprivacy.solvers.whitened import Whitened
+from cvxprivacy.solvers.conic.run import ConicStatement
+from cvxprivacy.solvers.covariance.whitened import Whitened
 
 __all__ = ["LogDetModel"]
 

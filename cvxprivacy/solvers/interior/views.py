@@ -10,8 +10,8 @@ import numpy as np
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage import Leakage, Smooth
-from cvxprivacy.solvers.interior_blocks import TINY, Square
-from cvxprivacy.solvers.interior_layout import Layout
+from cvxprivacy.solvers.interior.blocks import TINY, Square
+from cvxprivacy.solvers.interior.layout import Layout
 
 __all__ = ["Hessian", "Observer", "SmoothView", "labels_differ"]
 

@@ -28,7 +28,7 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Excess
 from cvxprivacy.programs.worst import Worst, first_part, indexed
-from cvxprivacy.solvers.cvxpy_run import ConicStatement
+from cvxprivacy.solvers.conic.run import ConicStatement
 
 __all__ = ["ConicModel"]
 

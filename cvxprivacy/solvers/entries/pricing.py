@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior import Iterate
-from cvxprivacy.solvers.interior_program import ScaledProgram
-from cvxprivacy.solvers.interior_views import Observer
+from cvxprivacy.solvers.interior.method import Iterate
+from cvxprivacy.solvers.interior.program import ScaledProgram
+from cvxprivacy.solvers.interior.views import Observer
 
 __all__ = ["Pricing"]
 

@@ -15,7 +15,7 @@ from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
 from cvxprivacy.programs.worst import first_part
-from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
+from cvxprivacy.solvers.conic.paper_problem import PaperProblem, Parameters
 
 __all__ = ["paper_program"]
 

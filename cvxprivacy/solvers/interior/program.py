@@ -15,7 +15,7 @@ pairs of a slack and its price, all positive:
 
 with ω_k = α_k + Σ_j λ_j β_jk.  An auxiliary adds a level for each output (a_y or u_y) and a pair
 for each of the entries that it bounds, and a polyhedral measure what
-:mod:`~cvxprivacy.solvers.interior_recourse` says.  Of the worst of several objectives each is a row
+:mod:`~cvxprivacy.solvers.interior.recourse` says.  Of the worst of several objectives each is a row
 f_k(Q) − τ + σ_k = 0 with Σ λ_k = 1.
 """
 
@@ -34,11 +34,11 @@ from cvxprivacy.programs.channel import INFORMATION, ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Excess
-from cvxprivacy.solvers.interior_blocks import TINY
-from cvxprivacy.solvers.interior_layout import Layout
-from cvxprivacy.solvers.interior_point import HIGH, LOW, WORST, ByName, Point
-from cvxprivacy.solvers.interior_recourse import ExcessTerm, RecourseTerm, told
-from cvxprivacy.solvers.interior_views import Observer, SmoothView
+from cvxprivacy.solvers.interior.blocks import TINY
+from cvxprivacy.solvers.interior.layout import Layout
+from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Point
+from cvxprivacy.solvers.interior.recourse import ExcessTerm, RecourseTerm, told
+from cvxprivacy.solvers.interior.views import Observer, SmoothView
 
 __all__ = ["Level", "Row", "ScaledProgram"]
 

@@ -13,8 +13,8 @@ from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.parameter import Symbol
-from cvxprivacy.solvers.paper_problem import PaperProblem, Parameters
-from cvxprivacy.solvers.whitened import Whitened
+from cvxprivacy.solvers.conic.paper_problem import PaperProblem, Parameters
+from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.verifier.verify import proof_of
 
 __all__ = ["paper_program"]

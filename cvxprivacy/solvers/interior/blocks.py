@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior_layout import Layout
+from cvxprivacy.solvers.interior.layout import Layout
 
 __all__ = ["TINY", "Blocks", "Square", "factor"]
 

@@ -1,7 +1,7 @@
 r"""A primal–dual interior-point method for channel programs, which knows their structure.
 
 Mehrotra's predictor–corrector method on the equations of
-:mod:`~cvxprivacy.solvers.interior_program`, with two centrality correctors (J. Gondzio, *Multiple
+:mod:`~cvxprivacy.solvers.interior.program`, with two centrality correctors (J. Gondzio, *Multiple
 centrality corrections in a primal–dual method for linear programming*, Computational Optimization
 and Applications 6, 1996).  Scores are unknowns of their own, so that the only equation that is not
 linear besides the products is s = ∇F(J), log(J/π q) for information; what is found goes to the
@@ -20,11 +20,11 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage import Leakage, Polyhedral, Smooth
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers.interior_newton import Newton
-from cvxprivacy.solvers.interior_point import ByName, Point
-from cvxprivacy.solvers.interior_program import ScaledProgram
-from cvxprivacy.solvers.interior_start import start
-from cvxprivacy.solvers.interior_views import labels_differ
+from cvxprivacy.solvers.interior.newton import Newton
+from cvxprivacy.solvers.interior.point import ByName, Point
+from cvxprivacy.solvers.interior.program import ScaledProgram
+from cvxprivacy.solvers.interior.start import start
+from cvxprivacy.solvers.interior.views import labels_differ
 
 __all__ = ["LARGEST", "Iterate", "block_size", "central_path", "fits", "foreign_measures"]
 

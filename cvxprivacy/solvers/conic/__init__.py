@@ -1,0 +1,1 @@
+"""Programs as CVXPY has them; the only room that imports it."""

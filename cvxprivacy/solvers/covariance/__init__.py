@@ -1,0 +1,1 @@
+"""How covariance programs are solved; nothing here is trusted."""

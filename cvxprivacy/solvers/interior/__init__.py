@@ -1,0 +1,1 @@
+"""The interior-point method for channel programs; nothing here is trusted."""
