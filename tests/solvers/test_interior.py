@@ -113,7 +113,7 @@ def test_a_step_solves_the_equations_linearised(number):
             dual = dual + x.price[HIGH] + step.price[HIGH]
         joint, logs = program.joints(x.q)
         for view, s, ds, weight, log in zip(
-            program.views, x.scores, step.scores, newton.at.weights, logs, strict=True
+            program.views, x.scores, step.scores, newton.at.omega, logs, strict=True
         ):
             dual = dual + weight[:, None] * ((s + ds) @ view.matrix)
             assert np.isfinite(log).all()
@@ -160,7 +160,7 @@ def test_scores_tend_to_the_logarithms_of_the_posteriors(number):
         for t in (1e-2, 1e-3):
             moved = x.moved(step, t)
             _, logs = program.joints(moved.q)
-            scores = zip(logs, moved.scores, newton.at.rest, strict=True)
+            scores = zip(logs, moved.scores, newton.at.posterior, strict=True)
             left = (float(np.abs(g - s - (1 - t) * r).max()) for g, s, r in scores)
             errors.append(max(left, default=0.0))
         assert errors[0] < 0.1
@@ -173,8 +173,8 @@ def test_scores_tend_to_the_logarithms_of_the_posteriors(number):
 def lacks(program, x) -> dict:
     """Return what each equation lacks at a point, by kind."""
     at = Residuals(program, x)
-    found = {"dual": at.dual, **{f"posterior {i}": rest for i, rest in enumerate(at.rest)}}
-    found.update((f"row {name}", at.off[name]) for name in program.rows)
+    found = {"dual": at.dual, **{f"posterior {i}": part for i, part in enumerate(at.posterior)}}
+    found.update((f"row {name}", at.primal[name]) for name in program.rows)
     return found
 
 
@@ -188,7 +188,7 @@ def orders(program, x, t: float):
     products = {name: (1 - t) * x.slack[name] * x.price[name] for name in program.shares}
     bent = {name: p - affine.slack[name] * affine.price[name] for name, p in products.items()}
     first = x.moved(newton.step(products, t), 1.0)
-    second = x.moved(newton.step(bent, t, *path._second_order(newton, affine)), 1.0)
+    second = x.moved(newton.step(bent, t, path._second_order(newton, affine)), 1.0)
     for name, was in lacks(program, x).items():
         yield name, *(lacks(program, y)[name] - (1 - t) * was for y in (first, second))
     for name, p in products.items():
@@ -281,7 +281,7 @@ def exact_inverse(y, diagonal, rows, squares, free):
         block = mp.diag([mp.mpf(diagonal[y, i]) for i in on])
         for square in squares:
             added = [mp.mpf(square.added[y, i]) for i in on]
-            rest = [mp.mpf(square.rest[y, i]) for i in on]
+            rest = [mp.mpf(square.remainder[y, i]) for i in on]
             share = [mp.mpf(square.share[y, i]) for i in on]
             lost = [mp.sqrt(s * (a - r)) for s, a, r in zip(share, added, rest, strict=True)]
             block += mp.diag(added) - mp.matrix(lost) * mp.matrix(lost).T

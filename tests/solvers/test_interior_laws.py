@@ -60,9 +60,9 @@ def test_it_reaches_what_the_conic_solver_finds(case: str) -> None:
 def lacks(program: ScaledProgram, x: Any) -> dict[str, np.ndarray]:
     """Return what each equation lacks at a point."""
     at = Residuals(program, x)
-    found = {"dual": at.dual, "letters": at.missing, "shares": np.asarray(at.unshared)}
-    found |= {f"row {name}": at.off[name] for name in program.rows}
-    found |= {f"scores {i}": rest for i, rest in enumerate(at.rest)}
+    found = {"dual": at.dual, "letters": at.row_sums, "shares": np.asarray(at.shares)}
+    found |= {f"row {name}": at.primal[name] for name in program.rows}
+    found |= {f"scores {i}": part for i, part in enumerate(at.posterior)}
     for name, term in program.recourses.items():
         found[f"plan {name}"] = term.short(x)
         priced = term.omega(x)[:, None] * term.cost - x.equal[name] @ term.matrix

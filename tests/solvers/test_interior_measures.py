@@ -95,9 +95,9 @@ def path_of(problem: Any) -> tuple[ScaledProgram, list[Any]]:
 def lacks(program: ScaledProgram, x: Any) -> dict[str, np.ndarray]:
     """Return what each equation lacks at a point, from the measures' own statements."""
     at = Residuals(program, x)
-    found = {"dual": at.dual, "letters": at.missing}
-    found |= {f"row {name}": at.off[name] for name in program.rows}
-    found |= {f"scores {i}": rest for i, rest in enumerate(at.rest)}
+    found = {"dual": at.dual, "letters": at.row_sums}
+    found |= {f"row {name}": at.primal[name] for name in program.rows}
+    found |= {f"scores {i}": part for i, part in enumerate(at.posterior)}
     for name, term in program.recourses.items():
         measure, reference = term.view.measure, term.view.reference
         matrix, mass, cost = measure.recourse(reference)

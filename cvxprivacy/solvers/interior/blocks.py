@@ -5,12 +5,14 @@ The block of output y is
 .. math:: H_y = \mathrm{diag}(D) + \sum_k ω_k F_k^\top F_k + \sum_j \tfrac{λ_j}{σ_j} a_j a_j^\top,
           \qquad F_k = \mathrm{diag}(ω̃)^{-1/2} (M_k - u\, η^\top M_k),
 
-with ω̃, u and η from the Hessian of a smooth measure (for information ω̃ is the logarithmic mean of
-J and π q exp(s), u = ω̃/Σω̃ and η = 1), F from its linear program for a polyhedral one, and j over
-the rows of that output alone.  A rate's F is diagonal but for one negative square, and so is an
-auxiliary once its level is eliminated; the rest has few rows.  So
+(N13) with ω̃, u and η from the Hessian of a smooth measure (for information ω̃ is the logarithmic
+mean of J and π q exp(s), u = ω̃/Σω̃ and η = 1), F from its linear program for a polyhedral one, and
+j over the rows of that output alone.  A rate's F is diagonal but for one negative square, and so is an
+auxiliary once its level is eliminated; all others have few rows.  So
 
-.. math:: H_y^{-1} = \mathrm{diag}(1/D') + U^\top U - T^\top T.
+.. math:: H_y^{-1} = \mathrm{diag}(1/D') + U^\top U - T^\top T
+
+(N16), where T has a row for each row of the F and a, and U one for each negative square.
 """
 
 from __future__ import annotations
@@ -25,18 +27,18 @@ from cvxprivacy.solvers.interior.layout import Layout
 
 __all__ = ["TINY", "Blocks", "Square", "factor"]
 
-_CACHED = 400_000  # numbers that stay at hand between two uses
-_SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)  # of what rounding leaves no longer positive
+_CACHED = 400_000  # numbers that stay in a cache of a few MB between two uses
+_SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)  # of a diagonal of 1, which rounding leaves not positive
 TINY = 1e-300  # for what may underflow: masses, and what they are divided by
 
 
 @dataclass(frozen=True, eq=False)
 class Square:
-    """diag(added) − N Nᵀ with N² = share · (added − rest), Σ share = 1; arrays (m, n)."""
+    """diag(added) − N Nᵀ with N² = share · (added − remainder), Σ share = 1; arrays (m, n)."""
 
     share: FloatArray
     added: FloatArray
-    rest: FloatArray | float = 0.0
+    remainder: FloatArray | float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Blocks:
     """
 
     diagonal: FloatArray
-    whole: FloatArray | None
+    full: FloatArray | None
     down: FloatArray
     root: FloatArray
     scale: FloatArray
@@ -64,7 +66,7 @@ class Blocks:
         ``rows`` are overwritten: a new array of that size costs more than what is computed in it.
 
         The negative squares come last: of I − N H₁⁻¹ Nᵀ nothing cancels if the part of the
-        diagonal is summed as Σ share (D' − added + rest)/D'.
+        diagonal is summed as Σ share (D' − added + remainder)/D'.
         """
         total = diagonal + sum(square.added for square in squares)
         inverse = np.where(free, 1.0 / total, 0.0)
@@ -74,8 +76,8 @@ class Blocks:
         (m, n), count = diagonal.shape, np.arange(len(squares))
         lost, corner = np.empty((m, len(squares), n)), np.empty((m, len(squares)))
         for i, square in enumerate(squares):
-            lost[:, i] = np.sqrt(square.share * np.maximum(square.added - square.rest, 0.0))
-            others = diagonal + square.rest + sum(s.added for s in squares if s is not square)
+            lost[:, i] = np.sqrt(square.share * np.maximum(square.added - square.remainder, 0.0))
+            others = diagonal + square.remainder + sum(s.added for s in squares if s is not square)
             corner[:, i] = (square.share * np.where(free, others * inverse, 1.0)).sum(axis=1)
         inner = -(lost * inverse[:, None, :]) @ lost.transpose(0, 2, 1)
         inner[:, count, count] = np.maximum(corner, TINY)
@@ -104,29 +106,29 @@ class Blocks:
         return cls._plus(np.zeros_like(diagonal), inverse, rows)
 
     @classmethod
-    def _plus(cls, diagonal: FloatArray, whole: FloatArray | None, rows: FloatArray) -> Blocks:
+    def _plus(cls, diagonal: FloatArray, full: FloatArray | None, rows: FloatArray) -> Blocks:
         m, count = len(diagonal), np.arange(rows.shape[1])
         none = np.zeros((m, 0, diagonal.shape[1]))
         root, scale = np.empty((m, len(count), len(count))), np.empty((m, len(count)))
         for some in _together(rows):
-            own = rows[some]
-            half = own * diagonal[some, None, :] if whole is None else own @ whole[some]
-            inner = half @ own.transpose(0, 2, 1)
+            part = rows[some]
+            half = part * diagonal[some, None, :] if full is None else part @ full[some]
+            inner = half @ part.transpose(0, 2, 1)  # I + G H₁⁻¹ Gᵀ (N16)
             inner[:, count, count] += 1.0
             root[some], scale[some] = factor(inner)
             rows[some] = _halved(root[some], scale[some], half)
-        return cls(diagonal, whole, rows, root, scale, none, none)
+        return cls(diagonal, full, rows, root, scale, none, none)
 
     def rows(self, rows: FloatArray) -> FloatArray:
         """Return rows (m, r, n) times the inverses."""
         if self.up.shape[1]:
             rows = rows + (rows @ self.up.transpose(0, 2, 1)) @ self.lost
-        found = rows * self.diagonal[:, None, :] if self.whole is None else rows @ self.whole
+        times = rows * self.diagonal[:, None, :] if self.full is None else rows @ self.full
         if self.down.shape[1]:
             for some in _together(self.down):
                 down = self.down[some]
-                found[some] -= (rows[some] @ down.transpose(0, 2, 1)) @ down
-        return found
+                times[some] -= (rows[some] @ down.transpose(0, 2, 1)) @ down
+        return times
 
     def times(self, x: FloatArray) -> FloatArray:
         """Return H⁻¹ x of every output, x (m, n)."""
@@ -137,14 +139,15 @@ class Blocks:
         if self.up.shape[1]:
             x = x + np.einsum("yk,ykn->yn", np.einsum("ykn,yn->yk", self.up, x), self.lost)
         half = np.einsum("yrn,yn->yr", self.down, x)
-        found = np.linalg.solve(self.root.transpose(0, 2, 1), half[:, :, None])[:, :, 0]
-        return found * self.scale
+        # G H⁻¹x = s L⁻ᵀ T x: no difference of what is large
+        solved = np.linalg.solve(self.root.transpose(0, 2, 1), half[:, :, None])[:, :, 0]
+        return solved * self.scale
 
     def total(self, layout: Layout) -> FloatArray:
         """Return Σ_y H_y⁻¹, shape (n, n)."""
-        found = layout.square(self.whole, self.down, self.up)
-        found[np.diag_indices_from(found)] += layout.total(self.diagonal)
-        return found
+        total = layout.square(self.full, self.down, self.up)
+        total[np.diag_indices_from(total)] += layout.total(self.diagonal)
+        return total
 
 
 def _together(rows: FloatArray) -> list[slice]:

@@ -20,7 +20,7 @@ __all__ = ["Layout"]
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """For each of ``outputs`` the entries of all letters, or of its own ``letters``.
+    """For each of ``outputs`` the entries of all letters, or of those in ``letters``.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class Layout:
         """Where an entry stands, shape (m, k)."""
         if self.counts is None:
             return np.ones(self.shape, dtype=bool)
-        found: np.ndarray = np.arange(self.shape[1]) < self.counts[:, None]
-        return found
+        present: np.ndarray = np.arange(self.shape[1]) < self.counts[:, None]
+        return present
 
     def take(self, table: FloatArray) -> FloatArray:
         """Return the entries of an (n, m) table."""
@@ -80,21 +80,21 @@ class Layout:
         """Return the (n, m) table that has these entries, and 0 elsewhere."""
         if self.letters is None and self.m == m:
             return entries.T
-        found = np.zeros((self.n, m))
+        table = np.zeros((self.n, m))
         if self.letters is None:
-            found[:, self.outputs] = entries.T
-            return found
+            table[:, self.outputs] = entries.T
+            return table
         y, i = np.nonzero(self.present)
-        found[self.letters[y, i], self.outputs[y]] = entries[y, i]
-        return found
+        table[self.letters[y, i], self.outputs[y]] = entries[y, i]
+        return table
 
     def widened(self, by_output: FloatArray, m: int) -> FloatArray:
         """Return what outputs have, with 0 for those that are not here."""
         if self.m == m or not by_output.ndim:
             return by_output
-        found = np.zeros((m, *by_output.shape[1:]))
-        found[self.outputs] = by_output
-        return found
+        by_all = np.zeros((m, *by_output.shape[1:]))
+        by_all[self.outputs] = by_output
+        return by_all
 
     def spread(self, by_letter: np.ndarray) -> np.ndarray:
         """Return what every entry's letter has, (m, k), or (n,) where that is the same."""
@@ -108,10 +108,10 @@ class Layout:
         """Return rows (m, c, k) as rows of all letters, shape (m c, n)."""
         if self.letters is None:
             return x.reshape(-1, self.n)
-        found = np.zeros((*x.shape[:2], self.n))
+        rows = np.zeros((*x.shape[:2], self.n))
         y, i = np.nonzero(self.present)
-        found[y, :, self.letters[y, i]] = x[y, :, i]
-        return found.reshape(-1, self.n)
+        rows[y, :, self.letters[y, i]] = x[y, :, i]
+        return rows.reshape(-1, self.n)
 
     def total(self, x: FloatArray) -> FloatArray:
         """Return the sums over outputs, (n,), or (c, n) of an array (m, c, k)."""
@@ -127,30 +127,30 @@ class Layout:
     ) -> FloatArray:
         """Return the least or the largest over outputs by letter, shape (n,)."""
         if self.letters is None:
-            found: FloatArray = function.reduce(x, axis=0, initial=initial, where=where)
-            return found
-        found = np.full(self.n, initial)
+            extreme: FloatArray = function.reduce(x, axis=0, initial=initial, where=where)
+            return extreme
+        extreme = np.full(self.n, initial)
         on = self.present & where
-        function.at(found, self.letters[on], x[on])
-        return found
+        function.at(extreme, self.letters[on], x[on])
+        return extreme
 
-    def square(self, whole: FloatArray | None, down: FloatArray, up: FloatArray) -> FloatArray:
-        """Return Σ_y (whole − downᵀ down + upᵀ up), shape (n, n)."""
-        found = np.zeros((self.n, self.n), order="F")
+    def square(self, full: FloatArray | None, down: FloatArray, up: FloatArray) -> FloatArray:
+        """Return Σ_y (full − downᵀ down + upᵀ up), shape (n, n)."""
+        square = np.zeros((self.n, self.n), order="F")
         if self.letters is not None:
             assert self.counts is not None
             for y, (letters, count) in enumerate(zip(self.letters, self.counts, strict=True)):
                 minus, plus, place = down[y, :, :count], up[y, :, :count], letters[:count]
                 block = plus.T @ plus - minus.T @ minus
-                if whole is not None:
-                    block += whole[y, :count, :count]
-                found[place[:, None], place] += block
-            return found
-        if whole is not None:
-            found += whole.sum(axis=0)
+                if full is not None:
+                    block += full[y, :count, :count]
+                square[place[:, None], place] += block
+            return square
+        if full is not None:
+            square += full.sum(axis=0)
         for sign, half in ((-1.0, down), (1.0, up)):
             if half.shape[1]:
                 flat = half.reshape(-1, half.shape[2])
-                found = blas.dsyrk(sign, flat.T, beta=1.0, c=found, lower=1, overwrite_c=1)
-        found += np.tril(found, -1).T - np.triu(found, 1)
-        return found
+                square = blas.dsyrk(sign, flat.T, beta=1.0, c=square, lower=1, overwrite_c=1)
+        square += np.tril(square, -1).T - np.triu(square, 1)
+        return square

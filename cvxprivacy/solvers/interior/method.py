@@ -4,15 +4,14 @@ Mehrotra's predictor–corrector method on the equations of
 :mod:`~cvxprivacy.solvers.interior.program`, with two centrality correctors (J. Gondzio, *Multiple
 centrality corrections in a primal–dual method for linear programming*, Computational Optimization
 and Applications 6, 1996).  Scores are unknowns of their own, so that the only equation that is not
-linear besides the products is s = ∇F(J), log(J/π q) for information; what is found goes to the
-prover like any other proposal.
+linear besides the products is s = ∇F(J), log(J/π q) for information; what it ends
+with goes to the prover like any other proposal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage import Leakage, Polyhedral, Smooth
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers.interior.newton import Newton
+from cvxprivacy.solvers.interior.newton import Newton, SecondOrder
 from cvxprivacy.solvers.interior.point import ByName, Point
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.start import start
@@ -28,15 +27,16 @@ from cvxprivacy.solvers.interior.views import labels_differ
 
 __all__ = ["LARGEST", "Iterate", "block_size", "central_path", "fits", "foreign_measures"]
 
-_STEPS = 150
-_PATIENCE = 8  # steps without progress
+# What other values cost is in the table of docs/theory/interior_point.md.
 LARGEST = 500_000_000  # numbers that there is room for: 4 GB
-_BOUNDARY = 0.99  # share of the way to the boundary
-_SCORES = 3.0  # largest change of a score in one step
-_CORRECTORS = 3
-_CLIP = (0.1, 10.0)  # products that a corrector leaves alone, in terms of their target
-_NEAR = 1e-3  # complementarity below which rows are to hold
-_LACKS = 0.1  # share of its slack that a row may lack there
+_STEPS = 150
+_PATIENCE = 8  # steps without progress, which is a gap of 0.7 times the best
+_BOUNDARY = 0.99  # share of the way to the boundary (N28)
+_SCORES = 3.0  # largest change of a logarithm in one step (N28)
+_CORRECTORS = 3  # at most, while the step grows (N27)
+_CLIP = (0.1, 10.0)  # products that a corrector leaves alone, in terms of their target (N26)
+_FEASIBLE = 1e-3  # complementarity below which curved rows are to hold
+_RESIDUAL = 0.1  # share of its slack that a row's residual may be there
 _SHORT = 0.01  # corrected steps that get no further; shorter pure ones centre worse
 _CENTRED = 1e-4  # least product, in terms of their mean
 
@@ -84,7 +84,7 @@ def fits(program: ChannelProgram) -> bool:
 
 
 def central_path(scaled: ScaledProgram, begin: Point | None = None) -> Iterator[Iterate]:
-    """Yield the points of the path, from its start or from a point that is given.
+    """Yield the points of the path, from its start or from another point.
 
     It ends where steps lead no further.
     """
@@ -136,8 +136,8 @@ class _Path:
             return
         information = program.information(*program.joints(x.q))
         for name in curved:
-            free, slack = -program.excess(name, x, information), x.slack[name]
-            x.slack[name] = np.where((free > 0.5 * slack) & (free < 2.0 * slack), free, slack)
+            room, slack = -program.excess(name, x, information), x.slack[name]
+            x.slack[name] = np.where((room > 0.5 * slack) & (room < 2.0 * slack), room, slack)
 
     # ---- steps ---------------------------------------------------------------------------
 
@@ -155,11 +155,11 @@ class _Path:
 
     def _outside(self, newton: Newton) -> bool:
         """Tell whether a curved row lacks about as much as its slack, near the end."""
-        if self.program.complementarity(self.x) > _NEAR:
+        if self.program.complementarity(self.x) > _FEASIBLE:
             return False
         rows = self.program.rows.items()
         curved = [name for name, row in rows if row.weights]
-        return any((-newton.at.off[k] > _LACKS * self.x.slack[k]).any() for k in curved)
+        return any((-newton.at.primal[k] > _RESIDUAL * self.x.slack[k]).any() for k in curved)
 
     def _restoring(self, newton: Newton) -> tuple[Point, float]:
         """Step to the products that there are: what rows lack is then of second order."""
@@ -169,62 +169,62 @@ class _Path:
         return step, self._length(step)
 
     def _corrected(self, newton: Newton) -> tuple[Point, float]:
-        x, mu = self.x, self.program.complementarity(self.x) / self.program.count
-        affine = newton.step(self._targets(0.0), 1.0)
-        t = min(1.0, x.longest(affine))
-        centre = max((1.0 - t) ** 3, 1e-6)
-        second = self._second_order(newton, affine)
-        targets = {
-            name: centre * mu * share - affine.slack[name] * affine.price[name]
+        """Predict, correct to second order, and centre while that makes the step longer."""
+        mu = self.program.complementarity(self.x) / self.program.count
+        affine = newton.step(self._targets(0.0), 1.0)  # (N23)
+        sigma = max((1.0 - min(1.0, self.x.longest(affine))) ** 3, 1e-6)
+        second_order = self._second_order(newton, affine)
+        targets = {  # (N25)
+            name: sigma * mu * share - affine.slack[name] * affine.price[name]
             for name, share in self.program.shares.items()
         }
-        step = newton.step(targets, 1.0 - centre, *second)
+        step = newton.step(targets, 1.0 - sigma, second_order)
         t = self._length(step)
-        for _ in range(_CORRECTORS):
-            enlarged = x.moved(step, min(1.0, 1.5 * t + 0.3))
-            better = {
-                name: targets[name] + _pushed(product, centre * mu * share)
-                for (share, product), name in zip(
-                    self._products(enlarged), self.program.shares, strict=True
-                )
-            }
-            trial = newton.step(better, 1.0 - centre, *second)
+        for _ in range(_CORRECTORS):  # (N27)
+            better = self._centred(targets, sigma * mu, self.x.moved(step, min(1.0, 1.5 * t + 0.3)))
+            trial = newton.step(better, 1.0 - sigma, second_order)
             longer = self._length(trial)
             if longer <= 1.01 * t:
                 break
             step, t, targets = trial, longer, better
-        return (step, t) if t >= _SHORT else self._plain(newton, mu, (step, t), t * (1.0 - centre))
+        return (step, t) if t >= _SHORT else self._plain(newton, mu, (step, t), t * (1.0 - sigma))
+
+    def _centred(self, targets: ByName, mu: float, enlarged: Point) -> ByName:
+        """Return targets moved by what an enlarged step's products are off their range (N26)."""
+        return {
+            name: targets[name] + _pushed(product, mu * share)
+            for (share, product), name in zip(
+                self._products(enlarged), self.program.shares, strict=True
+            )
+        }
 
     def _plain(
         self, newton: Newton, mu: float, best: tuple[Point, float], progress: float
     ) -> tuple[Point, float]:
         """Return the step without second order that gets furthest, where none gets far."""
-        for centre in (0.3, 0.7, 0.9):
-            step = newton.step(self._targets(centre * mu), 1.0 - centre)
+        for sigma in (0.3, 0.7, 0.9):  # not 1, at which it may cycle for ever
+            step = newton.step(self._targets(sigma * mu), 1.0 - sigma)
             t = self._length(step)
-            if t * (1.0 - centre) > progress:
-                best, progress = (step, t), t * (1.0 - centre)
+            if t * (1.0 - sigma) > progress:
+                best, progress = (step, t), t * (1.0 - sigma)
         return best
 
-    def _second_order(
-        self, newton: Newton, affine: Point
-    ) -> tuple[list[FloatArray], FloatArray | float, dict[str, Any]]:
-        """Return what the posteriors, the dual equation and the rows have of second order."""
+    def _second_order(self, newton: Newton, affine: Point) -> SecondOrder:
+        """Return what equations have of second order along the affine step (N24)."""
         program, at = self.program, newton.at
-        posterior, changes = [], []
-        for view, joint, rest in zip(program.views, at.joint, at.rest, strict=True):
+        order, djoint = SecondOrder([]), []
+        for view, joint, residual in zip(program.views, at.joint, at.posterior, strict=True):
             change = view.joint(affine.q)
-            posterior.append(rest + view.bend(joint, change))
-            changes.append(change)
-        cross: FloatArray | float = 0.0
-        bent: dict[str, Any] = {}
+            order.posterior.append(residual + view.second_order(joint, change))
+            djoint.append(change)
         for name, row in program.rows.items():
             for i, weight in row.weights.items():
                 turned = (weight * affine.multiplier(name))[:, None] * affine.scores[i]
-                cross = cross + program.views[i].along(turned)
-                columns = weight * ((affine.scores[i] + at.rest[i]) * changes[i]).sum(axis=1)
-                bent[name] = bent.get(name, 0.0) - 0.5 * row.total(columns)
-        return posterior, cross, bent
+                order.dual = order.dual + program.views[i].along(turned)
+                # F moves by (s + r)·ΔJ + ½ ΔJᵀ∇²FΔJ, where (N3) has s·ΔJ, and Δs = ∇²FΔJ + r
+                columns = weight * ((affine.scores[i] + at.posterior[i]) * djoint[i]).sum(axis=1)
+                order.rows[name] = order.rows.get(name, 0.0) - 0.5 * row.total(columns)
+        return order
 
     # ---- what steps share ----------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class _Path:
         views = zip(self.program.views, step.scores, strict=True)
         logs = [float(np.abs(s).max()) for view, s in views if view.measure.informs]
         largest = max(logs, default=0.0)
-        most = _BOUNDARY * self.x.longest(step)
+        most = _BOUNDARY * self.x.longest(step)  # (N28)
         return min(1.0, most, _SCORES / max(largest, 1e-300))
 
     def _least_product(self, x: Point) -> float:

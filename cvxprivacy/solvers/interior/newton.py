@@ -1,9 +1,19 @@
-"""Newton steps of the interior-point method: blocks by output, one Schur complement."""
+"""Newton steps of the interior-point method: right-hand side, solve, recover.
+
+Slacks, prices, scores, levels and recourses are eliminated by output.  What is left couples ΔQ, in
+the blocks of the outputs, with Δg = (Δν, −Δλ of equalities by output, −Δλ of coupling rows):
+
+    ┌          ┐ ┌    ┐   ┌            ┐
+    │ H    −B  │ │ ΔQ │ = │ rhs_dual   │    H = diag(H_y), B = (row sums | pins | borders)   (N14)
+    │ Bᵀ    E  │ │ Δg │   │ rhs_border │
+    └          ┘ └    ┘   └            ┘
+
+so that S = BᵀH⁻¹B + E is all that is factored besides the blocks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import lapack
@@ -16,10 +26,59 @@ from cvxprivacy.solvers.interior.recourse import Elimination
 from cvxprivacy.solvers.interior.residuals import Residuals
 from cvxprivacy.solvers.interior.views import Hessian
 
-__all__ = ["Newton"]
+__all__ = ["Newton", "SecondOrder"]
 
-_NEAR = 1e-4  # complementarity below which steps are refined
-_SMALL = 40  # blocks up to this size are inverted in full
+# Complementarity below which (N15) is solved in two rounds: with one round throughout, 3 of 160
+# random programs stop short of 1e-8; with two throughout, none takes fewer steps.
+_REFINED = 1e-4
+# Letters up to which a block is inverted in full: at 200, a law of 128 takes fifteen times as long.
+_SMALL = 40
+# Shifts of the scaled Schur complement, whose least eigenvalue is 0 where a letter has no choice.
+_SHIFTS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+
+
+@dataclass(eq=False)
+class SecondOrder:
+    """What equations that are not linear have of second order along a step (N24).
+
+    Attributes
+    ----------
+    posterior : list of (m, |V|) array
+        Right-hand sides of (N10): residual and second order of s = ∇F(J).
+    dual : (m, k) array or 0
+        Of (N1): Σ Δω Mᵀ Δs.
+    rows : dict of array
+        Of (N3).
+    """
+
+    posterior: list[FloatArray]
+    dual: FloatArray | float = 0.0
+    rows: ByName = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _RightHandSide:
+    """Right-hand sides of the linearised equations, for one step.
+
+    Attributes
+    ----------
+    target : dict of array
+        Products of the pairs that the step is to reach.
+    share : float
+        Of dual and primal residuals that it is to remove.
+    primal, pair, level : dict of array
+        Of (N3) and (N7), of the prices in (N11), of the levels in (N17).
+    posterior : list of (m, |V|) array
+    dual : (m, k) array
+    """
+
+    target: ByName
+    share: float
+    primal: ByName
+    pair: ByName
+    level: ByName
+    posterior: list[FloatArray]
+    dual: FloatArray
 
 
 class Newton:
@@ -27,38 +86,39 @@ class Newton:
 
     def __init__(self, program: ScaledProgram, x: Point) -> None:
         self.program, self.x, self.at = program, x, Residuals(program, x)
-        self.refined = 2 if program.complementarity(x) < _NEAR else 1
+        self.refined = 2 if program.complementarity(x) < _REFINED else 1
         rows = program.rows
         self.coupling = [k for k, row in rows.items() if not row.per_output]
-        self.caps = [k for k, level in program.levels.items() if level.total is not None]
+        self.totals = [k for k, level in program.levels.items() if level.total is not None]
         self.local = [k for k, row in rows.items() if row.per_output and not row.equal]
         self.pinned = [k for k, row in rows.items() if row.per_output and row.equal]
-        self.theta = {k: x.price[k] / x.slack[k] for k in x.slack}
-        self.slopes = dict(self.at.slopes)
-        self.give: ByName = {}
+        self.theta = {k: x.price[k] / x.slack[k] for k in x.slack}  # (N11)
+        self.jacobian = dict(self.at.jacobian)
+        self.compliance: ByName = {}
         self.eliminated = {k: Elimination(r, x) for k, r in program.recourses.items()}
         for name in rows:
-            self._give_way(name)
-        self.stiff: ByName = {}
-        self.bend: ByName = {}
+            self._soften(name)
+        self.level_theta: ByName = {}
+        self.level_border: ByName = {}
         self._factor()
 
-    def _give_way(self, name: str) -> None:
-        """Add to a row what its recourses have: slopes, and what it gives way to its own price.
+    def _soften(self, name: str) -> None:
+        """Add the recourses of a row: to its gradient βMᵀAᵀg, to its compliance β²κ (N22).
 
-        θ becomes that of its slack and of them in series.
+        θ becomes that of the slack and of the recourses in series.
         """
         for recourse in self.program.recourses_of(name):
             part, weight = self.eliminated[recourse.name], recourse.weight
-            self.slopes[name] = self.slopes[name] + weight[:, None] * part.slope
-            give = self.program.rows[name].total(weight**2 * part.give)
-            self.give[name] = self.give.get(name, 0.0) + give
-        if name in self.give:
-            self.theta[name] = self.theta[name] / (1.0 + self.theta[name] * self.give[name])
+            self.jacobian[name] = self.jacobian[name] + weight[:, None] * part.jacobian
+            more = self.program.rows[name].total(weight**2 * part.compliance)
+            self.compliance[name] = self.compliance.get(name, 0.0) + more
+        if name in self.compliance:
+            self.theta[name] = self.theta[name] / (1.0 + self.theta[name] * self.compliance[name])
 
-    # ---- factors -------------------------------------------------------------------------
+    # ---- factor --------------------------------------------------------------------------
 
     def _factor(self) -> None:
+        """Factor the blocks H_y (N13), and then the Schur complement."""
         program = self.program
         diagonal = self.theta[LOW] + self.theta.get(HIGH, 0.0)
         tall, squares = [part.rows for part in self.eliminated.values()], []
@@ -66,19 +126,22 @@ class Newton:
             Hessian(view, joint, s)
             for view, joint, s in zip(program.views, self.at.joint, self.x.scores, strict=True)
         ]
-        for hessian, weight in zip(self.hessians, self.at.weights, strict=True):
-            if hessian.view.label is not None:
-                squares.append(hessian.square(hessian.view.label, weight))
-            elif weight.any():
-                tall.append(hessian.rows(weight))
+        for hessian, omega in zip(self.hessians, self.at.omega, strict=True):
+            if hessian.view.label is not None:  # a rate: diagonal less one square
+                squares.append(hessian.square(hessian.view.label, omega))
+            elif omega.any():
+                tall.append(hessian.rows(omega))
         for name, level in program.levels.items():
-            square, self.stiff[name], self.bend[name] = _without(level, self.theta, program.masses)
+            square, self.level_theta[name], self.level_border[name] = _without(
+                level, self.theta, program.masses
+            )
             squares.append(square)
         size = program.layout.shape[1]
         empty = np.zeros((program.m, 0, size))
         rows = _one(tall) if tall else empty
-        local = [np.sqrt(self.theta[k])[:, None] * self.slopes[k] for k in self.local]
+        local = [np.sqrt(self.theta[k])[:, None] * self.jacobian[k] for k in self.local]
         local_rows = np.stack(local, axis=1) if local else empty
+        # a full inverse costs k³ by output, the rows r of (N16) r k² and a factor of r
         if not (squares or self.eliminated) and (size <= _SMALL or 3 * rows.shape[1] > 2 * size):
             self.first_local = 0
             blocks = Blocks.dense(diagonal, rows, local_rows, program.free)
@@ -87,205 +150,231 @@ class Newton:
             rows = _one([rows, local_rows]) if local else rows
             blocks = Blocks.of(diagonal, squares, rows, program.free)
         self.blocks = blocks
-        pins = [self.slopes[k] for k in self.pinned]
+        pins = [self.jacobian[k] for k in self.pinned]
         self.pins = np.stack(pins, axis=1) if pins else empty
-        borders = [self.slopes[k] for k in self.coupling] + [-self.bend[k] for k in self.caps]
+        borders = [self.jacobian[k] for k in self.coupling]
+        borders += [-self.level_border[k] for k in self.totals]
         self.border = np.stack(borders, axis=1) if borders else empty
-        self._schur()
+        self._factor_schur()
 
-    def _schur(self) -> None:
-        """Factor the Schur complement of row sums, equalities by output and coupling rows."""
+    def _factor_schur(self) -> None:
+        """Factor S = BᵀH⁻¹B + E (N15), of row sums, equalities by output and coupling rows."""
         m, border, pins, layout = self.program.m, self.border, self.pins, self.program.layout
-        system = self.blocks.total(layout)
+        schur = self.blocks.total(layout)
         each, count = pins.shape[1], border.shape[1]
         if each or count:
             half, pinned = self.blocks.rows(border), self.blocks.rows(pins)
-            side = np.concatenate([layout.rows(pinned), layout.total(half)])
-            corner = np.zeros((len(side),) * 2)
+            coupling_columns = np.concatenate([layout.rows(pinned), layout.total(half)])
+            corner = np.zeros((len(coupling_columns),) * 2)
             for y, block in enumerate(pinned @ pins.transpose(0, 2, 1)):
                 corner[y * each : (y + 1) * each, y * each : (y + 1) * each] = block
             shared = (pinned @ border.transpose(0, 2, 1)).reshape(m * each, count)
             corner[: m * each, m * each :], corner[m * each :, : m * each] = shared, shared.T
             corner[m * each :, m * each :] = np.einsum("yck,ydk->cd", half, border)
-            for i, name in enumerate((*self.coupling, *self.caps), m * each):
+            for i, name in enumerate((*self.coupling, *self.totals), m * each):  # E
                 if name in self.theta:
                     corner[i, i] += 1.0 / self.theta[name]
-                if name in self.caps:
-                    corner[i, i] += (1.0 / self.stiff[name]).sum()
-            inner, order = system, layout.n + len(side)
-            system = np.empty((order, order), order="F")
-            system[: layout.n, : layout.n], system[layout.n :, layout.n :] = inner, corner
-            system[layout.n :, : layout.n], system[: layout.n, layout.n :] = side, side.T
-        self.system = _Cholesky(system)
-        self.shared = np.zeros(len(system))  # rows that the greatest of several objectives is in
+                if name in self.totals:
+                    corner[i, i] += (1.0 / self.level_theta[name]).sum()
+            inner, order = schur, layout.n + len(coupling_columns)
+            schur = np.empty((order, order), order="F")
+            schur[: layout.n, : layout.n], schur[layout.n :, layout.n :] = inner, corner
+            schur[layout.n :, : layout.n] = coupling_columns
+            schur[: layout.n, layout.n :] = coupling_columns.T
+        self.schur = _Cholesky(schur)
+        self.worst_rows = np.zeros(len(schur))  # where the rows of several objectives stand in g
         for i, name in enumerate(self.coupling, layout.n + m * each):
-            self.shared[i] = float(name in self.program.worst)
-        self.along_worst = self.system.solved(self.shared) if self.program.worst else self.shared
+            self.worst_rows[i] = float(name in self.program.worst)
+        self.along_worst = self.worst_rows
+        if self.program.worst:
+            self.along_worst = self.schur.solve(self.worst_rows)
 
     # ---- a step --------------------------------------------------------------------------
 
-    def step(
-        self,
-        targets: ByName,
-        weight: float,
-        posterior: list[FloatArray] | None = None,
-        cross: FloatArray | float = 0.0,
-        bent: Mapping[str, Any] | None = None,
-    ) -> Point:
+    def step(self, targets: ByName, share: float, second_order: SecondOrder | None = None) -> Point:
         """Return the step to products ``targets``.
 
-        ``weight`` is the share of dual and primal residuals to be removed; ``posterior``,
-        ``cross`` and ``bent`` are right-hand sides of the posteriors, the dual equation and the
-        rows to second order.
+        ``share`` is the part of dual and primal residuals to be removed, ``second_order`` what is
+        added to the linearised equations: without it residuals alone.
         """
-        program, x = self.program, self.x
-        posterior = self.at.rest if posterior is None else posterior
-        off = {name: weight * value for name, value in self.at.off.items()}
-        for name, part in self.eliminated.items():
-            part.aim(targets[name], weight)
-            if row := part.recourse.row:
-                spent = part.recourse.weight * part.spent()
-                off[row] = off[row] - program.rows[row].total(spent)
-        for name, more in (bent or {}).items():
-            off[name] = off[name] + more
-        gain = {
-            k: targets[k] / x.slack[k] - x.price[k] - self.theta[k] * off.get(k, 0.0)
-            for k in x.slack.keys() - self.eliminated.keys() - self.give.keys()
-        }
-        for k in self.give:
-            gain[k] = self.theta[k] * (targets[k] / x.price[k] - x.slack[k] - off[k])
-        right = gain[LOW] - weight * self.at.dual - cross - gain.get(HIGH, 0.0)
-        for view, omega, lacks in zip(program.views, self.at.weights, posterior, strict=True):
-            right = right - omega[:, None] * view.along(lacks)
-        for part in self.eliminated.values():
-            right = right - part.priced()
-        for name in self.local:
-            right = right - gain[name][:, None] * self.slopes[name]
-        pull: ByName = {}
-        for name, level in program.levels.items():
-            own = -weight * self.at.unpriced[name]
-            for side, sign, factor in level.sides:
-                right = right + sign * gain[side]
-                own = own - sign * factor * (gain[side] * program.masses).sum(axis=1)
-            pull[name] = own
-            right = right - own[:, None] * self.bend[name]
-        right = np.where(program.free, right, 0.0)
+        rhs = self._right_hand_side(targets, share, second_order)
+        dq, dg, reach, dworst = self._solve(rhs)
+        return self._recover(rhs, dq, dg, reach, dworst)
 
-        q, g, whole, worst = self._columns(right, off, gain, weight, pull)
-        n, by_pin = program.n, -g[program.n :][: self.pins.shape[1] * program.m]
-        by_pin = by_pin.reshape(program.m, -1)
-        equal: ByName = {name: by_pin[:, i] for i, name in enumerate(self.pinned)}
-        slack: ByName = {LOW: q}
-        price: ByName = {}
-        levels: ByName = {WORST: worst} if program.worst else {}
-        if HIGH in x.slack:
-            slack[HIGH] = -q * program.capped
-        for i, name in enumerate((*self.coupling, *self.caps), n + by_pin.size):
-            (price if name in x.price else equal)[name] = -g[i]
-        for name in self.coupling:
-            if name in x.slack:
-                slack[name] = off[name] - (self.slopes[name] * q).sum()
-                slack[name] = slack[name] + self.give.get(name, 0.0) * price[name]
-                if name in program.worst:
-                    slack[name] = slack[name] + worst
-        for name, level in program.levels.items():
-            own = (pull[name] - price.get(name, 0.0)) / self.stiff[name]
-            own = own - np.einsum("yk,yk->y", self.bend[name], q)
-            levels[name] = own
+    def _right_hand_side(
+        self, targets: ByName, share: float, second_order: SecondOrder | None
+    ) -> _RightHandSide:
+        """Return the right-hand sides, with all but ΔQ and Δg eliminated from (N1)."""
+        program, x = self.program, self.x
+        order = second_order or SecondOrder(self.at.posterior)
+        rhs_primal = {name: share * residual for name, residual in self.at.primal.items()}
+        for name, part in self.eliminated.items():
+            part.set_targets(targets[name], share)
+            if row := part.recourse.row:
+                spent = part.recourse.weight * part.predicted()
+                rhs_primal[row] = rhs_primal[row] - program.rows[row].total(spent)
+        for name, more in order.rows.items():
+            rhs_primal[name] = rhs_primal[name] + more
+        # Δλ = target/σ − λ − θ (rhs_primal − a ΔQ) but for what is of ΔQ (N11)
+        rhs_pair = {
+            k: targets[k] / x.slack[k] - x.price[k] - self.theta[k] * rhs_primal.get(k, 0.0)
+            for k in x.slack.keys() - self.eliminated.keys() - self.compliance.keys()
+        }
+        for k in self.compliance:
+            missing = targets[k] / x.price[k] - x.slack[k] - rhs_primal[k]
+            rhs_pair[k] = self.theta[k] * missing
+        rhs_dual = rhs_pair[LOW] - share * self.at.dual - order.dual - rhs_pair.get(HIGH, 0.0)
+        for view, omega, rhs in zip(program.views, self.at.omega, order.posterior, strict=True):
+            rhs_dual = rhs_dual - omega[:, None] * view.along(rhs)  # Δs by (N10)
+        for part in self.eliminated.values():
+            rhs_dual = rhs_dual - part.priced()
+        for name in self.local:
+            rhs_dual = rhs_dual - rhs_pair[name][:, None] * self.jacobian[name]
+        rhs_level: ByName = {}
+        for name, level in program.levels.items():  # (N17)
+            of_level = -share * self.at.level_dual[name]
             for side, sign, factor in level.sides:
-                slack[side] = off[side] + sign * (q - factor * program.masses * own[:, None])
+                rhs_dual = rhs_dual + sign * rhs_pair[side]
+                pair_sums = (rhs_pair[side] * program.masses).sum(axis=1)
+                of_level = of_level - sign * factor * pair_sums
+            rhs_level[name] = of_level
+            rhs_dual = rhs_dual - of_level[:, None] * self.level_border[name]
+        rhs_dual = np.where(program.free, rhs_dual, 0.0)
+        return _RightHandSide(
+            targets, share, rhs_primal, rhs_pair, rhs_level, order.posterior, rhs_dual
+        )
+
+    def _solve(self, rhs: _RightHandSide) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Solve (N14) by (N15), with refinement: return ΔQ, Δg, H ΔQ, and Δτ.
+
+        Of several objectives τ is one more unknown: its column of B is ``worst_rows``, and its row
+        says that their prices have sum 1 (N9).
+        """
+        rhs_border, corner = self._border_sides(rhs)
+        dg, dq, dworst = np.zeros(len(rhs_border)), self.blocks.times(rhs.dual), np.zeros(())
+        worst_rows, missing = self.worst_rows, rhs.share * self.at.shares
+        for _ in range(self.refined):
+            residual = rhs_border - self._across(dq) - corner * dg + worst_rows * dworst
+            more = self.schur.solve(residual)
+            if self.program.worst:  # Δg of these rows has sum −missing
+                change = -(missing + worst_rows @ (dg + more)) / (worst_rows @ self.along_worst)
+                more, dworst = more + change * self.along_worst, dworst + change
+            dg = dg + more
+            reach = rhs.dual + self._along(dg)
+            dq = self.blocks.times(reach)
+        return dq, dg, reach, dworst
+
+    def _border_sides(self, rhs: _RightHandSide) -> tuple[FloatArray, FloatArray]:
+        """Return rhs_border and the diagonal of E."""
+        program = self.program
+        sides = [rhs.share * self.at.row_sums]
+        pins = [np.broadcast_to(rhs.primal[name], (program.m,)) for name in self.pinned]
+        sides += [np.stack(pins, axis=1).ravel()] if pins else []
+        corner = np.zeros(sum(map(len, sides)) + self.border.shape[1])
+        for i, name in enumerate((*self.coupling, *self.totals), sum(map(len, sides[:2]))):
+            # a ΔQ − Δλ/θ = −rhs_pair/θ by (N11); an equality has no Δλ in it
+            paired = name in self.theta
+            side = -rhs.pair[name] / self.theta[name] if paired else rhs.primal[name]
+            corner[i] = 1.0 / self.theta[name] if paired else 0.0
+            if name in self.totals:
+                side = side - (rhs.level[name] / self.level_theta[name]).sum()
+                corner[i] += (1.0 / self.level_theta[name]).sum()
+            sides.append(np.atleast_1d(side))
+        return np.concatenate(sides), corner
+
+    def _recover(
+        self,
+        rhs: _RightHandSide,
+        dq: FloatArray,
+        dg: FloatArray,
+        reach: FloatArray,
+        dworst: FloatArray,
+    ) -> Point:
+        """Return the whole step from ΔQ, Δg, H ΔQ and Δτ: the eliminations backwards."""
+        program, x = self.program, self.x
+        n, dpins = program.n, -dg[program.n :][: self.pins.shape[1] * program.m]
+        dpins = dpins.reshape(program.m, -1)
+        dequal: ByName = {name: dpins[:, i] for i, name in enumerate(self.pinned)}
+        dslack: ByName = {LOW: dq}
+        dprice: ByName = {}
+        dlevels: ByName = {WORST: dworst} if program.worst else {}
+        if HIGH in x.slack:
+            dslack[HIGH] = -dq * program.capped
+        for i, name in enumerate((*self.coupling, *self.totals), n + dpins.size):
+            (dprice if name in x.price else dequal)[name] = -dg[i]
+        for name in self.coupling:
+            if name in x.slack:  # (N3): Δσ = rhs_primal − a ΔQ
+                dslack[name] = rhs.primal[name] - (self.jacobian[name] * dq).sum()
+                dslack[name] = dslack[name] + self.compliance.get(name, 0.0) * dprice[name]
+                if name in program.worst:
+                    dslack[name] = dslack[name] + dworst
+        for name, level in program.levels.items():
+            # (N17) for Δa, then (N7) for what it leaves of each side
+            dlevel = (rhs.level[name] - dprice.get(name, 0.0)) / self.level_theta[name]
+            dlevel = dlevel - np.einsum("yk,yk->y", self.level_border[name], dq)
+            dlevels[name] = dlevel
+            for side, sign, factor in level.sides:
+                room = sign * (dq - factor * program.masses * dlevel[:, None])
+                dslack[side] = rhs.primal[side] + room
             if level.total is not None:
-                slack[name] = off[name] - own.sum()
+                dslack[name] = rhs.primal[name] - dlevel.sum()
         if self.local or self.eliminated:  # by way of H⁻¹a, where a · ΔQ would cancel
-            reached = self.blocks.reached(whole)
+            reached = self.blocks.reached(reach)
             for i, name in enumerate(self.local, self.first_local):
-                price[name] = gain[name] + np.sqrt(self.theta[name]) * reached[:, i]
-                missed = targets[name] - x.slack[name] * price[name]
-                slack[name] = missed / x.price[name] - x.slack[name]
+                dprice[name] = rhs.pair[name] + np.sqrt(self.theta[name]) * reached[:, i]
+                missed = rhs.target[name] - x.slack[name] * dprice[name]
+                dslack[name] = missed / x.price[name] - x.slack[name]
             first = 0
             for name, part in self.eliminated.items():
                 last = first + part.rows.shape[1]
-                more = part.recourse.weight * price[row] if (row := part.recourse.row) else 0.0
-                moved = part.changes(reached[:, first:last], q, more)
-                slack[name], price[name], equal[name] = moved
+                domega = part.recourse.weight * dprice[row] if (row := part.recourse.row) else 0.0
+                parts = part.recover(reached[:, first:last], dq, domega)
+                dslack[name], dprice[name], dequal[name] = parts
                 first = last
-        for name in x.slack.keys() - price.keys():
-            missed = targets[name] - x.price[name] * slack[name]
-            price[name] = missed / x.slack[name] - x.price[name]
-        scores = [
-            lacks + hessian.times(hessian.view.joint(q))
-            for hessian, lacks in zip(self.hessians, posterior, strict=True)
+        for name in x.slack.keys() - dprice.keys():  # (N11), of the slack's change
+            missed = rhs.target[name] - x.price[name] * dslack[name]
+            dprice[name] = missed / x.slack[name] - x.price[name]
+        dscores = [
+            posterior + hessian.times(hessian.view.joint(dq))  # (N10)
+            for hessian, posterior in zip(self.hessians, rhs.posterior, strict=True)
         ]
-        return Point(q, g[:n], scores, equal, levels, slack, price)
+        return Point(dq, dg[:n], dscores, dequal, dlevels, dslack, dprice)
 
-    def _columns(
-        self, right: FloatArray, off: ByName, gain: ByName, weight: float, pull: ByName
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return ΔQ, (Δν, −Δλ of equalities by output, −Δλ of coupling rows), H ΔQ, and Δτ."""
-        base, extra = self._borders(off, gain, weight, pull)
-        g, q, worst = np.zeros(len(base)), self.blocks.times(right), np.zeros(())
-        shared, lacks = self.shared, weight * self.at.unshared
-        for _ in range(self.refined):
-            more = self.system.solved(base - self._across(q) - extra * g + shared * worst)
-            if self.program.worst:  # g of these rows has sum −lacks
-                change = -(lacks + shared @ (g + more)) / (shared @ self.along_worst)
-                more, worst = more + change * self.along_worst, worst + change
-            g = g + more
-            whole = right + self._along(g)
-            q = self.blocks.times(whole)
-        return q, g, whole, worst
+    def _across(self, dq: FloatArray) -> FloatArray:
+        """Return BᵀΔQ: row sums, then what rows of single outputs and coupling rows have."""
+        pinned = np.einsum("yek,yk->ye", self.pins, dq).ravel()
+        coupled = np.einsum("yck,yk->c", self.border, dq)
+        return np.concatenate([self.program.layout.total(dq), pinned, coupled])
 
-    def _borders(
-        self, off: ByName, gain: ByName, weight: float, pull: ByName
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return what row sums, equalities and coupling rows should reach, and their corner."""
-        program = self.program
-        found = [weight * self.at.missing]
-        pins = [np.broadcast_to(off[name], (program.m,)) for name in self.pinned]
-        found += [np.stack(pins, axis=1).ravel()] if pins else []
-        extra = np.zeros(sum(map(len, found)) + self.border.shape[1])
-        for i, name in enumerate((*self.coupling, *self.caps), sum(map(len, found[:2]))):
-            target = -gain[name] / self.theta[name] if name in self.theta else off[name]
-            extra[i] = 1.0 / self.theta[name] if name in self.theta else 0.0
-            if name in self.caps:
-                target = target - (pull[name] / self.stiff[name]).sum()
-                extra[i] += (1.0 / self.stiff[name]).sum()
-            found.append(np.atleast_1d(target))
-        return np.concatenate(found), extra
-
-    def _across(self, q: FloatArray) -> FloatArray:
-        """Return Σ_y Bᵀq: row sums, then what rows of single outputs and coupling rows have."""
-        pinned = np.einsum("yek,yk->ye", self.pins, q).ravel()
-        coupled = np.einsum("yck,yk->c", self.border, q)
-        return np.concatenate([self.program.layout.total(q), pinned, coupled])
-
-    def _along(self, g: FloatArray) -> FloatArray:
-        """Return B g, shape (m, k)."""
+    def _along(self, dg: FloatArray) -> FloatArray:
+        """Return BΔg, shape (m, k)."""
         n, last = self.program.n, self.program.n + self.pins.shape[1] * self.program.m
         layout = self.program.layout
-        found = np.broadcast_to(layout.spread(g[:n]), layout.shape)
+        columns = np.broadcast_to(layout.spread(dg[:n]), layout.shape)
         if self.pinned:
-            by_pin = g[n:last].reshape(self.program.m, -1)
-            found = found + np.einsum("ye,yek->yk", by_pin, self.pins)
+            by_pin = dg[n:last].reshape(self.program.m, -1)
+            columns = columns + np.einsum("ye,yek->yk", by_pin, self.pins)
         if self.border.shape[1]:
-            found = found + np.einsum("c,yck->yk", g[last:], self.border)
-        return found
+            columns = columns + np.einsum("c,yck->yk", dg[last:], self.border)
+        return columns
 
 
 def _without(
     level: Level, theta: ByName, masses: FloatArray
 ) -> tuple[Square, FloatArray, FloatArray]:
-    """Eliminate a level a: return what that leaves in the blocks, its own θ, and its border."""
-    stiff, bend, added, rest = (np.zeros_like(masses) for _ in range(4))
+    """Eliminate a level (N18): return its square in the blocks, Σ (c p)² θ, and its border."""
+    level_theta, border, added, remainder = (np.zeros_like(masses) for _ in range(4))
     for side, _, factor in level.sides:
-        own = theta[side]
-        rest = rest + added * own * ((factor - 1.0) * masses) ** 2
-        stiff = stiff + (factor * masses) ** 2 * own
-        bend = bend - factor * masses * own
-        added = added + own
-    whole = stiff.sum(axis=1)
-    square = Square(stiff / whole[:, None], added, rest / np.maximum(stiff, TINY))
-    return square, whole, bend / whole[:, None]
+        theta_side = theta[side]
+        # what stays of two sides of different factors, without cancellation
+        remainder = remainder + added * theta_side * ((factor - 1.0) * masses) ** 2
+        level_theta = level_theta + (factor * masses) ** 2 * theta_side
+        border = border - factor * masses * theta_side
+        added = added + theta_side
+    total = level_theta.sum(axis=1)
+    share = level_theta / total[:, None]
+    square = Square(share, added, remainder / np.maximum(level_theta, TINY))
+    return square, total, border / total[:, None]
 
 
 class _Cholesky:
@@ -294,7 +383,7 @@ class _Cholesky:
     def __init__(self, system: FloatArray) -> None:
         size = np.diag(system)  # 0 where a letter or a row has nothing to choose
         self.scale = np.where(size > 0, 1.0 / np.sqrt(np.maximum(size, TINY)), 0.0)
-        for shift in (1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+        for shift in _SHIFTS:
             scaled = system * self.scale[:, None]
             scaled *= self.scale
             np.einsum("ii->i", scaled)[...] += shift
@@ -303,11 +392,13 @@ class _Cholesky:
                 return
         raise np.linalg.LinAlgError(f"no direction for {len(system)} letters and rows")
 
-    def solved(self, right: FloatArray) -> FloatArray:
-        found: FloatArray = self.scale * lapack.dpotrs(self.factor, self.scale * right, lower=1)[0]
-        if not np.isfinite(found).all():
+    def solve(self, right: FloatArray) -> FloatArray:
+        solution: FloatArray = (
+            self.scale * lapack.dpotrs(self.factor, self.scale * right, lower=1)[0]
+        )
+        if not np.isfinite(solution).all():
             raise np.linalg.LinAlgError("a direction that is not finite")
-        return found
+        return solution
 
 
 def _one(rows: list[FloatArray]) -> FloatArray:

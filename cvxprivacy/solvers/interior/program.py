@@ -7,16 +7,16 @@ pairs of a slack and its price, all positive:
 
 .. math::
    \begin{aligned}
-   \text{(dual)}      \quad & \sum_k ω_k\, s_k M_k + C_0 + \sum_j λ_j C_j - ν - z + w = 0, \\
-   \text{(primal)}    \quad & \sum_y Q = p, \qquad f_j(Q) + σ_j = b_j, \\
-   \text{(posterior)} \quad & s_k = ∇F_k(J_k), \\
-   \text{(pairs)}     \quad & (Q - \mathrm{lo})\, z = (\mathrm{hi} - Q)\, w = μ a,\quad σ_j λ_j = μ,
+   \text{(N1, dual)}      \quad & \sum_k ω_k\, s_k M_k + C_0 + \sum_j λ_j C_j - ν - z + w = 0, \\
+   \text{(N2, N3, primal)} \quad & \sum_y Q = p, \qquad f_j(Q) + σ_j = b_j, \\
+   \text{(N4, posterior)} \quad & s_k = ∇F_k(J_k), \\
+   \text{(N5, pairs)} \quad & (Q - \mathrm{lo})\, z = (\mathrm{hi} - Q)\, w = μ a,\; σ_j λ_j = μ,
    \end{aligned}
 
 with ω_k = α_k + Σ_j λ_j β_jk.  An auxiliary adds a level for each output (a_y or u_y) and a pair
-for each of the entries that it bounds, and a polyhedral measure what
+for each of the entries that it bounds (N7, N8), and a polyhedral measure what
 :mod:`~cvxprivacy.solvers.interior.recourse` says.  Of the worst of several objectives each is a row
-f_k(Q) − τ + σ_k = 0 with Σ λ_k = 1.
+f_k(Q) − τ + σ_k = 0 with Σ λ_k = 1 (N9).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from cvxprivacy.programs.side_conditions import Excess
 from cvxprivacy.solvers.interior.blocks import TINY
 from cvxprivacy.solvers.interior.layout import Layout
 from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Point
-from cvxprivacy.solvers.interior.recourse import ExcessTerm, RecourseTerm, told
+from cvxprivacy.solvers.interior.recourse import ExcessTerm, RecourseTerm, parameters
 from cvxprivacy.solvers.interior.views import Observer, SmoothView
 
 __all__ = ["Level", "Row", "ScaledProgram"]
@@ -95,8 +95,8 @@ class ScaledProgram:
             self.cost = layout.take(program.cost(program.objective)) / program.scale
             self.weights = self._weights(observers, program.objective, program.scale)
         else:
-            for own, part in program.objectives.items():
-                self.worst[name := f"{WORST} {own}"] = own
+            for objective, part in program.objectives.items():
+                self.worst[name := f"{WORST} {objective}"] = objective
                 below = Constraint(part, "<=", Fraction(0))  # … τ, in the scale of that
                 self.rows[name] = self._row(observers, below, name, program.scale)
         for name, row in program.constraints.items():
@@ -115,7 +115,7 @@ class ScaledProgram:
             ratio = aux.kind == "ratio"
             above = (f"\0above {name}", -1.0, 1.0)
             self.levels[name] = Level(sides if ratio else (above,), None if ratio else aux.bound)
-        a = np.sqrt(self.n * program.mass)
+        a = np.sqrt(self.n * program.mass)  # (N6): without it masses of three orders do not end
         self.share = layout.spread(a / a.mean())  # of μ that a letter's pairs have
 
     def _row(
@@ -129,17 +129,17 @@ class ScaledProgram:
         self, observers: Mapping[str, Observer], term: Expression, span: float, row: str = ""
     ) -> dict[int, FloatArray]:
         """Return weights of smooth views by their place, and take up the recourses of others."""
-        found = {}
+        weights = {}
         place = {view.name: i for i, view in enumerate(self.views)}
-        for name, weight in term.columns(self.program.m).items():
-            own = weight[self.layout.outputs] * self.program.unit(name) / span
+        for name, columns in term.columns(self.program.m).items():
+            weight = columns[self.layout.outputs] * self.program.unit(name) / span
             view = observers[name]
             if name in place:
-                found[place[name]] = own
-            elif isinstance(view.measure, Polyhedral) and own.any():
-                recourse = RecourseTerm(view, view.measure, own, row)
+                weights[place[name]] = weight
+            elif isinstance(view.measure, Polyhedral) and weight.any():
+                recourse = RecourseTerm(view, view.measure, weight, row)
                 self.recourses[recourse.name] = recourse
-        return found
+        return weights
 
     @cached_property
     def shares(self) -> ByName:
@@ -194,11 +194,11 @@ class ScaledProgram:
         return [recourse for recourse in self.recourses.values() if recourse.row == row]
 
     def proposal(self, x: Point, objective: int = 1) -> tuple[FloatArray, Dual]:
-        """Return channel and multipliers in the program's own scale."""
+        """Return channel and multipliers in the program's scale."""
         scale, m, layout = self.program.scale, self.program.m, self.layout
-        own = {view.name: view.told(s) for view, s in zip(self.views, x.scores, strict=True)}
-        own.update(told(self.recourses.values(), x))
-        scores = {name: layout.widened(s, m).T for name, s in own.items()}
+        by_view = {v.name: v.parameters(s) for v, s in zip(self.views, x.scores, strict=True)}
+        by_view.update(parameters(self.recourses.values(), x))
+        scores = {name: layout.widened(s, m).T for name, s in by_view.items()}
         multipliers = {
             name: layout.widened(np.asarray(x.multiplier(name)), m) * scale / row.span
             for name, row in self.rows.items()
@@ -219,34 +219,34 @@ class ScaledProgram:
 
 def _possible(program: ChannelProgram) -> np.ndarray:
     """Return the outputs that some letter may be released as."""
-    found = np.ones((program.n, program.m), dtype=bool)
+    possible = np.ones((program.n, program.m), dtype=bool)
     if program.ceiling is not None:
-        found &= program.ceiling > 0
+        possible &= program.ceiling > 0
     if program.floor is not None:
-        found &= (program.floor > 0) | (program.floor.sum(axis=1, keepdims=True) < 1.0 - 1e-14)
-    return np.nonzero(found.any(axis=0))[0]
+        possible &= (program.floor > 0) | (program.floor.sum(axis=1, keepdims=True) < 1.0 - 1e-14)
+    return np.nonzero(possible.any(axis=0))[0]
 
 
 def _observers(program: ChannelProgram, layout: Layout) -> dict[str, Observer]:
     """Return the views that the objective or a row weighs."""
     rows = (row.expression for row in program.constraints.values())
     terms = [*program.objectives.values(), *rows]
-    found: dict[str, Observer] = {}
+    observers: dict[str, Observer] = {}
     for name in {view: None for term in terms for view in term.weights}:
         matrix = program.view_matrix(name).toarray() / program.mass
         data = name, matrix, program.reference(name), layout
         measure = program.views[name].measure
         if isinstance(measure, Smooth):
-            found[name] = SmoothView(*data, measure)
+            observers[name] = SmoothView(*data, measure)
         else:
-            found[name] = Observer(*data, measure)
-    return found
+            observers[name] = Observer(*data, measure)
+    return observers
 
 
 def _linear(
     program: ChannelProgram, layout: Layout, row: Constraint, span: float
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return a row's cost and bound in its span, and that: its own unless one is given."""
+    """Return a row's cost and bound in its span, and that, unless it is chosen."""
     cost = program.cost(row.expression)
     base = np.zeros(program.n) if row.per_output else cost.min(axis=1)
     cost = cost - base[:, None]  # row sums are fixed: what all moves of a letter cost is no choice

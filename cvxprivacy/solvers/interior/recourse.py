@@ -5,13 +5,13 @@ In the objective or in a row with multiplier λ, a polyhedral measure of weight 
 
 .. math:: z = ωρ - P^\top φ, \qquad P T = A J, \qquad T z = μ
 
-for every output, and :math:`M^\top A^\top φ` to the dual equation: φ/ω tells a score.  With
+for every output (N20), and :math:`M^\top A^\top φ` to the dual equation: φ/ω tells a score.  With
 D = T/z and N = P D Pᵀ,
 
 .. math:: Δφ = e + N^{-1} A\, ΔJ + g\, Δω, \qquad g = N^{-1} P D ρ,
 
-so that the block of an output has :math:`M^\top A^\top N^{-1} A M` more, the row's slope
-β MᵀAᵀg, and the row itself :math:`-β^2 κ\, Δλ`, κ = (ρ − Pᵀg)ᵀ D (ρ − Pᵀg).
+(N21) so that the block of an output has :math:`M^\top A^\top N^{-1} A M` more, the row's gradient
+β MᵀAᵀg, and the row itself :math:`-β^2 κ\, Δλ`, κ = (ρ − Pᵀg)ᵀ D (ρ − Pᵀg) (N22).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cvxprivacy.solvers.interior.blocks import TINY, factor
 from cvxprivacy.solvers.interior.point import Point
 from cvxprivacy.solvers.interior.views import Observer
 
-__all__ = ["Elimination", "ExcessTerm", "RecourseTerm", "told"]
+__all__ = ["Elimination", "ExcessTerm", "RecourseTerm", "parameters"]
 
 _RANK = 1e-13  # least singular value of A M, in terms of the largest
 _CENTRING = 40  # steps at the start, at most
@@ -53,7 +53,7 @@ class RecourseTerm:
         ω in the objective, β in a row.
     """
 
-    tells = True  # the scores of its view
+    scored = True  # its multipliers are those of its view's scores
 
     def __init__(self, view: Observer, measure: Polyhedral, weight: FloatArray, row: str) -> None:
         self.name, self.view, self.row = f"\0recourse {view.name} {row}", view, row
@@ -81,11 +81,11 @@ class RecourseTerm:
     def repriced(self, x: Point) -> FloatArray:
         """Return what MᵀAᵀφ lacks to be ω times scores of the measure."""
         omega, phi = self.omega(x)[:, None], x.equal[self.name]
-        inside = omega * self.view.inside(self.told(phi / omega))
+        inside = omega * self.view.inside(self.parameters(phi / omega))
         return self.view.along(inside - phi @ self.lift)
 
-    def told(self, multipliers: FloatArray) -> FloatArray:
-        """Return the numbers that tell a score."""
+    def parameters(self, multipliers: FloatArray) -> FloatArray:
+        """Return the multipliers that a score is made of."""
         return multipliers[:, : self.view.measure.rows(len(self.view.reference))]
 
     def centre(self, x: Point, mu: float) -> None:
@@ -95,13 +95,13 @@ class RecourseTerm:
         x.price[self.name] = mu / x.slack[self.name]
         x.equal[self.name] = np.zeros((len(joint), len(self.lift)))
         for _ in range(_CENTRING):
-            own = Elimination(self, x)
-            own.aim(np.full_like(own.t, mu), 1.0)
-            step = own.changes(np.zeros(own.rows.shape[:2]), 0.0 * x.q, 0.0)
-            worst = float(max((-step[0] / own.t).max(), (-step[1] / own.z).max()))
+            newton = Elimination(self, x)
+            newton.set_targets(np.full_like(newton.t, mu), 1.0)
+            step = newton.recover(np.zeros(newton.rows.shape[:2]), 0.0 * x.q, 0.0)
+            worst = float(max((-step[0] / newton.t).max(), (-step[1] / newton.z).max()))
             length = min(1.0, _BOUNDARY / max(worst, TINY))
-            for have, change in zip((x.slack, x.price, x.equal), step, strict=True):
-                have[self.name] = have[self.name] + length * change
+            for values, change in zip((x.slack, x.price, x.equal), step, strict=True):
+                values[self.name] = values[self.name] + length * change
             if worst < _NEAR:
                 return
 
@@ -122,7 +122,7 @@ class RecourseTerm:
 class ExcessTerm(RecourseTerm):
     """What a marginal, as the only label of a view, has above the level of each output."""
 
-    tells = False
+    scored = False
 
     def __init__(self, view: Observer, levels: FloatArray, row: str) -> None:
         self.name, self.view, self.row = f"\0recourse {view.name} {row}", view, row
@@ -140,14 +140,14 @@ class ExcessTerm(RecourseTerm):
         return self.view.along(np.clip(phi, 0.0, omega) - phi)
 
 
-def told(recourses: Iterable[RecourseTerm], x: Point) -> dict[str, FloatArray]:
-    """Return what tells the scores of every view, (m, rows): a mean over its terms."""
-    found: dict[str, list[FloatArray]] = {}
-    for recourse in (recourse for recourse in recourses if recourse.tells):
-        own = [recourse.told(x.equal[recourse.name]), recourse.omega(x)[:, None]]
-        before = found.setdefault(recourse.view.name, [0.0 * part for part in own])
-        found[recourse.view.name] = [a + b for a, b in zip(before, own, strict=True)]
-    return {name: phi / omega for name, (phi, omega) in found.items()}
+def parameters(recourses: Iterable[RecourseTerm], x: Point) -> dict[str, FloatArray]:
+    """Return what the scores of every view are made of, (m, rows): a mean over its terms."""
+    sums: dict[str, list[FloatArray]] = {}
+    for recourse in (recourse for recourse in recourses if recourse.scored):
+        parts = [recourse.parameters(x.equal[recourse.name]), recourse.omega(x)[:, None]]
+        before = sums.setdefault(recourse.view.name, [0.0 * part for part in parts])
+        sums[recourse.view.name] = [a + b for a, b in zip(before, parts, strict=True)]
+    return {name: phi / omega for name, (phi, omega) in sums.items()}
 
 
 class Elimination:
@@ -157,9 +157,9 @@ class Elimination:
     ----------
     rows : (m, r, k) array
         Rows of which the square is MᵀAᵀN⁻¹AM.
-    slope : (m, k) array
+    jacobian : (m, k) array
         MᵀAᵀg.
-    give : (m,) array
+    compliance : (m,) array
         κ.
     """
 
@@ -167,54 +167,55 @@ class Elimination:
         self.recourse = recourse
         self.t, self.z, phi = x.slack[recourse.name], x.price[recourse.name], x.equal[recourse.name]
         matrix, cost = recourse.matrix, recourse.cost
-        self.ratio = self.t / self.z
-        self.short = recourse.short(x)
-        self.over = recourse.omega(x)[:, None] * cost - self.z - phi @ matrix
-        inner = (recourse.squares @ self.ratio.T).T.reshape(-1, len(matrix), len(matrix))
+        self.ratio = self.t / self.z  # D
+        self.residual_primal = recourse.short(x)
+        self.residual_dual = recourse.omega(x)[:, None] * cost - self.z - phi @ matrix
+        inner = (recourse.squares @ self.ratio.T).T.reshape(-1, len(matrix), len(matrix))  # N
         lower, scale = factor(inner)
         self.half = np.linalg.inv(lower) * scale[:, None, :]
-        reached, basis = recourse.span
-        self.basis, root = np.linalg.qr(self.half @ reached)
+        image, basis = recourse.span
+        self.basis, root = np.linalg.qr(self.half @ image)
         self.rows = root @ basis
-        self.gain = self._solved((self.ratio * cost) @ matrix.T)
-        self.slope = recourse.view.along(self.gain @ recourse.lift)
-        self.give = (self.ratio * (cost - self.gain @ matrix) ** 2).sum(axis=1)
+        self.response = self._solve((self.ratio * cost) @ matrix.T)  # g (N21)
+        self.jacobian = recourse.view.along(self.response @ recourse.lift)
+        self.compliance = (self.ratio * (cost - self.response @ matrix) ** 2).sum(axis=1)  # (N22)
 
-    def _solved(self, right: FloatArray) -> FloatArray:
+    def _solve(self, right: FloatArray) -> FloatArray:
         """Return N⁻¹ right."""
         return np.einsum("yri,yr->yi", self.half, np.einsum("yri,yi->yr", self.half, right))
 
-    def aim(self, target: FloatArray, weight: float) -> None:
-        """Take up the products to reach, and the share of residuals to remove."""
+    def set_targets(self, target: FloatArray, share: float) -> None:
+        """Take the products to reach, and the share of residuals to remove, of one step."""
         matrix = self.recourse.matrix
-        self.weight = weight
-        self.moved = target / self.z - self.t - weight * self.ratio * self.over
-        self.base = self._solved(weight * self.short - self.moved @ matrix.T)
+        self.share = share
+        # ΔT and Δφ without ΔJ and Δω: the latter is e (N21)
+        self.dt_base = target / self.z - self.t - share * self.ratio * self.residual_dual
+        self.dphi_base = self._solve(share * self.residual_primal - self.dt_base @ matrix.T)
 
     def priced(self) -> FloatArray:
         """Return MᵀAᵀe."""
-        return self.recourse.view.along(self.base @ self.recourse.lift)
+        return self.recourse.view.along(self.dphi_base @ self.recourse.lift)
 
-    def spent(self) -> FloatArray:
+    def predicted(self) -> FloatArray:
         """Return what ρᵀΔT is without ΔJ and Δω, (m,)."""
-        moved = self.moved + self.ratio * (self.base @ self.recourse.matrix)
-        return moved @ self.recourse.cost
+        dt = self.dt_base + self.ratio * (self.dphi_base @ self.recourse.matrix)
+        return dt @ self.recourse.cost
 
-    def changes(
-        self, reached: FloatArray, change: FloatArray, omega: FloatArray | float
+    def recover(
+        self, reached: FloatArray, dq: FloatArray, domega: FloatArray | float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return ΔT, Δz and Δφ of the rows times ΔQ, of ΔQ itself and of Δω.
 
         Where N⁻¹ is large A ΔJ is next to nothing, and the rows times ΔQ are known better; where
         D is large ΔT is refined, so that P T = A J holds.
         """
-        recourse, more = self.recourse, np.asarray(omega)[..., None]
-        phi = np.einsum("yri,yr->yi", self.half, np.einsum("yri,yi->yr", self.basis, reached))
-        phi = self.base + phi + self.gain * more
-        beyond = recourse.cost * more - phi @ recourse.matrix
-        t = self.moved - self.ratio * beyond
-        target = self.weight * self.short + recourse.view.joint(change) @ recourse.lift.T
+        recourse, more = self.recourse, np.asarray(domega)[..., None]
+        dphi = np.einsum("yri,yr->yi", self.half, np.einsum("yri,yi->yr", self.basis, reached))
+        dphi = self.dphi_base + dphi + self.response * more  # (N21)
+        beyond = recourse.cost * more - dphi @ recourse.matrix
+        dt = self.dt_base - self.ratio * beyond
+        target = self.share * self.residual_primal + recourse.view.joint(dq) @ recourse.lift.T
         for _ in range(_REFINED):
-            missed = self._solved(target - t @ recourse.matrix.T)
-            t = t + self.ratio * (missed @ recourse.matrix)
-        return t, self.weight * self.over + beyond, phi
+            missed = self._solve(target - dt @ recourse.matrix.T)
+            dt = dt + self.ratio * (missed @ recourse.matrix)
+        return dt, self.share * self.residual_dual + beyond, dphi

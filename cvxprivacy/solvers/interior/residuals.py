@@ -1,4 +1,4 @@
-"""What the equations of the interior-point method lack at a point."""
+"""The residuals of the interior-point method's equations at a point."""
 
 from __future__ import annotations
 
@@ -15,105 +15,111 @@ class Residuals:
 
     Attributes
     ----------
-    joint, rest : list of (m, |V|) array
-        J, and ∇F(J) − s, of each smooth view.
-    information, weights : list of (m,) array
-        Φ and ω of each smooth view.
-    slopes : dict of (m, k) array
+    joint : list of (m, |V|) array
+        J of each smooth view.
+    information, omega : list of (m,) array
+        F(J) and ω of each smooth view.
+    jacobian : dict of (m, k) array
         The gradient of each row.
+    posterior : list of (m, |V|) array
+        Of (N4), ∇F(J) − s of each smooth view.
     dual : (m, k) array
-        Of the dual equation.
-    missing : (n,) array
-        Of the row sums.
-    unshared : float
-        What the multipliers of several objectives lack to have sum 1.
-    off, unpriced : dict of array
-        Of every other primal equation by its name, and of the dual equation of each level.
+        Of (N1).
+    row_sums : (n,) array
+        Of (N2).
+    primal : dict of array
+        Of every other primal equation by its name: (N3), and sides and totals of levels (N7).
+    level_dual : dict of (m,) array
+        Of (N8), the dual equation of each level.
+    shares : float
+        Of (N9): what the multipliers of several objectives lack to have sum 1.
     """
 
     def __init__(self, program: ScaledProgram, x: Point) -> None:
         self.program, self.x = program, x
         self.joint, gradients = program.joints(x.q)
-        self.rest = [g - s for g, s in zip(gradients, x.scores, strict=True)]
+        self.posterior = [g - s for g, s in zip(gradients, x.scores, strict=True)]  # (N4)
         self.information = program.information(self.joint, gradients)
-        self.weights = [np.zeros(program.m) for _ in program.views]
+        self.omega = [np.zeros(program.m) for _ in program.views]
         for i, weight in program.weights.items():
-            self.weights[i] = self.weights[i] + weight
+            self.omega[i] = self.omega[i] + weight
         for name, row in program.rows.items():
             for i, weight in row.weights.items():
-                self.weights[i] = self.weights[i] + weight * x.multiplier(name)
-        self.seen = [view.along(s) for s, view in zip(x.scores, program.views, strict=True)]
-        self.slopes: ByName = {}
+                self.omega[i] = self.omega[i] + weight * x.multiplier(name)
+        # Mᵀs in place of Mᵀ∇F(J): where scores and posteriors differ, (N1) is of the scores
+        self.scored = [view.along(s) for s, view in zip(x.scores, program.views, strict=True)]
+        self.jacobian: ByName = {}
         for name, row in program.rows.items():
-            slope = row.cost
+            gradient = row.cost
             for i, weight in row.weights.items():
-                slope = slope + weight[:, None] * self.seen[i]
-            self.slopes[name] = slope
+                gradient = gradient + weight[:, None] * self.scored[i]
+            self.jacobian[name] = gradient
         self._equations()
 
     def _equations(self) -> None:
         program, x = self.program, self.x
-        dual = program.cost - program.layout.spread(x.nu) - x.price[LOW]
+        dual = program.cost - program.layout.spread(x.nu) - x.price[LOW]  # (N1), term by term
         if HIGH in x.price:
             dual = dual + x.price[HIGH]
-        for weight, seen in zip(self.weights, self.seen, strict=True):
-            dual = dual + weight[:, None] * seen
+        for omega, scored in zip(self.omega, self.scored, strict=True):
+            dual = dual + omega[:, None] * scored
         for recourse in program.recourses.values():
             dual = dual + recourse.priced(x)
-        self.off: ByName = {}
+        self.primal: ByName = {}
         for name, row in program.rows.items():
             price = x.multiplier(name)
             dual = dual + row.cost * (price[:, None] if row.per_output else price)
-            self.off[name] = -program.excess(name, x, self.information)
+            self.primal[name] = -program.excess(name, x, self.information)  # (N3)
             if not row.equal:
-                self.off[name] = self.off[name] - x.slack[name]
-        self.unpriced: ByName = {}
+                self.primal[name] = self.primal[name] - x.slack[name]
+        self.level_dual: ByName = {}
         for name, level in program.levels.items():
             price = np.zeros(program.m)
             for side, sign, factor in level.sides:
                 dual = dual - sign * x.price[side]
                 room = sign * (x.q - factor * program.masses * x.levels[name][:, None])
-                self.off[side] = room - x.slack[side]
+                self.primal[side] = room - x.slack[side]  # (N7)
                 price = price + sign * factor * (x.price[side] * program.masses).sum(axis=1)
             if level.total is not None:
                 price = price + x.price[name]
-                self.off[name] = level.total - x.levels[name].sum() - x.slack[name]
-            self.unpriced[name] = price
+                self.primal[name] = level.total - x.levels[name].sum() - x.slack[name]
+            self.level_dual[name] = price  # (N8)
         shares = [float(x.price[row]) for row in program.worst]
-        self.unshared = 1.0 - sum(shares) if shares else 0.0
+        self.shares = 1.0 - sum(shares) if shares else 0.0  # (N9)
         self.dual = np.where(program.free, dual, 0.0)
-        self.missing = program.mass - program.layout.total(x.q)
+        self.row_sums = program.mass - program.layout.total(x.q)  # (N2)
 
     def error(self) -> float:
-        """Return what the residuals may add to the gap, in the unit of the objective.
+        """Return what the residuals may add to the gap, in the unit of the objective: (N31).
 
         Those of the dual equations by the mass that they meet, those of the primal ones at their
         prices.
         """
         program, x = self.program, self.x
         z, w = x.price[LOW], x.price.get(HIGH, np.zeros(()))
-        reduced = self.dual + z - w  # cost, with scores as they will be, inside
-        for view, weight, s in zip(program.views, self.weights, x.scores, strict=True):
-            reduced = reduced + view.along(weight[:, None] * (view.inside(view.told(s)) - s))
+        # reduced costs at the scores that the prover will make of these, which are inside 𝒮
+        reduced = self.dual + z - w
+        for view, omega, s in zip(program.views, self.omega, x.scores, strict=True):
+            reduced = reduced + view.along(omega[:, None] * (view.inside(view.parameters(s)) - s))
         for recourse in program.recourses.values():
             reduced = reduced + recourse.repriced(x)
         open_ = program.free & ~program.capped
         below = program.layout.extreme(np.maximum, -reduced, 0.0, open_)
-        found = float(below @ program.mass)
+        error = float(below @ program.mass)
         if program.capped.any():
             low, high = program.low, np.where(program.capped, program.high, 0.0)
             least = np.where(reduced > 0, reduced * low, reduced * high)
             lost = np.where(program.capped, z * low - w * high - least, 0.0)
-            found += float(np.maximum(lost, 0.0).sum())
-        for name, off in self.off.items():
-            found += float(np.sum(np.abs(off * self.x.multiplier(name))))
+            error += float(np.maximum(lost, 0.0).sum())
+        for name, residual in self.primal.items():
+            error += float(np.sum(np.abs(residual * self.x.multiplier(name))))
         for name, recourse in program.recourses.items():
-            found += float(np.sum(np.abs(recourse.short(x) * x.equal[name])))
-        found += abs(self.unshared)
-        return found + float(np.abs(self.missing) @ np.abs(self.x.nu))
+            error += float(np.sum(np.abs(recourse.short(x) * x.equal[name])))
+        error += abs(self.shares)
+        return error + float(np.abs(self.row_sums) @ np.abs(self.x.nu))
 
     def breach(self) -> float:
         """Return the largest primal residual."""
         return max(
-            float(np.max(np.abs(r), initial=0.0)) for r in (self.missing, *self.off.values())
+            float(np.max(np.abs(r), initial=0.0)) for r in (self.row_sums, *self.primal.values())
         )

@@ -2,7 +2,7 @@ r"""Where the interior-point method begins: an analytic centre, in closed form b
 
 Of {Q1 = p, ⟨d, Q⟩ ≤ D'}, with d the sum of all linear rows and D' almost as far from the
 least to the bound, the centre with weights a is Q = a μ/(κ d + c_s): one Newton method for each
-letter, within a bisection on κ.
+letter, within a bisection on κ (N29).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def start(program: ScaledProgram) -> tuple[Point, float]:
     room = np.where(program.free, q - program.low, 1.0)
     size = room * program.free / program.share
     largest = program.layout.extreme(np.maximum, size, 0.0, program.free)
-    mu = _LARGE * float(np.median(largest[largest > 0])) if largest.any() else 1.0
+    mu = _LARGE * float(np.median(largest[largest > 0])) if largest.any() else 1.0  # (N30)
     for recourse in program.recourses.values():
         mu = max(mu, _LEAST * float((recourse.weight * q.sum(axis=1)).mean()))
     joint, gradients = program.joints(q)
@@ -104,8 +104,8 @@ def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, Fl
         base = layout.extreme(np.minimum, priced, np.inf, program.free)
         base = np.where(base < np.inf, base, 0.0)  # of a letter that has no choice
         above = np.where(program.free, priced - layout.spread(base), 0.0)
-        found, c = _rows(layout, weights, above, left)
-        return program.low + found, c - base
+        room, c = _rows(layout, weights, above, left)
+        return program.low + room, c - base
 
     cheapest = layout.extreme(np.minimum, cost, np.inf, program.free)
     least = float(cheapest[cheapest < np.inf] @ left[cheapest < np.inf])
@@ -115,13 +115,13 @@ def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, Fl
     def inside(q: FloatArray) -> bool:
         return bound <= least or float((cost * q).sum()) <= least + _INSIDE * (bound - least)
 
-    found = centre(0.0)
-    if not rows or inside(found[0]):
-        return *found, 0.0
-    low, high = 0.0, float(np.median(found[1]))
+    best = centre(0.0)
+    if not rows or inside(best[0]):
+        return *best, 0.0
+    low, high = 0.0, float(np.median(best[1]))
     for _ in range(40):
-        found = centre(high)
-        if inside(found[0]):
+        best = centre(high)
+        if inside(best[0]):
             break
         low, high = high, 8.0 * high
     for _ in range(20):
@@ -130,10 +130,10 @@ def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, Fl
         middle = 0.25 * high if low == 0.0 else float(np.sqrt(low * high))
         trial = centre(middle)
         if inside(trial[0]):
-            high, found = middle, trial
+            high, best = middle, trial
         else:
             low = middle
-    return *found, high
+    return *best, high
 
 
 def _rows(
@@ -146,12 +146,13 @@ def _rows(
     c = np.where(some, largest / left, 1.0)
     for _ in range(60):
         above = cost + layout.spread(c)
-        found = weights / above
-        total = layout.total(found)
-        slope = layout.total(found / above)
+        room = weights / above
+        total = layout.total(room)
+        slope = layout.total(room / above)
+        # Newton's method on 1/Σ, which is concave in c and nearly linear: no safeguard is needed
         change = np.where(some, (total / left - 1.0) * total / np.where(some, slope, 1.0), 0.0)
         c = c + change
         if (np.abs(change) <= 1e-12 * c).all():
             break
-    found = weights / (cost + layout.spread(c))
-    return found * layout.spread(left / np.where(some, layout.total(found), 1.0)), c
+    room = weights / (cost + layout.spread(c))
+    return room * layout.spread(left / np.where(some, layout.total(room), 1.0)), c

@@ -15,7 +15,9 @@ from cvxprivacy.solvers.interior.layout import Layout
 
 __all__ = ["Hessian", "Observer", "SmoothView", "labels_differ"]
 
-_FAINT = 1e-12  # share of an output's mass below which a label has no curvature of its own
+# Share of an output's mass below which a label has no curvature of its own: 1/ω̃ times a rounding
+# of M, which a factor of lower rank has, would be more than the curvature.
+_FAINT = 1e-12
 
 
 def labels_differ(matrix: Any) -> bool:
@@ -56,9 +58,9 @@ class Observer:
             return s @ self.matrix
         return (s[:, None, :] @ self.columns)[:, 0, :]
 
-    def inside(self, told: FloatArray) -> FloatArray:
-        """Return the scores, (m, |V|), that numbers (m, r) tell."""
-        return self.measure.inside(told.T, self.reference).T
+    def inside(self, parameters: FloatArray) -> FloatArray:
+        """Return the scores, (m, |V|), that are made of any numbers (m, r)."""
+        return self.measure.inside(parameters.T, self.reference).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,17 +96,17 @@ class SmoothView(Observer):
         """Return ∇F of every output."""
         return self.measure.gradient(joint.T, self.reference).T
 
-    def bend(self, joint: FloatArray, change: FloatArray) -> FloatArray:
-        """Return what ∇F has of second order in a change of J."""
+    def second_order(self, joint: FloatArray, change: FloatArray) -> FloatArray:
+        """Return what ∇F has of second order in a change of J (N24)."""
         return self.measure.bend(joint.T, change.T, self.reference).T
 
-    def told(self, s: FloatArray) -> FloatArray:
-        """Return what tells scores."""
+    def parameters(self, s: FloatArray) -> FloatArray:
+        """Return what scores are made of."""
         return self.measure.told(s.T, self.reference).T
 
 
 class Hessian:
-    """∇²F of every output, (I − u ηᵀ)ᵀ diag(1/ω̃) (I − u ηᵀ); arrays (m, |V|)."""
+    """∇²F of every output, (I − u ηᵀ)ᵀ diag(1/ω̃) (I − u ηᵀ) (N12); arrays (m, |V|)."""
 
     def __init__(self, view: SmoothView, joint: FloatArray, slopes: FloatArray) -> None:
         self.view = view
@@ -118,13 +120,15 @@ class Hessian:
         return y - self.normal * (self.u * y).sum(axis=1, keepdims=True)
 
     def square(self, label: np.ndarray, weight: FloatArray) -> Square:
-        """Return ω Mᵀ ∇²F M where labels differ by letter."""
+        """Return ω Mᵀ ∇²F M where labels differ by letter: diagonal, less one square (N16)."""
         view, mean = self.view, self.mean
         label = np.broadcast_to(view.layout.spread(label), view.layout.shape)
-        seen = label >= 0
-        own = np.where(seen, np.take_along_axis(mean, np.maximum(label, 0), axis=1), 0.0)
-        added = np.where(seen, weight[:, None] * view.sums**2 / np.maximum(own, TINY), 0.0)
-        return Square(own / mean.sum(axis=1, keepdims=True), added)
+        labelled = label >= 0
+        of_letter = np.take_along_axis(mean, np.maximum(label, 0), axis=1)
+        of_letter = np.where(labelled, of_letter, 0.0)
+        added = weight[:, None] * view.sums**2 / np.maximum(of_letter, TINY)
+        added = np.where(labelled, added, 0.0)
+        return Square(of_letter / mean.sum(axis=1, keepdims=True), added)
 
     def rows(self, weight: FloatArray) -> FloatArray:
         """Return rows (m, r, k) with Σ rowsᵀ rows = ω Mᵀ ∇²F M.
@@ -134,7 +138,7 @@ class Hessian:
         before M.
         """
         mean, u, normal, view = self.mean, self.u, self.normal, self.view
-        if view.factors is not None:
+        if view.factors is not None:  # F M = (F left) right: what differs by output is F left
             left, right = view.factors
             rows = left - u[:, :, None] * (normal @ left)[:, None, :]
             floor = np.maximum(mean, _FAINT * mean.sum(axis=1, keepdims=True))
