@@ -7,8 +7,8 @@ The block of output y is
 
 (N13) with ω̃, u and η from the Hessian of a smooth measure (for information ω̃ is the logarithmic
 mean of J and π q exp(s), u = ω̃/Σω̃ and η = 1), F from its linear program for a polyhedral one, and
-j over the rows of that output alone.  A rate's F is diagonal but for one negative square, and so is an
-auxiliary once its level is eliminated; all others have few rows.  So
+j over the rows of that output alone.  A rate's F is diagonal but for one negative square, and so is
+an auxiliary once its level is eliminated; all others have few rows.  So
 
 .. math:: H_y^{-1} = \mathrm{diag}(1/D') + U^\top U - T^\top T
 

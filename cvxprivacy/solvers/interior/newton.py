@@ -366,7 +366,7 @@ def _without(
     level_theta, border, added, remainder = (np.zeros_like(masses) for _ in range(4))
     for side, _, factor in level.sides:
         theta_side = theta[side]
-        # what stays of two sides of different factors, without cancellation
+        # what stays of two sides at different factors, without cancellation (N19)
         remainder = remainder + added * theta_side * ((factor - 1.0) * masses) ** 2
         level_theta = level_theta + (factor * masses) ** 2 * theta_side
         border = border - factor * masses * theta_side
