@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy import criteria
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.verifier.differences import differences
@@ -360,3 +361,10 @@ def test_a_measure_that_only_composes_another_is_proved_alike(name):
         assert solution.certificate.verify()
         ends.append((solution.lower, solution.upper))
     assert max(low for low, _ in ends) <= min(high for _, high in ends)
+
+
+def test_every_criterion_and_every_measure_is_under_this_contract():
+    assert {type(rule).__name__ for rule in RULES.values()} == set(criteria.__all__) - {"Criterion"}
+    bases = {"Leakage", "MEASURES", "Polyhedral", "Smooth"}
+    listed = {type(measure).__name__ for measure, _ in MEASURES.values()}
+    assert listed >= set(cpv.leakage.__all__) - bases

@@ -1,0 +1,44 @@
+"""What contributors are told is there: paths, commands, rooms."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from tests.test_architecture import PACKAGE, ROOMS, ROOT
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+DESIGN = (ROOT / "docs" / "reference" / "design.md").read_text(encoding="utf-8")
+
+
+def test_every_path_is_there() -> None:
+    texts = re.findall(r"`([\w./-]+/[\w./-]*)`", CONTRIBUTING)
+    paths = [text for text in texts if not text.startswith("v")]
+    assert len(paths) > 20
+    for path in paths:
+        assert any((base / path).exists() for base in (ROOT, PACKAGE)), path
+
+
+def test_every_link_leads_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", CONTRIBUTING):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_map_names_every_room() -> None:
+    """A room is a folder of the package; files beside them are what several rooms share."""
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    assert rooms <= set(ROOMS)
+    table = DESIGN.split("## What has to be trusted")[0]
+    assert {room for room in rooms if f"`{room}`" not in table} == set()
+
+
+def test_what_is_looked_at_before_a_commit_is_what_ci_looks_at() -> None:
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    entries = set(re.findall(r"entry: ([\w -]+?),", hooks))
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    commands = {line.split(" & ")[0].removesuffix(" .") for line in script}
+    assert entries == {"ruff check", "ruff format --check", "codespell", "mypy"}
+    assert entries <= commands
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    dev = " ".join(tools["project"]["optional-dependencies"]["dev"])
+    assert all(tool in dev for tool in ("pre-commit", "ruff", "codespell", "mypy"))
