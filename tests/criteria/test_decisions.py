@@ -181,3 +181,30 @@ def test_logarithms_that_cancel_are_told_by_their_primes(form):
         assert at_least_zero(form, added) is (added > 0)
     assert at_least_zero([*form, (TINY, Fraction(2))])
     assert not at_least_zero([*form, (-TINY, Fraction(2))])
+
+
+class LeaksInAll(cpv.Criterion):
+    """Σ F ≤ b in a measure: what ``LeakageCap`` states, decided by its rows alone."""
+
+    name = "leaks_in_all"
+    b = cpv.Parameter()
+
+    def __init__(self, b, measure):
+        self.b, self.leaks = b, measure
+
+    def constraints(self, release):
+        return {self.name: release.leaked(self.leaks) <= self.b}
+
+
+@pytest.mark.parametrize("units", ["bits", "nats"])
+@pytest.mark.parametrize(
+    "measure",
+    [cpv.leakage.MutualInformation(), cpv.leakage.TotalVariation(), cpv.leakage.ChiSquared()],
+    ids=repr,
+)
+def test_rows_alone_have_the_value_of_the_measure(measure, units):
+    joint = np.array([[6, 1, 3], [2, 5, 1]])
+    verdict = LeaksInAll(10, measure).verdict(Counts.of_records(joint, units))
+    nats = measure.total(joint / joint.sum())
+    assert verdict.holds
+    assert verdict.value == pytest.approx(nats * measure.unit(units), rel=1e-12)
