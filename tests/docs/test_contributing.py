@@ -42,3 +42,14 @@ def test_what_is_looked_at_before_a_commit_is_what_ci_looks_at() -> None:
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     dev = " ".join(tools["project"]["optional-dependencies"]["dev"])
     assert all(tool in dev for tool in ("pre-commit", "ruff", "codespell", "mypy"))
+
+
+def test_letters_of_the_theory_have_the_names_that_the_table_gives() -> None:
+    index = (ROOT / "docs" / "theory" / "index.md").read_text(encoding="utf-8")
+    table = index.split("## Letters")[1]
+    rows = re.findall(r"^\| .* \| .* \| (`.*) \| `([\w/]+\.py)` \|$", table, re.M)
+    assert len(rows) > 15
+    for names, path in rows:
+        source = (PACKAGE / path).read_text(encoding="utf-8")
+        for name in re.findall(r"`([^`]+)`", names):
+            assert re.search(rf"(?<!\w){re.escape(name)}(?!\w)", source), (name, path)
