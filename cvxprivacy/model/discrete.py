@@ -141,10 +141,10 @@ class DiscreteSource(Frozen):
         """
         typed = tabulated(counts)
         law, records = frequencies(typed.values, "counts", SHAPE, axes=(2, 3))
-        known = ("w", "x", "z", "names")
+        allowed = ("w", "x", "z", "names")
         for name in options:
-            if name not in known:
-                raise InputError(name, "unknown argument", f"use {', '.join(known)}")
+            if name not in allowed:
+                raise InputError(name, "unknown argument", f"use {', '.join(allowed)}")
         return cls._of(law, typed, **options, records=records)
 
     @classmethod
