@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cvxprivacy import exact
 from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.frozen import FrozenFields, frozen, own
+from cvxprivacy.frozen import FrozenFields, frozen, owned
 from cvxprivacy.verifier.rationals import BITS
 
 __all__ = ["AdditiveCost", "Cost", "Part", "dense", "floats", "of_letters", "plus", "times"]
@@ -62,7 +62,7 @@ class AdditiveCost:
     def floats(self) -> FloatArray:
         """The nearest floats to the sums."""
         values, numbers = self.numbered()
-        sums: FloatArray = own(exact.floats(values)[numbers])
+        sums: FloatArray = owned(exact.floats(values)[numbers])
         return sums
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -120,7 +120,7 @@ def dense(cost: Cost) -> Exact:
     if not isinstance(cost, AdditiveCost):
         return cost
     values, numbers = cost.numbered()
-    return own(values[numbers])
+    return owned(values[numbers])
 
 
 def floats(cost: Cost) -> FloatArray:
@@ -135,7 +135,7 @@ def of_letters(cost: Cost, letters: Sequence[int] | IntArray) -> Cost:
     if not isinstance(cost, AdditiveCost):
         return cost[..., letters, :]
     shared: dict[int, IntArray] = {}  # parts of one attribute share their places
-    places = [shared.setdefault(id(p.rows), own(p.rows[letters])) for p in cost.parts]
+    places = [shared.setdefault(id(p.rows), owned(p.rows[letters])) for p in cost.parts]
     pairs = zip(cost.parts, places, strict=True)
     return AdditiveCost(tuple(replace(part, rows=rows) for part, rows in pairs))
 

@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.frozen import is_own, own
+from cvxprivacy.frozen import is_owned, owned
 
 __all__ = [
     "DIGITS",
@@ -88,7 +88,7 @@ def _remembered(function: Callable[[Exact], _Result]) -> Callable[[Exact], _Resu
         if key in results and results[key][0]() is values:
             return results[key][1]
         result = function(values)
-        if is_own(values):
+        if is_owned(values):
             results[key] = weakref.ref(values, lambda _: results.pop(key, None)), result
         return result
 
@@ -131,7 +131,7 @@ def array(values: Any) -> Exact:
     TypeError, ValueError, OverflowError
         As :func:`rational`; infinite and undefined floats of an array of floats are kept.
     """
-    if type(values) is np.ndarray and is_own(values) and _exact(values):
+    if type(values) is np.ndarray and is_owned(values) and _exact(values):
         return values  # as is: what is the same is stored once
     if type(values) is not np.ndarray:
         values = entries(values)
@@ -142,9 +142,9 @@ def array(values: Any) -> Exact:
     if values.dtype.kind in "mM":
         raise TypeError("dates and times are no numbers")
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
-        return own(values.astype(float))
+        return owned(values.astype(float))
     if values.dtype.kind in "biu" and (np.abs(values.astype(float)) < 2.0**53).all():
-        return own(values.astype(float))
+        return owned(values.astype(float))
     return _lowered(each(rational, values))
 
 
@@ -157,7 +157,7 @@ def floats(values: Exact) -> FloatArray:
 def _floats(values: npt.NDArray[np.object_]) -> FloatArray:
     near = {id(value): float(value) for value in _distinct(values)}
     flat = np.fromiter((near[id(value)] for value in values.flat), float, values.size)
-    return own(flat.reshape(values.shape))
+    return owned(flat.reshape(values.shape))
 
 
 def fractions(values: Exact) -> npt.NDArray[np.object_]:
@@ -173,7 +173,7 @@ def plus(a: Exact, b: Exact) -> Exact:
             other = total - a
             error = (a - (total - other)) + (b - other)  # of a rounded sum
         if (error == 0).all():
-            return own(total)
+            return owned(total)
     one, two = np.broadcast_arrays(fractions(a), fractions(b))
     sums: dict[tuple[int, int], Fraction] = {}  # tables repeat few entries, as the same objects
     result = np.empty(one.shape, dtype=object)
@@ -202,7 +202,7 @@ def over(numerators: npt.NDArray[Any], denominator: int) -> Exact:
     else:
         numbers, places = np.unique(numerators, return_inverse=True)
     values = np.array([Fraction(int(k), denominator) for k in numbers], dtype=object)
-    return own(_lowered(values)[places].reshape(numerators.shape))
+    return owned(_lowered(values)[places].reshape(numerators.shape))
 
 
 def written(value: Number) -> float | str:
@@ -216,7 +216,7 @@ def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
     if values.dtype == object:
         return _lowered(each(function, values))
     distinct, places = np.unique(values, return_inverse=True)
-    return own(_lowered(each(function, distinct))[places].reshape(values.shape))
+    return owned(_lowered(each(function, distinct))[places].reshape(values.shape))
 
 
 def entries(values: Any) -> npt.NDArray[Any]:
@@ -270,8 +270,8 @@ def _lowered(values: npt.NDArray[np.object_]) -> Exact:
     near = {id(value): plain(value) for value in _distinct(values)}
     if all(isinstance(value, float) for value in near.values()):
         flat = [near[id(value)] for value in values.flat]
-        return own(np.array(flat, dtype=float).reshape(values.shape))
-    return own(values)
+        return owned(np.array(flat, dtype=float).reshape(values.shape))
+    return owned(values)
 
 
 def _exact(values: npt.NDArray[Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-__all__ = ["Frozen", "FrozenDict", "FrozenFields", "FrozenList", "frozen", "is_own", "own"]
+__all__ = ["Frozen", "FrozenDict", "FrozenFields", "FrozenList", "frozen", "is_owned", "owned"]
 
 
 class FrozenDict(dict[Any, Any]):
@@ -144,13 +144,13 @@ class Memory:
         self._array = array
 
 
-def own(value: np.ndarray) -> np.ndarray:
+def owned(value: np.ndarray) -> np.ndarray:
     """Return an array that was just made here as one that nobody can write to."""
-    return value if is_own(value) else np.asarray(Memory(value))
+    return value if is_owned(value) else np.asarray(Memory(value))
 
 
-def is_own(value: np.ndarray) -> bool:
-    """Tell whether an array is one that :func:`own` returned.
+def is_owned(value: np.ndarray) -> bool:
+    """Tell whether an array is one that :func:`owned` returned.
 
     Of others that cannot be written to, somebody may hold a part that can.
     """
@@ -160,7 +160,7 @@ def is_own(value: np.ndarray) -> bool:
 def frozen(value: Any) -> Any:
     """Return arrays and containers in copies that cannot be written to, the rest as it is."""
     if isinstance(value, np.ndarray):
-        return value if is_own(value) else own(value.copy())
+        return value if is_owned(value) else owned(value.copy())
     if isinstance(value, FrozenDict | FrozenList):
         return value
     if isinstance(value, Mapping):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.frozen import Frozen, own
+from cvxprivacy.frozen import Frozen, owned
 from cvxprivacy.model.atoms import Atoms, lay_out
 from cvxprivacy.model.counted import counted_law
 from cvxprivacy.model.information import (
@@ -109,7 +109,7 @@ class DiscreteSource(Frozen):
         if counts is not None:
             self.effective = counts.effective
             self.levels, self.dropped = counts.levels, counts.dropped
-        self.law = own(law)
+        self.law = owned(law)
         (self.w, self.x, self.z), self.names = axes_of(law, typed, (w, x, z), names)
 
     @classmethod

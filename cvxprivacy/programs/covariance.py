@@ -29,7 +29,7 @@ import numpy as np
 from flint import arb_mat
 
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, written
-from cvxprivacy.frozen import FrozenFields, frozen, own
+from cvxprivacy.frozen import FrozenFields, frozen, owned
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import block, identity, rationals, rounded
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -103,7 +103,7 @@ class CovarianceProgram(FrozenFields):
     @cached_property
     def above(self) -> FloatArray:
         """Σ̄ in floats."""
-        return own(rounded(lambda: self._conditional(self.encoded, self.encoded)))
+        return owned(rounded(lambda: self._conditional(self.encoded, self.encoded)))
 
     @cached_property
     def derived(self) -> Mapping[str, tuple[FloatArray, FloatArray]]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from cvxprivacy.additive import Cost, dense, of_letters
 from cvxprivacy.errors import InputError
-from cvxprivacy.frozen import Frozen, FrozenDict, FrozenFields, frozen, own
+from cvxprivacy.frozen import Frozen, FrozenDict, FrozenFields, frozen, owned
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import nat
@@ -173,7 +173,7 @@ class Letters(Frozen):
     @cached_property
     def met(self) -> np.ndarray:
         """Atoms of the law, shape (L, n)."""
-        return self.observers[0].atoms if self.several else own(np.ones(self.law.shape, bool))
+        return self.observers[0].atoms if self.several else owned(np.ones(self.law.shape, bool))
 
     @cached_property
     def scale(self) -> Fraction:

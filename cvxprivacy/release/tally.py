@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.frozen import FrozenFields, own
+from cvxprivacy.frozen import FrozenFields, owned
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import Draws
@@ -102,7 +102,7 @@ class DrawnCounts(FrozenFields):
     def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> npt.NDArray[Any]:
         found = np.zeros(shape, self.masses.dtype)
         np.add.at(found, (rows, columns), self.masses)
-        return own(found)
+        return owned(found)
 
     def relabelled(self, places: Places) -> DrawnCounts:
         """Return the counts after the output y was released as ``places[y]``."""
