@@ -32,6 +32,7 @@ from cvxprivacy.exact import (
 __all__ = [
     "array",
     "generator",
+    "integer",
     "labels",
     "number",
     "one_of",
@@ -40,7 +41,6 @@ __all__ = [
     "text",
     "typed",
     "untaken",
-    "whole",
 ]
 
 _NO_NUMBERS = (bool, np.bool_, str, bytes)  # whatever Python makes of them
@@ -191,7 +191,7 @@ def _long(value: Any, argument: str, where: Any) -> InputError:
     return InputError(argument, problem, "round it to fewer digits", where=where, value=value)
 
 
-def whole(value: Any, argument: str, *, least: int) -> int:
+def integer(value: Any, argument: str, *, least: int) -> int:
     """Return a whole number of at least ``least``."""
     try:
         truncated = int(value)

@@ -25,7 +25,7 @@ from cvxprivacy.model.laws import SHAPE, Table, axes_of, frequencies, probabilit
 from cvxprivacy.tables.counting import MOST_LEVELS, Counts
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import brief, facts_html
-from cvxprivacy.validation import number, whole
+from cvxprivacy.validation import integer, number
 
 __all__ = ["DiscreteSource"]
 
@@ -101,7 +101,7 @@ class DiscreteSource(Frozen):
         schema: TableSchema | None = None,
         counts: Counts | None = None,
     ) -> None:
-        self.records = None if records is None else whole(records, "records", least=1)
+        self.records = None if records is None else integer(records, "records", least=1)
         self.effective = None if self.records is None else float(self.records)
         self.schema = schema  # how a table's records became letters
         self.levels: dict[str, list[Any]] = {}  # of a table's columns
@@ -279,7 +279,7 @@ class DiscreteSource(Frozen):
         if not -1 < (rho if isinstance(rho, int | float) else math.nan) < 1:
             raise InputError("rho", f"{rho!r}", "pass a correlation strictly between −1 and 1")
         span = number(span, "span", zero=False)
-        grid = np.linspace(-span, span, whole(points, "points", least=2))
+        grid = np.linspace(-span, span, integer(points, "points", least=2))
         w, x = grid[:, None], grid[None, :]
         density = np.exp(-(w**2 - 2 * rho * w * x + x**2) / (2 * (1 - rho**2)))
         return cls(density / density.sum(), w=grid.tolist(), x=grid.tolist())

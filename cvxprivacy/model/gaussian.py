@@ -26,7 +26,7 @@ from cvxprivacy.model.matrices import (
 from cvxprivacy.model.moments import moments_of
 from cvxprivacy.tables.schema import column_names
 from cvxprivacy.text import brief, facts_html, matrix_html
-from cvxprivacy.validation import array, typed, whole
+from cvxprivacy.validation import array, integer, typed
 from cvxprivacy.verifier.matrices import definite
 
 __all__ = ["GaussianSource"]
@@ -126,7 +126,7 @@ class GaussianSource(Frozen):
         mean = np.zeros(size) if mean is None else mean
         self.mean = _numbers(mean, size, "mean", negative=True)
         self.scale = _numbers(np.ones(size) if scale is None else scale, size, "scale")
-        self.records = None if records is None else whole(records, "records", least=1)
+        self.records = None if records is None else integer(records, "records", least=1)
         self.basis = self.independent(self.x, "key")
         self.expansion = matrix_array(self._expanding())
 
@@ -337,7 +337,7 @@ def _sampled(source: GaussianSource, points: int, span: float, z_points: int) ->
     """Return p(w, x) on a grid, or p(w, x, z)."""
     if len(source.w) != 1 or len(source.x) != 1:
         raise InputError("source", "not one W and one X", "discretise scalars")
-    if whole(z_points, "z_points", least=0) and len(source.z) != 1:
+    if integer(z_points, "z_points", least=0) and len(source.z) != 1:
         raise InputError("z_points", f"{len(source.z)} Z", "make the source with one Z, or pass 0")
     both, conditional = [*source.w, *source.x], source.conditional() if z_points else source
     law = conditional.law([*conditional.w, *conditional.x], [*conditional.w, *conditional.x])
@@ -345,7 +345,7 @@ def _sampled(source: GaussianSource, points: int, span: float, z_points: int) ->
         condition = ", given Z" if z_points else ""
         raise InputError("covariance", f"W and X determine each other{condition}", "pass |ρ| < 1")
     scales, centre = np.sqrt(source.covariance.diagonal()[both]), source.mean[both]
-    unit = np.linspace(-span, span, whole(points, "points", least=2))
+    unit = np.linspace(-span, span, integer(points, "points", least=2))
     w, x = np.meshgrid(unit * scales[0], unit * scales[1], indexing="ij")
     inverse = exact_floats(matrix_array(law.inv()))
 
