@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cvxprivacy import exact
 from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.frozen import FrozenFields, frozen, own
+from cvxprivacy.frozen import FrozenFields, frozen, owned
 from cvxprivacy.verifier.rationals import BITS
 
 __all__ = ["AdditiveCost", "Cost", "Part", "dense", "floats", "of_letters", "plus", "times"]
@@ -62,8 +62,8 @@ class AdditiveCost:
     def floats(self) -> FloatArray:
         """The nearest floats to the sums."""
         values, numbers = self.numbered()
-        found: FloatArray = own(exact.floats(values)[numbers])
-        return found
+        sums: FloatArray = owned(exact.floats(values)[numbers])
+        return sums
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self.floats, dtype=dtype, copy=bool(copy) or None)
@@ -74,16 +74,16 @@ class AdditiveCost:
         Sums are made of distinct numbers, not for each entry: there are few of them.
         """
         values: Exact = np.zeros(1)
-        found = np.zeros(self.shape, np.int64)
+        numbers = np.zeros(self.shape, np.int64)
         for part in self.parts:
             entries = part.table.ravel().tolist()
             place = {value: i for i, value in enumerate(dict.fromkeys(entries))}
-            own = np.array([place[value] for value in entries]).reshape(part.table.shape)
-            found = found * len(place) + own[part.rows][:, part.columns]
-            used, found = _renumbered(found, len(values) * len(place))
+            indices = np.array([place[value] for value in entries]).reshape(part.table.shape)
+            numbers = numbers * len(place) + indices[part.rows][:, part.columns]
+            used, numbers = _renumbered(numbers, len(values) * len(place))
             pairs = values[used // len(place)], exact.array(list(place))[used % len(place)]
             values = exact.plus(*pairs)
-        return values, found
+        return values, numbers
 
     @property
     def largest(self) -> Fraction:
@@ -120,7 +120,7 @@ def dense(cost: Cost) -> Exact:
     if not isinstance(cost, AdditiveCost):
         return cost
     values, numbers = cost.numbered()
-    return own(values[numbers])
+    return owned(values[numbers])
 
 
 def floats(cost: Cost) -> FloatArray:
@@ -134,10 +134,10 @@ def of_letters(cost: Cost, letters: Sequence[int] | IntArray) -> Cost:
         return cost
     if not isinstance(cost, AdditiveCost):
         return cost[..., letters, :]
-    known: dict[int, IntArray] = {}  # parts of one attribute share their places
-    rows = [known.setdefault(id(p.rows), own(p.rows[letters])) for p in cost.parts]
-    pairs = zip(cost.parts, rows, strict=True)
-    return AdditiveCost(tuple(replace(part, rows=own) for part, own in pairs))
+    shared: dict[int, IntArray] = {}  # parts of one attribute share their places
+    places = [shared.setdefault(id(p.rows), owned(p.rows[letters])) for p in cost.parts]
+    pairs = zip(cost.parts, places, strict=True)
+    return AdditiveCost(tuple(replace(part, rows=rows) for part, rows in pairs))
 
 
 def plus(a: Cost, b: Cost) -> Cost:

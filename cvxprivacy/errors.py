@@ -125,9 +125,9 @@ class UnseenValueWarning(UserWarning):
 
     def __str__(self) -> str:
         records, some = sum(self.counts.values()), next(iter(self.counts))
-        said = f"{records:,} records have values" if records > 1 else "1 record has a value"
-        said += f" without mass in the source, such as {some!r}: the proof does not cover what is "
-        return said + "released of them; make a channel from a table that has them"
+        text = f"{records:,} records have values" if records > 1 else "1 record has a value"
+        text += f" without mass in the source, such as {some!r}: the proof does not cover what is "
+        return text + "released of them; make a channel from a table that has them"
 
 
 class BrokenTableError(_Kept, ValueError):
@@ -162,10 +162,10 @@ class BrokenTableError(_Kept, ValueError):
 
     def __init__(self, groups: int, criteria: Sequence[str]) -> None:
         self.criteria = list(criteria)
-        rest = "1 group is left" if groups == 1 else f"{groups:,} groups are left"
+        left = "1 group is left" if groups == 1 else f"{groups:,} groups are left"
         super().__init__(
             f"the drawn table breaks {', '.join(criteria)}, and no merging of its groups was found "
-            f"that mends it ({rest}); relax the criterion, allow suppression, or ask it of the law "
+            f"that mends it ({left}); relax the criterion, allow suppression, or ask it of the law "
             "alone"
         )
 

@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.frozen import is_own, own
+from cvxprivacy.frozen import is_owned, owned
 
 __all__ = [
     "DIGITS",
@@ -42,7 +42,7 @@ __all__ = [
 
 DIGITS = 2000  # of a numerator or a denominator, which proofs can hold
 _LONG = 10**DIGITS
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 FloatArray = npt.NDArray[np.float64]
 Exact = npt.NDArray[Any]  # of floats, or of Fractions
 Number = int | float | Fraction | Decimal | np.floating | np.integer
@@ -78,21 +78,21 @@ def short(value: Fraction) -> bool:
     return max(abs(value.numerator), value.denominator) < _LONG
 
 
-def _remembered(function: Callable[[Exact], _Found]) -> Callable[[Exact], _Found]:
+def _remembered(function: Callable[[Exact], _Result]) -> Callable[[Exact], _Result]:
     """Keep what a function finds of an array of rationals of our own, while there is one."""
-    known: dict[int, tuple[weakref.ref[Exact], _Found]] = {}
+    results: dict[int, tuple[weakref.ref[Exact], _Result]] = {}
 
     @wraps(function)
-    def found(values: Exact) -> _Found:
+    def lookup(values: Exact) -> _Result:
         key = id(values)
-        if key in known and known[key][0]() is values:
-            return known[key][1]
+        if key in results and results[key][0]() is values:
+            return results[key][1]
         result = function(values)
-        if is_own(values):
-            known[key] = weakref.ref(values, lambda _: known.pop(key, None)), result
+        if is_owned(values):
+            results[key] = weakref.ref(values, lambda _: results.pop(key, None)), result
         return result
 
-    return found
+    return lookup
 
 
 def unwritable(values: Exact) -> tuple[int, ...] | None:
@@ -131,7 +131,7 @@ def array(values: Any) -> Exact:
     TypeError, ValueError, OverflowError
         As :func:`rational`; infinite and undefined floats of an array of floats are kept.
     """
-    if type(values) is np.ndarray and is_own(values) and _exact(values):
+    if type(values) is np.ndarray and is_owned(values) and _exact(values):
         return values  # as is: what is the same is stored once
     if type(values) is not np.ndarray:
         values = entries(values)
@@ -142,9 +142,9 @@ def array(values: Any) -> Exact:
     if values.dtype.kind in "mM":
         raise TypeError("dates and times are no numbers")
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
-        return own(values.astype(float))
+        return owned(values.astype(float))
     if values.dtype.kind in "biu" and (np.abs(values.astype(float)) < 2.0**53).all():
-        return own(values.astype(float))
+        return owned(values.astype(float))
     return _lowered(each(rational, values))
 
 
@@ -156,8 +156,8 @@ def floats(values: Exact) -> FloatArray:
 @_remembered
 def _floats(values: npt.NDArray[np.object_]) -> FloatArray:
     near = {id(value): float(value) for value in _distinct(values)}
-    found = np.fromiter((near[id(value)] for value in values.flat), float, values.size)
-    return own(found.reshape(values.shape))
+    flat = np.fromiter((near[id(value)] for value in values.flat), float, values.size)
+    return owned(flat.reshape(values.shape))
 
 
 def fractions(values: Exact) -> npt.NDArray[np.object_]:
@@ -173,16 +173,16 @@ def plus(a: Exact, b: Exact) -> Exact:
             other = total - a
             error = (a - (total - other)) + (b - other)  # of a rounded sum
         if (error == 0).all():
-            return own(total)
+            return owned(total)
     one, two = np.broadcast_arrays(fractions(a), fractions(b))
-    known: dict[tuple[int, int], Fraction] = {}  # tables repeat few entries, as the same objects
-    found = np.empty(one.shape, dtype=object)
+    sums: dict[tuple[int, int], Fraction] = {}  # tables repeat few entries, as the same objects
+    result = np.empty(one.shape, dtype=object)
     for place, pair in enumerate(zip(one.flat, two.flat, strict=True)):
         key = id(pair[0]), id(pair[1])
-        if key not in known:
-            known[key] = pair[0] + pair[1]
-        found.flat[place] = known[key]
-    return _lowered(found)
+        if key not in sums:
+            sums[key] = pair[0] + pair[1]
+        result.flat[place] = sums[key]
+    return _lowered(result)
 
 
 def times(a: Exact, factor: Number) -> Exact:
@@ -197,19 +197,18 @@ def over(numerators: npt.NDArray[Any], denominator: int) -> Exact:
     """Return whole numbers over a common denominator; what is equal is one object."""
     if numerators.dtype == object:
         place: dict[int, int] = {}
-        found = [place.setdefault(k, len(place)) for k in numerators.flat]
+        places = np.array([place.setdefault(k, len(place)) for k in numerators.flat], np.intp)
         numbers: Iterable[Any] = place
-        places = np.array(found, dtype=np.intp)
     else:
         numbers, places = np.unique(numerators, return_inverse=True)
     values = np.array([Fraction(int(k), denominator) for k in numbers], dtype=object)
-    return own(_lowered(values)[places].reshape(numerators.shape))
+    return owned(_lowered(values)[places].reshape(numerators.shape))
 
 
 def written(value: Number) -> float | str:
     """Return a number as JSON can hold it: a float, or a fraction as text."""
-    found = plain(rational(value))
-    return found if isinstance(found, float) else str(found)
+    number = plain(rational(value))
+    return number if isinstance(number, float) else str(number)
 
 
 def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
@@ -217,7 +216,7 @@ def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
     if values.dtype == object:
         return _lowered(each(function, values))
     distinct, places = np.unique(values, return_inverse=True)
-    return own(_lowered(each(function, distinct))[places].reshape(values.shape))
+    return owned(_lowered(each(function, distinct))[places].reshape(values.shape))
 
 
 def entries(values: Any) -> npt.NDArray[Any]:
@@ -231,11 +230,11 @@ def entries(values: Any) -> npt.NDArray[Any]:
         return np.asarray(values)
     if hasattr(values, "iloc"):  # pandas
         return np.asarray(values.to_numpy(dtype=object))
-    seen = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(seen, nw.DataFrame):
-        rows = list(zip(*(column.to_list() for column in seen.iter_columns()), strict=True))
-        return np.array(rows, dtype=object).reshape(len(seen), len(seen.columns))
-    return np.array(seen.to_list() if isinstance(seen, nw.Series) else values, dtype=object)
+    frame = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        rows = list(zip(*(column.to_list() for column in frame.iter_columns()), strict=True))
+        return np.array(rows, dtype=object).reshape(len(frame), len(frame.columns))
+    return np.array(frame.to_list() if isinstance(frame, nw.Series) else values, dtype=object)
 
 
 def _typed_alike(values: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
@@ -255,10 +254,10 @@ def each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object
     """Return what a function makes of the entries, each object once."""
     if values.dtype != object:
         values = values.astype(object)
-    known = {id(value): function(value) for value in _distinct(values)}
-    found = np.empty(values.shape, dtype=object)
-    found.ravel()[:] = [known[id(value)] for value in values.flat]
-    return found
+    images = {id(value): function(value) for value in _distinct(values)}
+    result = np.empty(values.shape, dtype=object)
+    result.ravel()[:] = [images[id(value)] for value in values.flat]
+    return result
 
 
 def _distinct(values: npt.NDArray[np.object_]) -> list[Any]:
@@ -270,9 +269,9 @@ def _lowered(values: npt.NDArray[np.object_]) -> Exact:
     """Return Fractions as floats if all of them are floats."""
     near = {id(value): plain(value) for value in _distinct(values)}
     if all(isinstance(value, float) for value in near.values()):
-        found = [near[id(value)] for value in values.flat]
-        return own(np.array(found, dtype=float).reshape(values.shape))
-    return own(values)
+        flat = [near[id(value)] for value in values.flat]
+        return owned(np.array(flat, dtype=float).reshape(values.shape))
+    return owned(values)
 
 
 def _exact(values: npt.NDArray[Any]) -> bool:

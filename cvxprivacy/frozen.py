@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-__all__ = ["Frozen", "FrozenDict", "FrozenFields", "FrozenList", "frozen", "is_own", "own"]
+__all__ = ["Frozen", "FrozenDict", "FrozenFields", "FrozenList", "frozen", "is_owned", "owned"]
 
 
 class FrozenDict(dict[Any, Any]):
@@ -25,7 +25,7 @@ class FrozenDict(dict[Any, Any]):
         super().__init__(entries)
         self._remedy = remedy
 
-    def _refused(self, *given: Any, **named: Any) -> NoReturn:
+    def _refused(self, *arguments: Any, **keywords: Any) -> NoReturn:
         raise TypeError(f"this mapping cannot be written to: {self._remedy}")
 
     __setitem__ = __delitem__ = _refused
@@ -41,7 +41,7 @@ class FrozenDict(dict[Any, Any]):
 class FrozenList(list[Any]):
     """A list that cannot be written to; ``list(…)`` copies it into one that can."""
 
-    def _refused(self, *given: Any, **named: Any) -> NoReturn:
+    def _refused(self, *arguments: Any, **keywords: Any) -> NoReturn:
         raise TypeError("this list cannot be written to: copy it with list(…)")
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refused  # type: ignore[assignment]
@@ -87,23 +87,23 @@ class Frozen:
 
     def _seal(self) -> Self:
         """Allow no change from here on."""
-        own = self.__dict__
-        own.update({name: frozen(value) for name, value in own.items()}, _sealed=True)
+        attributes = self.__dict__
+        attributes.update({name: frozen(value) for name, value in attributes.items()}, _sealed=True)
         return self
 
     def _with(self, **changes: Any) -> Self:
         """Return a copy with other attributes, and nothing kept that was computed from them."""
         kind = type(self)
-        found = object.__new__(kind)
+        twin = object.__new__(kind)
         for name, value in {**self.__dict__, **changes}.items():
             if not isinstance(getattr(kind, name, None), cached_property):
-                found.__dict__[name] = value
-        return found._seal()
+                twin.__dict__[name] = value
+        return twin._seal()
 
     def _refuse(self, name: str) -> None:
         if self.__dict__.get("_sealed"):
-            said = f"{name!r} of a {type(self).__name__} cannot change: {self._remedy(name)}"
-            raise AttributeError(said)
+            problem = f"{name!r} of a {type(self).__name__} cannot change: {self._remedy(name)}"
+            raise AttributeError(problem)
 
 
 class FrozenFields:
@@ -120,10 +120,10 @@ def _sealing(made: Callable[..., None]) -> Callable[..., None]:
     """Seal an object at the end of the outermost ``__init__``."""
 
     @wraps(made)
-    def sealed(self: Any, *given: Any, **named: Any) -> None:
+    def sealed(self: Any, *arguments: Any, **keywords: Any) -> None:
         depth = self.__dict__.get("_depth", 0)
         self.__dict__["_depth"] = depth + 1
-        made(self, *given, **named)
+        made(self, *arguments, **keywords)
         if depth:
             self.__dict__["_depth"] = depth
         else:
@@ -144,13 +144,13 @@ class Memory:
         self._array = array
 
 
-def own(value: np.ndarray) -> np.ndarray:
+def owned(value: np.ndarray) -> np.ndarray:
     """Return an array that was just made here as one that nobody can write to."""
-    return value if is_own(value) else np.asarray(Memory(value))
+    return value if is_owned(value) else np.asarray(Memory(value))
 
 
-def is_own(value: np.ndarray) -> bool:
-    """Tell whether an array is one that :func:`own` returned.
+def is_owned(value: np.ndarray) -> bool:
+    """Tell whether an array is one that :func:`owned` returned.
 
     Of others that cannot be written to, somebody may hold a part that can.
     """
@@ -160,7 +160,7 @@ def is_own(value: np.ndarray) -> bool:
 def frozen(value: Any) -> Any:
     """Return arrays and containers in copies that cannot be written to, the rest as it is."""
     if isinstance(value, np.ndarray):
-        return value if is_own(value) else own(value.copy())
+        return value if is_owned(value) else owned(value.copy())
     if isinstance(value, FrozenDict | FrozenList):
         return value
     if isinstance(value, Mapping):

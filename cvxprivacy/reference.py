@@ -190,10 +190,10 @@ def projected_descent(
             moved -= np.take_along_axis(levels, kept - 1, axis=1)
         channel = np.maximum(moved, 0.0)
         channel /= channel.sum(axis=1, keepdims=True)
-    seen, q = joint @ channel, p_x @ channel
-    on = seen > 0
-    ratio = np.where(on, seen, 1.0) / np.where(on, p_w[:, None] * q, 1.0)
-    risk = float((np.where(on, seen, 0.0) * np.log(ratio)).sum())
+    p_wy, q = joint @ channel, p_x @ channel
+    on = p_wy > 0
+    ratio = np.where(on, p_wy, 1.0) / np.where(on, p_w[:, None] * q, 1.0)
+    risk = float((np.where(on, p_wy, 0.0) * np.log(ratio)).sum())
     return risk, float((p_x[:, None] * channel * d).sum()), channel
 
 
@@ -320,10 +320,10 @@ def quantise_and_bin(
     law, f = np.asarray(joint, float), np.asarray(reading, int)
     law = law / law.sum()
     p_xz, p_zu, p_u = law.sum(axis=2), law.sum(axis=0), law.sum(axis=(0, 1))
-    told = _entropy(p_xz) + _entropy(p_u) - _entropy(law)
-    found = _entropy(p_xz.sum(axis=0)) + _entropy(p_u) - _entropy(p_zu)  # I(Z; U)
-    words = math.ceil(2 ** (n * told))
-    bins = min(words, math.ceil(2 ** (n * (told - found + margin))))
+    word_rate = _entropy(p_xz) + _entropy(p_u) - _entropy(law)
+    side_information = _entropy(p_xz.sum(axis=0)) + _entropy(p_u) - _entropy(p_zu)  # I(Z; U)
+    words = math.ceil(2 ** (n * word_rate))
+    bins = min(words, math.ceil(2 ** (n * (word_rate - side_information + margin))))
     rng = np.random.default_rng([seed, n])
     book = rng.choice(len(p_u), p=p_u, size=(words, n))
     bin_of = rng.permutation(words) % bins
@@ -334,8 +334,8 @@ def quantise_and_bin(
         word[:, place] = _likelihood(density[:, z], book, xs).argmax(axis=1)
     score = _likelihood(np.repeat((p_zu / p_u)[:, None], n, axis=1), book, zs)
     taken = np.stack([np.where(bin_of == j, score, -np.inf).argmax(axis=1) for j in range(bins)])
-    whole = f[book[:, None], zs]
-    return BlockCode(bin_of[word], whole[taken, np.arange(len(zs))]), BlockCode(word, whole)
+    readings = f[book[:, None], zs]
+    return BlockCode(bin_of[word], readings[taken, np.arange(len(zs))]), BlockCode(word, readings)
 
 
 def books_by_side_information(joint: npt.ArrayLike, n: int, *, seed: int = 0) -> BlockCode:
@@ -376,8 +376,8 @@ def books_by_side_information(joint: npt.ArrayLike, n: int, *, seed: int = 0) ->
     law = np.asarray(joint, float)
     law = law / law.sum()
     p_xz, p_zu = law.sum(axis=2), law.sum(axis=0)
-    told = _entropy(p_xz) + _entropy(p_zu) - _entropy(law) - _entropy(p_xz.sum(axis=0))
-    words = math.ceil(2 ** (n * told))
+    word_rate = _entropy(p_xz) + _entropy(p_zu) - _entropy(law) - _entropy(p_xz.sum(axis=0))
+    words = math.ceil(2 ** (n * word_rate))
     rng = np.random.default_rng([seed, n])
     xs, zs = _sequences(law.shape[0], n), _sequences(law.shape[1], n)
     sent, read = np.empty((len(xs), len(zs)), int), np.empty((words, len(zs), n), int)

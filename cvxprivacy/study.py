@@ -172,11 +172,11 @@ def claim(
         ends = [(lower, upper)] if pair else [(lower, lower), (upper, upper)]
         agrees = all(_agrees(*end, theirs, within) for end in ends)
     percent = isinstance(theirs, str) and theirs.endswith("%")
-    said = here if isinstance(here, str) else _written(lower, upper, percent)
+    printed = here if isinstance(here, str) else _written(lower, upper, percent)
     if isinstance(theirs, tuple):
         theirs = f"{theirs[0]} {_written(theirs[1], theirs[1])}"
     other = theirs if isinstance(theirs, str) else _written(theirs, theirs)
-    return Claim(what, said, other, where, bool(agrees), why)
+    return Claim(what, printed, other, where, bool(agrees), why)
 
 
 def _agrees(lower: float, upper: float, theirs: Any, within: float | None) -> bool:
@@ -185,10 +185,10 @@ def _agrees(lower: float, upper: float, theirs: Any, within: float | None) -> bo
     if isinstance(theirs, tuple):
         sign, value = theirs
     elif isinstance(theirs, str):
-        if not (found := _NUMBER.fullmatch(theirs)):
+        if not (match := _NUMBER.fullmatch(theirs)):
             remedy = "pass a number, as printed or as a float, or say agrees=True or False"
             raise InputError("theirs", f"{theirs!r} is not a number", remedy, value=theirs)
-        sign, digits, unit = found.groups()
+        sign, digits, unit = match.groups()
         number = Decimal(digits.replace(",", "").replace("−", "-"))
         half = 0.5 * (1 + 1e-9) * 10.0 ** int(number.as_tuple().exponent)
         value, slack = (float(x) / (100 if unit else 1) for x in (number, half))
@@ -212,8 +212,10 @@ def _print(items: Iterable[Any]) -> None:
     """Print what is said, and claims that follow each other as one table."""
     for compared, group in groupby(items, lambda item: isinstance(item, Claim)):
         if not compared:
-            said = (item.to_string() if hasattr(item, "to_string") else str(item) for item in group)
-            print("\n" + "\n".join(said).strip("\n"))
+            texts = (
+                item.to_string() if hasattr(item, "to_string") else str(item) for item in group
+            )
+            print("\n" + "\n".join(texts).strip("\n"))
             continue
         claims = list(group)
         rows = [(c.what, c.here, f"{c.theirs} ({c.where})", "yes" if c.agrees else "no")
@@ -292,17 +294,17 @@ def run(
     for name, keyword in inspect.signature(study).parameters.items():
         hint = hints.get(name, type(keyword.default))
         _add_option(parser, name, hint, keyword.default)
-    given = vars(parser.parse_args(arguments))
-    out = given.pop("out")
+    options = vars(parser.parse_args(arguments))
+    out = options.pop("out")
     if out.suffix.lower() not in FORMATS or out.is_dir():
         parser.error(f"--out: {out} is no file {', '.join(FORMATS)}; name such a file")
-    if given.get("seed", 0) < 0:
-        parser.error(f"--seed: {given['seed']} is negative; pass a whole number ≥ 0")
+    if options.get("seed", 0) < 0:
+        parser.error(f"--seed: {options['seed']} is negative; pass a whole number ≥ 0")
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console may lack the hat of X̂
         sys.stdout.reconfigure(errors="replace")
     try:
-        result = study(**given)
-        said = list(report(result))
+        result = study(**options)
+        items = list(report(result))
         with plt.rc_context(HOUSE):
             figure = draw(result)
             plt.close(figure)
@@ -310,21 +312,21 @@ def run(
             with whole_file(out, binary=True) as file:
                 figure.savefig(file, format=out.suffix[1:].lower())
         print(title)
-        _print(said)
+        _print(items)
         print(f"\npicture: {out}")
     except BrokenPipeError:  # who reads has seen enough
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     except (InputError, InfeasibleError, CertificationError, BrokenTableError, OSError) as error:
         raise SystemExit(str(error)) from None
-    return Outcome(result, tuple(item for item in said if isinstance(item, Claim)), figure)
+    return Outcome(result, tuple(item for item in items if isinstance(item, Claim)), figure)
 
 
 def _add_option(parser: argparse.ArgumentParser, name: str, hint: Any, default: Any) -> None:
     """Make an option of a keyword: of ``bool`` a flag, of ``T`` and ``T | None`` a value."""
-    said = "smaller and faster" if name == "quick" else None
+    description = "smaller and faster" if name == "quick" else None
     if get_origin(hint) is Annotated:
-        hint, said = get_args(hint)
+        hint, description = get_args(hint)
     kind = next(iter(get_args(hint)), hint)
     how: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind}
-    said = said and said.replace("%", "%%")
-    parser.add_argument(f"--{name.replace('_', '-')}", default=default, help=said, **how)
+    description = description and description.replace("%", "%%")
+    parser.add_argument(f"--{name.replace('_', '-')}", default=default, help=description, **how)

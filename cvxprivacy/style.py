@@ -143,7 +143,7 @@ def inline_svg(figure: Figure, description: str) -> str:
     picture = text.getvalue()
     picture = picture[picture.index("<svg") :]
     picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
-    head, rest = picture.split(">", 1)
+    head, body = picture.split(">", 1)
     head = re.sub(r'\s(xmlns(:\w+)?|width|height|version)="[^"]*"', "", head)
-    said = escape(description, quote=True)
-    return f'{head} role="img" aria-label="{said}">{rest.replace("xlink:href", "href")}'
+    label = escape(description, quote=True)
+    return f'{head} role="img" aria-label="{label}">{body.replace("xlink:href", "href")}'

@@ -34,8 +34,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def brief(labels: Sequence[Any], most: int = 6) -> str:
     """Return the first of some labels as text."""
-    said = ", ".join(map(_label, labels[:most]))
-    return f"{said}, …" if len(labels) > most else said
+    text = ", ".join(map(_label, labels[:most]))
+    return f"{text}, …" if len(labels) > most else text
 
 
 def _label(label: Any) -> str:
@@ -74,9 +74,9 @@ def matrix_html(
 
     high, wide = min(len(rows), SHOWN), min(len(columns), SHOWN)
     frame = pd.DataFrame(matrix[:high, :wide])
-    known = repr([title, frame.to_numpy().tolist(), shaded]).encode()
+    content = repr([title, frame.to_numpy().tolist(), shaded]).encode()
     style: Any = frame.style
-    style = style.set_uuid(hashlib.sha256(known).hexdigest()[:12])  # the same in each build
+    style = style.set_uuid(hashlib.sha256(content).hexdigest()[:12])  # the same in each build
     style = style.set_properties(**{"padding": "0.15em 0.5em", "text-align": "right"})
     style = style.format("{:.3f}" if shaded else "{:.4g}")
     style = style.format_index(lambda i: escape(_label(rows[i])), axis=0)
@@ -93,6 +93,6 @@ def matrix_html(
         for shown, labels, what in ((high, rows, "rows"), (wide, columns, "columns"))
         if shown < len(labels)
     ]
-    told = ": ".join(filter(None, (corner, ", ".join(cut))))
-    note = f"<div><small>{escape(told)}</small></div>" if told else ""
+    caption = ": ".join(filter(None, (corner, ", ".join(cut))))
+    note = f"<div><small>{escape(caption)}</small></div>" if caption else ""
     return f"<div><b>{escape(title)}</b>{note}{style.to_html()}</div>"

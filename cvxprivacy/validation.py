@@ -32,6 +32,7 @@ from cvxprivacy.exact import (
 __all__ = [
     "array",
     "generator",
+    "integer",
     "labels",
     "number",
     "one_of",
@@ -40,7 +41,6 @@ __all__ = [
     "text",
     "typed",
     "untaken",
-    "whole",
 ]
 
 _NO_NUMBERS = (bool, np.bool_, str, bytes)  # whatever Python makes of them
@@ -69,20 +69,20 @@ def array(
         Demand at least one positive entry.
     """
     try:
-        found = np.array(values, dtype=float)
+        numbers = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(argument, f"not numbers ({error})", remedy) from None
-    if (axes is not None and found.ndim not in axes) or (axes is not None and not found.size):
-        raise InputError(argument, f"shape {found.shape}", remedy)
-    bad = ~np.isfinite(found) | (found < 0) * (not negative)
+    if (axes is not None and numbers.ndim not in axes) or (axes is not None and not numbers.size):
+        raise InputError(argument, f"shape {numbers.shape}", remedy)
+    bad = ~np.isfinite(numbers) | (numbers < 0) * (not negative)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
-        value = float(found[where])
+        value = float(numbers[where])
         kind = "negative" if value < 0 and math.isfinite(value) else "not finite"
         raise InputError(argument, f"{value!r} is {kind}", remedy, where=where or None, value=value)
-    if massive and not found.any():
+    if massive and not numbers.any():
         raise InputError(argument, "no mass at all", "pass at least one positive number")
-    return found
+    return numbers
 
 
 def number(
@@ -92,15 +92,15 @@ def number(
     try:
         if isinstance(value, _NO_NUMBERS):
             raise TypeError
-        found = float(value)
+        real = float(value)
     except (TypeError, ValueError, OverflowError):
         problem = f"{value!r} is no number"
         raise InputError(argument, problem, "pass a number", where=where, value=value) from None
-    if not (0 <= found < below) or (found == 0 and not zero):
+    if not (0 <= real < below) or (real == 0 and not zero):
         limit = "" if below == math.inf else f" and < {below:g}"
         remedy = f"pass a finite number {'≥' if zero else '>'} 0{limit}"
-        raise InputError(argument, f"{found!r} is out of range", remedy, where=where, value=found)
-    return found
+        raise InputError(argument, f"{real!r} is out of range", remedy, where=where, value=real)
+    return real
 
 
 def typed(
@@ -124,27 +124,27 @@ def typed(
     try:
         if isinstance(value, _NO_NUMBERS):
             raise TypeError
-        found = rational(value)
+        exact = rational(value)
     except TypeError:
         problem = f"{value!r} is no number"
         raise InputError(argument, problem, other, where=where, value=value) from None
     except (ValueError, OverflowError):  # NaN, infinite, or with a huge exponent
-        found = None
-    long = isinstance(value, Decimal) and value.is_finite() if found is None else not short(found)
+        exact = None
+    long = isinstance(value, Decimal) and value.is_finite() if exact is None else not short(exact)
     if long:
         raise _long(value, argument, where)
     if (
-        found is None
-        or abs(found) > sys.float_info.max
-        or not (negative or found >= 0)
-        or not found < below
-        or (found == 0 and not zero)
+        exact is None
+        or abs(exact) > sys.float_info.max
+        or not (negative or exact >= 0)
+        or not exact < below
+        or (exact == 0 and not zero)
     ):
         problem = (
             f"{reprlib.repr(value) if isinstance(value, int) else repr(value)} is out of range"
         )
         raise InputError(argument, problem, remedy, where=where, value=value)
-    return plain(found)
+    return plain(exact)
 
 
 def table(
@@ -161,8 +161,8 @@ def table(
     Arguments are those of :func:`array`.
     """
     try:
-        found = exact_array(values)
-        near = floats(found)
+        exact = exact_array(values)
+        near = floats(exact)
     except (TypeError, ValueError, OverflowError):  # said by the checks of floats, or of each
         try:
             array(values, argument, remedy, axes=axes, negative=negative, massive=massive)
@@ -173,10 +173,10 @@ def table(
         _each_typed(values, argument, remedy)
         raise InputError(argument, "not finite numbers", remedy) from None
     array(near, argument, remedy, axes=axes, negative=negative, massive=massive)
-    where = unwritable(found)
+    where = unwritable(exact)
     if where is not None:
-        raise _long(found[where], argument, where or None)
-    return found
+        raise _long(exact[where], argument, where or None)
+    return exact
 
 
 def _each_typed(values: Any, argument: str, remedy: str) -> None:
@@ -191,16 +191,16 @@ def _long(value: Any, argument: str, where: Any) -> InputError:
     return InputError(argument, problem, "round it to fewer digits", where=where, value=value)
 
 
-def whole(value: Any, argument: str, *, least: int) -> int:
+def integer(value: Any, argument: str, *, least: int) -> int:
     """Return a whole number of at least ``least``."""
     try:
-        found = int(value)
-        if found != value or found < least:
+        truncated = int(value)
+        if truncated != value or truncated < least:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         remedy = f"pass a whole number of at least {least}"
         raise InputError(argument, f"{value!r}", remedy, value=value) from None
-    return found
+    return truncated
 
 
 def generator(seed: Any) -> np.random.Generator:
@@ -212,24 +212,24 @@ def generator(seed: Any) -> np.random.Generator:
         raise InputError("seed", f"{seed!r} ({error})", remedy, value=seed) from None
 
 
-def labels(given: Sequence[Hashable] | None, size: int | None, argument: str) -> list[Any]:
+def labels(names: Sequence[Hashable] | None, size: int | None, argument: str) -> list[Any]:
     """Return distinct labels, ``size`` of them; 0, 1, … if none are given."""
-    if given is None:
+    if names is None:
         return list(range(size or 0))
-    found = list(given)
-    if size is not None and len(found) != size:
-        raise InputError(argument, f"{len(found)} labels", f"pass {size}, one per letter")
-    seen: dict[Any, int] = {}
-    for i, label in enumerate(found):
+    listed = list(names)
+    if size is not None and len(listed) != size:
+        raise InputError(argument, f"{len(listed)} labels", f"pass {size}, one per letter")
+    first_places: dict[Any, int] = {}
+    for i, label in enumerate(listed):
         try:
-            first = seen.setdefault(label, i)
+            first = first_places.setdefault(label, i)
         except TypeError:
             remedy = "use strings, numbers or tuples"
             raise InputError(argument, f"{label!r} cannot label", remedy, where=i) from None
         if first != i:
             problem = f"{label!r} labels letters {first} and {i}"
             raise InputError(argument, problem, "make labels distinct", where=i, value=label)
-    return found
+    return listed
 
 
 def text(value: Any, argument: str, remedy: str = "pass a text") -> str:
@@ -251,16 +251,16 @@ def one_of(
 
 def untaken(name: str, taken: Collection[str]) -> str:
     """Return a name, or the first of name[2], name[3], … that is not taken."""
-    copies, found = 1, name
-    while found in taken:
+    copies, candidate = 1, name
+    while candidate in taken:
         copies += 1
-        found = f"{name}[{copies}]"
-    return found
+        candidate = f"{name}[{copies}]"
+    return candidate
 
 
-def present(name: Hashable, known: Iterable[str], argument: str) -> None:
-    """Refuse a column that a table with columns ``known`` lacks."""
-    columns = list(known)
-    if str(name) not in columns:
-        remedy = f"there are {', '.join(columns)}"
+def present(name: Hashable, columns: Iterable[str], argument: str) -> None:
+    """Refuse a column that is none of a table's."""
+    names = list(columns)
+    if str(name) not in names:
+        remedy = f"there are {', '.join(names)}"
         raise InputError(argument, f"no column {name!r}", remedy, value=name)

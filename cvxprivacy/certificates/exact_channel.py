@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.frozen import FrozenFields, own
+from cvxprivacy.frozen import FrozenFields, owned
 from cvxprivacy.programs.channel import ChannelProgram
 
 __all__ = ["DENOMINATOR", "ExactChannel", "round_channel"]
@@ -35,7 +35,7 @@ class ExactChannel(FrozenFields):
         else:
             rows = [[int(k) / self.denominator for k in row] for row in self.numerators]
             found = np.array(rows, dtype=float)
-        return own(found)
+        return owned(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a proof file stores: of each letter the outputs that it has, with what."""

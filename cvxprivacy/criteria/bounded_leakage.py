@@ -93,7 +93,7 @@ class PerLetter(Criterion):
 
     def stated(self, of: Lettering) -> str:
         left = rf"{self.leakage.symbol}({_laws(of, ', ')})"
-        return rf"{left} \le {tex(float(self.bound))} \quad \forall\, {of.seen}"
+        return rf"{left} \le {tex(float(self.bound))} \quad \forall\, {of.observation}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         return _per_letter(release, self.leakage, self.bound, self.leakage.name)
@@ -105,7 +105,7 @@ class PerLetter(Criterion):
 def _laws(of: Lettering, between: str) -> str:
     """Return the law of W as what is released tells it, and as it is."""
     hidden = of.w.upper()
-    return rf"p_{{{hidden} \mid {of.seen}}}{between}p_{hidden}"
+    return rf"p_{{{hidden} \mid {of.observation}}}{between}p_{hidden}"
 
 
 def _per_letter(
@@ -207,7 +207,7 @@ class TCloseness(Criterion):
         other = rf"{self.leakage.symbol}({_laws(of, ', ')})"
         divergence = _laws(of, r" \,\|\, ")
         left = f"D({divergence})" if self.leakage.informs else other
-        return rf"{left} \le {tex(float(self.t))} \quad \forall\, {of.seen}"
+        return rf"{left} \le {tex(float(self.t))} \quad \forall\, {of.observation}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         return _per_letter(release, self.leakage, self.t, "t-closeness")

@@ -92,8 +92,8 @@ class LDiversity(Criterion):
         return "H(W) − log ℓ", entropy - math.log(self.l) * nat(units)
 
     def stated(self, of: Lettering) -> str:
-        left = rf"H({of.w.upper()} \mid {of.seen})"
-        return rf"{left} \ge \log {tex(float(self.l))} \quad \forall\, {of.seen}"
+        left = rf"H({of.w.upper()} \mid {of.observation})"
+        return rf"{left} \ge \log {tex(float(self.l))} \quad \forall\, {of.observation}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if self.l > len(release.p_w):
@@ -177,8 +177,8 @@ class KAnonymity(Criterion):
         )
 
     def stated(self, of: Lettering) -> str:
-        left = rf"H(\text{{record}} \mid {of.seen})"
-        return rf"{left} \ge \log {tex(float(self.k))} \quad \forall\, {of.seen}"
+        left = rf"H(\text{{record}} \mid {of.observation})"
+        return rf"{left} \ge \log {tex(float(self.k))} \quad \forall\, {of.observation}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         source = release.source

@@ -91,8 +91,8 @@ class DeltaDisclosure(Criterion):
         return _ratio_verdict(table, values, rational(self.delta), below=True)
 
     def stated(self, of: Lettering) -> str:
-        ratio = rf"p({of.w} \mid {of.seen}) / p({of.w})"
-        return rf"|\ln ({ratio})| \le {tex(float(self.delta))} \quad \forall\, {of.w}, {of.seen}"
+        left = rf"|\ln (p({of.w} \mid {of.observation}) / p({of.w}))|"
+        return rf"{left} \le {tex(float(self.delta))} \quad \forall\, {of.w}, {of.observation}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if not self.delta:  # x̂ and W are independent, which t = 0 says too
@@ -232,8 +232,8 @@ class PointwiseMaximalLeakage(Criterion):
 
     def stated(self, of: Lettering) -> str:
         limit = rf"e^{{{tex(float(self.epsilon))}}}"
-        left = rf"p({of.w} \mid {of.seen})"
-        return rf"{left} \le {limit} \, p({of.w}) \quad \forall\, {of.w}, {of.seen}"
+        left = rf"p({of.w} \mid {of.observation})"
+        return rf"{left} \le {limit} \, p({of.w}) \quad \forall\, {of.w}, {of.observation}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if not self.epsilon:  # no posterior above the prior is the prior

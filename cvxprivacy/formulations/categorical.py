@@ -17,7 +17,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.problem import Formulation, Problem
-from cvxprivacy.frozen import own
+from cvxprivacy.frozen import owned
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import hamming
 from cvxprivacy.model.information import nat
@@ -63,7 +63,7 @@ class CategoricalProblem(Problem[Solution]):
         if self.budget > 1:
             problem, remedy = f"{float(budget)!r} is no probability", "pass a number from 0 to 1"
             raise InputError("budget", problem, remedy, value=budget)
-        self.law, self.total, self.units, self.records = own(law), exact_sum(law), units, records
+        self.law, self.total, self.units, self.records = owned(law), exact_sum(law), units, records
         self.x = labels(next(iter(given.labels), None) if x is None else x, len(law), "x")
         self.masses = np.sort(law[law > 0])
         self._letters = Masses(self.masses, self.total)

@@ -20,7 +20,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.expression import Expression, Minimize
 from cvxprivacy.programs.parameter import AttributeParameter, Parameter, Scalar, indexed
-from cvxprivacy.validation import typed, whole
+from cvxprivacy.validation import integer, typed
 
 __all__ = ["RateDistortionEquivocation"]
 
@@ -121,7 +121,7 @@ class RateDistortionEquivocation(StrategyProblem):
         most_strategies: int = 1024,
     ) -> None:
         self.minimize, self._weights = minimize, _weights(minimize)
-        self.most_strategies = whole(most_strategies, "most_strategies", least=1)
+        self.most_strategies = integer(most_strategies, "most_strategies", least=1)
         super().__init__(
             source, distortion, encoder=encoder, side_information=side_information,
             criteria=criteria, units=units, budget=budget, max_rate=max_rate,

@@ -15,7 +15,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats, rational, short
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Formulation
-from cvxprivacy.frozen import own
+from cvxprivacy.frozen import owned
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
@@ -41,7 +41,7 @@ def positive(values: Any, argument: str, remedy: str) -> Exact:
     zeros = np.flatnonzero(found == 0)
     if len(zeros):
         raise InputError(argument, "0", remedy, where=int(zeros[0]), value=0)
-    return own(found)
+    return owned(found)
 
 
 class FillingProblem(CovarianceProblem):
@@ -129,7 +129,7 @@ class FillingProblem(CovarianceProblem):
     @cached_property
     def cost(self) -> Exact:  # type: ignore[override]
         """The identity: the errors of all coordinates count alike."""
-        return own(np.eye(len(self.key)))
+        return owned(np.eye(len(self.key)))
 
     def formulation(self) -> Formulation:
         trace = self.distortion.named("distortion", r"\mathrm{tr}\,\Sigma")

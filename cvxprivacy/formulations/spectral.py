@@ -12,7 +12,7 @@ from flint import fmpq_mat
 from cvxprivacy.certificates.spectral import SpectralCertificate
 from cvxprivacy.exact import FloatArray, array
 from cvxprivacy.formulations.filling import FillingProblem
-from cvxprivacy.frozen import own
+from cvxprivacy.frozen import owned
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array as matrix_array, rationals
@@ -114,4 +114,4 @@ class SpectralFilling(FillingProblem):
 
 def _along(axes: FloatArray, values: FloatArray) -> FloatArray:
     found = (axes * values) @ axes.T
-    return own((found + found.T) / 2)
+    return owned((found + found.T) / 2)

@@ -23,7 +23,7 @@ from cvxprivacy.exact import FloatArray, floats, rational
 from cvxprivacy.formulations.filling import FillingProblem, positive
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.formulations.spectral import DENSE, SpectralFilling
-from cvxprivacy.frozen import own
+from cvxprivacy.frozen import owned
 from cvxprivacy.model.covariances import proved, symmetric
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
@@ -109,9 +109,9 @@ class ReverseWaterFilling(SpectralFilling):
         sure = len(powers) > DENSE and powers[0] > 1e-10 * powers[-1]  # then it is proved later
         if not (sure or proved(whole, "variances", remedy) or definite(whole)):
             raise InputError("variances", "a singular covariance", remedy)
-        self._whole, self._vectors = whole, own(vectors)
+        self._whole, self._vectors = whole, owned(vectors)
         near = np.maximum(powers, 2.0**-53 * powers[-1])  # what floats make of the least
-        self._pour(None, own(near), total, units)
+        self._pour(None, owned(near), total, units)
 
     def _proposal(self) -> Any:
         return super()._proposal() if self._whole is None else self._poured

@@ -37,7 +37,7 @@ from cvxprivacy.frontiers.facets import Tessellation
 from cvxprivacy.frontiers.weighted import WeightedProblem
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.validation import number, table, typed, whole
+from cvxprivacy.validation import integer, number, table, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -407,7 +407,7 @@ def surface(
         remedy = 'pass the names of two constraints, such as ("budget", "max_leakage")'
         raise InputError("parameters", f"{parameters!r}", remedy, value=parameters)
     weighted = WeightedProblem(problem, (names[0], names[1]), accuracy)
-    limit = whole(max_solves, "max_solves", least=3)
+    limit = integer(max_solves, "max_solves", least=3)
     search = Tessellation(weighted, number(tol, "tol", zero=False), limit)
     finished = explore([search], n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
     if finished and not search.vertex_records:

@@ -16,7 +16,7 @@ from cvxprivacy.frontiers.frontier import Frontier
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.refine import Refinement
 from cvxprivacy.frozen import Frozen
-from cvxprivacy.validation import number, typed, whole
+from cvxprivacy.validation import integer, number, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -307,7 +307,7 @@ def _search(
         between=(low, high),
         points=[] if points is None else _numbers(points, parametric, "points"),
         tol=tol,
-        max_solves=whole(max_solves, "max_solves", least=1),
+        max_solves=integer(max_solves, "max_solves", least=1),
     )
 
 

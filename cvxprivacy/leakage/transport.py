@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, fractions, over, written
-from cvxprivacy.frozen import own
+from cvxprivacy.frozen import owned
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.validation import one_of, table
@@ -143,7 +143,7 @@ class EarthMover(Polyhedral):
     def _table(self) -> Exact:
         size, at = self._places
         if not isinstance(self.ground, str):
-            return own(self.ground[np.ix_(at, at)])
+            return owned(self.ground[np.ix_(at, at)])
         apart = np.abs(np.subtract.outer(at, at))
         return over(apart, max(size - 1, 1)) if self.ordered else over(np.sign(apart), 1)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.model.information import FEW_CELLS, miller_madow, mutual_information, nat
-from cvxprivacy.validation import array, generator, number, whole
+from cvxprivacy.validation import array, generator, integer, number
 
 __all__ = ["Information", "draws_of", "estimated"]
 
@@ -71,7 +71,7 @@ class Information:
 
 def draws_of(value: int, argument: str) -> int:
     """Return a number of draws that have a spread, or 0."""
-    draws = whole(value, argument, least=0)
+    draws = integer(value, argument, least=0)
     if draws == 1:
         remedy = "pass 0 for no interval, or a few hundred"
         raise InputError(argument, "1 draw has no spread", remedy, value=value)

@@ -34,7 +34,7 @@ from cvxprivacy.model.information import differential_entropy, mutual_informatio
 from cvxprivacy.results.solution import GaussianSolution, Solution
 from cvxprivacy.tables.engines import in_memory
 from cvxprivacy.tables.schema import column_names
-from cvxprivacy.validation import array, whole
+from cvxprivacy.validation import array, integer
 
 __all__ = ["Comparison", "Point", "compare"]
 
@@ -123,8 +123,8 @@ def compare(
     keys, hidden = column_names(key, "key"), column_names(sensitive, "sensitive")
     data = _key_data(original, keys, hidden)
     frame = in_memory(original, "original")
-    w, values = classes_of(frame, hidden, whole(classes, "classes", least=2))
-    table = CutTable.of(data, w, values, whole(cells, "cells", least=2))
+    w, values = classes_of(frame, hidden, integer(classes, "classes", least=2))
+    table = CutTable.of(data, w, values, integer(cells, "cells", least=2))
     for measure in measures.values():
         measure.fitted(values, range(len(values)))
     frontier = _frontier(table, fractions, units)

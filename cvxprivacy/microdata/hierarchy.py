@@ -14,7 +14,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.arrays import codes
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.tables.bins import bins_of
-from cvxprivacy.validation import array, labels, whole
+from cvxprivacy.validation import array, integer, labels
 
 __all__ = ["Hierarchy", "delimited_rows", "indicator"]
 
@@ -189,7 +189,7 @@ class Hierarchy:
         InputError
             For a level that is not there; the error says how many groups each level has.
         """
-        if whole(level, "level", least=0) >= len(self.levels):
+        if integer(level, "level", least=0) >= len(self.levels):
             remedy = f"the levels are {self.described()}"
             raise InputError("level", f"{level}", remedy, value=level)
         return dict(zip(self.letters, self.levels[level], strict=True))

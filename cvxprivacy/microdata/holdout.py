@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cvxprivacy.additive import floats
 from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.errors import InputError
-from cvxprivacy.frozen import own
+from cvxprivacy.frozen import owned
 from cvxprivacy.microdata.bootstrap import Information, draws_of, estimated
 from cvxprivacy.microdata.risk.population import Bound, population_bounds
 from cvxprivacy.model.discrete import DiscreteSource
@@ -181,7 +181,7 @@ def halved(
     drawn = generator(seed).multivariate_hypergeometric(counts.ravel(), held, method="marginals")
     holdout = drawn.reshape(counts.shape)
     left = records - held
-    law = own((counts - holdout).astype(float))
+    law = owned((counts - holdout).astype(float))
     design = source._with(law=law, records=left, effective=float(left))
     return Halves(source, design, holdout.astype(float), share)
 

@@ -40,7 +40,7 @@ from cvxprivacy.microdata.generalisation import (
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.tables.bins import Bins, short
-from cvxprivacy.validation import whole
+from cvxprivacy.validation import integer
 
 __all__ = ["cuts_by_number", "optimal_intervals"]
 
@@ -98,7 +98,7 @@ def optimal_intervals(
     if n > MOST_LETTERS:
         remedy = f"bin it: {MOST_LETTERS:,} are allowed"
         raise InputError("source", f"{n:,} key letters", remedy, value=n)
-    most = n if groups is None else whole(groups, "groups", least=1)
+    most = n if groups is None else integer(groups, "groups", least=1)
     if most > n:
         raise InputError("groups", f"{most} of {n} letters", f"pass at most {n}", value=most)
     measure = fitted_to(source, distortion)

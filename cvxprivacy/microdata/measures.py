@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cvxprivacy.criteria.counts import checked_counts, leaked, observed_laws
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.model.one_symbol import SLACK
-from cvxprivacy.validation import array, whole
+from cvxprivacy.validation import array, integer
 
 __all__ = ["distinct_diversity", "extremes", "likeness", "recursive_diversity", "size"]
 
@@ -56,7 +56,7 @@ def recursive_diversity(counts: npt.ArrayLike, l: int = 2) -> Letters:  # noqa: 
         ℓ ≥ 1.
     """
     table = np.sort(checked_counts(counts), axis=0)[::-1]
-    tail = table[whole(l, "l", least=1) - 1 :].sum(axis=0)
+    tail = table[integer(l, "l", least=1) - 1 :].sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(table[0] / tail)
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.validation import array, whole
+from cvxprivacy.validation import array, integer
 
 __all__ = ["hansen_mukherjee", "mdav", "means", "mu_approx"]
 
@@ -34,7 +34,7 @@ def _records(data: npt.ArrayLike, k: int) -> tuple[np.ndarray, int]:
 
 def least_size(k: int, records: int) -> int:
     """Return k as a whole number, if there are so many records."""
-    size = whole(k, "k", least=1)
+    size = integer(k, "k", least=1)
     if size > records:
         problem = f"groups of {size} from {records} samples"
         raise InputError("k", problem, f"pass at most {records}", value=k)

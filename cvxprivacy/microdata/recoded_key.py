@@ -42,7 +42,7 @@ from cvxprivacy.tables.counting import Counts, count_records
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS, value_counts
-from cvxprivacy.validation import whole
+from cvxprivacy.validation import integer
 
 __all__ = ["KeyRecoding", "recoded_key"]
 
@@ -163,7 +163,7 @@ def recoded_key(
     >>> recoded_key(people, sensitive="ill", key="age", cells=2).bins
     {'age': [-inf, 8.0, inf]}
     """
-    cells = whole(cells, "cells", least=1)
+    cells = integer(cells, "cells", least=1)
     hierarchies = hierarchies or {}
     roles: dict[str, Any] = {"sensitive": sensitive, "key": key, "side": None, "weights": weights}
     schema = TableSchema.of(frame, **roles, bins=bins, groups=groups, missing=missing)

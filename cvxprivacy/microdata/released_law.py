@@ -11,7 +11,7 @@ import numpy as np
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.frozen import own
+from cvxprivacy.frozen import owned
 from cvxprivacy.microdata.merging import Merging
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
@@ -78,7 +78,7 @@ class ReleasedLaw:
     @cached_property
     def joint(self) -> FloatArray:
         """p(w, x̂), shape (|W|, |X̂|)."""
-        return own(self._merged(self._atoms @ self.channel.matrix))
+        return owned(self._merged(self._atoms @ self.channel.matrix))
 
     def _merged(self, joint: FloatArray) -> FloatArray:
         """Return the columns of outputs that are released as one, added."""

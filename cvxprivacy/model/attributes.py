@@ -79,8 +79,8 @@ def per_attribute(
     """
     if not distortions:
         raise InputError("distortions", "none", "pass at least one attribute")
-    for argument, given in (("weights", weights), ("inputs", inputs)):
-        for name in given or {}:
+    for argument, mapping in (("weights", weights), ("inputs", inputs)):
+        for name in mapping or {}:
             one_of(name, argument, *distortions)
     factors = {k: typed((weights or {}).get(k, 1.0), "weights", where=k) for k in distortions}
     measures, labels = dict(distortions), None
@@ -118,8 +118,8 @@ def per_attribute(
     weighed = (additive.times(part, factors[k]) for k, part in parts.items())
     total = reduce(additive.plus, weighed)
     names = list(cells) if labels is None else labels
-    found = Distortion(total, outputs=names, inputs=names, name="per attribute")
-    return found._with(parts=parts, _weights=factors)
+    measure = Distortion(total, outputs=names, inputs=names, name="per attribute")
+    return measure._with(parts=parts, _weights=factors)
 
 
 def _of_columns(
@@ -134,31 +134,31 @@ def _of_columns(
         if name not in distortions or name not in keys:
             remedy = f"pass one distortion for each key column: {', '.join(keys)}"
             raise InputError("distortions", f"{name!r} has none or is no key column", remedy)
-    found: dict[str, Distortion | str] = {}
+    measures: dict[str, Distortion | str] = {}
     for name in keys:
-        given, levels = distortions[name], source.levels[name]
-        if not isinstance(given, str):
-            found[name] = given
+        measure, levels = distortions[name], source.levels[name]
+        if not isinstance(measure, str):
+            measures[name] = measure
             continue
-        one_of(given, "distortions", *_BY_NAME, where=name)
-        if given == "hamming":
-            found[name] = hamming(levels)
+        one_of(measure, "distortions", *_BY_NAME, where=name)
+        if measure == "hamming":
+            measures[name] = hamming(levels)
             continue
-        seen = [level for level in levels if level is not None]
-        stand: list[Any] = list(range(len(seen)))
-        if given != "ordinal":
+        values = [level for level in levels if level is not None]
+        stand: list[Any] = list(range(len(values)))
+        if measure != "ordinal":
             bins = source.schema.bins.get(name)
             middles = dict(zip(bins.labels, bins.middles, strict=True)) if bins else {}
-            stand = [middles.get(level, level) for level in seen]
+            stand = [middles.get(level, level) for level in values]
             if not all(isinstance(v, numbers.Real) for v in stand):
-                problem = f"{given} of {name!r}, whose levels are no numbers ({stand[0]!r})"
+                problem = f"{measure} of {name!r}, whose levels are no numbers ({stand[0]!r})"
                 raise InputError("distortions", problem, 'use "hamming" or "ordinal"', where=name)
-        d = ordinal(seen).exact if given == "ordinal" else _BY_NAME[given](stand).exact
-        whole = np.full((len(levels), len(levels)), d.max() if d.any() else 1.0)
-        whole[: len(seen), : len(seen)] = d  # a missing value is the last level
-        np.fill_diagonal(whole, 0.0)
-        found[name] = Distortion(whole, outputs=levels, inputs=levels, name=given)
-    return found
+        d = ordinal(values).exact if measure == "ordinal" else _BY_NAME[measure](stand).exact
+        extended = np.full((len(levels), len(levels)), d.max() if d.any() else 1.0)
+        extended[: len(values), : len(values)] = d  # a missing value is the last level
+        np.fill_diagonal(extended, 0.0)
+        measures[name] = Distortion(extended, outputs=levels, inputs=levels, name=measure)
+    return measures
 
 
 _BY_NAME: dict[str, Callable[[Any], Distortion]] = {

@@ -23,13 +23,13 @@ def symmetric(values: Any, argument: str, remedy: str) -> fmpq_mat:
 
     Where (i, j) and (j, i) differ by rounding their mean is taken, whatever their order.
     """
-    given = np.asarray(table(values, argument, remedy, axes=(2,), negative=True))
-    if given.shape[0] != given.shape[1]:
-        raise InputError(argument, f"shape {given.shape}", remedy)
-    near = exact_floats(given)
-    for i, own in enumerate(near.diagonal().tolist()):
-        if own < 0:
-            raise InputError(argument, f"{own!r}", remedy, where=(i, i), value=own)
+    entries = np.asarray(table(values, argument, remedy, axes=(2,), negative=True))
+    if entries.shape[0] != entries.shape[1]:
+        raise InputError(argument, f"shape {entries.shape}", remedy)
+    near = exact_floats(entries)
+    for i, variance in enumerate(near.diagonal().tolist()):
+        if variance < 0:
+            raise InputError(argument, f"{variance!r}", remedy, where=(i, i), value=variance)
     scale = np.sqrt(np.abs(near.diagonal()))
     off = np.abs(near - near.T) > 1e-12 * np.outer(scale, scale)
     if off.any():
@@ -38,8 +38,8 @@ def symmetric(values: Any, argument: str, remedy: str) -> fmpq_mat:
             f"asymmetric, {float(near[i, j])!r} at ({i}, {j}), {float(near[j, i])!r} at ({j}, {i})"
         )
         raise InputError(argument, problem, remedy, where=(i, j), value=float(near[i, j]))
-    found = rationals(given)
-    return (found + found.transpose()) / 2
+    exact = rationals(entries)
+    return (exact + exact.transpose()) / 2
 
 
 def proved(matrix: fmpq_mat, argument: str, remedy: str) -> bool:
@@ -63,8 +63,8 @@ def _lacking(matrix: fmpq_mat) -> tuple[float, float | None]:
     """
     size = matrix.nrows()
     diagonal = [matrix[i, i] for i in range(size)]
-    if any(own == 0 and any(matrix[i, j] != 0 for j in range(size))
-           for i, own in enumerate(diagonal)):  # fmt: skip
+    if any(variance == 0 and any(matrix[i, j] != 0 for j in range(size))
+           for i, variance in enumerate(diagonal)):  # fmt: skip
         return -math.inf, None
     near = exact_floats(matrix_array(matrix))
     norm = np.sqrt(np.where(near.diagonal() > 0, near.diagonal(), 1.0))
@@ -81,11 +81,11 @@ def _lacking(matrix: fmpq_mat) -> tuple[float, float | None]:
 
 def _lifted(matrix: fmpq_mat, share: Fraction) -> fmpq_mat:
     """Return the matrix with (1 + share) times its diagonal."""
-    found = fmpq_mat(matrix)
+    lifted = fmpq_mat(matrix)
     by = rationals([[1 + share]])[0, 0]
     for i in range(matrix.nrows()):
-        found[i, i] = by * matrix[i, i]
-    return found
+        lifted[i, i] = by * matrix[i, i]
+    return lifted
 
 
 def independent(law: fmpq_mat, near: np.ndarray, argument: str) -> tuple[int, ...]:
@@ -116,10 +116,10 @@ def _apart(law: np.ndarray) -> list[int]:
     """Return variables in order, each one that those before it explain least, in floats."""
     norm = np.sqrt(np.where(law.diagonal() > 0, law.diagonal(), 1.0))
     left, order = law / norm[:, None] / norm, []
-    rest = list(range(len(law)))
-    while rest:
-        first = max(rest, key=lambda i: (left[i, i], -i))
-        rest.remove(first)
+    remaining = list(range(len(law)))
+    while remaining:
+        first = max(remaining, key=lambda i: (left[i, i], -i))
+        remaining.remove(first)
         order.append(first)
         if left[first, first] > 0:
             left = left - np.outer(left[first], left[first]) / left[first, first]
@@ -130,9 +130,9 @@ def volume(law: fmpq_mat) -> arb:
     """Return log det of a positive definite matrix, to a hundred bits at least."""
     for precision in PRECISIONS:
         with ctx.workprec(precision):
-            found = log_det(law)
-            if found is not None and found.rad() <= 2.0**-100 * (1 + abs(found)).lower():
-                return found
+            ball = log_det(law)
+            if ball is not None and ball.rad() <= 2.0**-100 * (1 + abs(ball)).lower():
+                return ball
     raise InputError("covariance", "too nearly singular", "leave out what others determine")
 
 

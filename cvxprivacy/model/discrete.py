@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.frozen import Frozen, own
+from cvxprivacy.frozen import Frozen, owned
 from cvxprivacy.model.atoms import Atoms, lay_out
 from cvxprivacy.model.counted import counted_law
 from cvxprivacy.model.information import (
@@ -25,7 +25,7 @@ from cvxprivacy.model.laws import SHAPE, Table, axes_of, frequencies, probabilit
 from cvxprivacy.tables.counting import MOST_LEVELS, Counts
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import brief, facts_html
-from cvxprivacy.validation import number, whole
+from cvxprivacy.validation import integer, number
 
 __all__ = ["DiscreteSource"]
 
@@ -101,7 +101,7 @@ class DiscreteSource(Frozen):
         schema: TableSchema | None = None,
         counts: Counts | None = None,
     ) -> None:
-        self.records = None if records is None else whole(records, "records", least=1)
+        self.records = None if records is None else integer(records, "records", least=1)
         self.effective = None if self.records is None else float(self.records)
         self.schema = schema  # how a table's records became letters
         self.levels: dict[str, list[Any]] = {}  # of a table's columns
@@ -109,7 +109,7 @@ class DiscreteSource(Frozen):
         if counts is not None:
             self.effective = counts.effective
             self.levels, self.dropped = counts.levels, counts.dropped
-        self.law = own(law)
+        self.law = owned(law)
         (self.w, self.x, self.z), self.names = axes_of(law, typed, (w, x, z), names)
 
     @classmethod
@@ -141,10 +141,10 @@ class DiscreteSource(Frozen):
         """
         typed = tabulated(counts)
         law, records = frequencies(typed.values, "counts", SHAPE, axes=(2, 3))
-        known = ("w", "x", "z", "names")
+        allowed = ("w", "x", "z", "names")
         for name in options:
-            if name not in known:
-                raise InputError(name, "unknown argument", f"use {', '.join(known)}")
+            if name not in allowed:
+                raise InputError(name, "unknown argument", f"use {', '.join(allowed)}")
         return cls._of(law, typed, **options, records=records)
 
     @classmethod
@@ -279,7 +279,7 @@ class DiscreteSource(Frozen):
         if not -1 < (rho if isinstance(rho, int | float) else math.nan) < 1:
             raise InputError("rho", f"{rho!r}", "pass a correlation strictly between −1 and 1")
         span = number(span, "span", zero=False)
-        grid = np.linspace(-span, span, whole(points, "points", least=2))
+        grid = np.linspace(-span, span, integer(points, "points", least=2))
         w, x = grid[:, None], grid[None, :]
         density = np.exp(-(w**2 - 2 * rho * w * x + x**2) / (2 * (1 - rho**2)))
         return cls(density / density.sum(), w=grid.tolist(), x=grid.tolist())

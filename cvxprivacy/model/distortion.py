@@ -95,10 +95,10 @@ class Distortion(Frozen):
             most = sum(fractions(entries).max() for entries in tables)
             typed(most, "distortion", remedy=remedy)  # which no sum is above
         else:
-            given = tabulated(matrix)
-            d = table(given.values, "distortion", remedy, axes=(2, 3))
-            if d.ndim == 2 and given.labels:
-                rows, columns = given.labels
+            tabular = tabulated(matrix)
+            d = table(tabular.values, "distortion", remedy, axes=(2, 3))
+            if d.ndim == 2 and tabular.labels:
+                rows, columns = tabular.labels
                 inputs = rows if inputs is None else inputs
                 outputs = columns if outputs is None else outputs
         self.cost, self.name = d, name
@@ -131,10 +131,10 @@ class Distortion(Frozen):
 
     def __mul__(self, factor: float) -> Distortion:
         scaled = additive.times(self.cost, typed(factor, "factor"))
-        found = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
+        product = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
         by = rational(factor)
         weights = {name: by * rational(weight) for name, weight in self._weights.items()}
-        return found._with(parts=self.parts, _weights=weights)
+        return product._with(parts=self.parts, _weights=weights)
 
     __rmul__ = __mul__
 
@@ -172,10 +172,10 @@ class Distortion(Frozen):
             order = list(range(len(x)))
         if outputs is None and self.cost.shape[-1] == len(x):
             outputs = list(x)
-        fitted = additive.of_letters(self.cost, order)
-        found = Distortion(fitted, outputs=outputs, inputs=x, name=self.name)
+        cost = additive.of_letters(self.cost, order)
+        reordered = Distortion(cost, outputs=outputs, inputs=x, name=self.name)
         parts = {name: additive.of_letters(part, order) for name, part in self.parts.items()}
-        return found._with(parts=parts, _weights=self._weights)
+        return reordered._with(parts=parts, _weights=self._weights)
 
     def with_suppression(
         self, cost: Real | Mapping[str, Real], *, columns: Sequence[str] = ()
@@ -226,18 +226,17 @@ class Distortion(Frozen):
         outputs = [*(self._outputs[i] for i in kept), *added]
         name, parts, d = f"{self.name} or suppressed", dict(self.parts), self.cost
         if parts:
-            own = self._outputs
-            d, parts = suppressed_parts(parts, self._weights, rows, own, outputs, costs)
+            d, parts = suppressed_parts(parts, self._weights, rows, self._outputs, outputs, costs)
         else:
             d = suppressed(d, rows, self._outputs, kept, added, costs)
-        found = Distortion(d, outputs=outputs, inputs=self.inputs, name=name)
-        return found._with(parts=parts, _weights=self._weights, _values=self._values)
+        extended = Distortion(d, outputs=outputs, inputs=self.inputs, name=name)
+        return extended._with(parts=parts, _weights=self._weights, _values=self._values)
 
 
 def _numbers(values: npt.ArrayLike, argument: str) -> Exact:
     remedy = "pass one finite number, or vector, per letter"
-    found = table(values, argument, remedy, axes=(1, 2), negative=True)
-    return found[:, None] if found.ndim == 1 else found
+    vectors = table(values, argument, remedy, axes=(1, 2), negative=True)
+    return vectors[:, None] if vectors.ndim == 1 else vectors
 
 
 def _distances(
@@ -265,11 +264,11 @@ def _distances(
 
 
 def _stands_for(values: npt.ArrayLike, d: np.ndarray, outputs: list[Any], name: str) -> Distortion:
-    found = Distortion(d, outputs=outputs, name=name)
+    measure = Distortion(d, outputs=outputs, name=name)
     items = np.asarray(values)
     if items.ndim == 1 and len(set(items.tolist())) == len(items):
-        found = found._with(_values=items.tolist())
-    return found
+        measure = measure._with(_values=items.tolist())
+    return measure
 
 
 def squared_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) -> Distortion:
@@ -346,17 +345,17 @@ def absolute_error(values: npt.ArrayLike, outputs: npt.ArrayLike | None = None) 
 def _letters(letters: int | Sequence[Hashable]) -> tuple[int, list[Any] | None]:
     """Return the number of letters, and their labels if they have any."""
     remedy = "pass their number or their labels"
-    found = None
+    names = None
     if isinstance(letters, numbers.Integral):
         count = max(int(letters), 0)
     elif isinstance(letters, Iterable):
-        found = labels(list(letters), None, "letters")
-        count = len(found)
+        names = labels(list(letters), None, "letters")
+        count = len(names)
     else:
         raise InputError("letters", f"{letters!r}", remedy)
     if not count:
         raise InputError("letters", "no letters", remedy)
-    return count, found
+    return count, names
 
 
 def hamming(letters: int | Sequence[Hashable]) -> Distortion:

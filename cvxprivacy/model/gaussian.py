@@ -26,7 +26,7 @@ from cvxprivacy.model.matrices import (
 from cvxprivacy.model.moments import moments_of
 from cvxprivacy.tables.schema import column_names
 from cvxprivacy.text import brief, facts_html, matrix_html
-from cvxprivacy.validation import array, typed, whole
+from cvxprivacy.validation import array, integer, typed
 from cvxprivacy.verifier.matrices import definite
 
 __all__ = ["GaussianSource"]
@@ -126,7 +126,7 @@ class GaussianSource(Frozen):
         mean = np.zeros(size) if mean is None else mean
         self.mean = _numbers(mean, size, "mean", negative=True)
         self.scale = _numbers(np.ones(size) if scale is None else scale, size, "scale")
-        self.records = None if records is None else whole(records, "records", least=1)
+        self.records = None if records is None else integer(records, "records", least=1)
         self.basis = self.independent(self.x, "key")
         self.expansion = matrix_array(self._expanding())
 
@@ -257,12 +257,12 @@ class GaussianSource(Frozen):
 
     def _repr_html_(self) -> str:
         places = [("W", self.w), ("X", self.x)] + ([("Z", self.z)] if self.z else [])
-        rows = [(letter, brief([self.names[i] for i in own])) for letter, own in places]
+        rows = [(letter, brief([self.names[i] for i in variables])) for letter, variables in places]
         rows.append(("I(W; X)", f"{self.information():.4f} bits"))
-        known = [i for _, own in places for i in own]
-        names = [f"{letter}: {self.names[i]}" for letter, own in places for i in own]
-        whole = matrix_html("covariance", self.block(known, known), names, names, shaded=False)
-        return facts_html(repr(self), rows, whole)
+        shown = [i for _, variables in places for i in variables]
+        names = [f"{letter}: {self.names[i]}" for letter, variables in places for i in variables]
+        table = matrix_html("covariance", self.block(shown, shown), names, names, shaded=False)
+        return facts_html(repr(self), rows, table)
 
     def block(self, rows: Sequence[int], columns: Sequence[int]) -> np.ndarray:
         """Return a block of the covariance, in floats.
@@ -337,15 +337,15 @@ def _sampled(source: GaussianSource, points: int, span: float, z_points: int) ->
     """Return p(w, x) on a grid, or p(w, x, z)."""
     if len(source.w) != 1 or len(source.x) != 1:
         raise InputError("source", "not one W and one X", "discretise scalars")
-    if whole(z_points, "z_points", least=0) and len(source.z) != 1:
+    if integer(z_points, "z_points", least=0) and len(source.z) != 1:
         raise InputError("z_points", f"{len(source.z)} Z", "make the source with one Z, or pass 0")
-    both, given = [*source.w, *source.x], source.conditional() if z_points else source
-    law = given.law([*given.w, *given.x], [*given.w, *given.x])
+    both, conditional = [*source.w, *source.x], source.conditional() if z_points else source
+    law = conditional.law([*conditional.w, *conditional.x], [*conditional.w, *conditional.x])
     if law.det() == 0:
-        known = ", given Z" if z_points else ""
-        raise InputError("covariance", f"W and X determine each other{known}", "pass |ρ| < 1")
+        condition = ", given Z" if z_points else ""
+        raise InputError("covariance", f"W and X determine each other{condition}", "pass |ρ| < 1")
     scales, centre = np.sqrt(source.covariance.diagonal()[both]), source.mean[both]
-    unit = np.linspace(-span, span, whole(points, "points", least=2))
+    unit = np.linspace(-span, span, integer(points, "points", least=2))
     w, x = np.meshgrid(unit * scales[0], unit * scales[1], indexing="ij")
     inverse = exact_floats(matrix_array(law.inv()))
 
@@ -359,8 +359,8 @@ def _sampled(source: GaussianSource, points: int, span: float, z_points: int) ->
         return DiscreteSource(density(w, x), **grid, names=[source.names[i] for i in both])
     nodes, mass = np.polynomial.hermite_e.hermegauss(z_points)
     scale = math.sqrt(source.covariance[source.z[0], source.z[0]])
-    pull = source.block(both, source.z)[:, 0] / scale  # of E[W | z] and E[X | z], by node
-    given_z = [density(w - pull[0] * node, x - pull[1] * node) for node in nodes]
+    slopes = source.block(both, source.z)[:, 0] / scale  # of E[W | z] and E[X | z], by node
+    given_z = [density(w - slopes[0] * node, x - slopes[1] * node) for node in nodes]
     return DiscreteSource(
         np.stack(given_z, axis=2) * (mass / mass.sum()),
         **grid,
@@ -403,10 +403,10 @@ def _numbers(values: Any, size: int, argument: str, *, negative: bool = False) -
 
 def _correlation(value: Any, argument: str) -> Fraction:
     try:
-        found = exact_rational(value)
+        rho = exact_rational(value)
     except (TypeError, ValueError, OverflowError):
-        found = Fraction(1)
-    if isinstance(value, bool) or not -1 < found < 1:
+        rho = Fraction(1)
+    if isinstance(value, bool) or not -1 < rho < 1:
         remedy = "pass a correlation strictly between −1 and 1"
         raise InputError(argument, f"{value!r}", remedy, value=value)
-    return found
+    return rho

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.validation import array, number, one_of, whole
+from cvxprivacy.validation import array, integer, number, one_of
 
 __all__ = [
     "conditional_entropy",
@@ -315,7 +315,7 @@ def differential_entropy(
     data = array(sample, "sample", "pass finite records", axes=(1, 2), negative=True)
     data = data[:, None] if data.ndim == 1 else data
     size, d = data.shape
-    k = whole(neighbours, "neighbours", least=1)
+    k = integer(neighbours, "neighbours", least=1)
     if size <= k:
         raise InputError("sample", f"{size} records", f"pass more than {k}")
     distances = np.asarray(cKDTree(data).query(data, k + 1)[0])[:, -1]

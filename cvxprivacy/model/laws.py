@@ -108,8 +108,8 @@ def _distribution(law: Any, variables: Sequence[int]) -> Table:
         problem = f"a distribution of {many} random variable{'s' * (many != 1)}"
         remedy = f"pass one of {' or '.join(map(str, variables))}: see its marginal and coalesce"
         raise InputError("pmf", problem, remedy, value=many)
-    seen = (dict.fromkeys(axis) for axis in zip(*outcomes, strict=True))
-    letters = [list(axis) for axis in getattr(law, "alphabet", None) or seen]
+    observed = (dict.fromkeys(axis) for axis in zip(*outcomes, strict=True))
+    letters = [list(axis) for axis in getattr(law, "alphabet", None) or observed]
     places = [{label: place for place, label in enumerate(axis)} for axis in letters]
     values = np.zeros([len(axis) for axis in letters], dtype=object)
     for outcome, mass in zip(outcomes, law.pmf, strict=True):
@@ -126,12 +126,12 @@ def axes_of(
     They are those ``chosen``, by default those that were typed with the law.
     """
     pairs = itertools.zip_longest(chosen, typed.labels)
-    w, x, z = (own if other is None else other for other, own in pairs)
+    w, x, z = (label if choice is None else choice for choice, label in pairs)
     if law.ndim == 2 and z is not None:
         raise InputError("z", "labels for an axis that pmf lacks", "pass a pmf with three axes")
     if names is None:
         defaults = itertools.zip_longest(typed.names, "WXZ"[: law.ndim])
-        names = [own or default for own, default in defaults]
+        names = [name or default for name, default in defaults]
     named = () if isinstance(names, str) else tuple(names)[: law.ndim]
     if len(named) != law.ndim:
         raise InputError("names", f"{names!r}", f"pass {law.ndim} names")
@@ -212,8 +212,8 @@ def _multiplied(law: Exact, values: Any, argument: str) -> tuple[FloatArray, int
         common = math.lcm(common, value.denominator)
         if common > MOST * law.size:  # and so is the sum of the numerators
             raise refused(where)
-    whole = law * common
-    greatest = np.unravel_index(np.argmax(whole), whole.shape)
-    if whole[greatest] > MOST:
+    numerators = law * common
+    greatest = np.unravel_index(np.argmax(numerators), numerators.shape)
+    if numerators[greatest] > MOST:
         raise refused(tuple(map(int, greatest)))
-    return whole.astype(float), common
+    return numerators.astype(float), common

@@ -28,10 +28,10 @@ def rationals(values: Any) -> fmpq_mat:
 def diagonal(values: Sequence[Any]) -> fmpq_mat:
     """Return a rational matrix of exact numbers on the diagonal."""
     size = len(values)
-    found = fmpq_mat(size, size)
+    matrix = fmpq_mat(size, size)
     for i, value in enumerate(values):
-        found[i, i] = fmpq(*value.as_integer_ratio())
-    return found
+        matrix[i, i] = fmpq(*value.as_integer_ratio())
+    return matrix
 
 
 def identity(size: int) -> fmpq_mat:
@@ -73,12 +73,12 @@ def rounded(compute: Callable[[], Any], size: float = 0.0) -> FloatArray:
     for precision in PRECISIONS:
         with ctx.workprec(precision):
             try:
-                found = arb_mat(compute())
+                balls = arb_mat(compute())
             except ZeroDivisionError:
                 continue
-            entries = [x for row in found.tolist() for x in row]
+            entries = [x for row in balls.tolist() for x in row]
             largest = max((abs(x).lower() for x in entries), default=arb(0))
             if all(x.rad() <= max(largest, arb(size)) * 2.0**-60 for x in entries):
                 flat: FloatArray = np.array([float(x.mid()) for x in entries], dtype=float)
-                return flat.reshape(found.nrows(), found.ncols())
+                return flat.reshape(balls.nrows(), balls.ncols())
     raise ZeroDivisionError("a singular matrix")

@@ -92,7 +92,7 @@ def _moments(columns: Sequence[Sequence[Any]]) -> tuple[list[Fraction], list[lis
         return sum(int(sums[i, j]) << _DIGIT * (i - rows[0] + j - of[0]) for i in rows for j in of)
 
     units = [unit for _, unit in split]
-    totals = [together(own, [ends[-1]]) for own in places]
+    totals = [together(column, [ends[-1]]) for column in places]
     law = [
         [
             Fraction(size * together(one, two) - s * t, size * (size - 1)) * a * b
@@ -137,13 +137,13 @@ def _digits(column: Sequence[Any]) -> tuple[np.ndarray, Fraction]:
 def _deviation(variance: Fraction, name: str) -> float:
     """Return the square root of a column's variance."""
     try:
-        found = math.sqrt(variance)
+        deviation = math.sqrt(variance)
     except OverflowError:
-        found = math.inf
-    if not 0 < found < math.inf:
+        deviation = math.inf
+    if not 0 < deviation < math.inf:
         problem = f"the variance of column {name!r} is no float"
         raise InputError("frame", problem, "choose another unit of it", value=name)
-    return found
+    return deviation
 
 
 def _shrunk(
@@ -155,9 +155,9 @@ def _shrunk(
     except ImportError:
         remedy = "install it with: pip install 'cvxprivacy[examples]'"
         raise InputError("shrinkage", "needs scikit-learn", remedy) from None
-    known: Mapping[str, Any] = {"ledoit-wolf": covariance.LedoitWolf, "oas": covariance.OAS}
-    one_of(shrinkage, "shrinkage", *known)
-    size, share = len(law), Fraction(float(known[shrinkage]().fit(data).shrinkage_))
+    estimators: Mapping[str, Any] = {"ledoit-wolf": covariance.LedoitWolf, "oas": covariance.OAS}
+    one_of(shrinkage, "shrinkage", *estimators)
+    size, share = len(law), Fraction(float(estimators[shrinkage]().fit(data).shrinkage_))
     mean = sum((law[i][i] for i in range(size)), Fraction(0)) / size
     return [
         [(1 - share) * law[i][j] + (share * mean if i == j else 0) for j in range(size)]

@@ -52,7 +52,7 @@ def _law(joint: npt.ArrayLike) -> np.ndarray:
     return law / law.sum()
 
 
-def _given(law: np.ndarray) -> np.ndarray:
+def _posteriors(law: np.ndarray) -> np.ndarray:
     """Return p(w | x̃), NaN where p(x̃) = 0."""
     mass = law.sum(axis=0)
     return law / np.where(mass > 0, mass, math.nan)
@@ -63,12 +63,12 @@ def laws(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return p(w | x̃), and p(w) as a column: of the joint masses, or given apart from them."""
     if reference is None:
-        return _given(joint), joint.sum(axis=1, keepdims=True) / joint.sum()
+        return _posteriors(joint), joint.sum(axis=1, keepdims=True) / joint.sum()
     remedy = f"pass {len(joint)} masses, one per value of W, positive where it occurs"
     prior = array(reference, "reference", remedy, axes=(1,), massive=True)
     if len(prior) != len(joint) or joint[prior == 0].any():
         raise InputError("reference", f"{prior.tolist()!r}", remedy)
-    return _given(joint), prior[:, None] / prior.sum()
+    return _posteriors(joint), prior[:, None] / prior.sum()
 
 
 def _plogp(p: np.ndarray) -> np.ndarray:
@@ -161,7 +161,7 @@ def i2(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
     0.954
     """
     law = _law(joint)
-    return (_plogp(_given(law)).sum(axis=0) - _plogp(law.sum(axis=1)).sum()) * nat(units)
+    return (_plogp(_posteriors(law)).sum(axis=0) - _plogp(law.sum(axis=1)).sum()) * nat(units)
 
 
 def i3(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
@@ -196,8 +196,8 @@ def i3(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
     ([0.566, -0.017], 0.3476)
     """
     law = _law(joint)
-    reduced = _plogp(_given(law.T)).sum(axis=0) - _plogp(law.sum(axis=0)).sum()
-    return np.nan_to_num(reduced) @ _given(law) * nat(units)
+    reduced = _plogp(_posteriors(law.T)).sum(axis=0) - _plogp(law.sum(axis=0)).sum()
+    return np.nan_to_num(reduced) @ _posteriors(law) * nat(units)
 
 
 def i4(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
@@ -230,9 +230,9 @@ def i4(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
     """
     law = _law(joint)
     p_w, mass = law.sum(axis=1, keepdims=True), law.sum(axis=0)
-    rest = np.maximum(p_w - law, 0.0)
-    found = _log_ratio(law, p_w * mass) + _log_ratio(rest, p_w * rest.sum(axis=0))
-    total = np.where(mass > 0, found.sum(axis=0), math.nan)
+    complement = np.maximum(p_w - law, 0.0)
+    terms = _log_ratio(law, p_w * mass) + _log_ratio(complement, p_w * complement.sum(axis=0))
+    total = np.where(mass > 0, terms.sum(axis=0), math.nan)
     return np.maximum(total, 0.0) * nat(units)
 
 
@@ -380,18 +380,18 @@ def average_conditions(
     False
     """
     law = _law(joint)
-    found, average = {}, mutual_information(law, units=units)
+    conditions, average = {}, mutual_information(law, units=units)
     if original is not None:
-        found["I(W; X)"] = Condition(average, number(original, "original"))
+        conditions["I(W; X)"] = Condition(average, number(original, "original"))
     if t is not None:
-        found["t"] = Condition(average, number(t, "t"))
+        conditions["t"] = Condition(average, number(t, "t"))
     if l is not None:
         least = number(l, "l")
         if least < 1:
             raise InputError("l", f"{l!r} values", "pass a number ≥ 1", value=l)
         most = entropy(law.sum(axis=1), units=units) - math.log(least) * nat(units)
-        found["H(W) − log ℓ"] = Condition(average, most)
-    return found
+        conditions["H(W) − log ℓ"] = Condition(average, most)
+    return conditions
 
 
 # ---- differential privacy of a channel ---------------------------------------------------

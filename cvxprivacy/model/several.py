@@ -34,14 +34,14 @@ def with_letters_of(laws: Laws, source: DiscreteSource) -> dict[str, DiscreteSou
     if isinstance(laws, DiscreteSource) or not isinstance(laws, Mapping | Sequence):
         raise InputError("laws", f"a {type(laws).__name__}", _REMEDY)
     named = laws if isinstance(laws, Mapping) else {f"law {i}": k for i, k in enumerate(laws, 1)}
-    found = {}
+    fitted = {}
     for name, law in named.items():
         if not isinstance(name, str) or not name:
             raise InputError("laws", f"{name!r} is no name", "name laws by texts", value=name)
         if not isinstance(law, DiscreteSource):
             raise InputError("laws", f"a {type(law).__name__}", _REMEDY, where=name)
-        found[name] = _with_letters_of(source, law, name)
-    return found
+        fitted[name] = _with_letters_of(source, law, name)
+    return fitted
 
 
 def _with_letters_of(source: DiscreteSource, law: DiscreteSource, name: str) -> DiscreteSource:
@@ -49,18 +49,18 @@ def _with_letters_of(source: DiscreteSource, law: DiscreteSource, name: str) -> 
         raise InputError("laws", "side information Z", "make sources of W and X", where=name)
     places = []
     for axis, (mine, theirs) in enumerate(((source.w, law.w), (source.x, law.x))):
-        known = {label: i for i, label in enumerate(mine)}
+        numbers = {label: i for i, label in enumerate(mine)}
         met = np.flatnonzero(law.law.sum(axis=1 - axis) > 0)
         for label in (theirs[i] for i in met):
-            if label not in known:
+            if label not in numbers:
                 problem = f"{source.names[axis]} = {label!r} is no letter of the source"
                 remedy = "count all tables with the same letters, and pass the one with most first"
                 raise InputError("laws", problem, remedy, where=name, value=label)
-        places.append((met, np.array([known[theirs[i]] for i in met])))
+        places.append((met, np.array([numbers[theirs[i]] for i in met])))
     (rows, to_rows), (columns, to_columns) = places
-    whole = np.zeros(source.law.shape)
-    whole[np.ix_(to_rows, to_columns)] = law.law[np.ix_(rows, columns)]
-    return law._with(law=whole, w=source.w, x=source.x)
+    masses = np.zeros(source.law.shape)
+    masses[np.ix_(to_rows, to_columns)] = law.law[np.ix_(rows, columns)]
+    return law._with(law=masses, w=source.w, x=source.x)
 
 
 def stacked(laws: Mapping[str, DiscreteSource], encoder: str) -> Atoms:

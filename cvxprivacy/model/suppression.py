@@ -31,8 +31,8 @@ def axes_of(
         raise InputError("columns", problem, remedy)
     for name in cost:
         if name not in names:
-            known = ", ".join(map(repr, names))
-            raise InputError("cost", f"no column {name!r}", f"use {known}", value=name)
+            columns = ", ".join(map(repr, names))
+            raise InputError("cost", f"no column {name!r}", f"use {columns}", value=name)
     return {i: cost[name] for i, name in enumerate(names) if name in cost}
 
 
@@ -77,8 +77,8 @@ def suppressed(
         gone = tuple(axis for axis in costs if cell[axis] is None)
         if gone not in places:
             places[gone] = {}
-            for i, whole in enumerate(cells):
-                places[gone].setdefault(_without(whole, gone), []).append(i)
+            for i, full in enumerate(cells):
+                places[gone].setdefault(_without(full, gone), []).append(i)
         agreeing = d[..., places[gone][_without(cell, gone)]].min(axis=-1)
         total: Exact = agreeing[..., None]
         for axis in gone:
@@ -97,28 +97,29 @@ def suppressed_parts(
 ) -> tuple[Cost, dict[str, Cost]]:
     """Return a distortion per attribute with suppression, and its parts."""
     before, after = _cells(outputs), _cells(released)
-    found: dict[str, Cost] = {}
+    fitted: dict[str, Cost] = {}
     total: Cost | None = None
     for axis, (name, part) in enumerate(parts.items()):
         assert isinstance(part, AdditiveCost)
-        (own,) = part.parts
-        place = {cell[axis]: int(at) for cell, at in zip(before, own.columns, strict=True)}
-        table, nothing = own.table, own.table.shape[1]
+        (base,) = part.parts
+        place = {cell[axis]: int(at) for cell, at in zip(before, base.columns, strict=True)}
+        table, nothing = base.table, base.table.shape[1]
         if axis in costs:
             table = exact_array(np.pad(np.asarray(table, dtype=object), ((0, 0), (0, 1))))
             place[None] = nothing
         columns = np.array([place[cell[axis]] for cell in after])
-        found[name] = AdditiveCost((Part(table, own.rows, columns),))
-        weighed = additive.times(found[name], weights[name])
+        fitted[name] = AdditiveCost((Part(table, base.rows, columns),))
+        weighed = additive.times(fitted[name], weights[name])
         if axis in costs:
             fee = exact_array([[0.0, costs[axis]], [0.0, 0.0]])
             missing = [np.array([cell[axis] is None for cell in side], np.int64)
                        for side in (_cells(rows), after)]  # fmt: skip
             paid = AdditiveCost((Part(fee, *missing),))
-            found[name], weighed = additive.plus(found[name], paid), additive.plus(weighed, paid)
+            fitted[name] = additive.plus(fitted[name], paid)
+            weighed = additive.plus(weighed, paid)
         total = weighed if total is None else additive.plus(total, weighed)
     assert total is not None
-    return total, found
+    return total, fitted
 
 
 def _cells(labels: Sequence[Hashable]) -> list[tuple[Any, ...]]:

@@ -31,11 +31,11 @@ __all__ = ["Alphabet"]
 
 def _rows_times(factors: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Return rows times a factor each, in rationals: a row repeats few numbers."""
-    found = np.empty(table.shape, dtype=object)
-    for factor, row, out in zip(factors, table, found, strict=True):
-        known = {value: factor * rational(value) for value in set(row.tolist())}
-        out[:] = [known[value] for value in row.tolist()]
-    return found
+    products = np.empty(table.shape, dtype=object)
+    for factor, row, out in zip(factors, table, products, strict=True):
+        multiples = {value: factor * rational(value) for value in set(row.tolist())}
+        out[:] = [multiples[value] for value in row.tolist()]
+    return products
 
 
 class Alphabet(Letters):
@@ -63,8 +63,8 @@ class Alphabet(Letters):
     def origin(self) -> int:
         """Tells the atoms from others."""
         atoms = self._atoms
-        known = str(atoms.law.shape).encode(), atoms.law.tobytes(), atoms.w_of.tobytes()
-        return int(hashlib.sha256(b"".join(known)).hexdigest()[:15], 16)
+        content = str(atoms.law.shape).encode(), atoms.law.tobytes(), atoms.w_of.tobytes()
+        return int(hashlib.sha256(b"".join(content)).hexdigest()[:15], 16)
 
     def _quantity(
         self, name: str = "", weights: Any = (), cost: Any = None, radius: Any = 0, **data: Any
@@ -87,8 +87,8 @@ class Alphabet(Letters):
         if table.ndim == 2:
             share = share.sum(axis=0)[None]
             table = table[None]
-        whole = sum(map(_rows_times, share, table))
-        return exact_array(np.broadcast_to(whole, (self.n, self.m)))
+        mean = sum(map(_rows_times, share, table))
+        return exact_array(np.broadcast_to(mean, (self.n, self.m)))
 
     def total(self, name: str, matrix: Cost, latex: str = "") -> Expression:
         """Return E A(X, X̂), or E A(W, X, X̂): a distortion of one's own, say.
@@ -113,9 +113,9 @@ class Alphabet(Letters):
             remedy = f"pass one of shape ({x}, {y}), or ({len(self.source.w)}, {x}, {y})"
             raise InputError("matrix", f"shape {matrix.shape}", remedy)
         letter, inner = latex or rf"A_{{{upright(name)}}}", "W, X" if matrix.ndim == 3 else "X"
-        said = rf"\mathrm{{E}}\, {letter}({inner}, \hat X)"
-        whole = self._quantity(name, cost=self.per_letter(matrix), latex=said)
-        return whole.worded(self._of_letters(letter, matrix.ndim))
+        text = rf"\mathrm{{E}}\, {letter}({inner}, \hat X)"
+        quantity = self._quantity(name, cost=self.per_letter(matrix), latex=text)
+        return quantity.worded(self._of_letters(letter, matrix.ndim))
 
     def _of_letters(self, name: str, axes: int) -> Wording:
         """Return how the mean of a function of (x, x̂), or of (w, x, x̂), is written."""
@@ -128,8 +128,14 @@ class Alphabet(Letters):
     def lettering(self) -> Lettering:
         """What the letters are in LaTeX."""
         same = all(source.identity for source in self.laws.values())
-        known = self.side_information, same, self.several, self.units
-        return Lettering(self.encoder_inputs, *known, self.strategies is not None)
+        return Lettering(
+            self.encoder_inputs,
+            self.side_information,
+            same,
+            self.several,
+            self.units,
+            self.strategies is not None,
+        )
 
     def information(self, kind: str = "W", observer: Observer | None = None) -> Expression:
         """Return I(W; what is observed), or I(S; …) of the encoder's letter, in ``units``.
@@ -147,15 +153,15 @@ class Alphabet(Letters):
         Of all observers together, or of one, as :meth:`information`.
         """
         fitted = measure.fitted(self.source.w, self.w_support.tolist()) if kind == "W" else measure
-        told = "" if fitted.informs else f": {fitted.label}"
+        suffix = "" if fitted.informs else f": {fitted.label}"
         views = {
-            f"{indexed(each.view(kind), self.under)}{told}": replace(
+            f"{indexed(each.view(kind), self.under)}{suffix}": replace(
                 self._view(kind, each), measure=fitted, scale=self.scale
             )
             for each in (self.observers if observer is None else [observer])
         }
-        known = self.w_in_print if kind == "W" else "S"
-        latex = rf"{measure.symbol}({known}; {self.lettering.held})"
+        letter = self.w_in_print if kind == "W" else "S"
+        latex = rf"{measure.symbol}({letter}; {self.lettering.held})"
         return self._quantity(measure.name, dict.fromkeys(views, 1), views=views, latex=latex)
 
     def risk_in(self, measure: Leakage) -> Expression:
@@ -219,7 +225,7 @@ class Alphabet(Letters):
             for symbol, slope in factor.slopes.items():
                 slopes.setdefault(symbol, [0.0] * len(factors))[i] = slope
         values = exact_array([middle for middle, _ in pairs])
-        found = self._quantity(
+        quantity = self._quantity(
             cost=self._over(values[self.w_of], observer),
             radius=max(radius for _, radius in pairs),
             derivatives={
@@ -227,7 +233,7 @@ class Alphabet(Letters):
                 for symbol, slope in slopes.items()
             },
         )
-        return found.worded(Wording("c(@w)", "w", self.free(observer)))
+        return quantity.worded(Wording("c(@w)", "w", self.free(observer)))
 
     def _over(self, atoms: np.ndarray, observer: Observer | None) -> np.ndarray:
         """Return a cost (L, n, m) that is the same for all outputs, of one observer's atoms."""
@@ -249,16 +255,16 @@ class Alphabet(Letters):
     def rate(self) -> Expression:
         """I(S; X̂), S what is encoded, or I(S; U | Z)."""
         letter = "X" if self.encoder == "x" else "W, X"
-        said = self.lettering.held.replace(", Z", r" \mid Z")
-        return self.information("S").named("rate", rf"I({letter}; {said})")
+        observed = self.lettering.held.replace(", Z", r" \mid Z")
+        return self.information("S").named("rate", rf"I({letter}; {observed})")
 
     @cached_property
     def distortion(self) -> Expression:
         """E d(X, X̂), or E d(W, X, X̂)."""
         inner = r"W, X, \hat X" if self.d.cost.ndim == 3 else r"X, \hat X"
         cost = self.per_letter(self.d.cost)
-        whole = self._quantity("distortion", cost=cost, latex=rf"\mathrm{{E}}\, d({inner})")
-        return whole.worded(self._of_letters("d", self.d.cost.ndim))
+        quantity = self._quantity("distortion", cost=cost, latex=rf"\mathrm{{E}}\, d({inner})")
+        return quantity.worded(self._of_letters("d", self.d.cost.ndim))
 
     @cached_property
     def equivocation(self) -> Expression:
@@ -275,14 +281,14 @@ class Alphabet(Letters):
         part = self._attributes(attributes)[self.w_of]
         if self.several:
             part = np.where(self.met, part, -1)
-        said = upright(names)
+        letter = upright(names)
         views = {
             indexed(observer.view(f"W[{names}]"), self.under): View(
-                np.where(observer.atoms, part, -1), part, kind=said, scale=self.scale
+                np.where(observer.atoms, part, -1), part, kind=letter, scale=self.scale
             )
             for observer in self.observers
         }
-        latex = rf"I({said}; {self.lettering.held})"
+        latex = rf"I({letter}; {self.lettering.held})"
         return self._quantity(
             f"leakage of {names}", dict.fromkeys(views, 1), views=views, latex=latex
         )
@@ -313,10 +319,10 @@ class Alphabet(Letters):
                 raise InputError("budget", problem, remedy, value=name)
         names = ", ".join(attributes)
         cost = reduce(plus, [parts[name] for name in attributes])
-        said, own = rf"d_{{{upright(names)}}}", self.per_letter(cost)
-        latex = rf"\mathrm{{E}}\, {said}"
-        whole = self._quantity(f"distortion of {names}", cost=own, latex=latex)
-        return whole.worded(self._of_letters(said, cost.ndim))
+        letter, fitted = rf"d_{{{upright(names)}}}", self.per_letter(cost)
+        latex = rf"\mathrm{{E}}\, {letter}"
+        quantity = self._quantity(f"distortion of {names}", cost=fitted, latex=latex)
+        return quantity.worded(self._of_letters(letter, cost.ndim))
 
     @cached_property
     def distortions(self) -> Mapping[str, Expression]:

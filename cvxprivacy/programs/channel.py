@@ -79,17 +79,20 @@ class View(FrozenFields):
 
     def to_dict(self) -> dict[str, Any]:
         reference = None if self.reference is None else self.reference.tolist()
-        own = {"labels": self.labels.tolist(), "reference": reference}
-        return {**own, "measure": self.measure.data()}
+        labels, measure = self.labels.tolist(), self.measure.data()
+        return {"labels": labels, "reference": reference, "measure": measure}
 
     def __eq__(self, other: object) -> bool:
         """Tell whether another view sees the same, in the same measure."""
         if self is other or not isinstance(other, View):
             return self is other
-        own = self.labels if self.reference is None else self.reference
-        known = other.labels if other.reference is None else other.reference
-        alike = np.array_equal(self.labels, other.labels) and np.array_equal(own, known)
-        return alike and self.measure.data() == other.measure.data()
+        reference = self.labels if self.reference is None else self.reference
+        other_reference = other.labels if other.reference is None else other.reference
+        return (
+            np.array_equal(self.labels, other.labels)
+            and np.array_equal(reference, other_reference)
+            and self.measure.data() == other.measure.data()
+        )
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
 
@@ -136,9 +139,9 @@ class ChannelProgram(FrozenFields):
 
     def __post_init__(self) -> None:
         for name in ("law", "lower", "upper"):
-            if (given := getattr(self, name)) is not None:
+            if (values := getattr(self, name)) is not None:
                 object.__setattr__(
-                    self, name, table(given, name, "pass finite numbers", negative=True)
+                    self, name, table(values, name, "pass finite numbers", negative=True)
                 )
         super().__post_init__()
         _check(self)
@@ -160,23 +163,23 @@ class ChannelProgram(FrozenFields):
     @cached_property
     def mass(self) -> FloatArray:
         """p(s), shape (n,)."""
-        found: FloatArray = frozen(self.law.sum(axis=0) / self.total)
-        return found
+        masses: FloatArray = frozen(self.law.sum(axis=0) / self.total)
+        return masses
 
     def view_matrix(self, view: str) -> sparse.csr_array:
         """Return p(v, s), shape (|V|, n): J = view_matrix @ K."""
         labels = self.views[view].labels
-        seen = np.nonzero(labels >= 0)
-        entries = self.law[seen] / self.total
+        observed = np.nonzero(labels >= 0)
+        entries = self.law[observed] / self.total
         shape = (self.views[view].size, self.n)
-        return sparse.csr_array((entries, (labels[seen], seen[1])), shape=shape)
+        return sparse.csr_array((entries, (labels[observed], observed[1])), shape=shape)
 
     def reference(self, view: str) -> FloatArray:
         """Return π_k, shape (|V|,)."""
         labels = self.views[view].reference
         labels = self.views[view].labels if labels is None else labels
-        seen = labels >= 0
-        masses = np.bincount(labels[seen], self.law[seen], minlength=self.views[view].size)
+        observed = labels >= 0
+        masses = np.bincount(labels[observed], self.law[observed], minlength=self.views[view].size)
         return masses / masses.sum()
 
     def prior(self, view: str) -> FloatArray:
@@ -219,13 +222,13 @@ class ChannelProgram(FrozenFields):
 
     def sizes(self, term: Expression) -> list[float]:
         """Return what the leakage of each view may be in a term, as a nat of information is 1."""
-        found = []
+        spans = []
         for view, weights in term.columns(self.m).items():
             most = float(np.max(weights, initial=0.0))
-            seen = float(self.law[self.views[view].labels >= 0].sum()) / self.total
-            size = min(most, max(most * seen, 1.0))  # what makes up for mass unseen is no more
-            found.append(size * self.views[view].measure.span * self.unit(view))
-        return found
+            observed = float(self.law[self.views[view].labels >= 0].sum()) / self.total
+            size = min(most, max(most * observed, 1.0))  # what makes up for mass unseen is no more
+            spans.append(size * self.views[view].measure.span * self.unit(view))
+        return spans
 
     @cached_property
     def other_measures(self) -> list[Leakage]:

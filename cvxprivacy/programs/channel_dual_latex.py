@@ -49,25 +49,25 @@ class ChannelDual(ChannelStatement):
         for row in self.rows:
             letters = self._letters(row)
             multiplier = _multiplier(row.name, letters)
-            rest = row.bound - row.sum.constant if not row.level else row.bound
-            if rest:
+            right = row.bound - row.sum.constant if not row.level else row.bound
+            if right:
                 factor = rf"{row.level} \, " if row.level else ""
-                objective.append((-rest, total(letters, factor + multiplier)))
+                objective.append((-right, total(letters, factor + multiplier)))
             (free if row.sense == "==" else signed).append((multiplier, letters))
         if self.objective.constant:
             objective.append((self.objective.constant, ""))
         inside = self._inside()
         for name, rule in self.auxiliaries:
-            terms, outside, said = self._dual_auxiliary(name, rule)
+            terms, outside, constraints = self._dual_auxiliary(name, rule)
             inside += terms
             objective += outside
-            conditions += said
+            conditions += constraints
         left = nu
         for i, part in enumerate(("floor", "cap")):
             if (self.floors, self.caps)[i]:
-                own = rf"\mu_{{\text{{{part}}}}}({of.s}, {of.y})"
-                left += f" {'-' if i else '+'} {own}"
-                conditions.append(each(rf"{own} \ge 0", [*of.inputs, of.y]))
+                mu = rf"\mu_{{\text{{{part}}}}}({of.s}, {of.y})"
+                left += f" {'-' if i else '+'} {mu}"
+                conditions.append(each(rf"{mu} \ge 0", [*of.inputs, of.y]))
         if of.several:
             left = rf"{weight} \, \left({left}\right)" if " " in left else rf"{weight} \, {left}"
         main = _broken(left, inside, [*of.inputs, of.y])
@@ -75,7 +75,7 @@ class ChannelDual(ChannelStatement):
         scores = []
         for family in families.values():
             places = of.places(family.kind, family.mark)
-            letters = (["k"] if of.several else []) + of.seen.split(", ")
+            letters = (["k"] if of.several else []) + of.observation.split(", ")
             scores += [_each_too(c, letters) for c in family.measure.latex_scores(places)[1]]
         conditions = [*scores, *conditions, *_alike(signed, r"\ge 0")]
         conditions += _alike(free, r"\text{ free}")
@@ -116,14 +116,14 @@ class ChannelDual(ChannelStatement):
         terms = []
         for key, family in families.items():
             score = family.measure.latex_scores(of.places(family.kind, family.mark))[0]
-            own = weights[key]
+            summands = weights[key]
             text = of.seeing(family.kind, score)
-            factor, first = own[0]
+            factor, first = summands[0]
             side = of.hidden("z") if of.side else []
             apart = any("z" in letters for letters in by_z.get(key, ()))
             text = text if apart else total(side, text)
-            if len(own) > 1:
-                text = rf"\left({plus(own)}\right) \, {text}"
+            if len(summands) > 1:
+                text = rf"\left({plus(summands)}\right) \, {text}"
                 factor = Fraction(1)
             else:
                 text = times(first, text)
@@ -137,15 +137,15 @@ class ChannelDual(ChannelStatement):
         """Return what a constraint's costs add, each sum over z and others in front."""
         of = self.of
         clash = of.w in row.sum.free and of.w in of.inputs
-        own = [f"{of.w}'" if clash and i == of.w else i for i in letters]
-        multiplier = _multiplier(row.name, own)
-        sums = [i for i in own if i not in ("k", of.y) and i not in of.inputs]
+        indices = [f"{of.w}'" if clash and i == of.w else i for i in letters]
+        multiplier = _multiplier(row.name, indices)
+        sums = [i for i in indices if i not in ("k", of.y) and i not in of.inputs]
         w = f"{of.w}'" if clash else ""
-        known = [(c, of.averaged(k._replace(free=row.sum.free), w)) for c, k in row.sum.costs]
-        known = [(c, text) for c, text in known if c]
-        if len(known) < 2:
-            return [(c, total(sums, times(multiplier, text))) for c, text in known]
-        return [(Fraction(1), total(sums, rf"{multiplier} \, \left({plus(known)}\right)"))]
+        terms = [(c, of.averaged(k._replace(free=row.sum.free), w)) for c, k in row.sum.costs]
+        terms = [(c, text) for c, text in terms if c]
+        if len(terms) < 2:
+            return [(c, total(sums, times(multiplier, text))) for c, text in terms]
+        return [(Fraction(1), total(sums, rf"{multiplier} \, \left({plus(terms)}\right)"))]
 
     def _dual_auxiliary(
         self, name: str, rule: Auxiliary
@@ -165,14 +165,14 @@ class ChannelDual(ChannelStatement):
         if rule.kind == "ratio":
             inner = rf"\left({rule.written} \, {mu('cap')} - {mu('floor')}\right)"
             price = total(sums, times(weight, inner))
-            said = [each(rf"{price} \le {top}", [of.y])]
-            said += [rf"{top} \ge 0"]
-            said += [each(rf"{mu(part)} \ge 0", letters) for part in ("floor", "cap")]
+            constraints = [each(rf"{price} \le {top}", [of.y])]
+            constraints += [rf"{top} \ge 0"]
+            constraints += [each(rf"{mu(part)} \ge 0", letters) for part in ("floor", "cap")]
             inside = [(1, bar + mu("cap")), (-1, bar + mu("floor"))]
-            return inside, [(-1, top)], said
+            return inside, [(-1, top)], constraints
         inner = total(sums, rf"{weight} \, {mu('cap')}")
-        said = [each(rf"{inner} \le {top}", [of.y]), each(rf"{mu('cap')} \ge 0", letters)]
-        return [(1, bar + mu("cap"))], [(-1, rf"{rule.written} \, {top}")], said
+        constraints = [each(rf"{inner} \le {top}", [of.y]), each(rf"{mu('cap')} \ge 0", letters)]
+        return [(1, bar + mu("cap"))], [(-1, rf"{rule.written} \, {top}")], constraints
 
     def _dual_excess(self, name: str, rule: Excess) -> Any:
         of, base = self.of, name.split("[")[0]
@@ -184,9 +184,9 @@ class ChannelDual(ChannelStatement):
         top += "(k)" if law else ""
         outside = [(-1, total([*law, of.y], rf"{of.original} \, {mu}")),
                    (-Fraction(rule.bound), total(law, top))]  # fmt: skip
-        said = [each(rf"{mu} \le {top}", [*law, of.y]), each(rf"{mu} \ge 0", [*law, of.y])]
+        constraints = [each(rf"{mu} \le {top}", [*law, of.y]), each(rf"{mu} \ge 0", [*law, of.y])]
         inside = total(law, rf"p_k({of.s}) \, {mu}") if law else mu
-        return [(1, inside)], outside, said
+        return [(1, inside)], outside, constraints
 
     def _variables(self, families: Any) -> str:
         letters = [r"\nu"] + ([r"\lambda"] if self.rows else [])
@@ -248,20 +248,20 @@ def _multiplier(name: str, letters: list[str]) -> str:
     return rf"\lambda_{{{upright(name)}}}{args}"
 
 
-def _alike(multipliers: list[tuple[str, list[str]]], said: str) -> list[str]:
+def _alike(multipliers: list[tuple[str, list[str]]], relation: str) -> list[str]:
     """Return what is said of multipliers, in one line of those of the same letters."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for multiplier, letters in multipliers:
         groups.setdefault(tuple(letters), []).append(multiplier)
-    return [each(f"{', '.join(group)} {said}", letters) for letters, group in groups.items()]
+    return [each(f"{', '.join(group)} {relation}", letters) for letters, group in groups.items()]
 
 
 def _each_too(condition: str, letters: list[str]) -> str:
     """Return a condition with more letters in its quantifier."""
-    said = ", ".join(letters)
+    indices = ", ".join(letters)
     if r"\forall" not in condition:
         return each(condition, letters)
-    return f"{condition}, {said}"
+    return f"{condition}, {indices}"
 
 
 def _broken(left: str, terms: list[tuple[Any, str]], letters: list[str]) -> str:

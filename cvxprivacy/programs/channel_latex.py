@@ -101,9 +101,9 @@ class ChannelStatement:
         bounds = [(name, rule) for name, _, rule in parts if isinstance(rule, EntryBounds)]
         self.floors = any(rule.lower is not None for _, rule in bounds)
         self.caps = any(rule.upper is not None for _, rule in bounds)
-        known = {row.name for row in self.rows}
-        own = [name for name, _ in bounds if name in criteria and name not in known]
-        self.entries = list(dict.fromkeys(criteria[name] for name in own))
+        row_names = {row.name for row in self.rows}
+        bound_names = [name for name, _ in bounds if name in criteria and name not in row_names]
+        self.entries = list(dict.fromkeys(criteria[name] for name in bound_names))
 
     # ---- what is written -----------------------------------------------------------------
 
@@ -112,16 +112,16 @@ class ChannelStatement:
         for name, weight in expression.weights.items():
             view = expression.views[name]
             groups.setdefault((view.kind, view.measure.label), []).append((view, weight))
-        said = expression.said.items()
-        known = [(c, k if isinstance(k, Wording) else self._unknown(k)) for k, c in said]
-        alone = any("z" in k.free for _, k in known)
+        summands = expression.summands.items()
+        costs = [(c, k if isinstance(k, Wording) else self._unknown(k)) for k, c in summands]
+        alone = any("z" in k.free for _, k in costs)
         leaked = []
         for key, members in groups.items():
             view, weight = members[0]
             free = bool(self.of.side) and (alone or len(members) < self._observers)
             family = Family(*key, view.measure, free, self._mark(key, view.measure))
             leaked.append((Fraction(weight) / view.scale, family))
-        return Sum(tuple(leaked), tuple(known), Fraction(expression.constant))
+        return Sum(tuple(leaked), tuple(costs), Fraction(expression.constant))
 
     def _unknown(self, name: str) -> Wording:
         return Wording(f"C_{{{upright(name)}}}(@s)", "x")
@@ -129,21 +129,23 @@ class ChannelStatement:
     def _mark(self, key: tuple[str, str], measure: Leakage) -> str:
         """Return what tells scores of measures of one symbol apart."""
         if key not in self._marks:
-            alike = sum(known == measure.symbol for known, _ in self._marks.values())
-            said = f", {alike + 1}" if alike and not measure.informs else ""
-            self._marks[key] = measure.symbol, said
+            alike = sum(symbol == measure.symbol for symbol, _ in self._marks.values())
+            mark = f", {alike + 1}" if alike and not measure.informs else ""
+            self._marks[key] = measure.symbol, mark
         return self._marks[key][1]
 
     def _alike(self, rows: Mapping[str, Constraint]) -> Iterator[tuple[str, Constraint, Sum]]:
         """Yield each constraint and its sum: of any w, where there is one alike for every w."""
         sums = {key: self._sum(rule.expression) for key, rule in rows.items()}
-        events = {key: {k.event for _, k in own.costs} - {""} for key, own in sums.items()}
+        events = {
+            key: {k.event for _, k in quantity.costs} - {""} for key, quantity in sums.items()
+        }
         of_any: dict[str, tuple[Sum, Any]] = {}
         values: dict[tuple[Sum, Any], set[str]] = {}
         for key, rule in rows.items():
             costs = tuple((c, self.of.for_each_w(k)) for c, k in sums[key].costs)
-            known = rule.level, rule.bound, rule.sense, rule.relation, rule.per_output
-            of_any[key] = replace(sums[key], costs=costs), known
+            form = rule.level, rule.bound, rule.sense, rule.relation, rule.per_output
+            of_any[key] = replace(sums[key], costs=costs), form
             values[of_any[key]] = values.get(of_any[key], set()) | events[key]
         for key, rule in rows.items():
             each_w = len(events[key]) == 1 and len(values[of_any[key]]) == self._values
@@ -152,11 +154,11 @@ class ChannelStatement:
     def _rows(self, name: str, group: Mapping[str, Any]) -> list[Row]:
         """Return the constraints of a group, those that are written alike once."""
         rows = {key: rule for key, rule in group.items() if isinstance(rule, Constraint)}
-        found: dict[Any, str] = {}
-        for key, rule, own in self._alike(rows):
-            costs = own.costs
+        forms: dict[Any, str] = {}
+        for key, rule, quantity in self._alike(rows):
+            costs = quantity.costs
             unworded = len(rows) > 1 and any(
-                not isinstance(k, Wording) for k in rule.expression.said
+                not isinstance(k, Wording) for k in rule.expression.summands
             )
             level, bound = rule.level, rule.bound
             if unworded and not self.of.several:  # each is another one: numbered
@@ -167,7 +169,7 @@ class ChannelStatement:
             elif level:
                 bound = Fraction(1)
             written = (
-                Sum(own.leaked, costs, own.constant),
+                Sum(quantity.leaked, costs, quantity.constant),
                 bound,
                 level,
                 rule.sense,
@@ -175,15 +177,16 @@ class ChannelStatement:
                 rule.per_output,
                 rule.of_law and self.of.several,
             )
-            found.setdefault(written, key)
-        known = ((key, key.removeprefix(name).removeprefix(".")) for key in rows)
-        parts = {key: re.split(r"[\[|]", rest)[0] for key, rest in known}
-        told = len(found) > 1 or len({*parts.values()}) == 1  # else it is a value of z, or a number
+            forms.setdefault(written, key)
+        suffixes = ((key, key.removeprefix(name).removeprefix(".")) for key in rows)
+        parts = {key: re.split(r"[\[|]", suffix)[0] for key, suffix in suffixes}
+        # A part's name is shown, unless it is a value of z, or a number.
+        labelled = len(forms) > 1 or len({*parts.values()}) == 1
         names: list[str] = []
-        for key in found.values():
-            own_name = f"{name}.{parts[key]}" if told and parts[key] else name
-            names.append(own_name if own_name not in names else f"{own_name}.{len(names)}")
-        return [Row(n, *written) for n, written in zip(names, found, strict=True)]
+        for key in forms.values():
+            label = f"{name}.{parts[key]}" if labelled and parts[key] else name
+            names.append(label if label not in names else f"{label}.{len(names)}")
+        return [Row(n, *written) for n, written in zip(names, forms, strict=True)]
 
     # ---- the program ---------------------------------------------------------------------
 
@@ -197,7 +200,7 @@ class ChannelStatement:
             terms.append((factor, total(letters, family.measure.latex(places))))
         for factor, cost in quantity.costs:
             free = cost.free + ((of.y,) if per_output else ())
-            terms.append((factor, of.whole(cost._replace(free=free))))
+            terms.append((factor, of.expectation(cost._replace(free=free))))
         return [(quantity.constant, ""), *terms] if quantity.constant else terms
 
     def _line(self, row: Row) -> str:
@@ -243,22 +246,20 @@ class ChannelStatement:
             hidden = [index] if kind != "W" else of.hidden("w")
             side = of.hidden("z") if of.side else []
             inner = rf"Q{of.under}({of.s}, {of.y})"
-            known = of.given_input([*hidden, *side])
+            conditional = of.given_input([*hidden, *side])
             over = [i for i in of.inputs if i not in (index, "z")]
-            lines.append(
-                f"{joint} = {total(over, f'{known} {chr(92)}, {inner}' if known else inner)}"
-            )
+            lines.append(f"{joint} = {total(over, times(conditional, inner))}")
         if "S" in kinds and of.side and of.hidden("z"):
             joint = of.places("S").j
             lines.append(rf"{joint} = {of.given_input(['z'])} \, Q{of.under}({of.s}, {of.y})")
         side = of.hidden("z") if of.side else []
         over = [i for i in of.inputs if i != "z"]
         mass = total(over, times(of.given_input(side), rf"Q{of.under}({of.s}, {of.y})"))
-        named = f"q{of.under}({of.seen})"
+        named = f"q{of.under}({of.observation})"
         return [*lines, f"{named} = {mass}"] if named in body else lines
 
     def _auxiliary(self, name: str, rule: Auxiliary) -> list[str]:
-        of, said = self.of, upright(name)
+        of, label = self.of, upright(name)
         if isinstance(rule, Excess):
             k = _mark(of, name)
             above = rf"q{of.under}({of.y}) \le {of.original} + u_{{{k}}}({of.y})"
@@ -272,10 +273,10 @@ class ChannelStatement:
                 each(rf"u_{{{k}}}({of.y}) \ge 0", letters),
             ]
         if rule.kind == "ratio":
-            a = rf"a_{{{said}}}({of.y})"
+            a = rf"a_{{{label}}}({of.y})"
             return [each(rf"{a} \le {of.channel} \le {rule.written} \, {a}", [*of.inputs, of.y]),
                     rf"{total([of.y], a)} \le 1"]  # fmt: skip
-        u = rf"u_{{{said}}}({of.y})"
+        u = rf"u_{{{label}}}({of.y})"
         return [each(rf"{of.channel} \le {u}", [*of.inputs, of.y]),
                 rf"{total([of.y], u)} \le {rule.written}"]  # fmt: skip
 

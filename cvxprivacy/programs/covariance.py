@@ -29,7 +29,7 @@ import numpy as np
 from flint import arb_mat
 
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, written
-from cvxprivacy.frozen import FrozenFields, frozen, own
+from cvxprivacy.frozen import FrozenFields, frozen, owned
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import block, identity, rationals, rounded
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -94,39 +94,39 @@ class CovarianceProgram(FrozenFields):
     def _conditional(self, a: Sequence[int], b: Sequence[int]) -> Any:
         """Return Cov(A, B | Z), exactly or in balls."""
         gamma, z = self.covariance, self.given
-        own = block(gamma, a, b)
+        marginal = block(gamma, a, b)
         if not z:
-            return own
+            return marginal
         inner = arb_mat(block(gamma, z, z)).solve(arb_mat(block(gamma, z, b)))
-        return arb_mat(own) - arb_mat(block(gamma, a, z)) * inner
+        return arb_mat(marginal) - arb_mat(block(gamma, a, z)) * inner
 
     @cached_property
     def above(self) -> FloatArray:
         """Σ̄ in floats."""
-        return own(rounded(lambda: self._conditional(self.encoded, self.encoded)))
+        return owned(rounded(lambda: self._conditional(self.encoded, self.encoded)))
 
     @cached_property
     def derived(self) -> Mapping[str, tuple[FloatArray, FloatArray]]:
         """S and B of each view in floats, derived where no digit is lost."""
-        found, v = {}, self.encoded
+        pairs, v = {}, self.encoded
         for name, view in self.views.items():
             of = view.of
 
             def spread(of: Sequence[int] = of) -> Any:
                 return arb_mat(self._conditional(v, v)).solve(arb_mat(self._conditional(v, of)))
 
-            def rest(of: Sequence[int] = of) -> Any:
+            def residual(of: Sequence[int] = of) -> Any:
                 across = arb_mat(self._conditional(of, v))
                 return arb_mat(self._conditional(of, of)) - across * spread(of)
 
             if set(of) <= set(v):
                 b = np.array([[float(i == j) for j in v] for i in of])
-                found[name] = np.zeros((len(of), len(of))), b
+                pairs[name] = np.zeros((len(of), len(of))), b
             else:
                 least = min(float(self.covariance[i][i]) for i in of)
                 most = max(float(self.covariance[i][i]) for i in v)
-                found[name] = rounded(rest, least), rounded(spread, math.sqrt(least / most)).T
-        return frozen(found)
+                pairs[name] = rounded(residual, least), rounded(spread, math.sqrt(least / most)).T
+        return frozen(pairs)
 
     def spread(self, view: str, sigma: FloatArray) -> FloatArray:
         """Return S + BΣBᵀ."""
@@ -137,10 +137,10 @@ class CovarianceProgram(FrozenFields):
     def reference(self, view: str) -> float:
         """Return ½ log det R_A, in nats."""
         of = list(self.views[view].of)
-        whole = np.array(self.covariance, float)[np.ix_(of, of)]
+        covariance = np.array(self.covariance, float)[np.ix_(of, of)]
         if self.views[view].reference == "conditional":
-            whole = rounded(lambda: self._conditional(of, of))
-        return float(np.linalg.slogdet(whole)[1]) / 2
+            covariance = rounded(lambda: self._conditional(of, of))
+        return float(np.linalg.slogdet(covariance)[1]) / 2
 
     def value(self, expression: Expression, sigma: FloatArray) -> float:
         """Return an expression at Σ, in the program's units."""
@@ -210,14 +210,14 @@ class CovarianceDual(FrozenFields):
 
     def gradient(self, program: CovarianceProgram) -> FloatArray:
         """Return G = C_0 + Σ_j λ_j C_j − ½ Σ_k ω_k BᵀYB, of the program in nats, in floats."""
-        found: FloatArray = np.zeros((program.n, program.n))
+        gradient: FloatArray = np.zeros((program.n, program.n))
         for term, weight in self._weighted(program):
             if term.costs is not None:
-                found = found + weight * program.in_nats(term) * term.costs
+                gradient = gradient + weight * program.in_nats(term) * term.costs
         for view, (omega, y) in self._posteriors(program).items():
             _, b = program.derived[view]
-            found = found - omega / 2 * b.T @ y @ b
-        return (found + found.T) / 2
+            gradient = gradient - omega / 2 * b.T @ y @ b
+        return (gradient + gradient.T) / 2
 
     def residuals(self, program: CovarianceProgram, sigma: FloatArray) -> dict[str, float]:
         """Return complementarity and stationarity, in floats; they add up to the gap.
@@ -250,8 +250,8 @@ class CovarianceDual(FrozenFields):
 
     def _weighted(self, program: CovarianceProgram) -> list[tuple[Expression, float]]:
         rows = program.constraints.items()
-        given = [(row.expression, float(self.multipliers.get(name, 0.0))) for name, row in rows]
-        return [(program.objective, float(bool(self.objective))), *given]
+        weighted = [(row.expression, float(self.multipliers.get(name, 0.0))) for name, row in rows]
+        return [(program.objective, float(bool(self.objective))), *weighted]
 
     def _posteriors(self, program: CovarianceProgram) -> dict[str, tuple[float, FloatArray]]:
         """Return the weight and Y of each view that has any."""
@@ -291,5 +291,5 @@ def _unfolded(root: Any, middle: Any) -> FloatArray:
         inverse = arb_mat(rationals(root)).solve(arb_mat(identity(len(root))))
         return inverse.transpose() * arb_mat(rationals(middle)) * inverse
 
-    found = rounded(folded)
-    return (found + found.T) / 2
+    matrix = rounded(folded)
+    return (matrix + matrix.T) / 2

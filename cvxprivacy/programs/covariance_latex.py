@@ -32,7 +32,7 @@ class CovarianceWriter:
     ----------
     encoded, hidden : tuple of int
         V, and W, among the variables.
-    given : bool
+    conditioned : bool
         Whether Z is known.
     above : str
         Σ̄ in LaTeX.
@@ -47,7 +47,7 @@ class CovarianceWriter:
 
     encoded: tuple[int, ...]
     hidden: tuple[int, ...]
-    given: bool
+    conditioned: bool
     above: str
     objective: Expression
     rows: Mapping[str, Constraint]
@@ -61,7 +61,7 @@ class CovarianceWriter:
         terms = [self.objective, *(row.expression for row in self.rows.values())]
         return {name: term.views[name] for term in terms for name in term.weights}
 
-    def _whole(self, view: GaussianView) -> bool:
+    def _is_encoded(self, view: GaussianView) -> bool:
         """Whether it sees all that is encoded, and nothing else."""
         return sorted(view.of) == sorted(self.encoded)
 
@@ -70,26 +70,26 @@ class CovarianceWriter:
         return not set(view.of) <= set(self.encoded)
 
     def _reference(self, view: GaussianView) -> str:
-        if view.reference == "marginal" and not (self._whole(view) and not self.given):
+        if view.reference == "marginal" and not (self._is_encoded(view) and not self.conditioned):
             return r"\Sigma_W"
         return self.above
 
     def _spread(self, view: GaussianView) -> str:
-        if self._whole(view):
+        if self._is_encoded(view):
             return r"\Sigma"
         inner = r"B \, \Sigma \, B^\top"
         return f"S + {inner}" if self._noisy(view) else inner
 
     def _cost(self, key: Any, expression: Expression) -> str:
         """Return the matrix of a cost; "" for the identity."""
-        if len(expression.said) == 1 and expression.costs is not None:
-            factor = float(next(iter(expression.said.values())))
+        if len(expression.summands) == 1 and expression.costs is not None:
+            factor = float(next(iter(expression.summands.values())))
             if (expression.costs == factor * np.eye(len(expression.costs))).all():
                 return ""
         return key.text.split("(")[0] if isinstance(key, Wording) else f"C_{{{upright(key)}}}"
 
     def _costs(self, expression: Expression) -> list[tuple[Any, str]]:
-        return [(c, self._cost(k, expression)) for k, c in expression.said.items()]
+        return [(c, self._cost(k, expression)) for k, c in expression.summands.items()]
 
     def _amounts(self, expression: Expression) -> list[tuple[Any, str]]:
         constant = float(expression.constant)
@@ -103,13 +103,13 @@ class CovarianceWriter:
         return terms + [(c, rf"{_TRACE}{m}\Sigma") for c, m in self._costs(expression)]
 
     def _definitions(self) -> list[str]:
-        lines, known = [], r" \mid Z" if self.given else ""
+        lines, condition = [], r" \mid Z" if self.conditioned else ""
         for view in self._views().values():
             if self._noisy(view):
-                both = "X, Z" if self.given else "X"
+                both = "X, Z" if self.conditioned else "X"
                 lines.append(rf"S = \Sigma_{{W \mid {both}}}")
-                lines.append(rf"B = \Sigma_{{W X{known}}} \, {self.above}^{{-1}}")
-            elif not self._whole(view):
+                lines.append(rf"B = \Sigma_{{W X{condition}}} \, {self.above}^{{-1}}")
+            elif not self._is_encoded(view):
                 lines.append(r"B \text{ selects } W \text{: } B \, V = W")
         for expression in [self.objective, *(row.expression for row in self.rows.values())]:
             for _, matrix in self._costs(expression):
@@ -165,23 +165,23 @@ class CovarianceWriter:
             omega = omega and rf"{omega} \, "
             nats = [(len(view.of), "")]
             nats += [(-1, rf"{_TRACE}{y} S")] if self._noisy(view) else []
-            rest = rf"\left({plus(nats)}\right)" if len(nats) > 1 else rf"\cdot {plus(nats)}"
+            linear = rf"\left({plus(nats)}\right)" if len(nats) > 1 else rf"\cdot {plus(nats)}"
             inner = (
                 rf"\tfrac{{1}}{{2}} {log} \det {self._reference(view)}"
-                rf" + \tfrac{{1}}{{2}} {log} \det {y} + {half} {rest}"
+                rf" + \tfrac{{1}}{{2}} {log} \det {y} + {half} {linear}"
             )
             alone = not omega and factor == 1
             objective.append((factor, inner if alone else rf"{omega}\left({inner}\right)"))
-            pull = y if self._whole(view) else rf"B^\top {y} \, B"
-            slack.append((-factor, rf"{half} \, {omega}{pull}"))
+            pullback = y if self._is_encoded(view) else rf"B^\top {y} \, B"
+            slack.append((-factor, rf"{half} \, {omega}{pullback}"))
             conditions.append(rf"{y} \succ 0")
         objective.append((-1, rf"{_TRACE}P \, {self.above}"))
         objective += [(-1, rf"{_TRACE}{p} \, {_cap(name)}") for name, p in parts]
         constant = float(self.objective.constant)
         for row_name, row in self.rows.items():
-            rest_of_bound = float(row.number) - float(row.expression.constant)
+            right = float(row.number) - float(row.expression.constant)
             bound = rf"{row.level} \, " if row.level else ""
-            size = 1.0 if row.level else rest_of_bound
+            size = 1.0 if row.level else right
             if size:
                 objective.append((-size, bound + multipliers[row_name]))
         if constant:
@@ -227,9 +227,9 @@ class BoxWriter:
         """Return max … s.t. … over Y, P and λ, without delimiters."""
         offset, cap, half = self.offset, self.cap, _half(self.units)
         log, price = logarithm(self.units), rf"\lambda_{{{upright(self.poured)}}}"
-        whole = rf"\left({offset} + {cap}\right)" if offset else cap
-        rest = rf" \left(1 - {offset} \, Y_i\right)" if offset else ""
-        inner = rf"\tfrac{{1}}{{2}} {log} \left({whole} \, Y_i\right) + {half}{rest} - {cap} \, P_i"
+        top = rf"\left({offset} + {cap}\right)" if offset else cap
+        linear = rf" \left(1 - {offset} \, Y_i\right)" if offset else ""
+        inner = rf"\tfrac{{1}}{{2}} {log} \left({top} \, Y_i\right) + {half}{linear} - {cap} \, P_i"
         objective = rf"\sum_{{i}} \left({inner}\right) - {tex(self.amount)} \, {price}"
         lines = [each(rf"{half} \, Y_i \le {price} + P_i", ["i"]), each("Y_i > 0", ["i"])]
         lines += [each(r"P_i \ge 0", ["i"]), rf"{price} \ge 0"]

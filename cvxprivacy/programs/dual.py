@@ -57,9 +57,9 @@ class Dual(FrozenFields):
         auxiliaries = {}
         for name, aux in program.auxiliaries.items():
             shapes = aux.shapes(program.n, program.m)
-            given = list(self.auxiliaries.get(name, ()))
-            given = given if len(given) == len(shapes) else [np.zeros(0)] * len(shapes)
-            pairs = zip(given, shapes, strict=True)
+            arrays = list(self.auxiliaries.get(name, ()))
+            arrays = arrays if len(arrays) == len(shapes) else [np.zeros(0)] * len(shapes)
+            pairs = zip(arrays, shapes, strict=True)
             auxiliaries[name] = [np.maximum(_as(a, shape), 0.0) for a, shape in pairs]
         _, *others = program.objectives
         shares = {name: max(float(_as(self.shares.get(name), ())), 0.0) for name in others}

@@ -107,10 +107,11 @@ class Expression(FrozenFields):
         return replace(self, wordings=signs)
 
     @property
-    def said(self) -> Mapping[Any, Fraction]:
+    def summands(self) -> Mapping[Any, Fraction]:
         """Of what the cost is a sum: of itself by its name, if nothing is known of it."""
-        known = self.wordings or self.cost is None
-        return self.wordings if known else {self.name: Fraction(1)}
+        if self.wordings or self.cost is None:
+            return self.wordings
+        return {self.name: Fraction(1)}
 
     # ---- algebra -------------------------------------------------------------------------
 
@@ -148,8 +149,8 @@ class Expression(FrozenFields):
             views={**self.views, **other.views},
             origin=other.origin if self.origin is None else self.origin,
             wordings={
-                k: self.said.get(k, Fraction(0)) + other.said.get(k, Fraction(0))
-                for k in {**self.said, **other.said}
+                k: self.summands.get(k, Fraction(0)) + other.summands.get(k, Fraction(0))
+                for k in {**self.summands, **other.summands}
             },
         )
 
@@ -184,7 +185,7 @@ class Expression(FrozenFields):
             constant_radius=rational(self.constant_radius) * (abs(by) + radius)
             + radius * abs(rational(self.constant)),
             latex=_multiplied(by, self.latex),
-            wordings={k: c * by for k, c in self.said.items()},
+            wordings={k: c * by for k, c in self.summands.items()},
             derivatives=derivatives,
         )
 
@@ -236,13 +237,13 @@ class Expression(FrozenFields):
 
     def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
         """Return the data in lists; expressions that share a cost array share its list."""
-        known: dict[int, Any] = {} if lists is None else lists
+        shared: dict[int, Any] = {} if lists is None else lists
 
         def stored(cost: Any) -> Any:
-            if id(cost) not in known:
+            if id(cost) not in shared:
                 by_parts = isinstance(cost, AdditiveCost)
-                known[id(cost)] = cost.to_dict(stored) if by_parts else listed(cost)
-            return known[id(cost)]
+                shared[id(cost)] = cost.to_dict(stored) if by_parts else listed(cost)
+            return shared[id(cost)]
 
         return {
             "name": self.name,
@@ -305,16 +306,16 @@ class Constraint:
     def between(cls, left: Expression, sense: Sense, right: Any) -> Constraint:
         """State left ≤ right or left = right, constants on the right."""
         if isinstance(right, Expression):
-            rest = left - right
-            expression = replace(rest, constant=0, constant_radius=0)
-            bound: Any = -rational(rest.constant)
-            radius: Any = rest.constant_radius
+            difference = left - right
+            expression = replace(difference, constant=0, constant_radius=0)
+            bound: Any = -rational(difference.constant)
+            radius: Any = difference.constant_radius
         elif np.ndim(right):
-            rest = expression = left
+            difference = expression = left
             bound, radius = right, 0
         else:
             scalar = right if isinstance(right, Scalar) else Scalar(_number(right, "bound"))
-            rest, expression = left - scalar, left
+            difference, expression = left - scalar, left
             bound, radius = scalar.enclosure
         if left.per_output and expression.cost is not None and not np.ndim(bound):
             bound = (bound,) * expression.cost.shape[-1]
@@ -327,7 +328,7 @@ class Constraint:
             cost=None if free and expression.weights else expression.cost,
             derivatives={},
         )
-        return cls(expression, sense, bound, radius, rest.derivatives, right=right_latex)
+        return cls(expression, sense, bound, radius, difference.derivatives, right=right_latex)
 
     def __bool__(self) -> bool:
         raise TypeError("a constraint has no truth value: name it in a dict of constraints")

@@ -27,15 +27,15 @@ def least_value(program: ChannelProgram, expression: Expression | Worst) -> floa
         return max(least_value(program, part) for part in expression.parts.values())
     shape, value = (program.n, program.m), Fraction(0)
     masses = fractions(program.law)
-    given = np.zeros(shape) if expression.cost is None else expression.cost
-    if isinstance(given, AdditiveCost) and program.lower is None and program.upper is None:
-        return _rounded_up(_least_sum(masses.sum(axis=0), given) / masses.sum(), expression)
-    cost = dense(given)
+    cost = np.zeros(shape) if expression.cost is None else expression.cost
+    if isinstance(cost, AdditiveCost) and program.lower is None and program.upper is None:
+        return _rounded_up(_least_sum(masses.sum(axis=0), cost) / masses.sum(), expression)
+    table = dense(cost)
     low = np.zeros(shape) if program.lower is None else program.lower
     high = np.ones(shape) if program.upper is None else program.upper
-    if len(cost) != len(masses) or cost.ndim == 2:  # one layer for all atoms
-        masses, cost = masses.sum(axis=0)[None], cost.reshape(1, *shape)
-    layers = zip(masses, fractions(cost), strict=True)
+    if len(table) != len(masses) or table.ndim == 2:  # one layer for all atoms
+        masses, table = masses.sum(axis=0)[None], table.reshape(1, *shape)
+    layers = zip(masses, fractions(table), strict=True)
     costs: Any = sum(mass[:, None] * layer for mass, layer in layers)
     for row, floors, most in zip(costs, fractions(low), fractions(high), strict=True):
         value, left = value + row @ floors, 1 - floors.sum()

@@ -52,12 +52,12 @@ def as_under(law: str, latex: str) -> str:
 
 def plus(terms: Iterable[tuple[Any, str]]) -> str:
     """Return a sum of texts with factors; 0 if there are none."""
-    said = ""
+    total = ""
     for factor, text in ((factor, "" if text == "1" else text) for factor, text in terms):
         size = "" if abs(factor) == 1 and text else tex(abs(float(factor)))
-        sign = ("-" if factor < 0 else "") if not said else " - " if factor < 0 else " + "
-        said += sign + (rf"{size} \, {text}" if size and text else size or text)
-    return said or "0"
+        sign = ("-" if factor < 0 else "") if not total else " - " if factor < 0 else " + "
+        total += sign + (rf"{size} \, {text}" if size and text else size or text)
+    return total or "0"
 
 
 def times(left: str, right: str) -> str:
@@ -69,8 +69,8 @@ def times(left: str, right: str) -> str:
 
 def each(line: str, letters: Iterable[str]) -> str:
     """Return a line that holds for each value of some letters."""
-    said = ", ".join(letters)
-    return rf"{line} \quad \forall\, {said}" if said else line
+    indices = ", ".join(letters)
+    return rf"{line} \quad \forall\, {indices}" if indices else line
 
 
 def aligned(

@@ -108,10 +108,10 @@ def least_leakage(program: ChannelProgram, name: str, within: float = _EDGE) -> 
     directions: dict[str, tuple[str, int]] = {}
     for view, face in faces.items():
         for i, direction in enumerate(face.directions):
-            rest = direction @ priors[view] / priors[view].sum()
-            tied = abs(rest) <= _TIED * np.abs(direction).max()
+            mean = direction @ priors[view] / priors[view].sum()
+            tied = abs(mean) <= _TIED * np.abs(direction).max()
             if direction.any():
-                cost = _of_atoms(program.views[view], direction - rest if tied else direction)
+                cost = _of_atoms(program.views[view], direction - mean if tied else direction)
                 rows[key := f"{name}: {view} {i}"] = _row(cost, program.m, "==" if tied else "<=")
                 directions[key] = view, i
     says = row.per_output and (atoms * (each - over)).sum(axis=0).any()  # of some letter
@@ -142,20 +142,20 @@ def _laws(view: View, atoms: Exact) -> tuple[Exact, Exact]:
 
 def _of_atoms(view: View, values: Exact) -> Exact:
     """Return what each atom is seen as, 0 if it is not seen, in numbers by label."""
-    found: Exact = np.array([*values, Fraction(0)])[view.labels]
-    return found
+    numbers: Exact = np.array([*values, Fraction(0)])[view.labels]
+    return numbers
 
 
 def _scored(program: ChannelProgram, term: Expression, faces: Mapping[str, Face]) -> Expression:
     """Return a term with the scores of faces in place of their measures."""
-    found = replace(term, weights={k: w for k, w in term.weights.items() if k not in faces})
+    scored = replace(term, weights={k: w for k, w in term.weights.items() if k not in faces})
     for view in faces.keys() & term.weights.keys():
         each = _of_atoms(program.views[view], faces[view].score)
         if each.any():
             weights = np.broadcast_to(fractions(array(term.weights[view])), program.m)
             cost = each[:, :, None] * weights
-            found = found + Expression(cost=cost, per_output=term.per_output)
-    return found
+            scored = scored + Expression(cost=cost, per_output=term.per_output)
+    return scored
 
 
 def _row(cost: Exact, m: int, sense: Sense) -> Constraint:

@@ -88,15 +88,15 @@ class Lettering:
         return "u(z)" if self.strategies else r"\hat x"
 
     @property
-    def seen(self) -> str:
+    def observation(self) -> str:
         """All that a user sees."""
         return f"{self.y}, z" if self.side else self.y
 
     @property
     def held(self) -> str:
         """The same as random variables."""
-        said = "U" if self.strategies else r"\hat X"
-        return f"{said}, Z" if self.side else said
+        output = "U" if self.strategies else r"\hat X"
+        return f"{output}, Z" if self.side else output
 
     @property
     def channel(self) -> str:
@@ -127,8 +127,8 @@ class Lettering:
 
     def hidden(self, letters: Iterable[str]) -> list[str]:
         """Return those of w and z that the encoder does not see."""
-        own = ["w", "z"] if not self.same else ["z"]
-        return [letter for letter in own if letter in letters and letter not in self.inputs]
+        candidates = ["w", "z"] if not self.same else ["z"]
+        return [letter for letter in candidates if letter in letters and letter not in self.inputs]
 
     def given_input(self, letters: list[str]) -> str:
         """Return the law of hidden letters given the encoder's, "" of none."""
@@ -142,10 +142,10 @@ class Lettering:
             return cost
         return cost._replace(event=self.w, free=(*cost.free, self.w))
 
-    def whole(self, cost: Wording) -> str:
+    def expectation(self, cost: Wording) -> str:
         """Return what a cost is in all, of one output if that is free."""
         free, over = cost.free, cost.over
-        text = self._said(cost, self.w)
+        text = self._text(cost, self.w)
         sums = [] if self.y in free else [self.y]
         if "x" in over:
             letters = [*self.inputs, *sums]
@@ -154,26 +154,26 @@ class Lettering:
         side = ["z"] if self.side and "z" not in free else []
         if "w" in over or cost.event:
             sums = [*([] if cost.event else [self.w]), *side, *sums]
-            joint = f"{self.joint_name}({cost.event or self.w}, {self.seen})"
+            joint = f"{self.joint_name}({cost.event or self.w}, {self.observation})"
             return total(sums, times(joint, text))
-        mass = f"q{self.under}({self.seen})"
+        mass = f"q{self.under}({self.observation})"
         first = not text.startswith("e^")
         return total([*side, *sums], times(mass, text) if first else times(text, mass))
 
     def averaged(self, cost: Wording, w: str = "") -> str:
         """Return what a cost is for an input and an output, per unit of the input's mass."""
         free, over = cost.free, cost.over
-        text = self._said(cost, w or self.w)
+        text = self._text(cost, w or self.w)
         side = [letter for letter in self.hidden("z") if letter in free]
         if cost.event:
-            known = self.given_input([cost.event, *side] if self.hidden("w") else side)
+            conditional = self.given_input([cost.event, *side] if self.hidden("w") else side)
             event = "" if self.hidden("w") else rf"\mathbf 1[{w or self.w} = {cost.event}]"
-            return " \\, ".join(filter(None, (text, known, event)))
+            return " \\, ".join(filter(None, (text, conditional, event)))
         hidden = [letter for letter in self.hidden(over) if letter not in free]
         letters = sorted({*hidden, *side})
         return total(hidden, times(self.given_input(letters), text or "1"))
 
-    def _said(self, cost: Wording, w: str) -> str:
+    def _text(self, cost: Wording, w: str) -> str:
         return cost.text.replace("@w", w).replace("@s", f"{self.s}, {self.y}")
 
     @property
@@ -184,18 +184,18 @@ class Lettering:
 
     def places(self, kind: str, mark: str = "") -> Places:
         """Return the letters in which a measure of W, of the input ("S"), or of a part is told."""
-        under, seen = self.under, self.seen
+        under, observation = self.under, self.observation
         names = {"W": (self.w, "r"), "S": (", ".join(self.inputs.replace("z", "")), r"\sigma")}
         index, score = names.get(kind, (f"w_{{{kind}}}", f"r_{{{kind}}}"))
-        known = " \\mid z" if kind == "S" and self.side else ""
+        condition = " \\mid z" if kind == "S" and self.side else ""
         joint = {"W": self.joint_name, "S": f"Q{under}"}.get(kind, f"J_{{{kind}}}")
-        args = f"@, z, {self.y}" if kind == "S" and "z" in self.inputs else f"@, {seen}"
+        args = f"@, z, {self.y}" if kind == "S" and "z" in self.inputs else f"@, {observation}"
         return Places(
             index=index,
             joint=f"{joint}({args})",
-            law=f"p{under}(@{known})",
-            mass=f"q{under}({seen})",
-            seen=seen,
+            law=f"p{under}(@{condition})",
+            mass=f"q{under}({observation})",
+            seen=observation,
             posterior=score + under,
             log=self.log,
             mark=mark + (", k" if self.several else ""),
@@ -205,8 +205,8 @@ class Lettering:
         """Return the mean of a score, given the encoder's letter, without a sum over z."""
         side = self.hidden("z") if self.side else []
         if kind == "W":
-            own = self.hidden("w")
-            return total(own, times(self.given_input([*own, *side]), score))
+            hidden = self.hidden("w")
+            return total(hidden, times(self.given_input([*hidden, *side]), score))
         if kind == "S":
             return times(self.given_input(side), score)
         index = f"w_{{{kind}}}"
@@ -215,10 +215,10 @@ class Lettering:
 
 def total(letters: Iterable[str], text: str) -> str:
     """Return a sum over letters, and over those of a sum that the text is."""
-    said = ", ".join(letters)
-    if not said:
+    indices = ", ".join(letters)
+    if not indices:
         return text
     if text.startswith(r"\sum_{"):
-        inner, _, rest = text.removeprefix(r"\sum_{").partition("} ")
-        return rf"\sum_{{{inner}, {said}}} {rest}"
-    return rf"\sum_{{{said}}} {text}"
+        inner, _, body = text.removeprefix(r"\sum_{").partition("} ")
+        return rf"\sum_{{{inner}, {indices}}} {body}"
+    return rf"\sum_{{{indices}}} {text}"

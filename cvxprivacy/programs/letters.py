@@ -19,7 +19,7 @@ import numpy as np
 
 from cvxprivacy.additive import Cost, dense, of_letters
 from cvxprivacy.errors import InputError
-from cvxprivacy.frozen import Frozen, FrozenDict, FrozenFields, frozen, own
+from cvxprivacy.frozen import Frozen, FrozenDict, FrozenFields, frozen, owned
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import nat
@@ -153,8 +153,8 @@ class Letters(Frozen):
         if not self.several:
             return {}
         atoms = self._atoms
-        own = atoms.z_of == list(self.laws).index(name)
-        there = np.unique(atoms.w_of[own & (atoms.law > 0)])
+        of_law = atoms.z_of == list(self.laws).index(name)
+        there = np.unique(atoms.w_of[of_law & (atoms.law > 0)])
         number = np.zeros(len(atoms.w_support), np.int64)
         number[there] = np.arange(len(there))
         return {
@@ -162,7 +162,7 @@ class Letters(Frozen):
             "source": self.laws[name],
             "w_of": number[atoms.w_of],
             "w_support": atoms.w_support[there],
-            "observers": [Observer("", None, own, Fraction(1))],
+            "observers": [Observer("", None, of_law, Fraction(1))],
         }
 
     @property
@@ -173,7 +173,7 @@ class Letters(Frozen):
     @cached_property
     def met(self) -> np.ndarray:
         """Atoms of the law, shape (L, n)."""
-        return self.observers[0].atoms if self.several else own(np.ones(self.law.shape, bool))
+        return self.observers[0].atoms if self.several else owned(np.ones(self.law.shape, bool))
 
     @cached_property
     def scale(self) -> Fraction:
@@ -181,8 +181,8 @@ class Letters(Frozen):
         if not self.several:
             return Fraction(1)
         atoms = map(Fraction, self.law.ravel().tolist()), map(Fraction, self.law[self.met].tolist())
-        total, own = (sum(masses, Fraction(0)) for masses in atoms)
-        return total / own
+        total, part = (sum(masses, Fraction(0)) for masses in atoms)
+        return total / part
 
     def _observers(self) -> list[Observer]:
         source = self.source
@@ -255,8 +255,8 @@ class Letters(Frozen):
             cost = dense(matrix)[w[0] if self.encoder == "wx" else w, self.x_of]
         if self.strategies is None:
             return cost
-        whole = np.broadcast_to(dense(cost), (*self.law.shape, matrix.shape[-1]))
-        return np.take_along_axis(whole, self.strategies.T[self.z_of], axis=2)
+        full = np.broadcast_to(dense(cost), (*self.law.shape, matrix.shape[-1]))
+        return np.take_along_axis(full, self.strategies.T[self.z_of], axis=2)
 
     def possible(self, moves: np.ndarray) -> np.ndarray:
         """Tell where an output may make one of these moves, (|X|, |X̂|) → (n, m)."""
@@ -282,8 +282,8 @@ class Letters(Frozen):
     def mass_of_letters(self) -> np.ndarray:
         """p(s) in floats, shape (n,)."""
         masses = np.where(self.met, self.law, 0.0)
-        found: np.ndarray = masses.sum(axis=0) / masses.sum()
-        return found
+        shares: np.ndarray = masses.sum(axis=0) / masses.sum()
+        return shares
 
     @cached_property
     def p_w(self) -> list[Fraction]:

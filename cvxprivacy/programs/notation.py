@@ -23,8 +23,8 @@ def listed(values: Any) -> Any:
 
 def above(number: float) -> str:
     """Return a number to as few digits as are not below it, six at least."""
-    said = (f"{number:.{digits}g}" for digits in range(6, 18))
-    return next(text for text in said if float(text) >= number)
+    texts = (f"{number:.{digits}g}" for digits in range(6, 18))
+    return next(text for text in texts if float(text) >= number)
 
 
 def in_place(text: str, number: str, name: str) -> str:

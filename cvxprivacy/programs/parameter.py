@@ -216,8 +216,8 @@ class Scalar:
         if function == "log":
             proper = slope > 0 and math.isclose(self.near, slope * float(theta), rel_tol=1e-12)
         if others or symbol.function or not proper:
-            said = "c θ" if function == "log" else "θ or −θ"
-            raise TypeError(f"{function} of a number that is typed: only of {said}")
+            form = "c θ" if function == "log" else "θ or −θ"
+            raise TypeError(f"{function} of a number that is typed: only of {form}")
         return {replace(symbol, function=function, rate=math.copysign(rate, slope)): 1.0}
 
 
@@ -379,10 +379,10 @@ class Parameter:
             Whether they may be passed by place.
         """
         init = owner.__init__  # type: ignore[misc]  # of this very class
-        own = list(inspect.signature(init).parameters.values())[1:]
-        others = [p for p in own if "VAR" not in p.kind.name]
-        if len(others) == len(own):  # it says what it takes
-            return inspect.Signature(own)
+        parameters = list(inspect.signature(init).parameters.values())[1:]
+        others = [p for p in parameters if "VAR" not in p.kind.name]
+        if len(others) == len(parameters):  # it says what it takes
+            return inspect.Signature(parameters)
         kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
         kind = kinds[positional]
         declared = [

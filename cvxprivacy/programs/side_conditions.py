@@ -112,8 +112,8 @@ class Excess(Auxiliary):
     def above(cls, levels: Exact, share: Exact, bound: Scalar) -> Excess:
         """Return one by which a marginal may exceed its levels in all."""
         value, radius = bound.enclosure
-        own: dict[str, Any] = {"radius": float(radius), "derivatives": bound.slopes}
-        return cls(bound=value, share=share, levels=levels, **own)
+        options: dict[str, Any] = {"radius": float(radius), "derivatives": bound.slopes}
+        return cls(bound=value, share=share, levels=levels, **options)
 
     def exceeded(self, mass: FloatArray, channel: FloatArray) -> FloatArray:
         """Return what each output has above its level, in floats."""

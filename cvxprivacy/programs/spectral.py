@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.exact import Exact, FloatArray, written
+from cvxprivacy.exact import Exact, FloatArray
 from cvxprivacy.frozen import FrozenFields
+from cvxprivacy.programs.notation import listed
 
 __all__ = ["SpectralDual", "SpectralPrimal", "SpectralProgram"]
 
@@ -34,11 +35,12 @@ class SpectralProgram(FrozenFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the program in lists, numbers and strings: what a proof file stores."""
-        rows: Any = self.covariance.tolist()
-        if self.covariance.dtype.kind != "f":
-            rows = [[written(value) for value in row] for row in rows]
-        program = {"kind": "spectral", "units": self.units, "covariance": rows}
-        return {**program, "budget": str(self.budget)}
+        return {
+            "kind": "spectral",
+            "units": self.units,
+            "covariance": listed(self.covariance),
+            "budget": str(self.budget),
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.exact import Exact, written
+from cvxprivacy.exact import Exact
 from cvxprivacy.frozen import FrozenFields
+from cvxprivacy.programs.notation import listed
 
 __all__ = ["LevelDual", "WaterLevel", "WaterProgram"]
 
@@ -43,16 +44,10 @@ class WaterProgram(FrozenFields):
         return {
             "kind": "water",
             "units": self.units,
-            "gains": None if self.gains is None else _listed(self.gains),
-            "variances": _listed(self.variances),
+            "gains": None if self.gains is None else listed(self.gains),
+            "variances": listed(self.variances),
             "budget": str(self.budget),
         }
-
-
-def _listed(values: Exact) -> list[float | str]:
-    if values.dtype.kind == "f":
-        return values.tolist()
-    return [written(value) for value in values.tolist()]
 
 
 @dataclass(frozen=True)

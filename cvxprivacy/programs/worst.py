@@ -47,8 +47,8 @@ class Worst:
 
     def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
         """Return the data as a proof file stores it."""
-        known: dict[int, Any] = {} if lists is None else lists
-        return {"worst": {name: part.to_dict(known) for name, part in self.parts.items()}}
+        shared: dict[int, Any] = {} if lists is None else lists
+        return {"worst": {name: part.to_dict(shared) for name, part in self.parts.items()}}
 
     # ---- algebra -------------------------------------------------------------------------
 
@@ -90,13 +90,13 @@ class Worst:
         return NotImplemented if pairs is None else {k: compare(*p) for k, p in pairs.items()}
 
     def __le__(self, bound: Any) -> Mapping[str, Constraint]:
-        return self._compared(bound, lambda part, own: part <= own)
+        return self._compared(bound, lambda part, limit: part <= limit)
 
     def __ge__(self, bound: Any) -> Mapping[str, Constraint]:
-        return self._compared(bound, lambda part, own: part >= own)
+        return self._compared(bound, lambda part, limit: part >= limit)
 
     def __eq__(self, bound: object) -> Mapping[str, Constraint]:  # type: ignore[override]
-        return self._compared(bound, lambda part, own: part == own)
+        return self._compared(bound, lambda part, limit: part == limit)
 
     __hash__ = None  # type: ignore[assignment]  # equality is a constraint
 
@@ -118,9 +118,9 @@ def indexed(name: str, law: str) -> str:
 
 def each_part(quantities: Mapping[str, Any]) -> dict[str, Any]:
     """Return quantities, or what compares them, by name, those under several laws one by one."""
-    found = {}
+    named = {}
     for name, quantity in quantities.items():
         parts = quantity.parts if isinstance(quantity, Worst) else quantity
         by_law = parts if isinstance(parts, Mapping) else {"": parts}
-        found.update({indexed(name, law): part for law, part in by_law.items()})
-    return found
+        named.update({indexed(name, law): part for law, part in by_law.items()})
+    return named

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.frozen import own
+from cvxprivacy.frozen import owned
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.release.gaussian import GaussianRelease
 
@@ -19,10 +19,10 @@ MOST = 200  # variables of a matrix
 def diagonal(values: FloatArray) -> FloatArray:
     """Return a diagonal matrix of at most 200 rows, of more variables its diagonal alone."""
     if len(values) > MOST:
-        return own(np.array(values))
+        return owned(np.array(values))
     found = np.zeros((len(values),) * 2)
     np.fill_diagonal(found, values)
-    return own(found)
+    return owned(found)
 
 
 class DiagonalRelease(GaussianRelease):
@@ -50,12 +50,12 @@ class DiagonalRelease(GaussianRelease):
 
     def __init__(self, errors: FloatArray, left: FloatArray, variances: FloatArray) -> None:
         """State a release of error variances; ``left`` is what they leave of the variances."""
-        self.gains = own(left / variances)
-        self.noises = own(errors * self.gains)
+        self.gains = owned(left / variances)
+        self.noises = owned(errors * self.gains)
         self._size = len(variances)
-        self.mean = self.mean_out = own(np.zeros(self._size))
-        self.scale = self.scale_out = own(np.ones(self._size))
-        self.regression = own(np.zeros((self._size, 0)))
+        self.mean = self.mean_out = owned(np.zeros(self._size))
+        self.scale = self.scale_out = owned(np.ones(self._size))
+        self.regression = owned(np.zeros((self._size, 0)))
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:  # type: ignore[override]  # as others read it, an attribute

@@ -28,7 +28,7 @@ from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.tables.counting import count_letters
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.validation import array, labels, number, one_of, present, whole
+from cvxprivacy.validation import array, integer, labels, number, one_of, present
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,7 +205,8 @@ def estimate(
         p, covariance = _moment(k, q, even)
         return Estimate(p, covariance / records, records, method, names)
     one_of(method, "method", "moment", "em")
-    tolerance, iterations = number(tolerance, "tolerance"), whole(iterations, "iterations", least=1)
+    tolerance = number(tolerance, "tolerance")
+    iterations = integer(iterations, "iterations", least=1)
     k, q = k[:, q > 0] / even[q > 0], q[q > 0]  # no maximum depends on a column's scale
     p, gap, on = _likeliest(k, q, tolerance, iterations)
     if gap > tolerance:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvxprivacy.certificates.sums import rounded_down
 from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.frozen import own
+from cvxprivacy.frozen import owned
 from cvxprivacy.release.apply import Places
 from cvxprivacy.release.channel import Channel
 
@@ -166,7 +166,7 @@ class HammingChannel(Channel):
         few(len(self.inputs), "a matrix")
         matrix = np.outer(1.0 - self._keep, self._marginal)
         matrix[self._kept, np.arange(len(self._kept))] += self._keep[self._kept]
-        return own(matrix)
+        return owned(matrix)
 
     def to_channel(self) -> Channel:
         """Return the same as a dense, square channel of at most 2,000 letters.

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.frozen import FrozenFields, own
+from cvxprivacy.frozen import FrozenFields, owned
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import Draws
-from cvxprivacy.validation import whole
+from cvxprivacy.validation import integer
 
 __all__ = ["DrawnCounts", "drawn_counts"]
 
@@ -102,7 +102,7 @@ class DrawnCounts(FrozenFields):
     def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> npt.NDArray[Any]:
         found = np.zeros(shape, self.masses.dtype)
         np.add.at(found, (rows, columns), self.masses)
-        return own(found)
+        return owned(found)
 
     def relabelled(self, places: Places) -> DrawnCounts:
         """Return the counts after the output y was released as ``places[y]``."""
@@ -122,7 +122,7 @@ def drawn_counts(
     if channel.schema is None or not channel.schema.sensitive or channel.decoder is not None:
         remedy = "make the source with DiscreteSource.from_table, and use no decoder"
         raise InputError("channel", "it does not know the table's columns", remedy)
-    draws = Draws(whole(seed, "seed", least=0), keyed=row_id is not None)
+    draws = Draws(integer(seed, "seed", least=0), keyed=row_id is not None)
     counts, masses = channel._mechanism.tallied(frame, draws, row_id)
     weights = masses if channel.schema.weights is not None else None
     return DrawnCounts.of(source.w, source.x, channel.outputs, counts, weights)

@@ -11,7 +11,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import frozen
 from cvxprivacy.tables.bins import short
 from cvxprivacy.tables.labels import read, written
-from cvxprivacy.validation import untaken, whole
+from cvxprivacy.validation import integer, untaken
 
 __all__ = ["Groups", "Ungrouped", "groups_of", "raw", "without_group"]
 
@@ -92,7 +92,7 @@ class Groups:
         number : int
             Values kept, at least 1.
         """
-        number = whole(number, "groups", least=1)
+        number = integer(number, "groups", least=1)
         values = [value for value in counts if value is not None]
         kept = set(sorted(values, key=lambda value: -counts[value])[:number])  # a stable sort
         names = {value: as_text(value) for value in values if value in kept}
@@ -171,7 +171,7 @@ def groups_of(name: str, spec: Any, counts: Callable[[], Mapping[Any, int]]) -> 
             return spec
         if isinstance(spec, bool):
             raise InputError("groups", f"{spec!r} is no number", "", value=spec)
-        number = whole(spec, "groups", least=1)
+        number = integer(spec, "groups", least=1)
         known = counts()
         return Groups.most_frequent(known, number) if set(known) - {None} else None
     except InputError as error:

@@ -155,7 +155,7 @@ class Values:
         for name, group in self.problem.rules.items():
             plain = [r for r in group.values() if not isinstance(r, EntryBounds)]
             own = [row for row in plain if getattr(row, "expression", None) is not None]
-            if any("kept" in str(k) for row in own for k in row.expression.said):
+            if any("kept" in str(k) for row in own for k in row.expression.summands):
                 rows = [(self.program.cost(r.expression), float(r.bound)) for r in own]
                 self.domains["i"] = list(range(len(rows)))
                 self.symbols[_tokens(f"C_{{{upright(name)}}}")] = self._numbered(rows, 0)

@@ -19,7 +19,7 @@ from cvxprivacy.microdata.bootstrap import Information, estimated
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import mutual_information
 from cvxprivacy.model.one_symbol import Condition, average_conditions, greatest_diversity
-from cvxprivacy.validation import generator, one_of, whole
+from cvxprivacy.validation import generator, integer, one_of
 
 SHOWN = 10  # letters of each worst list
 LEVEL = 0.95  # of the intervals
@@ -143,7 +143,7 @@ class Findings:
 
     def worst(self, measure: str = "I1", letters: int = SHOWN) -> list[Any]:
         """Return the released letters that are worst by a measure, the worst first."""
-        many = whole(letters, "letters", least=1)
+        many = integer(letters, "letters", least=1)
         return [self.letters[i] for i in self._measure(measure).order[:many]]
 
     def _measure(self, name: str) -> Measure:

@@ -14,7 +14,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.microdata import partitions
 from cvxprivacy.microdata.arrays import deviations
 from cvxprivacy.microdata.masking.base import TableMasking
-from cvxprivacy.validation import whole
+from cvxprivacy.validation import integer
 
 __all__ = ["MDAV", "HansenMukherjee", "MuApprox"]
 
@@ -58,7 +58,7 @@ class Microaggregation(TableMasking):
         if groups is None:
             return [list(range(size))]
         if isinstance(groups, int | np.integer):
-            each = min(whole(groups, "groups", least=1), size)
+            each = min(integer(groups, "groups", least=1), size)
             starts = list(range(0, size - each + 1, each))  # the last one takes the remainder
             return [list(range(a, b)) for a, b in zip(starts, [*starts[1:], size], strict=True)]
         names = list(getattr(self, "feature_names_in_", range(size)))

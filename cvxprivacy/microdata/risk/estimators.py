@@ -21,7 +21,7 @@ from cvxprivacy.microdata.arrays import (
 )
 from cvxprivacy.model.information import nat
 from cvxprivacy.tables.engines import in_memory, python_values
-from cvxprivacy.validation import number, one_of, whole
+from cvxprivacy.validation import integer, number, one_of
 
 APART = 1e6  # between different categories, in standard deviations of numbers
 
@@ -129,7 +129,7 @@ def leakage(
     one_of(method, "method", "quantised", "neighbours")
     bias = 0.0
     if method == "neighbours":
-        pieces = _by_neighbours(sides, whole(neighbours, "neighbours", least=1))
+        pieces = _by_neighbours(sides, integer(neighbours, "neighbours", least=1))
     else:
         w, x = _cells(sides, step)
         of_w, of_x = np.bincount(w), np.bincount(x)

@@ -33,7 +33,7 @@ from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.labels import written
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS
-from cvxprivacy.validation import array, number, whole
+from cvxprivacy.validation import array, integer, number
 
 __all__ = ["ESTIMATE", "IndividualRisk", "individual_risk", "re_identification"]
 
@@ -162,7 +162,7 @@ class IndividualRisk(FrozenFields):
         classes : int
             How many.
         """
-        many = whole(classes, "classes", least=1)
+        many = integer(classes, "classes", least=1)
         return [self.letters[i] for i in np.lexsort((-self.records, -self.risk))[:many]]
 
     def per_record(self, *, sample: bool = False) -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.arrays import deviations, paired
-from cvxprivacy.validation import array, whole
+from cvxprivacy.validation import array, integer
 
 
 def distance_linkage(
@@ -126,7 +126,7 @@ def probabilistic_linkage(
         raise InputError("steps", f"{list(steps)!r}", remedy)
     spread = deviations(before)
     scale = np.where(spread > 0, spread, 1.0)
-    most = whole(iterations, "iterations", least=1)
+    most = integer(iterations, "iterations", least=1)
     pairs = _weighted_pairs(before / scale, after / scale, bounds, most)
     swapped = pairs["source_dataset_l"].eq("original")
     record = pairs["unique_id_l"].where(~swapped, pairs["unique_id_r"])
