@@ -46,8 +46,6 @@ _KINDS = {CONVEX: "convex", EXPONENTIAL: "convex in e^b", MONOTONE: "monotone, a
 class Frontier(Frozen):
     """An optimum as a function of one number, enclosed everywhere: see :func:`frontier`.
 
-    In one class because each question that a curve answers is a short method of it.
-
     Attributes
     ----------
     parameter : str

@@ -44,10 +44,7 @@ _MOST_MODELS = 4
 
 
 class ParametricProblem:
-    """A problem, and the name of the number that moves; ``digest`` is of all that does not.
-
-    In one class because nothing else in this room knows what a program is made of.
-    """
+    """A problem, and the name of the number that moves; ``digest`` is of all that does not."""
 
     def __init__(self, problem: Problem, parameter: str, accuracy: str = "default") -> None:
         if not isinstance(problem, Problem):

@@ -33,8 +33,6 @@ __all__ = ["DiscreteSource"]
 class DiscreteSource(Frozen):
     """The joint law of a confidential attribute W and a key attribute X, both finite.
 
-    In one class because its five constructors say the same arguments, each with its refusals.
-
     Parameters
     ----------
     pmf : array_like, frame or distribution, shape (|W|, |X|) or (|W|, |X|, |Z|)
