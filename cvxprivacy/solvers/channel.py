@@ -1,4 +1,8 @@
-"""The stages of solving a channel program."""
+"""The stages of solving a channel program.
+
+Presolve, then the central path, of few entries where there are many, then the conic solver.
+Equations are those of ``docs/theory/entries.md``.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,7 @@ import numpy as np
 
 from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.certificates.repair import repair
-from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
@@ -22,16 +24,25 @@ from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.presolve import FacialReduction
+from cvxprivacy.solvers.refusals import prover_of, refuse_foreign, refuse_too_large
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Outcome, Task, attempts
-from cvxprivacy.verifier.balls import UnaffordableError
 
 __all__ = ["ChannelTask"]
 
+# About 1,100 letters.  Measured: at 600 to 800 few entries won on none of six laws; at 1,300, of a
+# generic law and a Hamming cost, they still lose (over 120 s, all entries 31 s)
 MANY = 1_200_000  # entries, beyond which the path begins with few of them
 _TRACTABLE = 2_000_000  # entries, beyond which nothing else is tried
 _PATIENCE = 3  # steps in which a gap that would do is to become a tenth, or in the last a half
 _ROOM = 1e-6  # by which rows are stricter, of their span, where channels to mix with are sought
-_CHEAP = 5e5  # size of a program whose central path is followed for a better gap than was asked
+_CHEAP = 5e5  # n²m of a program whose central path is followed for a better gap than was asked
+_SHARP = 1e-11  # that gap, in the objective's scale
+_BROKEN = 1e-9  # residual of rows below which no contradiction is looked for
+_HOLDS = 1e-13  # violation with which a row counts as satisfied: rounding of sums
+_INSIDE = 6  # strictly feasible points that are kept on the way, one for every hundredth of the gap
+_SHARES = (0.1, 1e-2, 1e-3, 1e-5, 0.0)  # of their spans, by which rows are made stricter in turn
+_UNUSED = 1e-6  # mass of an output that is as well without any
+_FEASIBLE = -1e-7  # least violation below which phase one has shown that something is feasible
 
 
 class ChannelTask(Task):
@@ -46,11 +57,11 @@ class ChannelTask(Task):
         super().__init__(options)
         self.foreign = interior.foreign_measures(program)
         if self.method == "structured":
-            _refuse_what_is_foreign(self.foreign)
+            refuse_foreign(self.foreign)
         if self.method != "conic" and not self.foreign:
-            _refuse_what_does_not_fit(program)
-        self.program, self._given_model = program, model
-        self.prover = _prover(program, self.accuracy)
+            refuse_too_large(program, MANY)
+        self.program, self._kept_model = program, model
+        self.prover = prover_of(program, self.accuracy)
         self.channel: FloatArray | None = None
         self.best: interior.Iterate | None = None  # of least estimated gap
         self.steps = 0
@@ -101,8 +112,9 @@ class ChannelTask(Task):
         if self.watch.stopped or self.foreign:
             return bool(self.watch.stopped)
         with np.errstate(all="ignore"):
-            said = _follow(_points(self), self._taken)
+            failure = _follow(_points(self), self._taken)
             if not self.settled:
+                # a gap that would do, and no proof of it: repair needs a channel to mix with
                 near = self.best is not None and self.best.gap <= prover.tolerance
                 self.salvage()
                 if near and not (self.plain or self.settled or self.watch.stopped):
@@ -110,7 +122,7 @@ class ChannelTask(Task):
                     _follow(interior.central_path(stricter), self._mixed)
         width = prover.upper - prover.lower
         proved = "infeasible" if prover.status == "infeasible" else f"gap {width:.1e}"
-        self.report(f"central path: {said or f'{self.steps} steps, {proved}'}")
+        self.report(f"central path: {failure or f'{self.steps} steps, {proved}'}")
         large = self.program.n * self.program.m > _TRACTABLE  # for a conic solver, by far
         alone = large or self.method == "structured"
         return self.settled or alone or bool(self.watch.stopped)
@@ -132,19 +144,21 @@ class ChannelTask(Task):
         """
         best, newest = self.best, self.newest
         self.best = self.newest = None
-        known = best is not None and best.gap < np.inf
-        if best is not None and known:
+        # within a round of entries no gap is known, and the newest point is all there is
+        bounded = best is not None and best.gap < np.inf
+        if best is not None and bounded:
             self._offer(best)
-        if newest is not None and not (known and newest is best):
+        if newest is not None and not (bounded and newest is best):
             channel, dual = newest.proposal()
             self.prover.offer_channel(channel)
-            if not known:
+            if not bounded:
                 self.prover.offer_dual(dual)
 
     def _contradicted(self, iterate: interior.Iterate) -> bool:
         """Offer the multipliers without the objective, where they might prove a contradiction."""
-        if iterate.breach < 1e-9:
+        if iterate.breach < _BROKEN:
             return False
+        # on the way to infinity the multipliers of rows outgrow the objective: a ray of the dual
         ray = iterate.proposal(objective=0)[1].cleaned(self.program)
         return ray.lower_bound(self.program) > 0 and self.prover.offer_dual(ray)
 
@@ -156,9 +170,10 @@ class ChannelTask(Task):
         """
         program, goal, gap = self.program, self.prover.tolerance, iterate.gap
         before = self.gaps[-1 - _PATIENCE : -1]
+        # a step that gains less is not worth its time
         slow = len(before) == _PATIENCE and gap > max(0.1 * before[0], 0.5 * before[-1])
         if program.n**2 * program.m <= _CHEAP and not (slow and gap <= goal):
-            goal = min(goal, 1e-11 * program.scale)
+            goal = min(goal, _SHARP * program.scale)
         if gap > goal:
             if not self.plain:
                 self._keep_inside(iterate)
@@ -177,7 +192,7 @@ class ChannelTask(Task):
         """Keep a channel in which all rows hold strictly, a few on the way to the optimum."""
         prover, scale = self.prover, self.program.scale
         inside = len(prover.strictly_feasible)
-        if inside < 6 and iterate.gap < scale * 10.0 ** (1 - 2 * inside):
+        if inside < _INSIDE and iterate.gap < scale * 10.0 ** (1 - 2 * inside):
             self.has_interior = _keep(prover, iterate) or self.has_interior
 
     def _mixed(self, iterate: interior.Iterate) -> bool:
@@ -195,7 +210,7 @@ class ChannelTask(Task):
 
     @cached_property
     def _model(self) -> Any:
-        return _conic(self.program) if self._given_model is None else self._given_model()
+        return _conic(self.program) if self._kept_model is None else self._kept_model()
 
     def propose(self, settings: Mapping[str, Any]) -> None:
         self.run(self._model, settings)
@@ -224,7 +239,7 @@ class ChannelTask(Task):
 
     def _strictly_feasible(self) -> bool:
         """Offer a channel that satisfies the rows strictly, as strictly as can be."""
-        for share in (0.1, 1e-2, 1e-3, 1e-5, 0.0):
+        for share in _SHARES:
             if self.watch.stopped:
                 return False
             if share:
@@ -237,7 +252,7 @@ class ChannelTask(Task):
             channel = model.channel()
             if channel is None:
                 continue
-            rare = self.program.mass @ channel < 1e-6  # no mass at all rather than next to none
+            rare = self.program.mass @ channel < _UNUSED  # no mass at all rather than next to none
             for candidate in (np.where(rare, 0.0, channel), channel):
                 repaired = repair(self.program, self.prover.proof, candidate)
                 if repaired is not None:
@@ -271,24 +286,13 @@ class ChannelTask(Task):
             dual, violation = model.dual(), model.variables["tau"].value
             if dual is not None and any(map(self.prover.offer_dual, _fewer_auxiliaries(dual))):
                 return
-            if violation is not None and violation < -1e-7:
+            if violation is not None and violation < _FEASIBLE:
                 return  # something is feasible; otherwise a sharper answer might tell
 
     def outcome(self) -> Outcome:
         if not self.settled:
             _offer_without_solver(self.prover)
         return super().outcome()
-
-
-def _prover(program: ChannelProgram, accuracy: str) -> Prover:
-    """Return the prover, or refuse a program that no proof would be read of."""
-    try:
-        return Prover(program, accuracy)
-    except UnaffordableError as error:
-        sizes = f"{program.n:,} letters to release as {program.m:,}"
-        problem = f"{sizes} are more than a proof holds ({error})"
-        remedy = "put letters or hidden values together, list fewer outputs, or state fewer rows"
-        raise InputError("problem", problem, remedy) from error
 
 
 def _offer_face(prover: Prover, reduction: FacialReduction, inner: Outcome) -> None:
@@ -300,6 +304,7 @@ def _offer_face(prover: Prover, reduction: FacialReduction, inner: Outcome) -> N
     for channel in [] if reduction.near else inner.channels:
         if prover.status != "certified":  # exact here, where the face had its moves in floats
             prover.offer_channel(channel)
+    # in order of rising λ, until a proof is no better than the one before (E20)
     for lifted in [] if dual is None else reduction.duals(dual):
         better = prover.offer_dual(lifted)
         if prover.status in ("certified", "infeasible") or (dual.objective and not better):
@@ -335,7 +340,7 @@ def _follow(path: Iterator[interior.Iterate], enough: Callable[[interior.Iterate
 def _keep(prover: Prover, iterate: interior.Iterate) -> bool:
     """Keep a channel to mix others with, if all rows hold; True if they do."""
     channel = iterate.proposal()[0]
-    if prover.program.violation(channel) > 1e-13:
+    if prover.program.violation(channel) > _HOLDS:
         return False
     mended = repair(prover.program, prover.proof, channel, prover.strictly_feasible)
     if mended is not None:
@@ -347,6 +352,7 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
     """Yield points of the path, of a growing set of entries or of all."""
     program, size = task.program, task.program.n * task.program.m
     if size > MANY and entry_generation.suits(program):
+        # to half of the tolerance: a proof of so many entries is made once, and loses a little
         yield from entry_generation.rounds(program, lambda: 0.5 * task.prover.tolerance)
         task.salvage()
         if task.settled or size > _TRACTABLE:
@@ -354,31 +360,6 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
     if not interior.fits(program):
         raise MemoryError("too large")
     yield from interior.central_path(ScaledProgram(program))
-
-
-def _refuse_what_is_foreign(measures: list[Leakage]) -> None:
-    """Refuse measures of which the central path knows no derivatives."""
-    if measures:
-        problem = f"{measures[0]!r} states neither a Hessian nor a linear program"
-        remedy = 'use "auto" or "conic", or make it leakage.Smooth or leakage.Polyhedral'
-        raise InputError("method", problem, remedy, value="structured")
-
-
-def _refuse_what_does_not_fit(program: ChannelProgram) -> None:
-    """Refuse more entries than there is room for, before any is made."""
-    n, m = program.n, program.m
-    if n * m <= MANY or interior.fits(program):
-        return
-    most = interior.LARGEST
-    if entry_generation.suits(program):
-        if (needed := entry_generation.table_size(program)) <= most:
-            return
-    else:
-        needed = interior.block_size(program)
-    side = int((most / needed * n * m) ** 0.5)
-    problem = f"{n:,} letters to release as {m:,}, which takes {8 * needed / 2**30:.1f} GiB"
-    remedy = f"about {side:,} of each fit: put letters together, or list fewer outputs"
-    raise InputError("problem", problem, remedy)
 
 
 def _fewer_auxiliaries(dual: Dual) -> Iterator[Dual]:

@@ -3,8 +3,8 @@ r"""Where only constant channels are allowed: a linear program in the law of the
 Local privacy with ε = 0 and maximal leakage b = 0 allow K(s, y) = q(y) alone.  Such a release
 reveals nothing, so that every term is linear in q, and the optimum is a vertex.  With G(s, y) the
 minorant of its multipliers, ν and β, γ those of Σ q = 1 and of the entry bounds,
-Σ_s G = ν + β − γ; what G lacks to be the same at every output, letter by letter, is the multiplier
-of the auxiliary.
+Σ_s G = ν + β − γ (E23); the multiplier θ of the auxiliary is what makes G the same at every output,
+letter by letter (E24).  Equations are those of ``docs/theory/entries.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from cvxprivacy.additive import dense
 from cvxprivacy.certificates.equalities import has_equalities, project
 from cvxprivacy.certificates.exact_channel import round_channel
-from cvxprivacy.exact import Exact, fractions, rational
+from cvxprivacy.exact import Exact, FloatArray, fractions, rational
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -30,6 +30,7 @@ __all__ = ["ConstantChannel", "constant_channel"]
 
 _TOLERANCE = 1e-10  # of the linear program, the least that HiGHS takes
 _PRICED = 1e-9  # a row with a larger multiplier, in its span, holds with equality
+_ABOVE = 1e-12, 1e-15  # relative and absolute room for the rounding of what is known beforehand
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ def constant_channel(
     ``silent`` returns multipliers with the posteriors of a release that tells nothing.
     """
     kinds = {"ratio", "maximum"}
-    names = [
+    names = [  # e^ε = 1, or e^b = 1
         name
         for name, aux in program.auxiliaries.items()
         if aux.kind in kinds and aux.bound == 1 and not aux.radius
@@ -86,10 +87,11 @@ def _merged(program: ChannelProgram) -> ChannelProgram:
             masses = atoms if len(layers) == len(atoms) else atoms.sum(axis=0)[None]
             cost = cost + sum(p @ layer for p, layer in zip(masses, layers, strict=True))
         for view, weight in term.columns(program.m).items():
-            own = program.views[view]
-            if own.reference is not None or not own.measure.divergence:  # else the prior itself
-                known = prior_leakage(program, view) * (1 + 1e-12) + 1e-15
-                cost = cost + fractions(weight * known)
+            observer = program.views[view]
+            # without a reference of its own a view compares with the prior, and F(M p) = 0
+            if observer.reference is not None or not observer.measure.divergence:
+                prior = prior_leakage(program, view) * (1 + _ABOVE[0]) + _ABOVE[1]
+                cost = cost + fractions(weight * prior)
         return replace(term, weights={}, cost=cost[None], cost_radius=0, constant_radius=0)
 
     rows: dict[str, Constraint] = {}
@@ -122,12 +124,12 @@ def _lines(merged: ChannelProgram) -> Iterator[tuple[str, int, Constraint]]:
         constant = rational(row.expression.constant)
         for y in range(merged.m if row.per_output else 1):
             bound = row.bound[y] if isinstance(row.bound, tuple) else row.bound - constant
-            own = cost
+            line = cost
             if row.per_output:
-                own = np.full(cost.shape, Fraction(0))
-                own[0, y] = cost[0, y]
-            if row.sense == "==" or bound < 0 or (own > bound).any():
-                yield name, y, Constraint(Expression(name, cost=own), row.sense, bound)
+                line = np.full(cost.shape, Fraction(0))
+                line[0, y] = cost[0, y]
+            if row.sense == "==" or bound < 0 or (line > bound).any():
+                yield name, y, Constraint(Expression(name, cost=line), row.sense, bound)
 
 
 def _vertex(
@@ -137,17 +139,51 @@ def _vertex(
 
     ``elastic`` minimises the largest violation instead: there is no law if that is positive.
     """
+    lines = list(_lines(merged))
+    answer, counts, units = _linear_program(merged, [line for *_, line in lines], elastic=elastic)
+    if answer.status != 0 or (elastic and answer.fun < _TOLERANCE):
+        return None
+    prices = -answer.ineqlin.marginals
+    multipliers: dict[str, Any] = {
+        name: np.zeros(merged.m) if row.per_output else 0.0
+        for name, row in merged.constraints.items()
+    }
+    equal: dict[str, Constraint] = {}
+    first = 0
+    for (name, y, line), count, unit in zip(lines, counts, units, strict=True):
+        # of an equality, the price of ≤ less that of ≥
+        price = float(prices[first] - (prices[first + 1] if count == 2 else 0.0))
+        first += count
+        if merged.constraints[name].per_output:
+            multipliers[name][y] = price * unit[0] / unit[1]
+        else:
+            multipliers[name] = price * unit[0] / unit[1]
+        if line.sense == "==" or price > _PRICED:
+            equal[f"{name}[{y}]"] = replace(line, sense="==")
+    if elastic:
+        return None, multipliers
+    law = _exact_law(replace(merged, constraints=equal), answer.x)
+    return None if law is None else (law, multipliers)
+
+
+def _linear_program(
+    merged: ChannelProgram, lines: list[Constraint], *, elastic: bool
+) -> tuple[Any, list[int], list[tuple[float, float]]]:
+    """Solve (E23) in floats; return HiGHS's answer, and of each line its rows and their unit.
+
+    A multiplier is in units of the objective's scale for each of the line's span.
+    """
     from scipy.optimize import linprog
 
-    lines, m = list(_lines(merged)), merged.m
-    matrix, right, signs, spans = np.zeros((0, m)), [], [], []
-    for _, _, line in lines:
+    m = merged.m
+    matrix, right, counts, spans = np.zeros((0, m)), [], [], []
+    for line in lines:
         row = merged.cost(line.expression)
         span = float(np.abs(row).max()) or 1.0
         for sign in (1.0, -1.0)[: 1 + (line.sense == "==")]:
             matrix = np.vstack([matrix, sign * row / span])
             right.append(sign * float(line.number) / span)
-        signs.append(1 + (line.sense == "=="))
+        counts.append(1 + (line.sense == "=="))
         spans.append(span)
     cost = merged.cost(first_part(merged.objective))[0]
     scale = float(np.abs(cost).max()) or 1.0
@@ -155,60 +191,44 @@ def _vertex(
     assert merged.ceiling is not None
     box = list(zip(merged.floor[0], merged.ceiling[0], strict=True))
     sums = np.ones((1, m))
-    if elastic:
+    if elastic:  # one more unknown, by which every row may be violated
         cost, scale = np.append(np.zeros(m), 1.0), 1.0
         matrix = np.hstack([matrix, -np.ones((len(matrix), 1))])
         box, sums = [*box, (0.0, np.inf)], np.append(sums, [[0.0]], axis=1)
     names = "primal_feasibility_tolerance", "dual_feasibility_tolerance"
     options: Any = dict.fromkeys(names, _TOLERANCE)
-    found: Any = linprog(cost / scale, matrix, right, sums, [1.0], box, options=options)
-    if found.status != 0 or (elastic and found.fun < _TOLERANCE):
-        return None
-    prices = -found.ineqlin.marginals
-    multipliers: dict[str, Any] = {
-        name: np.zeros(m) if row.per_output else 0.0 for name, row in merged.constraints.items()
-    }
-    equal: dict[str, Constraint] = {}
-    first = 0
-    for (name, y, line), count, span in zip(lines, signs, spans, strict=True):
-        price = float(prices[first] - (prices[first + 1] if count == 2 else 0.0))
-        first += count
-        if merged.constraints[name].per_output:
-            multipliers[name][y] = price * scale / span
-        else:
-            multipliers[name] = price * scale / span
-        if line.sense == "==" or price > _PRICED:
-            equal[f"{name}[{y}]"] = replace(line, sense="==")
-    if elastic:
-        return None, multipliers
-    tight = replace(merged, constraints=equal)
-    exact = round_channel(tight, found.x[None])
+    answer: Any = linprog(cost / scale, matrix, right, sums, [1.0], box, options=options)
+    return answer, counts, [(scale, span) for span in spans]
+
+
+def _exact_law(tight: ChannelProgram, law: FloatArray) -> Exact | None:
+    """Return the vertex whose rows hold with equality, in rationals; None if that fails."""
+    exact = round_channel(tight, law[None])
     if exact is not None and has_equalities(tight):
         exact = project(tight, exact, [])
     if exact is None:
         return None
-    law = [Fraction(int(k), exact.denominator) for k in exact.numerators[0]]
-    return np.array(law, dtype=object), multipliers
+    return np.array([Fraction(int(k), exact.denominator) for k in exact.numerators[0]], object)
 
 
 # ---- back to the whole program -----------------------------------------------------------------
 
 
 def _lifted(program: ChannelProgram, merged: ChannelProgram, name: str, dual: Dual) -> Dual:
-    """Add the auxiliary's multipliers, with which no other channel is better."""
+    """Add the auxiliary's multipliers, with which no other channel is better (E24)."""
     g = dual.minorant(program)[0]
     total = g.sum(axis=0)
-    level = float(merged.least(total[None])[1][0])
-    outputs, bent = np.arange(program.m), np.zeros_like(g)
+    level = float(merged.least(total[None])[1][0])  # ν: Σ_s G where q is free (E23)
+    outputs, box = np.arange(program.m), np.zeros_like(g)
     low = np.zeros_like(g) if program.floor is None else program.floor
     high = np.ones_like(g) if program.ceiling is None else program.ceiling
-    # β where floors are highest, γ where ceilings are lowest
-    bent[low.argmax(axis=0), outputs] += np.maximum(total - level, 0.0)
-    bent[high.argmin(axis=0), outputs] -= np.maximum(level - total, 0.0)
-    mass, lacks = program.mass[:, None], bent - g
+    # B: β where floors are highest, −γ where ceilings are lowest
+    box[low.argmax(axis=0), outputs] += np.maximum(total - level, 0.0)
+    box[high.argmin(axis=0), outputs] -= np.maximum(level - total, 0.0)
+    mass, needed = program.mass[:, None], box - g  # p θ, but for what is the same at every output
     if program.auxiliaries[name].kind == "ratio":
-        lacks = lacks / mass + level
-        own = [np.maximum(-lacks, 0.0), np.maximum(lacks, 0.0)]
+        theta = needed / mass + level  # θ = η − μ, which adds up to 0 over letters, by mass
+        sides = [np.maximum(-theta, 0.0), np.maximum(theta, 0.0)]
     else:
-        own = [(lacks - lacks.min(axis=1, keepdims=True)) / mass]
-    return replace(dual, auxiliaries={**dual.auxiliaries, name: own})
+        sides = [(needed - needed.min(axis=1, keepdims=True)) / mass]  # θ = μ ≥ 0
+    return replace(dual, auxiliaries={**dual.auxiliaries, name: sides})

@@ -78,16 +78,19 @@ def _minimise(task: Task) -> Outcome:
 def _stages(task: Task) -> None:
     if task.presolve(_minimise) or (not task.named and task.structured()):
         return
+    # what is proved so far may do; if not, a conic solver proposes, at ever more patience
     for settings in attempts(task.solver, task.accuracy):
         if task.watch.stopped:
             return
         task.propose(settings)
         if _judged(task):
             return
+        # what it proposed is next to feasible, and repair needs a point strictly inside to mix with
         if not task.has_interior:
             task.phase_one(_minimise)
             if task.settled or _judged(task):
                 return
+    # a solver that was asked for by name goes first, and the central path after it
     if task.named and task.method == "auto":
         task.structured()
 

@@ -4,7 +4,8 @@ A row whose bound equals its minimum leaves no interior.  A linear one (a budget
 leaves the *face* of least-cost moves; a bound of what is leaked without a release (t = 0, or the
 chance of the best guess) leaves that of :mod:`~cvxprivacy.programs.least_leakage`, such as J = π q.
 The face is solved as a smaller program, and its multipliers are those of the full program with
-the row's own multiplier large enough; the certificate never hears of faces.
+the row's own multiplier large enough; the certificate never hears of faces.  Equations are those of
+``docs/theory/entries.md``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.least_leakage import LeastLeakage, breach, least_leakage, prior_leakage
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess
 from cvxprivacy.solvers.constant_channel import constant_channel
+from cvxprivacy.solvers.interior.blocks import TINY
 
 __all__ = [
     "FacialReduction",
@@ -34,9 +36,12 @@ __all__ = [
     "zero_multipliers",
 ]
 
-_ROUNDED = 1e-15  # violation of a channel that rounding mends
+_ROUNDED = 1e-15  # violation of a channel that rounding mends: a few units in the last place
 _EDGE = 1e-11  # a bound within this share of the row's span of its minimum is at the edge
 _NEAR = 2e-5  # within this share of a measure's span it is near
+_CLOSED = 1e-12  # gap, in the objective's scale, that is closed: rounding of floats
+_TIE = 1e-14  # difference of costs, in a row's span, that rounding makes
+_POWERS = range(-8, 61)  # of 2, which are tried as λ of a face in units of its own (E20)
 _LARGE = 500_000  # entries in the equalities of a face that is near, beyond which it is left alone
 
 
@@ -55,12 +60,12 @@ def zero_multipliers(
         if view.reference is not None or not view.measure.divergence:  # elsewhere they are 0
             prior, reference = program.prior(name), program.reference(name)
             if view.informs:  # with r = 0 where there is no prior
-                column = np.log(np.maximum(prior / reference, 1e-300))[:, None]
+                column = np.log(np.maximum(prior / reference, TINY))[:, None]  # of (E18)
             else:
                 column = view.measure.scores(prior[:, None], reference)
             scores[name] = np.tile(column, (1, program.m))
-    own = {name: np.asarray(value, float) for name, value in (multipliers or {}).items()}
-    return Dual(scores, own, {}, objective).cleaned(program)
+    rows = {name: np.asarray(value, float) for name, value in (multipliers or {}).items()}
+    return Dual(scores, rows, {}, objective).cleaned(program)
 
 
 def contradictions(program: ChannelProgram) -> list[Dual]:
@@ -68,21 +73,23 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
     candidates = []
     low = program.lower is not None and (program.lower.sum(axis=1) > 1).any()
     high = program.upper is not None and (program.upper.sum(axis=1) < 1).any()
-    if low or high:
+    if low or high:  # entry bounds alone: no multiplier is needed
         candidates.append(zero_multipliers(program, objective=0))
     fixed = constant_channel(program, zero_multipliers)
     if fixed is not None and fixed.law is None:
         candidates.append(fixed.dual)
     for name, row in program.constraints.items():
         if row.per_output or row.sense == "==":
-            more = breach(program, row)
-            if more is not None and more > -_EDGE:
+            # of a release that tells nothing, in every output; an edge is offered too, since only
+            # the proof decides
+            excess = breach(program, row)
+            if excess is not None and excess > -_EDGE:
                 candidates.append(zero_multipliers(program, {name: np.ones(program.m)}, 0))
             continue
         value, span, _ = _least_cost(program, name)
         if not row.linear:
             value, span = value + _prior_information(program, row.expression), 1.0
-        if float(row.bounds(program.m)) < value + _EDGE * span:
+        if float(row.bounds(program.m)) < value + _EDGE * span:  # (E18)
             candidates.append(zero_multipliers(program, {name: 1.0 / span}, 0))
     return candidates
 
@@ -100,7 +107,7 @@ def _span(program: ChannelProgram, term: Expression) -> float:
 
 
 def _prior_information(program: ChannelProgram, term: Expression) -> float:
-    """Return what a term's observers know before any release, such as I(W; Z)."""
+    """Return Σ β F(M p): what a term's observers know before any release, such as I(W; Z)."""
     columns = term.columns(program.m).items()
     return sum(float(weight.min()) * prior_leakage(program, view) for view, weight in columns)
 
@@ -119,13 +126,14 @@ def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
     cost = program.mass[:, None] * moves
     costs = [program.cost(part) for part in program.objectives.values()]
     objective = program.mass[:, None] * sum(costs)
+    # the output that is best for all letters, ties broken by the rows
     same = np.zeros((program.n, program.m))
     same[:, np.lexsort((cost.sum(axis=0), objective.sum(axis=0)))[0]] = 1.0
     dual = zero_multipliers(program)
     stay, cheapest = program.least(cost)[0], program.least(objective)[0]
     for channel in (stay, same, _by_group(program, objective + cost), cheapest):
         gap = program.attained(channel) - dual.lower_bound(program)
-        if program.violation(channel) <= _ROUNDED and gap <= 1e-12 * program.scale:
+        if program.violation(channel) <= _ROUNDED and gap <= _CLOSED * program.scale:
             return channel, dual
     return None
 
@@ -162,7 +170,7 @@ class FacialReduction:
     lift: Callable[[Dual, float], Dual]
     unit: float
     edge: bool = True
-    lost: float = 1e-12
+    lost: float = _CLOSED
     near: bool = False
 
     def duals(self, dual: Dual) -> Iterator[Dual]:
@@ -170,14 +178,13 @@ class FacialReduction:
 
         Of a contradiction, that loses at most half of it.  Floats cannot always tell.
         """
-        sizes = [self.unit * 2.0**power for power in range(-8, 61)]
-        lifted = [self.lift(dual, lam) for lam in sizes]
-        bounds = [whole.lower_bound(self.parent) for whole in lifted]
+        lifted = [self.lift(dual, self.unit * 2.0**power) for power in _POWERS]
+        bounds = [candidate.lower_bound(self.parent) for candidate in lifted]  # B(λ) (E20)
         # no more than the face has: beyond it are rounding errors of a large λ
         enough = min(max(bounds), dual.lower_bound(self.program))
         enough -= self.lost * self.parent.scale if dual.objective else 0.5 * abs(enough)
         first = next((i for i, bound in enumerate(bounds) if bound >= enough), 0)
-        yield from lifted[first::3]
+        yield from lifted[first::3]  # a proof of each is dear
 
 
 def facial_reductions(program: ChannelProgram) -> Iterator[FacialReduction]:
@@ -207,10 +214,11 @@ def facial_reduction(program: ChannelProgram) -> FacialReduction | None:
             return _to_least_leakage(program, name, least)
         if row.linear and row.sense == "<=" and not row.per_output:
             value, span, cost = _least_cost(program, name)
-            if float(row.bounds(program.m)) <= value + _EDGE * span:
+            if float(row.bounds(program.m)) <= value + _EDGE * span:  # b_j is the row's minimum
                 return _to_least_moves(program, name, span, cost)
     for name, aux in program.auxiliaries.items():
         if aux.kind == "ratio" and program.upper is not None:
+            # outputs that are forbidden to some letters: a_y ≤ 0, and so to all
             forbidden = (program.upper == 0).any(axis=0) & (program.upper > 0).any(axis=0)
             if program.lower is not None:  # a floor there is a contradiction, for phase one
                 forbidden &= (program.lower == 0).all(axis=0)
@@ -233,9 +241,13 @@ def _without(program: ChannelProgram, name: str) -> dict[str, Constraint]:
 def _to_least_moves(
     program: ChannelProgram, name: str, span: float, cost: FloatArray
 ) -> FacialReduction:
-    """Allow only moves of least cost, and drop the row."""
+    """Allow only moves of least cost, and drop the row (E19).
+
+    Where floors and ceilings make moves of different costs necessary, all below the dearest of them
+    are at their ceilings, all above it at their floors.
+    """
     excess = cost - program.least(cost)[1][:, None]
-    tie = 1e-14 * span * program.mass[:, None]
+    tie = _TIE * span * program.mass[:, None]
     low = np.zeros_like(cost) if program.lower is None else program.lower
     high = np.ones_like(cost) if program.upper is None else program.upper
     upper = np.where(excess > tie, low, high)
@@ -252,7 +264,7 @@ def _to_least_leakage(program: ChannelProgram, name: str, least: LeastLeakage) -
     """Demand what a row says of the faces of its views.
 
     With weight ω large, multipliers of directions are worth what they move the scores by, but for
-    what vanishes.
+    O(1/ω) (E21).
     """
     row, inner = program.constraints[name], least.program
 
@@ -261,14 +273,15 @@ def _to_least_leakage(program: ChannelProgram, name: str, least: LeastLeakage) -
         if least.score:
             value = value + _nonnegative(dual, inner, least.score)
         multipliers = {k: v for k, v in dual.multipliers.items() if k in program.constraints}
-        whole = replace(dual, multipliers={**multipliers, name: value})
-        scores, weights = dict(dual.scores), whole.weights(program)
+        lifted = replace(dual, multipliers={**multipliers, name: value})
+        scores, weights = dict(dual.scores), lifted.weights(program)
         for view, face in least.faces.items():
             scores[view] = np.tile(face.told[:, None], (1, program.m))
         for key, (view, i) in least.directions.items():
             share = _nonnegative(dual, inner, key) / (weights[view] * program.unit(view))
+            # s + Σ_i μ_i u_i/ω (E21)
             scores[view] += np.outer(least.faces[view].told_directions[i], share)
-        return replace(whole, scores=scores)
+        return replace(lifted, scores=scores)
 
     rounded = any(face.score.any() for face in least.faces.values())  # λ F(p) − λ b, in floats
     lost = 1e-9 if rounded else 1e-12
@@ -290,7 +303,7 @@ def _nonnegative(dual: Dual, inner: ChannelProgram, name: str) -> FloatArray:
 def _to_other_outputs(program: ChannelProgram, name: str, forbidden: np.ndarray) -> FacialReduction:
     """Forbid an output to all letters where bounded ratios and one forbidden move do so.
 
-    With multipliers λ of K(s, y) ≤ e^ε a_y, and the same weight on a_y ≤ K(s₀, y) = 0.
+    With multipliers η = λ of K(s, y) ≤ e^ε a_y, and μ of a_y ≤ K(s₀, y) = 0 of the same weight.
     """
     assert program.upper is not None
     inner = replace(program, upper=np.where(forbidden, 0.0, program.upper))
@@ -300,8 +313,9 @@ def _to_other_outputs(program: ChannelProgram, name: str, forbidden: np.ndarray)
     def lift(dual: Dual, lam: float) -> Dual:
         mu, eta = (np.array(side) for side in dual.auxiliaries[name])
         eta[:, forbidden] = np.where(barred, 0.0, lam)[:, forbidden]
-        weight = (mass * eta).sum(axis=0) * bound
-        share = np.where(barred, 1.0, 0.0) / (mass * barred).sum(axis=0).clip(1e-300)
+        weight = (mass * eta).sum(axis=0) * bound  # e^ε Σ p η of each output
+        share = np.where(barred, 1.0, 0.0) / (mass * barred).sum(axis=0).clip(TINY)
+        # (E22), and a little more: a_y may have a price, but none below 0
         mu[:, forbidden] = (share * weight * (1 + 1e-9))[:, forbidden]
         return replace(dual, auxiliaries={**dual.auxiliaries, name: (mu, eta)})
 
@@ -312,7 +326,7 @@ def _to_other_outputs(program: ChannelProgram, name: str, forbidden: np.ndarray)
 
 
 def _stricter(aux: Auxiliary, share: float) -> float:
-    least = 0.0 if isinstance(aux, Excess) else 1.0
+    least = 0.0 if isinstance(aux, Excess) else 1.0  # of constant channels: δ = 0, e^ε = 1
     return least + (float(aux.bound) - least) * (1.0 - share)
 
 
@@ -330,8 +344,8 @@ def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
         span = float(np.abs(cost).max() if row.per_output else np.ptp(cost))
         stricter = share * (span or sum(program.sizes(row.expression)))
         if row.per_output:
-            more = Expression(cost=np.full((program.n, program.m), stricter), per_output=True)
-            rows[name] = replace(row, expression=row.expression + more)
+            tighter = Expression(cost=np.full((program.n, program.m), stricter), per_output=True)
+            rows[name] = replace(row, expression=row.expression + tighter)
         else:
             rows[name] = replace(row, bound=row.number - Fraction(stricter))
     auxiliaries = {

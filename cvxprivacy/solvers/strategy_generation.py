@@ -1,8 +1,9 @@
 """Strategies where there are too many to list: generated, with a bound that holds for all.
 
 A release of a few strategies bounds the minimum from above.  An encoder that knew Z could play any
-strategy, so that the minimum over p(x̂ | s, z) bounds it from below (Theorem 3 below Theorem 2).
-No solve of a cut list says anything from below, nor that nothing is feasible.
+strategy (E14), so that the minimum over p(x̂ | s, z) bounds it from below (Theorem 3 below
+Theorem 2).  No solve of a cut list says anything from below, nor that nothing is feasible.
+Equations are those of ``docs/theory/entries.md``.
 """
 
 from __future__ import annotations
@@ -23,24 +24,31 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.solvers.driver import Outcome, solve
+from cvxprivacy.solvers.interior.blocks import TINY
 from cvxprivacy.solvers.task import reported
 from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["Generation", "initial_strategies", "solve_generated"]
 
+# A third or three times of each left the upper ends of eight problems of 27 to 256 strategies the
+# same to 1e-11, after one to three rounds.
 _ROUNDS = 12  # of solving and looking for better strategies
-_STEPS = 30  # of mirror descent on the law of a letter u
-_STARTS = 200  # laws to begin with, in each round
+_STEPS = 30  # of mirror descent on the law of a letter u (E17)
+_STARTS = 200  # laws to begin with, in each round, beside those of the release
 _NEW = 48  # strategies that are added in a round, at most
+_GAIN = 1e-7  # least gain of a round, in the objective's scale: a tenth of what is certified
+_RARE = 1e-4  # quantiles between which a strategy is too rare to be listed (E15)
+_NEGATIVE = 1e-8  # reduced cost that counts, in the objective's scale (E16)
+_SPARSE = 0.3  # Dirichlet parameter of random laws: below 1, most of the mass on a few letters
 
 
 def initial_strategies(alphabet: Alphabet) -> np.ndarray:
     """Return strategies to begin with: constants, and best guesses of x̂ with and without s."""
     layers = alphabet.per_letter(alphabet.d.matrix)
-    whole = np.broadcast_to(layers, (*alphabet.law.shape, layers.shape[-1]))
+    costs = np.broadcast_to(layers, (*alphabet.law.shape, layers.shape[-1]))
     risk = np.zeros((alphabet.n, len(alphabet.source.z or ()), layers.shape[-1]))
     letters = np.broadcast_to(np.arange(alphabet.n), alphabet.law.shape)
-    np.add.at(risk, (letters, alphabet.z_of), alphabet.law[:, :, None] * whole)
+    np.add.at(risk, (letters, alphabet.z_of), alphabet.law[:, :, None] * costs)
     constants = np.tile(np.arange(layers.shape[-1])[:, None], (1, risk.shape[1]))
     guesses = np.vstack([risk, risk.sum(axis=0)[None]]).argmin(axis=2)
     return np.unique(np.vstack([constants, guesses]), axis=0)
@@ -88,7 +96,7 @@ def solve_generated(problem: Generation, options: Mapping[str, Any]) -> Outcome:
             gain = best[0] - upper
             if best[2] is None or gain > 0:
                 best = upper, alphabet, outcome
-            if watch.stopped or not gain > 1e-7 * program.scale:
+            if watch.stopped or not gain > _GAIN * program.scale:
                 break
             new = _better(problem, alphabet, outcome.certificate)
             if watch.stopped or not len(new):
@@ -102,6 +110,7 @@ def solve_generated(problem: Generation, options: Mapping[str, Any]) -> Outcome:
     assert last is not None
     if watch.stopped and not log[-1].startswith("stopped"):
         log.append(reported(f"stopped: {watch.stopped}"))
+    # two ends of two programs: the list above, the relaxation below (E14)
     certificate = Relaxed(last.certificate, relaxation, alphabet.strategies)
     return Outcome(certificate, log, last.edges, strategies=alphabet.strategies)
 
@@ -130,61 +139,76 @@ def _coupled(problem: Generation, relaxation: Certificate) -> np.ndarray:
     places = _places(problem)
     strategies = [np.zeros((0, places.shape[1]), dtype=np.int64)]
     for at in places if relaxation.primal is not None else ():
-        met = at >= 0
+        occurs = at >= 0
         assert relaxation.primal is not None
-        upto = np.cumsum(relaxation.primal.matrix[at[met]], axis=1)
+        upto = np.cumsum(relaxation.primal.matrix[at[occurs]], axis=1)
+        # t is the same between two steps of any of the laws: one quantile of each such interval
         steps = np.unique(np.concatenate([[0.0], upto.ravel()]).round(6))
         quantiles = (steps[:-1] + steps[1:]) / 2
-        quantiles = quantiles[np.diff(steps) > 1e-4]
+        quantiles = quantiles[np.diff(steps) > _RARE]
         rules = np.zeros((len(quantiles), len(at)), dtype=np.int64)
-        rules[:, met] = (upto[None] < quantiles[:, None, None]).sum(axis=2)
+        rules[:, occurs] = (upto[None] < quantiles[:, None, None]).sum(axis=2)  # (E15)
         strategies.append(np.minimum(rules, upto.shape[1] - 1))
     return np.vstack(strategies)
 
 
 def _better(problem: Generation, alphabet: Alphabet, certificate: Certificate) -> np.ndarray:
-    """Return strategies with which some law of s given u costs less than the multipliers allow.
-
-    By turns the best guess of x̂ for each z, given the law, and a mirror step of the law.
-    """
+    """Return strategies with which some law of s given u costs less than the multipliers allow."""
     program, dual = certificate.program, certificate.dual
     if dual is None or not dual.objective or certificate.primal is None:
         return np.zeros((0, 0), dtype=np.int64)
     nu = program.least(dual.minorant(program)[0])[1] / program.mass
     table, omega = _prices(problem, program, dual)
-    views = {
-        view: (program.view_matrix(view).toarray() / program.mass, program.reference(view))
-        for view, weight in omega.items()
-        if weight > 0
-    }
-    unit = nat(program.units)
-    step = 1.0 / max(sum(omega.values()) * unit, 1e-9)
-    law = _starts(program.mass[:, None], certificate.primal.matrix)
-    for _ in range(_STEPS):
-        rules = np.einsum("szk,sr->rzk", table, law).argmin(axis=2)
-        slope = np.array([table[:, np.arange(len(t)), t].sum(axis=1) for t in rules]).T
-        for view, (matrix, reference) in views.items():
-            joint = matrix @ law
-            other = reference[:, None] * joint.sum(axis=0)
-            log = np.log(np.maximum(joint, 1e-300) / np.maximum(other, 1e-300))
-            slope = slope + omega[view] * unit * (matrix.T @ log)
-        reduced = (law * (slope - nu[:, None])).sum(axis=0)
-        law = law * np.exp(-np.clip(step * (slope - nu[:, None]), -30, 30))
-        law = np.maximum(law / law.sum(axis=0), 1e-300)
+    start = _starts(program.mass[:, None], certificate.primal.matrix)
+    rules, reduced = _alternated(program, table, omega, nu, start)
     assert alphabet.strategies is not None
     listed = set(map(tuple, alphabet.strategies.tolist()))
     best: dict[tuple[int, ...], float] = {}
     for rule, value in zip(map(tuple, rules.tolist()), reduced.tolist(), strict=True):
-        if value < -1e-8 * program.scale and rule not in listed:
+        if value < -_NEGATIVE * program.scale and rule not in listed:
             best[rule] = min(value, best.get(rule, 0.0))
     chosen = sorted(best, key=lambda rule: (best[rule], rule))[:_NEW]
     return np.array(chosen, dtype=np.int64).reshape(-1, table.shape[1])
 
 
+def _alternated(
+    program: ChannelProgram,
+    table: FloatArray,
+    omega: dict[str, float],
+    nu: FloatArray,
+    law: FloatArray,
+) -> tuple[np.ndarray, FloatArray]:
+    """Return the last strategy of each column of ``law``, and its reduced cost (E16).
+
+    By turns the best guess of x̂ for each z, given the law c, and a mirror step of the law.
+    """
+    unit = nat(program.units)
+    views = {
+        view: (program.view_matrix(view).toarray() / program.mass, program.reference(view))
+        for view, weight in omega.items()
+        if weight > 0
+    }
+    # D_F(Mc, Mc') ≤ ω KL(c, c'), by data processing: with 1/ω no step raises the cost
+    step = 1.0 / max(sum(omega.values()) * unit, 1e-9)
+    for _ in range(_STEPS):
+        rules = np.einsum("szk,sr->rzk", table, law).argmin(axis=2)  # (E17): t(z)
+        slope = np.array([table[:, np.arange(len(t)), t].sum(axis=1) for t in rules]).T
+        for view, (matrix, reference) in views.items():
+            joint = matrix @ law
+            independent = reference[:, None] * joint.sum(axis=0)
+            log = np.log(np.maximum(joint, TINY) / np.maximum(independent, TINY))
+            slope = slope + omega[view] * unit * (matrix.T @ log)
+        # F is homogeneous: ⟨∇F(Mc), Mc⟩ = F(Mc), so that the slope tells the cost itself
+        reduced = (law * (slope - nu[:, None])).sum(axis=0)  # (E16)
+        law = law * np.exp(-np.clip(step * (slope - nu[:, None]), -30, 30))  # (E17): c
+        law = np.maximum(law / law.sum(axis=0), TINY)
+    return rules, reduced
+
+
 def _prices(
     problem: Generation, program: ChannelProgram, dual: Dual
 ) -> tuple[FloatArray, dict[str, float]]:
-    """Return c(s, z, x̂) per unit of Q(s, u), and the weight of each view, by the multipliers."""
+    """Return h(s, z, x̂) of (E16) per unit of Q(s, u), and ω of each view, by the multipliers."""
     informed, rows = problem.informed_program, program.constraints
     terms = [(1.0, first_part(program.objective), first_part(informed.objective))]
     for name, row in rows.items():
@@ -197,6 +221,7 @@ def _prices(
         cost = cost + price * informed.cost(informed_term)
         for view, weight in term.columns(program.m).items():
             omega[view] = omega.get(view, 0.0) + price * float(weight.min())
+    # an informed letter is a pair (s, z), whose costs are per unit of its own mass p(s, z)
     places = _places(problem)
     table = np.where((places >= 0)[:, :, None], (informed.mass[:, None] * cost)[places], 0.0)
     return table / program.mass[:, None, None], omega
@@ -205,11 +230,11 @@ def _prices(
 def _starts(mass: FloatArray, channel: FloatArray) -> FloatArray:
     """Return laws of s given u to begin with, one a column: where to look, not what is proved."""
     rng = np.random.default_rng(0)
-    columns = mass * channel
+    columns = mass * channel  # of the strategies in use: where the optimum is
     columns = columns[:, columns.sum(axis=0) > 1e-7]
     points = np.eye(len(mass)) + 0.05 * mass
     pairs = rng.integers(columns.shape[1], size=(2, _STARTS // 2))
     mixed = columns[:, pairs[0]] + columns[:, pairs[1]] * rng.random(pairs.shape[1])
-    random = rng.dirichlet(np.full(len(mass), 0.3), _STARTS // 2).T
+    random = rng.dirichlet(np.full(len(mass), _SPARSE), _STARTS // 2).T
     law = np.hstack([columns, points, mixed, random]) + 1e-12
     return law / law.sum(axis=0)

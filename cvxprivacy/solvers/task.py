@@ -19,11 +19,13 @@ from cvxprivacy.validation import one_of
 __all__ = ["UNUSABLE", "Minimise", "Outcome", "Task", "attempts", "checked", "reported"]
 
 UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError)  # numbers that are none
-_LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}
+_LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}  # what solvers call a time limit
+# Clarabel's own tolerances are 1e-8, and so is its regularisation, which keeps residuals from less
 _TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 _FREE = {**_TIGHT, "static_regularization_enable": False}
 _RIGID = {"static_regularization_constant": 1e-12, "static_regularization_proportional": 0.0}
 Settings = list[dict[str, Any]]
+# every proposal is proved, so that trying more settings can only narrow the enclosure
 _SETTINGS: dict[str, tuple[Settings, Settings]] = {  # plain ones, and patient ones
     "CLARABEL": (
         [{}],
@@ -103,12 +105,13 @@ class Task(ABC):
     has_interior: bool
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        own = checked(**{name: value for name, value in options.items() if name != "watch"})
-        self.method, self.solver, self.accuracy = own["method"], own["solver"], own["accuracy"]
-        self.solver_options = dict(own["solver_options"] or {})
+        names = checked(**{name: value for name, value in options.items() if name != "watch"})
+        self.method, self.solver = names["method"], names["solver"]
+        self.accuracy = names["accuracy"]
+        self.solver_options = dict(names["solver_options"] or {})
         self.watched = "watch" in options  # else an interrupt is the caller's
         self.watch: Watch = options["watch"] if self.watched else Watch()
-        self.options = {**own, "watch": self.watch} if self.watched else own
+        self.options = {**names, "watch": self.watch} if self.watched else names
         self.log: list[str] = []
         self.edges: list[str] = []
         self.channels: list[FloatArray] = []

@@ -37,10 +37,10 @@ class Progress:
     --------
     >>> import cvxprivacy as cpv
     >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
-    >>> told = []
+    >>> steps = []
     >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
-    >>> solution = problem.solve(progress=told.append)
-    >>> told[0].gap > told[-1].gap, told[-1].gap <= told[-1].tolerance
+    >>> solution = problem.solve(progress=steps.append)
+    >>> steps[0].gap > steps[-1].gap, steps[-1].gap <= steps[-1].tolerance
     (True, True)
 
     The gap shrinks by about the same factor in each step, and so does what is left: a gap of
@@ -58,6 +58,7 @@ class Progress:
     @property
     def seconds_left(self) -> float:
         """What is left, if the gap goes on shrinking as it has from one; NaN if it has not."""
+        # a path shrinks its gap by one factor a step: time goes with its logarithm, from 1 on
         done, wanted = -math.log(max(self.gap, 1e-300)), -math.log(max(self.tolerance, 1e-300))
         return self.seconds * max(wanted - done, 0.0) / done if done > 0 else math.nan
 

@@ -1,8 +1,9 @@
 """Programs of thousands of letters: the central path on few entries, others by their prices.
 
-At an optimum almost all of Q is 0.  Each round follows the central path on a growing set of entries
-and prices the rest; none is ever dropped.  The first rounds know a few outputs alone, which
-cover all letters: prices mean little before they are about right.
+At an optimum almost all of Q is 0 (E4).  Each round follows the central path on a growing set of
+entries and prices the others; none is ever dropped.  The first rounds price a few outputs alone,
+which cover all letters: prices mean little before they are about right.  Equations are those of
+``docs/theory/entries.md``.
 """
 
 from __future__ import annotations
@@ -26,25 +27,26 @@ from cvxprivacy.solvers.interior.views import labels_differ
 
 __all__ = ["Round", "rounds", "suits", "table_size"]
 
-_ROUNDS = 60
+# Others, at least half and twice each, were tried on three laws of 250 to 300 letters: the steps to
+# a gap of 1e-7, 53 to 153, change by 40 % at most, up or down, but where a figure stands.
+_ROUNDS = 60  # a stop for what does not converge: 3,355 groups of the Adult table took 15
 _NEAREST = 8  # outputs of each letter to begin with
-_COVER = 0.5  # share of the room of all rows at which the first outputs cover all letters
-_FIRST = 1e-2  # gap of the first round, in the scale of the objective
+_COVER = 0.5  # share of the room of all rows (E8)
+_FIRST = 1e-2  # gap of the first round, in the objective's scale; at 1e-1 up to 1.6 × the steps
 _OPEN = 1e-3  # gap at which all outputs are priced
-_INNER = 0.1  # gap of a round, in terms of the last one's gap over all entries
-_WARM = 100.0  # gap at which a round goes on from the last one's path, in terms of what was missing
-_LARGE = 10.0  # size of a new entry, in terms of its letter's share for each
+_INNER = 0.1  # gap of a round, in terms of the last one's (E10); at 0.6 up to 1.7 × the rounds
+_WARM = 100.0  # gap from which a round goes on along the last path, in terms of what was missing
+_LARGE = 10.0  # most that a new entry has, in equal shares of its letter (E12)
 _TRIED = 3  # steps from a point in which the gap is to halve
 _KEPT = 12  # points of a path
 _UNMET = 15.0  # of a score below the largest: a label that only new entries may meet
 
 
 def suits(program: ChannelProgram) -> bool:
-    """Tell whether most entries may be 0, all rows are linear, and no view tells letters apart.
+    """Tell whether a program is (E1): most entries may be 0, all rows are linear.
 
-    Pricing knows the scores of information alone.
-
-    Ceilings forbid entries or are none.
+    Pricing knows the scores of information alone, and no view tells letters apart: its posteriors
+    would have as many labels as there are letters.  Ceilings forbid entries or are none.
     """
     rows = program.constraints.values()
     linear = all(row.linear and row.sense == "<=" and not row.per_output for row in rows)
@@ -52,12 +54,13 @@ def suits(program: ChannelProgram) -> bool:
     floors = 0 if program.floor is None else int(np.count_nonzero(program.floor))
     if program.ceiling is not None and not np.isin(program.ceiling, (0.0, 1.0)).all():
         return False
-    known = not (program.other_measures or program.auxiliaries or program.objectives.keys() != {""})
-    return known and linear and not labelled and floors <= _NEAREST * program.n
+    plain = not (program.other_measures or program.auxiliaries or program.objectives.keys() != {""})
+    # entries with a floor are all in the working set, which is to stay small
+    return plain and linear and not labelled and floors <= _NEAREST * program.n
 
 
 def table_size(program: ChannelProgram) -> int:
-    """Return how many numbers tables of all entries have."""
+    """Return how many numbers tables of all entries have (E13)."""
     return program.n * program.m * (8 + 3 * len(program.constraints))
 
 
@@ -65,7 +68,7 @@ def table_size(program: ChannelProgram) -> int:
 class Round(Iterate):
     """A point of some entries, with scores of all outputs.
 
-    ``gap`` is that of all entries, infinite within a round; ``expected`` is what is known of it.
+    ``gap`` is that of all entries, infinite within a round; ``expected`` is the best estimate then.
     """
 
     scores: tuple[FloatArray, ...]
@@ -90,46 +93,104 @@ def rounds(program: ChannelProgram, goal: Callable[[], float]) -> Iterator[Round
     goal : callable
         Returns the gap to reach, which may depend on what is proved by then.
     """
-    scale = program.scale
-    whole = ScaledProgram(program, Layout.whole(program.n, program.m))
-    pricing, chosen = Pricing(whole), _beginning(whole)
-    among, everywhere = np.nonzero(chosen.any(axis=1))[0], np.arange(program.m)
-    scaled, begin = ScaledProgram(program, Layout.of(chosen)), None
-    taken, inner, known = -1, _FIRST * scale, np.inf
+    working = _WorkingSet(program)
     for _ in range(_ROUNDS):
-        kept: deque[Iterate] = deque(maxlen=_KEPT)
-        scores = pricing.copied()
-        for iterate in _path(scaled, begin):
-            kept.append(iterate)
-            taken += 1
-            if iterate.gap <= inner:
-                break
-            yield _round(iterate, taken, np.inf, min(known, iterate.gap), scores)
-        if not kept:
+        yield from working.followed()
+        if not working.path:
             return
         wanted = goal()
-        tolerance = 0.05 * wanted / scale
-        missing, below = pricing.missing(iterate, chosen, among, tolerance)
-        gap = iterate.gap + below * scale
-        if len(among) < program.m and (gap <= max(_OPEN * scale, wanted) or not missing.any()):
-            among = everywhere
-            missing, below = pricing.missing(iterate, chosen, among, tolerance)
-            gap = iterate.gap + below * scale
-        if len(among) == program.m:
-            known = gap
-            yield _round(iterate, taken, gap, gap, pricing.copied())
+        missing, below = working.priced(wanted)
+        gap = working.path[-1].gap + below * program.scale  # (E10)
+        if working.all_priced:
+            yield working.ended(gap)
             wanted = goal()
-            stalled = iterate.gap > inner or inner <= _INNER * wanted
-            if gap <= wanted or (stalled and not missing.any()):
+            if gap <= wanted or (working.stalled(wanted) and not missing.any()):
                 return
-        new = (missing.any(axis=1) & ~chosen.any(axis=1)).any()
-        chosen |= missing
-        reached = gap if missing.any() else min(gap, iterate.gap)
-        inner = max(min(_INNER * reached, inner), _INNER * wanted)
-        scaled = ScaledProgram(program, Layout.of(chosen))
-        warm = [point for point in kept if point.gap >= _WARM * below * scale]
+        working.enlarge(missing, below, gap, wanted)
+
+
+class _WorkingSet:
+    """Entries that only grow in number, and the last path on them.
+
+    Attributes
+    ----------
+    chosen : (m, n) array of bool
+        The entries.
+    among : (m',) array
+        Outputs that are priced.
+    begin : Point, optional
+        Where the next path begins.
+    path : deque of Iterate
+        The last points of the path.
+    taken : int
+        Steps of all rounds.
+    inner : float
+        The gap to which the path is followed.
+    estimate : float
+        The gap over all entries of the last round that has one (E10).
+    """
+
+    def __init__(self, program: ChannelProgram) -> None:
+        self.program = program
+        full = ScaledProgram(program, Layout.whole(program.n, program.m))
+        self.pricing, self.chosen = Pricing(full), _beginning(full)
+        self.among = np.nonzero(self.chosen.any(axis=1))[0]
+        self.scaled = ScaledProgram(program, Layout.of(self.chosen))
+        self.begin: Point | None = None
+        self.path: deque[Iterate] = deque(maxlen=_KEPT)
+        self.taken, self.inner, self.estimate = -1, _FIRST * program.scale, np.inf
+
+    @property
+    def all_priced(self) -> bool:
+        return len(self.among) == self.program.m
+
+    def followed(self) -> Iterator[Round]:
+        """Follow the path to the inner gap, and yield its points before that."""
+        self.path = deque(maxlen=_KEPT)
+        scores = self.pricing.copied()  # one copy for all points of the round
+        for iterate in _path(self.scaled, self.begin):
+            self.path.append(iterate)
+            self.taken += 1
+            if iterate.gap <= self.inner:
+                return
+            expected = min(self.estimate, iterate.gap)
+            yield _round(iterate, self.taken, np.inf, expected, scores)
+
+    def priced(self, wanted: float) -> tuple[np.ndarray, float]:
+        """Return entries (m, n) that are missing, and what all take off the bound, in its scale.
+
+        Of the first outputs alone, until all are to be priced: when the gap is no longer wide, or
+        the first ones miss nothing.
+        """
+        iterate, scale = self.path[-1], self.program.scale
+        tolerance = 0.05 * wanted / scale
+        missing, below = self.pricing.missing(iterate, self.chosen, self.among, tolerance)
+        near = iterate.gap + below * scale <= max(_OPEN * scale, wanted)
+        if not self.all_priced and (near or not missing.any()):
+            self.among = np.arange(self.program.m)
+            missing, below = self.pricing.missing(iterate, self.chosen, self.among, tolerance)
+        return missing, below
+
+    def ended(self, gap: float) -> Round:
+        """Return the round's last point, with the scores of all outputs and the gap."""
+        self.estimate = gap
+        return _round(self.path[-1], self.taken, gap, gap, self.pricing.copied())
+
+    def stalled(self, wanted: float) -> bool:
+        """Tell whether the path got no further, or no closer path is of use."""
+        return self.path[-1].gap > self.inner or self.inner <= _INNER * wanted
+
+    def enlarge(self, missing: np.ndarray, below: float, gap: float, wanted: float) -> None:
+        """Add entries, never dropping any, and tell where and how far the next path goes."""
+        new = (missing.any(axis=1) & ~self.chosen.any(axis=1)).any()
+        self.chosen |= missing
+        reached = gap if missing.any() else min(gap, self.path[-1].gap)
+        self.inner = max(min(_INNER * reached, self.inner), _INNER * wanted)
+        self.scaled = ScaledProgram(self.program, Layout.of(self.chosen))
+        wide = _WARM * below * self.program.scale
+        warm = [point for point in self.path if point.gap >= wide]
         # an output that enters has no score yet that lies with those of others
-        begin = _continued(warm[-1], scaled) if warm and not new else None
+        self.begin = _continued(warm[-1], self.scaled) if warm and not new else None
 
 
 def _path(scaled: ScaledProgram, begin: Point | None) -> Iterator[Iterate]:
@@ -153,15 +214,17 @@ def _round(
 
 
 def _continued(iterate: Iterate, scaled: ScaledProgram) -> Point:
-    """Return a point of more entries of the same outputs, about as well centred."""
+    """Return a point of more entries of the same outputs, about as well centred (E12)."""
     x, old, new, m = iterate.point, iterate.program.layout, scaled.layout, scaled.program.m
+    # a μ of the pairs of entries
     share = scaled.shares[LOW] * iterate.program.complementarity(x) / iterate.program.count
     q, z = (new.take(old.put(values, m)) for values in (x.q, x.price[LOW]))
     fresh = scaled.free & (z == 0)
-    each = scaled.masses / np.maximum(new.spread(new.total(scaled.free.astype(float))), 1.0)
+    each = scaled.masses / np.maximum(new.spread(new.total(scaled.free.astype(float))), 1.0)  # q̄
     _, logs = scaled.joints(np.where(fresh, each, q))
     scores = []
     for s, log in zip(x.scores, logs, strict=True):
+        # the score of a label without mass says nothing once an entry brings it
         unmet = s < s.max(axis=1, keepdims=True) - _UNMET
         scores.append(np.where(unmet, np.maximum(s, log), s))
 
@@ -170,36 +233,42 @@ def _continued(iterate: Iterate, scaled: ScaledProgram) -> Point:
         return replace(x, q=q, scores=scores, slack=slack, price={**x.price, LOW: z})
 
     reduced = Residuals(scaled, point(q, z)).dual + z
-    z = np.where(fresh, np.maximum(reduced, share / (_LARGE * each)), z)
+    z = np.where(fresh, np.maximum(reduced, share / (_LARGE * each)), z)  # (E12)
     q = np.where(fresh, share / np.where(fresh, z, 1.0), q)
+    # what new entries have is taken from the others, in proportion: the row sums hold
     above, left = q - scaled.low, scaled.mass - new.total(scaled.low)
     total = new.total(above)
     return point(scaled.low + above * new.spread(left / np.where(total > 0, total, 1.0)), z)
 
 
-def _beginning(whole: ScaledProgram) -> np.ndarray:
+def _beginning(full: ScaledProgram) -> np.ndarray:
     """Return entries (m, n): a few outputs that cover all letters, and what is near to them."""
-    rows = whole.rows.values()
-    cost = sum((row.cost for row in rows), np.zeros((whole.m, whole.n)))
-    cost = np.where(whole.free, cost, np.inf)
+    rows = full.rows.values()
+    cost = sum((row.cost for row in rows), np.zeros((full.m, full.n)))
+    cost = np.where(full.free, cost, np.inf)
     least = cost.min(axis=0)
-    room = sum(float(row.bound) for row in rows) - float(
-        least[least < np.inf] @ whole.mass[least < np.inf]
-    )
-    radius = _COVER * max(room, 0.0)
+    allowed = least < np.inf
+    room = sum(float(row.bound) for row in rows) - float(least[allowed] @ full.mass[allowed])
+    radius = _COVER * max(room, 0.0)  # ρ (E8)
+    cover = _covering(cost, least + radius, full.mass)
+    chosen = np.zeros((full.m, full.n), dtype=bool)
+    count = min(_NEAREST, len(cover))
+    close = np.argpartition(cost[cover], count - 1, axis=0)[:count]
+    chosen[cover[close], np.arange(full.n)] = True
+    for view in full.views:  # of every label, or its score has no end
+        for likelihood in view.matrix:
+            # (E9); 1e-9: a label that hardly anyone brings is as dear as ρ can make it
+            weighed = cost[cover] - radius * np.log(np.maximum(likelihood, 1e-9))
+            chosen[cover, np.where(likelihood > 0, weighed, np.inf).argmin(axis=1)] = True
+    return (chosen & full.free) | (full.low > 0)
+
+
+def _covering(cost: FloatArray, most: FloatArray, mass: FloatArray) -> np.ndarray:
+    """Return outputs of which each letter has one that costs no more than its most (E8)."""
     outputs: list[int] = []
-    nearest = np.full(whole.n, np.inf)
-    for s in np.argsort(-whole.mass, kind="stable"):
-        if nearest[s] > least[s] + radius or not outputs:
-            outputs.append(int(cost[:, s].argmin()))
+    nearest = np.full(len(mass), np.inf)
+    for x in np.argsort(-mass, kind="stable"):  # the heaviest letters choose first
+        if nearest[x] > most[x] or not outputs:
+            outputs.append(int(cost[:, x].argmin()))
             nearest = np.minimum(nearest, cost[outputs[-1]])
-    some = np.array(outputs)
-    chosen = np.zeros((whole.m, whole.n), dtype=bool)
-    count = min(_NEAREST, len(some))
-    close = np.argpartition(cost[some], count - 1, axis=0)[:count]
-    chosen[some[close], np.arange(whole.n)] = True
-    for view in whole.views:  # of every label, or its score has no end
-        for seen in view.matrix:
-            weighed = cost[some] - radius * np.log(np.maximum(seen, 1e-9))
-            chosen[some, np.where(seen > 0, weighed, np.inf).argmin(axis=1)] = True
-    return (chosen & whole.free) | (whole.low > 0)
+    return np.array(outputs)

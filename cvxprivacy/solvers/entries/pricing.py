@@ -1,12 +1,13 @@
 r"""Reduced costs of all entries, from the central path on some of them.
 
-With its thresholds ν and multipliers λ, entry (s, y) can lower the optimum only where
+With its thresholds ν and multipliers λ, entry (x, y) can lower the optimum only where
 
-.. math:: r(s, y) = \sum_k ω_k \sum_v p(v \mid s)\, s_k(v, y) + (C_0 + \sum_j λ_j C_j)(s, y) - ν(s)
+.. math:: r(x, y) = \sum_k α_k \sum_v p_k(v|x)\, s_k(v, y) + (C_0 + \sum_j λ_j C_j)(x, y) - ν(x)
 
-is negative.  The scores of an output without mass are free, so that it stays out if *some*
-normalised scores make all its reduced costs nonnegative.  The largest least of them is found by
-Newton's method on a soft minimum, for all such outputs at once; the scores are its certificate.
+is negative (E2).  The scores of an output without mass are free, so that it stays out if *some*
+normalised scores make all its reduced costs nonnegative.  The largest least of them (E5) is
+computed by Newton's method on a soft minimum, for all such outputs at once; the scores are its
+certificate.  Equations are those of ``docs/theory/entries.md``.
 """
 
 from __future__ import annotations
@@ -17,26 +18,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.solvers.interior.blocks import TINY
 from cvxprivacy.solvers.interior.method import Iterate
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.views import Observer
 
 __all__ = ["Pricing"]
 
-_BARRED = 1e6  # reduced cost of an entry that has no choice
-_CHUNK = 4_000_000  # entries that are priced at once
-_MASSLESS = 0.1  # share of the gap that all outputs of free scores may have in mass
-_DEEPEST = 20.0  # of a score below the largest: a label that an output has not met
-_CROWD = 12  # letters that may choose one output in a round, beside those that it chooses
-_SHARPNESS = tuple(30.0 * 10.0**i for i in range(8))  # of the soft minimum
-_CUTS = 4  # times that letters join at each
-_HALVINGS = 12  # of the length of a step, or about that
-_STEPS = 12  # of Newton's method at each
+# Others were tried on the laws of ``generation``, with no more effect but where a figure stands.
+_BARRED = 1e6  # reduced cost of an entry that has no choice: above any other, which are about 1
+_CHUNK = 4_000_000  # entries that are priced at once: some 32 MB a table
+_MASSLESS = 0.1  # share of the gap that all outputs judged as massless may have in mass
+_DEEPEST = 20.0  # of a score below the largest: an output has not met that label
+_CROWD = 12  # letters that may choose one output in a round, beside those that it chooses (E11)
+_SHARPNESS = tuple(30.0 * 10.0**i for i in range(8))  # κ of the soft minimum (E6)
+_CUTS = 4  # times that letters join at each κ; at 1 up to 1.7 × the rounds
+_HALVINGS = 12  # trials of a length, each 0.3 of the one before; at 4 up to 2 × the steps
+_STEPS = 12  # of Newton's method at each κ
+_LONGEST = 4.0  # change of a score in one of these steps
+_SHIFT = 1e-9  # of the system's trace, on its diagonal: scores and scores + 1 are the same
 
 
 @dataclass(frozen=True, eq=False)
 class _Prices:
-    """What prices of some outputs are made of: costs (m, n) but for scores, ω of each view."""
+    """What prices of some outputs are made of: costs (m, n) but for scores, α of each view."""
 
     views: Sequence[Observer]
     base: FloatArray
@@ -47,20 +52,34 @@ class _Prices:
 
     def reduced(self, scores: list[FloatArray]) -> FloatArray:
         """Return r, shape (m, n)."""
-        found = self.base.copy()
+        r = self.base.copy()
         for view, weight, s in zip(self.views, self.weights, scores, strict=True):
-            found += (weight[:, None] * _normalised(s, view.reference)) @ view.matrix
-        return found
+            r += (weight[:, None] * _normalised(s, view.reference)) @ view.matrix  # (E2)
+        return r
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Reduced costs (m, n) of some outputs: as they count in the bound, and for what enters."""
+
+    bound: FloatArray
+    entering: FloatArray
 
 
 class Pricing:
-    """Prices in the scale of the interior-point method; ``scores`` (m, |V|) are kept."""
+    """Prices in the scale of the interior-point method; ``scores`` (m, |V|) are kept.
 
-    def __init__(self, whole: ScaledProgram) -> None:
-        self.whole = whole
-        self.scores = [np.zeros((whole.m, len(view.matrix))) for view in whole.views]
+    Parameters
+    ----------
+    full : ScaledProgram
+        The program of all entries.
+    """
+
+    def __init__(self, full: ScaledProgram) -> None:
+        self.full = full
+        self.scores = [np.zeros((full.m, len(view.matrix))) for view in full.views]
         # where there is a floor its cost counts, not only the least
-        self.floored = np.asarray((whole.low > 0).any(axis=1))
+        self.floored = np.asarray((full.low > 0).any(axis=1))
         self.labels = sum(s.shape[1] for s in self.scores)
 
     def copied(self) -> tuple[FloatArray, ...]:
@@ -81,61 +100,84 @@ class Pricing:
         tolerance : float
             Reduced cost that counts as 0, in the scale of the method.
         """
+        n = self.full.n
+        present, massless = self._taken_over(iterate)
+        entering, least = np.zeros_like(chosen), np.zeros(n)
+        nearest, choice = np.full(n, -tolerance), np.full(n, -1)  # of each letter, and its output
+        count = max(_CHUNK // n, 1)
+        for first in range(0, len(among), count):
+            outputs = among[first : first + count]
+            closed = chosen[outputs] | ~self.full.free[outputs]
+            judged = self._judged(iterate, outputs, closed, present, massless, tolerance)
+            least = np.minimum(least, judged.bound.min(axis=0))
+            reduced = judged.entering
+            reduced[closed] = np.inf
+            self._by_output(entering, outputs, reduced, present, tolerance)
+            best = reduced.argmin(axis=0)
+            value = reduced[best, np.arange(n)]
+            better = value < nearest
+            nearest[better], choice[better] = value[better], outputs[best[better]]
+        _by_letter(entering, nearest, choice)
+        return entering, float(-least @ self.full.mass)  # (E10): what the bound loses
+
+    def _taken_over(self, iterate: Iterate) -> tuple[np.ndarray, np.ndarray]:
+        """Take the scores of a path's outputs; return which it has, and which have no mass.
+
+        A label that an output has not met has no least score: it is cut off below the largest.
+        """
         layout, x = iterate.program.layout, iterate.point
-        present, massless = np.zeros(self.whole.m, bool), np.ones(self.whole.m, bool)
+        present, massless = np.zeros(self.full.m, bool), np.ones(self.full.m, bool)
         present[layout.outputs] = True
         mass = x.q.sum(axis=1)
         order = np.argsort(mass)
-        heavy = np.cumsum(mass[order]) > _MASSLESS * iterate.gap / self.whole.program.scale
+        # the lightest of them, as long as their masses add up to next to nothing
+        heavy = np.cumsum(mass[order]) > _MASSLESS * iterate.gap / self.full.program.scale
         massless[layout.outputs[order[heavy]]] = False
-        for own, s in zip(self.scores, x.scores, strict=True):
-            own[layout.outputs] = np.maximum(s, s.max(axis=1, keepdims=True) - _DEEPEST)
-        found, least = np.zeros_like(chosen), np.zeros(self.whole.n)
-        nearest, where = np.full(self.whole.n, -tolerance), np.full(self.whole.n, -1)
-        step = max(_CHUNK // self.whole.n, 1)
-        for first in range(0, len(among), step):
-            outputs = among[first : first + step]
-            prices = self._prices(iterate, outputs)
-            reduced = prices.reduced([s[outputs] for s in self.scores])
-            closed = chosen[outputs] | ~self.whole.free[outputs]
-            below = np.nonzero((reduced.min(axis=1) < -tolerance) & ~self.floored[outputs])[0]
-            trial, scores = self._improved(prices.at(below), outputs[below], tolerance)
-            gains = self._paid(trial) > self._paid(reduced[below])
-            for own, s in zip(self.scores, scores, strict=True):
-                own[outputs[below[gains]]] = s[gains]
-            best = reduced.copy()
-            best[below[gains]] = trial[gains]
-            least = np.minimum(least, best.min(axis=0))
-            # scores that lie with those of the path show what an output with mass lacks
-            free = ~present[outputs[below]] | (trial.min(axis=1) >= -tolerance)
-            free |= massless[outputs[below]] & ((trial < -tolerance) & ~closed[below]).any(axis=1)
-            reduced[below[gains & free]] = trial[gains & free]
-            reduced[closed] = np.inf
-            self._cheapest(found, outputs, reduced, present, tolerance)
-            own = reduced.argmin(axis=0)
-            value = reduced[own, np.arange(self.whole.n)]
-            better = value < nearest
-            nearest[better], where[better] = value[better], outputs[own[better]]
-        self._crowded(found, nearest, where)
-        return found, float(-least @ self.whole.mass)
+        for kept, s in zip(self.scores, x.scores, strict=True):
+            kept[layout.outputs] = np.maximum(s, s.max(axis=1, keepdims=True) - _DEEPEST)
+        return present, massless
 
-    def _paid(self, reduced: FloatArray) -> FloatArray:
-        """Return what reduced costs below 0 take off the bound, if no other output did."""
-        return np.minimum(reduced, 0.0) @ self.whole.mass
+    def _judged(
+        self,
+        iterate: Iterate,
+        outputs: np.ndarray,
+        closed: np.ndarray,
+        present: np.ndarray,
+        massless: np.ndarray,
+        tolerance: float,
+    ) -> _Judged:
+        """Return reduced costs with the scores that there are or better ones, which are kept."""
+        prices = self._prices(iterate, outputs)
+        reduced = prices.reduced([s[outputs] for s in self.scores])
+        # only an output with a negative reduced cost needs a certificate
+        below = np.nonzero((reduced.min(axis=1) < -tolerance) & ~self.floored[outputs])[0]
+        trial, scores = self._improved(prices.at(below), outputs[below], tolerance)
+        gains = self._lost(trial) < self._lost(reduced[below])
+        for kept, s in zip(self.scores, scores, strict=True):
+            kept[outputs[below[gains]]] = s[gains]
+        bound = reduced.copy()
+        bound[below[gains]] = trial[gains]
+        # scores of the path show what an output with mass needs beside what it has; priced ones
+        # stand for new outputs, for those that they clear, and for massless ones that they do not
+        free = ~present[outputs[below]] | (trial.min(axis=1) >= -tolerance)
+        free |= massless[outputs[below]] & ((trial < -tolerance) & ~closed[below]).any(axis=1)
+        reduced[below[gains & free]] = trial[gains & free]
+        return _Judged(bound, reduced)
+
+    def _lost(self, reduced: FloatArray) -> FloatArray:
+        """Return what reduced costs below 0 take off the bound, if no other output did (E3)."""
+        return np.maximum(-reduced, 0.0) @ self.full.mass
 
     def _prices(self, iterate: Iterate, outputs: np.ndarray) -> _Prices:
-        whole, x, layout = self.whole, iterate.point, iterate.program.layout
-        base = np.where(whole.free[outputs], whole.cost[outputs], _BARRED) - x.nu
-        weights = [np.zeros(len(outputs)) for _ in whole.views]
-        for i, weight in whole.weights.items():
+        full, x = self.full, iterate.point
+        # (E2) without scores; all rows are linear, so that α is the objective's alone
+        base = np.where(full.free[outputs], full.cost[outputs], _BARRED) - x.nu
+        for name, row in full.rows.items():
+            base += x.multiplier(name) * row.cost[outputs]
+        weights = [np.zeros(len(outputs)) for _ in full.views]
+        for i, weight in full.weights.items():
             weights[i] = weights[i] + weight[outputs]
-        for name, row in whole.rows.items():
-            price = layout.widened(np.asarray(x.multiplier(name)), whole.m)
-            price = np.broadcast_to(price, whole.m)[outputs]
-            base += price[:, None] * row.cost[outputs]
-            for i, weight in row.weights.items():
-                weights[i] = weights[i] + weight[outputs] * price
-        return _Prices(whole.views, base, weights)
+        return _Prices(full.views, base, weights)
 
     def _improved(
         self, prices: _Prices, outputs: np.ndarray, tolerance: float
@@ -151,43 +193,37 @@ class Pricing:
                 break
             for _ in range(_CUTS):  # letters that have become the cheapest join those before
                 active = _joined(active, reduced, 4 * (1 + self.labels))
-                known = _Separation(prices, active, sharpness)
-                scores = known.largest(scores)
+                scores = _SoftMinimum(prices, active, sharpness).maximised(scores)
                 reduced = prices.reduced(scores)
-                met = np.take_along_axis(reduced, active, axis=1).min(axis=1)
-                if (reduced.min(axis=1) >= met - 1.0 / sharpness).all():
+                least = np.take_along_axis(reduced, active, axis=1).min(axis=1)
+                # the least of all letters, but for what the soft minimum is off anyway (E6)
+                if (reduced.min(axis=1) >= least - 1.0 / sharpness).all():
                     break
         return reduced, scores
 
-    def _cheapest(
+    def _by_output(
         self,
-        found: np.ndarray,
+        entering: np.ndarray,
         outputs: np.ndarray,
         reduced: FloatArray,
         present: np.ndarray,
         tolerance: float,
     ) -> None:
-        """Mark the cheapest letters of every output that has one below 0; a new one needs more."""
-        count = min(2 * (self.labels + 2), self.whole.n)
+        """Mark the cheapest letters of every output with one below 0; a new one needs more (E11).
+
+        Its scores have as many unknowns as there are labels, which fewer letters would not fix.
+        """
+        count = min(2 * (self.labels + 2), self.full.n)
         low = np.nonzero(reduced.min(axis=1) < -tolerance)[0]
         cheap = np.argpartition(reduced[low], count - 1, axis=1)[:, :count]
         values = np.take_along_axis(reduced[low], cheap, axis=1)
         new = ~present[outputs[low], None] & np.isfinite(values)
         rows, columns = np.nonzero((values < -tolerance) | new)
-        found[outputs[low[rows]], cheap[rows, columns]] = True
-
-    def _crowded(self, found: np.ndarray, nearest: FloatArray, where: np.ndarray) -> None:
-        """Mark the output that each letter would choose, where few letters choose the same."""
-        letters = np.nonzero(where >= 0)[0]
-        letters = letters[np.lexsort((nearest[letters], where[letters]))]
-        own = where[letters]
-        rank = np.arange(len(own)) - np.searchsorted(own, own)
-        letters = letters[rank < _CROWD]
-        found[where[letters], letters] = True
+        entering[outputs[low[rows]], cheap[rows, columns]] = True
 
 
-class _Separation:
-    """−log Σ_s exp(−κ r)/κ of the letters ``cheap`` (m, l) of some outputs, in their scores."""
+class _SoftMinimum:
+    """m_κ(r) = −log Σ exp(−κ r)/κ of the letters ``cheap`` (m, l) of some outputs (E6)."""
 
     def __init__(self, prices: _Prices, cheap: np.ndarray, sharpness: float) -> None:
         self.views, self.weights, self.sharpness = prices.views, prices.weights, sharpness
@@ -195,61 +231,81 @@ class _Separation:
         self.columns = [view.matrix[:, cheap].transpose(1, 2, 0) for view in self.views]
 
     def value(self, scores: list[FloatArray]) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """Return values (m,), shares of the letters (m, l), and normalised scores."""
+        """Return values (m,), weights c of the letters (m, l), and normalised scores."""
         normal = [_normalised(s, v.reference) for s, v in zip(scores, self.views, strict=True)]
         reduced = self.base
         for columns, weight, s in zip(self.columns, self.weights, normal, strict=True):
-            reduced = reduced + weight[:, None] * (columns @ s[:, :, None])[:, :, 0]
+            reduced = reduced + weight[:, None] * (columns @ s[:, :, None])[:, :, 0]  # (E2)
         low = reduced.min(axis=1)
         share = np.exp(-self.sharpness * (reduced - low[:, None]))
         total = share.sum(axis=1)
-        return low - np.log(total) / self.sharpness, share / total[:, None], normal
+        return low - np.log(total) / self.sharpness, share / total[:, None], normal  # (E6)
 
-    def largest(self, scores: list[FloatArray]) -> list[FloatArray]:
+    def maximised(self, scores: list[FloatArray]) -> list[FloatArray]:
         """Return better scores, a few steps of Newton's method on."""
         value, share, scores = self.value(scores)
         for _ in range(_STEPS):
-            change = self._step(share, scores)
-            length = np.ones(len(value))
-            for _ in range(_HALVINGS):
-                trial = [s + length[:, None] * d for s, d in zip(scores, change, strict=True)]
-                after, new_share, trial = self.value(trial)
-                worse = ~(after >= value)
-                if not worse.any():
-                    break
-                length[worse] *= 0.3
-            better = after > value
+            after, new_share, trial = self._searched(value, scores, self._step(share, scores))
+            better = after > value  # every output by itself
             scores = [np.where(better[:, None], t, s) for t, s in zip(trial, scores, strict=True)]
             share = np.where(better[:, None], new_share, share)
             gain = float((after - value)[better].max(initial=0.0))
             value = np.where(better, after, value)
-            if gain < 0.01 / self.sharpness:
+            if gain < 0.01 / self.sharpness:  # well below log(l)/κ, which the next κ gains (E6)
                 break
         return scores
 
+    def _searched(
+        self, value: FloatArray, scores: list[FloatArray], change: list[FloatArray]
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """Return value, weights and scores at a length at which no output is worse, if there is."""
+        length = np.ones(len(value))
+        for _ in range(_HALVINGS):
+            trial = [s + length[:, None] * d for s, d in zip(scores, change, strict=True)]
+            after, share, trial = self.value(trial)
+            worse = ~(after >= value)  # NaN is worse
+            if not worse.any():
+                break
+            length[worse] *= 0.3
+        return after, share, trial
+
     def _step(self, share: FloatArray, scores: list[FloatArray]) -> list[FloatArray]:
+        """Return Δs of the Newton system, for every output: one of all its views (E7)."""
         slopes, blocks = [], []
         parts = zip(self.views, self.columns, self.weights, scores, strict=True)
         for view, columns, weight, s in parts:
             posterior = np.exp(s) * view.reference
             sums = columns.sum(axis=2)
-            slope = columns - sums[:, :, None] * posterior[:, None, :]
-            slopes.append(weight[:, None, None] * slope)
-            bend = posterior[:, :, None] * (np.eye(s.shape[1]) - posterior[:, None, :])
-            blocks.append((weight * (share * sums).sum(axis=1))[:, None, None] * bend)
+            # g_x = α (M_x − (1ᵀM_x) ϱ)
+            slopes.append(
+                weight[:, None, None] * (columns - sums[:, :, None] * posterior[:, None, :])
+            )
+            # α ⟨1ᵀM, c⟩ (diag ϱ − ϱϱᵀ): of log Σ π exp(s), by which scores are normalised
+            curvature = posterior[:, :, None] * (np.eye(s.shape[1]) - posterior[:, None, :])
+            blocks.append((weight * (share * sums).sum(axis=1))[:, None, None] * curvature)
         slope = np.concatenate(slopes, axis=2)
         mean = (share[:, None, :] @ slope)[:, 0]
         system = (share[:, :, None] * slope).transpose(0, 2, 1) @ slope
-        system = self.sharpness * (system - mean[:, :, None] * mean[:, None, :])
+        system = self.sharpness * (system - mean[:, :, None] * mean[:, None, :])  # κ Cov_c(g)
         ends = np.cumsum([block.shape[1] for block in blocks])
         for block, end in zip(blocks, ends, strict=True):
-            own = slice(end - block.shape[1], end)
-            system[:, own, own] += block
-        place = np.arange(system.shape[1])
-        system[:, place, place] += 1e-9 * (1.0 + np.einsum("yii->y", system)[:, None])
-        change = np.linalg.solve(system, mean[:, :, None])[:, :, 0]
-        largest = np.maximum(np.abs(change).max(axis=1, keepdims=True), 1e-300)
-        return np.split(change * np.minimum(1.0, 4.0 / largest), ends[:-1], axis=1)
+            place = slice(end - block.shape[1], end)
+            system[:, place, place] += block
+        diagonal = np.arange(system.shape[1])
+        system[:, diagonal, diagonal] += _SHIFT * (1.0 + np.einsum("yii->y", system)[:, None])
+        change = np.linalg.solve(system, mean[:, :, None])[:, :, 0]  # (E7)
+        largest = np.maximum(np.abs(change).max(axis=1, keepdims=True), TINY)
+        return np.split(change * np.minimum(1.0, _LONGEST / largest), ends[:-1], axis=1)
+
+
+def _by_letter(entering: np.ndarray, nearest: FloatArray, choice: np.ndarray) -> None:
+    """Mark the output that each letter would choose, where few letters choose the same (E11)."""
+    letters = np.nonzero(choice >= 0)[0]
+    letters = letters[np.lexsort((nearest[letters], choice[letters]))]
+    outputs = choice[letters]
+    rank = np.arange(len(outputs)) - np.searchsorted(outputs, outputs)
+    letters = letters[rank < _CROWD]
+    entering[choice[letters], letters] = True
 
 
 def _joined(active: np.ndarray, reduced: FloatArray, count: int) -> np.ndarray:
