@@ -95,6 +95,7 @@ html_theme_options = {
     "secondary_sidebar_items": {  # reference/generated, the gallery and others have none
         "tutorials/*": ["page-toc"],
         "howto/*": ["page-toc"],
+        "theory/*": ["page-toc"],
         "reference/[!g]*": ["page-toc"],
     },
     "footer_start": ["copyright"],
