@@ -233,7 +233,7 @@ def _without(program: ChannelProgram, name: str) -> dict[str, Constraint]:
 def _to_least_moves(
     program: ChannelProgram, name: str, span: float, cost: FloatArray
 ) -> FacialReduction:
-    """Allow only moves of least cost, and drop the row."""
+    """Allow only moves of least cost, and drop the row: D = D_min has no point as in (P19)."""
     excess = cost - program.least(cost)[1][:, None]
     tie = 1e-14 * span * program.mass[:, None]
     low = np.zeros_like(cost) if program.lower is None else program.lower

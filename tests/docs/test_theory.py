@@ -83,6 +83,13 @@ def test_the_code_refers_to_equations_that_are_there():
     assert not missing
 
 
+@pytest.mark.parametrize("letter", ["P", "C"])
+def test_most_equations_are_lines_of_the_code(letter):
+    own = {name for name in EQUATIONS if name[0] == letter}
+    used = own & set().union(*NAMED.values())
+    assert len(used) >= 0.9 * len(own), sorted(own - used)
+
+
 def test_what_counts_as_a_reference():
     text = "weak duality (C4), and (P23)–(P25); also (N7, N8); not N(0), (P0), (C 4) or F(G2)x"
     assert referred(text) == {"C4", "P23", "P25", "N7", "N8", "G2"}
