@@ -6,6 +6,8 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
+from docutils import nodes
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 os.environ.setdefault("MATPLOTLIBRC", str(HERE / "matplotlibrc"))  # of executed pages
@@ -49,6 +51,14 @@ def offers_a_notebook(app, page, source):
     if source[0].startswith("---\nfile_format: mystnb"):
         link = f"{{nb-download}}`{page.rpartition('/')[2]}.ipynb`"
         source[0] += f"\n\n---\nThis page as a notebook (`pip install jupyterlab`): {link}\n"
+
+
+def tags_are_not_split(app, doctree):
+    r"""Leave numbered equations as they are: Sphinx would put \\ into split, which has no \tag."""
+    for block in doctree.findall(nodes.math_block):
+        if r"\tag" in block.astext():
+            block["no-wrap"] = block["nowrap"] = True
+            block.children = [nodes.Text(rf"\[{block.astext()}\]")]
 
 
 # ---- reference ---------------------------------------------------------------------------
@@ -95,6 +105,7 @@ html_theme_options = {
     "secondary_sidebar_items": {  # reference/generated, the gallery and others have none
         "tutorials/*": ["page-toc"],
         "howto/*": ["page-toc"],
+        "theory/*": ["page-toc"],
         "reference/[!g]*": ["page-toc"],
     },
     "footer_start": ["copyright"],
@@ -111,5 +122,6 @@ def setup(app):
     app.connect("builder-inited", lambda app: gallery.write(HERE.parent, HERE / "gallery"))
     app.connect("builder-inited", lambda app: data.write(HERE / "_static" / "explorer"))
     app.connect("source-read", offers_a_notebook)
+    app.connect("doctree-read", tags_are_not_split)
     app.connect("autodoc-process-docstring", bars_are_letters)
     return {"parallel_read_safe": True}

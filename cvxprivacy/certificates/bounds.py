@@ -23,11 +23,13 @@ __all__ = ["BestBounds", "Prover"]
 class BestBounds:
     """The best proved end of each kind, kept separately; subclasses offer candidates.
 
-    Nothing that a solver says about its own success is looked at.
+    Nothing that a solver says about its own success is looked at: any multipliers prove a bound
+    (C4), any channel that is proved feasible another (C12).
     """
 
     def __init__(self, program: Any, accuracy: str = "default") -> None:
         self.program, self.accuracy = program, accuracy
+        # the verifier's own proof, of what a file would hold: what is claimed here will verify
         self.proof = verify.proof_of(program.to_dict())
         self.lower, self.upper = -math.inf, math.inf
         self.dual: Any = None
@@ -38,7 +40,7 @@ class BestBounds:
     @property
     def tolerance(self) -> float:
         """The gap that certifies, by the best upper end so far."""
-        return verify.TOLERANCE[self.accuracy] * self.proof.unit(self.upper)
+        return verify.TOLERANCE[self.accuracy] * self.proof.unit(self.upper)  # (C16)
 
     @property
     def status(self) -> str:
@@ -48,12 +50,14 @@ class BestBounds:
 
     def take_dual(self, dual: Any, violation: float = 0.0) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
-        bound = floor(self.proof.lower(dual.to_dict()))
+        bound = floor(self.proof.lower(dual.to_dict()))  # (C6), rounded down: (C15)
         if not dual.objective:
-            if bound > 0:
+            if bound > 0:  # every feasible release would have the value 0 at most: (C7)
+                # the least of nothing is ∞, and so both ends are
                 self.lower, self.upper, self.primal = math.inf, math.inf, None
                 self.dual = self._pruned(dual)
             return bound > 0
+        # the two ends need not come from one solve: each is proved by itself
         if bound > self.lower or self.dual is None:
             self.lower, self.dual = bound, dual
             self.raw["dual"] = violation
@@ -62,7 +66,7 @@ class BestBounds:
 
     def take_primal(self, primal: Any, evaluation: Any, violation: float = 0.0) -> bool:
         """Keep a feasible point whose evaluation proves the least upper end so far."""
-        upper = ceil(evaluation.objective)
+        upper = ceil(evaluation.objective)  # (C12), rounded up: (C15)
         if not upper < self.upper:
             return False
         self.upper, self.primal = upper, primal
@@ -72,10 +76,11 @@ class BestBounds:
 
     def _pruned(self, dual: Any) -> Any:
         """Drop rows from a contradiction while one remains: what is left conflicts."""
+        # the least multipliers first: what a solver left of them may be nothing but rounding
         for name in sorted(dual.multipliers, key=lambda k: np.abs(dual.multipliers[k]).max()):
             fewer = {**dual.multipliers, name: np.zeros_like(dual.multipliers[name])}
             shorter = replace(dual, multipliers=fewer)
-            if floor(self.proof.lower(shorter.to_dict())) > 0:
+            if floor(self.proof.lower(shorter.to_dict())) > 0:  # still (C7), of fewer rows
                 dual = shorter
         return dual
 
@@ -98,10 +103,11 @@ class Prover(BestBounds):
 
     def __init__(self, program: ChannelProgram, accuracy: str = "default") -> None:
         super().__init__(program, accuracy)
-        self.strictly_feasible: list[ExactChannel] = []
+        self.strictly_feasible: list[ExactChannel] = []  # K₀ of (C11)
 
     def offer_dual(self, dual: Dual) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
+        # cleaned here as the proof would clean it (C3), so that a file shows what was used
         return self.take_dual(dual.cleaned(self.program), dual.violation(self.program))
 
     def offer_channel(self, channel: FloatArray | ExactChannel) -> bool:
@@ -110,6 +116,7 @@ class Prover(BestBounds):
         if repaired is None:
             return False
         exact, evaluation = repaired
+        # what is reported of the solver is how far its own channel was from feasible
         raw = channel.matrix if isinstance(channel, ExactChannel) else channel
         return self.take_primal(exact, evaluation, self.program.violation(raw))
 
@@ -122,6 +129,7 @@ class Prover(BestBounds):
             return False
         scores = {}
         for name, view in self.program.views.items():
+            # at its own posteriors the minorant touches, as (P21) asks: (C1) is 0 there
             joint = self.program.joint(self.primal.matrix, name)
             scores[name] = view.measure.scores(joint, self.program.reference(name))
         self.offer_dual(replace(self.dual, scores=scores))

@@ -115,16 +115,16 @@ class Certificate(Frozen):
             Largest violation of a constraint by the solver's channel, and of a sign by its
             multipliers, before the repair; after it both are proved to be 0.
         ``complementarity``
-            Σ K(s, y)(G(s, y) − ν(s)) + Σ_j λ_j (b_j − f_j) and the same for auxiliaries:
+            Σ K(s, y)(G(s, y) − ν(s)) + Σ_j λ_j (b_j − f_j) and the same for auxiliaries (P20):
             slack times multiplier, at the certificate's own primal and dual.
         ``stationarity``
-            Σ_k Σ_y ω_k(y) q(y) KL(p(v | y) ‖ r(v | y)): how far the posteriors of the dual
+            Σ_k Σ_y ω_k(y) q(y) KL(p(v | y) ‖ r(v | y)) (C1): how far the posteriors of the dual
             are from those of the channel (Gaussian ones, of a covariance program).
 
         The last two are nonnegative, up to the rounding of floats, and add up to the gap.
         """
         if self.primal is None or self.dual is None or not self.dual.objective:
-            return {}
+            return {}  # (P20) is about a pair; a contradiction has no primal
         return {**self.raw, **self.dual.residuals(self.program, self.primal.matrix)}
 
     # ---- the document --------------------------------------------------------------------
@@ -138,6 +138,7 @@ class Certificate(Frozen):
             "program": _finite(self.program.to_dict()),
             **self.answer(),
         }
+        # no proof rests on the digest: it tells a damaged file from one that never verified
         body["sha256"] = verify.digest(body)
         return body
 
@@ -195,6 +196,7 @@ class Certificate(Frozen):
         ValueError
             If a claim is not proved; the message lists which.
         """
+        # through the text, as a reader of the file would have it: JSON keeps floats exactly
         document = json.loads(json.dumps(self.document(), allow_nan=False))
         with allowing(work):
             problems: Sequence[str] = verify.disagreements(document)
@@ -232,7 +234,7 @@ class Certificate(Frozen):
         stated = getattr(problem, "exact_program", None)
         if not isinstance(stated, type(self.program)):  # this is no closed form's
             stated = problem.program
-        if self.program is stated:
+        if self.program is stated:  # most often: no need to compare millions of numbers
             return []
         return differences(self.program.to_dict(), stated.to_dict())
 
@@ -267,6 +269,7 @@ def units_in_words(program: Any) -> str:
     objective, units = first_part(program.objective), value_units(program)
     if units is not None:
         return units
+    # the name of a sum tells its parts, of which only the first may have a unit of its own
     first, *others = objective.name.split(" + ")
     if objective.cost is not None and (first != "distortion" or (others and not objective.weights)):
         return "units of the objective" if others else f"units of {first}"
@@ -284,7 +287,7 @@ def _end(end: float) -> float | str:
 def _finite(value: Any) -> Any:
     """Replace floats that JSON cannot hold (only multipliers can have them) by 0.
 
-    The proof counts such multipliers as 0 anyway.
+    The proof counts such multipliers as 0 anyway (C3).
     """
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}

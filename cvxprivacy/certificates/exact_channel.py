@@ -1,4 +1,4 @@
-"""A channel in integers over one denominator: its rows sum to one exactly."""
+"""A channel in integers over one denominator: its rows sum to one exactly (C8)."""
 
 from __future__ import annotations
 
@@ -54,12 +54,14 @@ def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel 
     Over a finer power of two where the bounds themselves need one (an entry fixed at 0.3);
     None if no row of sum one is within the bounds.
     """
+    # whatever a solver returned is a start: that it is near the optimum is not assumed
     k = np.nan_to_num(np.asarray(channel, float), nan=0.0, posinf=1.0, neginf=0.0)
     k = np.clip(k, 0.0, 1.0)
     sums = k.sum(axis=1, keepdims=True)
     k = np.where(sums > 0, k / np.where(sums > 0, sums, 1.0), 1.0 / program.m)
     shape = (program.n, program.m)
     low, high = np.zeros(shape, np.int64), np.full(shape, DENOMINATOR)
+    # bounds are rounded inwards: an integer between them is between the exact ones
     if program.lower is not None:
         low = _whole(program.lower, math.ceil)
     if program.upper is not None:
@@ -67,6 +69,7 @@ def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel 
     numerators = _fill(np.rint(k * DENOMINATOR).astype(np.int64), low, high, DENOMINATOR)
     if numerators is not None:
         return ExactChannel(numerators)
+    # the multiples of 2⁻⁵² between the bounds have no sum of 1: the bounds themselves may have
     bounds = [b.ravel() for b in (program.lower, program.upper) if b is not None]
     fine = {Fraction(b).denominator for b in np.concatenate(bounds).tolist()}
     scale = math.lcm(DENOMINATOR, *fine)
@@ -82,7 +85,7 @@ def _whole(values: Exact, rounded: Callable[[Any], int], scale: int = DENOMINATO
         ends: Any = {math.ceil: np.ceil, math.floor: np.floor}
         return ends[rounded](values * DENOMINATOR).astype(np.int64)
     whole = [[rounded(Fraction(v) * scale) for v in row] for row in values.tolist()]
-    return np.array(whole, np.int64 if scale == DENOMINATOR else object)
+    return np.array(whole, np.int64 if scale == DENOMINATOR else object)  # beyond 63 bits
 
 
 def _fill(
@@ -94,13 +97,14 @@ def _fill(
     numerators = np.clip(numerators, low, high)
     for s in range(len(numerators)):
         row = numerators[s]
-        missing = total - sum(row.tolist())
+        missing = total - sum(row.tolist())  # at most m/2 without bounds: (C9)
+        # from the largest: relative to it the change is least, and zeros stay zeros
         for y in np.argsort(-row, kind="stable") if missing else ():
             old = int(row[y])
             row[y] = min(max(old + missing, int(low[s, y])), int(high[s, y]))
             missing -= int(row[y]) - old
             if not missing:
                 break
-        if missing:
+        if missing:  # the bounds of this row do not allow any sum of 1
             return None
     return numerators

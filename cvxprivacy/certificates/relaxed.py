@@ -31,11 +31,13 @@ class Relaxed(Certificate):
     """
 
     def __init__(self, listed: Certificate, relaxation: Certificate, strategies: Any) -> None:
+        # the relaxed encoder may do what any strategy does, the listed ones are some of them:
+        # lower(relaxation) ≤ optimum over all strategies ≤ upper(listed)
         ends = relaxation.lower, listed.upper
         found = status(
             *ends, TOLERANCE[listed.accuracy] * proof_of(listed.program.to_dict()).unit(ends[1])
         )
-        if relaxation.status == "infeasible":
+        if relaxation.status == "infeasible":  # and what has fewer releases is, too
             found = "infeasible"
         super().__init__(
             listed.program,
@@ -51,12 +53,13 @@ class Relaxed(Certificate):
 
     @property
     def residuals(self) -> dict[str, float]:
-        """Return none: the two ends belong to two programs."""
+        """Return none: the two ends belong to two programs, and (P20) is about a pair of one."""
         return {}
 
     def _claims(self) -> Certificate:
         """Return what the document says: nothing from below."""
         upper = self.upper if self.primal is not None else math.inf
+        # a lower end of the other program would not verify in a document of this one
         return Certificate(
             *(self.program, self.accuracy, "uncertified", -math.inf, upper),
             *(self.primal, None, self.terms, self.raw),
@@ -65,7 +68,7 @@ class Relaxed(Certificate):
     def document(self) -> dict[str, Any]:
         document = self._claims().recorded(self.table).document()
         document["strategies"] = self.strategies.tolist()
-        document["sha256"] = digest(document)
+        document["sha256"] = digest(document)  # of what was just added, too
         return document
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:

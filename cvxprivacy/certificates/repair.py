@@ -1,8 +1,8 @@
 """From a solver's almost feasible point to an exactly feasible channel.
 
 Row sums, entry bounds and linear rows of an exact channel are decided exactly.  Repair clips and
-rounds, projects onto equalities in rationals, and mixes with a strictly feasible channel by the
-smallest weight with which the proof goes through.
+rounds (C8), projects onto equalities in rationals (C10), and mixes with a strictly feasible channel
+by the smallest weight with which the proof goes through (C11).
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from cvxprivacy.programs.side_conditions import Excess
 from cvxprivacy.verifier.channel_proof import ChannelProof, Evaluation
 
 __all__ = ["repair"]
+
+_LITTLE = 1e-6  # mass below which an output that breaks a row is closed, with nothing mixed in
+_MOST = 1e-3  # … and above which never: what it carries is part of the optimum
+_ENLARGED = 1 + 1e-9, 2.0**-50  # (C11) holds of numbers that are not rounded, as a mixture is
 
 
 def repair(
@@ -46,17 +50,19 @@ def repair(
         if evaluation.feasible:
             return channel, evaluation
         channel = channel.matrix
+    # first what changes the objective least: rounding moves it by 2⁻⁵³ or so (C9)
     start = _exact(program, channel, strictly_feasible)
     if start is None:
         return None
     evaluation = proof.upper(start.to_dict())
     if evaluation.feasible:
         return start, evaluation
+    # then every K₀ of (C11) is tried: which of them costs least is known only when it is proved
     best: tuple[ExactChannel, Evaluation] | None = None
     for interior in [*_simple_channels(program, start, evaluation), *strictly_feasible, None]:
         negligible = _negligible_outputs(program, start, evaluation, interior)
         current: tuple[ExactChannel, Evaluation] | None = (start, evaluation)
-        if negligible.any():
+        if negligible.any():  # no mixture mends these, and they may be all that is broken
             current = _without_outputs(program, proof, start, negligible, strictly_feasible)
         if current is None:
             continue
@@ -92,10 +98,11 @@ def _negligible_outputs(
     for name in evaluation.broken:
         row = program.constraints.get(name)
         if row is not None and row.per_output and row.sense == "<=":
+            # posteriors do not depend on mass: that of 1e-12 of rounding may be anything
             broken |= np.array([float(v.upper()) > 0 for v in evaluation.violation[name]])
     mass = program.mass @ start.matrix
-    unused = mass < 1e-6 if interior is None else (program.mass @ interior.matrix) == 0
-    return broken & unused & (mass < 1e-3)
+    unused = mass < _LITTLE if interior is None else (program.mass @ interior.matrix) == 0
+    return broken & unused & (mass < _MOST)
 
 
 def _without_outputs(
@@ -109,7 +116,7 @@ def _without_outputs(
     upper: Exact = np.ones((program.n, program.m))
     if program.upper is not None:
         upper = program.upper.copy()
-    upper[:, negligible] = 0.0
+    upper[:, negligible] = 0.0  # as entry bounds, which rounding and projection respect
     if program.lower is not None and (program.lower[:, negligible] > 0).any():
         return None
     exact = _exact(replace(program, upper=upper), start.matrix, strictly_feasible)
@@ -120,7 +127,7 @@ def _simple_channels(
     program: ChannelProgram, start: ExactChannel, evaluation: Evaluation
 ) -> list[ExactChannel]:
     """Suggest channels that may satisfy the broken rows strictly: of least cost, or constant."""
-    if has_equalities(program):
+    if has_equalities(program):  # which a mixture keeps only if both its ends do
         return _constants(program)
     channels: list[FloatArray] = []
     broken = [
@@ -128,13 +135,15 @@ def _simple_channels(
     ]
     linear = [row for row in broken if row.linear and not row.per_output]
     if linear:
+        # what has the most room in all of them together; of one row it is the least there is
         cost = sum(program.cost(row.expression) for row in linear)
         channels.append(program.least(program.mass[:, None] * cost)[0])
     for name, aux in program.auxiliaries.items():
         if name in evaluation.broken and isinstance(aux, Excess):  # the marginal itself
             channels.append(np.tile(floats(aux.levels), (program.n, 1)))
     if len(linear) < len(broken) or len(evaluation.broken) > len(broken):
-        # a constant channel reveals nothing: the cheapest, the uniform, and one of this law
+        # a constant channel reveals nothing: the cheapest, the uniform, and one of this law;
+        # half of it uniform, so that every output has mass (one of 0 mends no row of its own)
         law = program.mass @ start.matrix
         cost = sum(map(program.cost, program.objectives.values()))
         uniform = np.full(program.m, 1.0 / program.m)
@@ -162,26 +171,27 @@ def _mix_until_proved(
     evaluation: Evaluation,
     interior: ExactChannel,
 ) -> tuple[ExactChannel, Evaluation] | None:
-    """Mix ``start`` with ``interior``; by convexity f((1−t)K + tK₀) ≤ (1−t)f(K) + t f(K₀)."""
+    """Mix ``start`` with ``interior``; by convexity f((1−t)K + tK₀) ≤ (1−t)f(K) + t f(K₀) (C11)."""
     strict = proof.upper(interior.to_dict())
     if not strict.feasible:
-        return None
+        return None  # mixtures need not be, either
     weight = 0.0
     for name in evaluation.broken:
         pairs = zip(evaluation.violation[name], strict.violation[name], strict=True)
         for violation, slack in pairs:
             excess, room = float(violation.upper()), -float(slack.upper())
-            if excess > 0:
+            if excess > 0:  # v/(v − v⁰) of (C11), both at their worst
                 weight = max(weight, excess / (excess + max(room, 0.0)))
-    weight = weight * (1 + 1e-9) + 2.0**-50
+    share, step = _ENLARGED
+    weight = weight * share + step
     while weight < 1.0:
         mixed = _mix(program, start, interior, weight)
         if mixed is not None:
             repaired = proof.upper(mixed.to_dict())
             if repaired.feasible:
                 return mixed, repaired
-        weight *= 2.0
-    return interior, strict
+        weight *= 2.0  # from 2⁻⁵⁰, fifty proofs at most
+    return interior, strict  # the far end of the segment, if nothing before it
 
 
 def _mix(
@@ -189,6 +199,7 @@ def _mix(
 ) -> ExactChannel | None:
     if start.denominator == interior.denominator == DENOMINATOR and not has_equalities(program):
         return round_channel(program, (1 - weight) * start.matrix + weight * interior.matrix)
+    # equalities survive a mixture only if it is exact; a short t keeps the numbers short
     t = Fraction(weight).limit_denominator(2**60)
     common = math.lcm(start.denominator, interior.denominator)
     a = start.numerators.astype(object) * (common // start.denominator)

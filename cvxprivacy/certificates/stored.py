@@ -30,7 +30,7 @@ def restored(document: Mapping[str, Any], program: Any) -> Certificate:
         program,
         document["accuracy"],
         claim["status"],
-        decode(claim["lower"]),
+        decode(claim["lower"]),  # as they are claimed; ``verify`` proves them
         decode(claim["upper"]),
         primal,
         dual,
@@ -42,6 +42,7 @@ def restored(document: Mapping[str, Any], program: Any) -> Certificate:
 def channel(primal: Mapping[str, Any], m: int) -> ExactChannel:
     """Return the channel to ``m`` outputs of a document."""
     denominator = int(primal["denominator"])
+    # numerators below 2⁵³ are machine integers; over any other denominator Python's own
     kind: Any = np.int64 if denominator == DENOMINATOR else object
     numerators = np.zeros((len(primal["outputs"]), m), dtype=kind)
     for s, listed in enumerate(zip(primal["outputs"], primal["numerators"], strict=True)):
@@ -50,7 +51,7 @@ def channel(primal: Mapping[str, Any], m: int) -> ExactChannel:
 
 
 def multipliers(dual: Mapping[str, Any]) -> Dual:
-    """Return the multipliers of a channel program's document."""
+    """Return the multipliers of a channel program's document: any are sound (C4)."""
     return Dual(
         {name: np.array(scores, float) for name, scores in dual["scores"].items()},
         {name: np.array(value, float) for name, value in dual["multipliers"].items()},

@@ -65,9 +65,10 @@ def sum_of_v_log_v(values: FloatArray) -> arb:
         f, e = np.frexp(v)
         i = (f * (2.0 * _STEPS)).astype(np.int64)  # floor, _STEPS ≤ i < 2 _STEPS
         c = (i + 0.5) / (2.0 * _STEPS)
-        total += exact_sum(v * ((e * _LN2 + table[i - _STEPS]) + _log1p((f - c) / c)))
+        # the products are rounded, which (C21) counts; their sum is exact
+        total += exact_sum(v * ((e * _LN2 + table[i - _STEPS]) + _log1p((f - c) / c)))  # (C20)
         spread += float(v @ (np.abs(e) + 1.0))
-    radius = 2.0**-51 * (1.0 + 2.0**-20) * spread + len(values) * 2.0**-1021  # rounding, too
+    radius = 2.0**-51 * (1.0 + 2.0**-20) * spread + len(values) * 2.0**-1021  # (C21), rounded too
     return ball(total) + arb(0, radius)
 
 

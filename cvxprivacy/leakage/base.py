@@ -5,9 +5,9 @@ a function F(J), convex and homogeneous of degree 1, so that
 
 .. math:: F(J) = \sup \{⟨s, J⟩ : s ∈ 𝒮\}
 
-for a convex set of *scores*; what a release leaks is :math:`\sum_{\hat x} F(J_{\hat x})`.  Every
-s ∈ 𝒮 is a minorant, which is all that a proof needs; so each measure can be minimised, bounded, and
-bounded for every released letter (``F(J) ≤ t q``), with a certified optimum.
+for a convex set of *scores* (P10); what a release leaks is :math:`\sum_{\hat x} F(J_{\hat x})`.
+Every s ∈ 𝒮 is a minorant, which is all that a proof needs; so each measure can be minimised,
+bounded, and bounded for every released letter (``F(J) ≤ t q``), with a certified optimum.
 
 A measure of one's own is a subclass of one whose parameters it computes:
 
@@ -276,7 +276,7 @@ class Leakage(Frozen):
         raise NotImplementedError
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return numbers, (rows, m), that tell the scores at which the supremum is attained.
+        """Return numbers, (rows, m), that tell the scores at which the supremum (P10) is attained.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class Leakage(Frozen):
         raise NotImplementedError
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return members of 𝒮, (|W|, m), that any finite numbers tell.
+        """Return members of 𝒮, (|W|, m), that any finite numbers tell (C2).
 
         Parameters
         ----------

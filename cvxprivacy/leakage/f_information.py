@@ -5,7 +5,7 @@ r"""Measures by a convex function f of how much more likely a value is, f(1) = 0
 
 Csiszár, *Information-type measures of difference of probability distributions and indirect
 observations*, Studia Scientiarum Mathematicarum Hungarica 2, 1967.  For any scores s,
-s − Σ π f*(s) is a minorant, f* the convex conjugate.
+s − Σ π f*(s) is a minorant, f* the convex conjugate (P11).
 """
 
 from __future__ import annotations
@@ -149,13 +149,14 @@ class MutualInformation(Smooth):
         return np.log(np.maximum(_ratio(joint, reference), _GUARD))
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return log(r/π), r ∝ π e^s."""
+        """Return log(r/π), r ∝ π e^s (P8)."""
         psi = scores - scores.max(axis=0)
         less = reference @ np.expm1(psi)  # Σ π e^ψ − 1, exact for the least of scores
         whole: FloatArray = np.where(less > -0.5, np.log1p(less), np.log(reference @ np.exp(psi)))
         return psi - whole
 
     def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        # (P7), by J: what π q contributes cancels with J under its own logarithm
         found: FloatArray = np.log(
             joint / np.maximum(reference[:, None] * joint.sum(axis=0), _TINY)
         )

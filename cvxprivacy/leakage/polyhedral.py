@@ -1,4 +1,4 @@
-r"""Measures that are the largest of linear functions, stated once as a linear program:
+r"""Measures that are the largest of linear functions, stated once as a linear program (P12):
 
 .. math:: F(J) = \min \{ρ^\top T : T ≥ 0,\ P T = x + b q\}
                = \max \{f^\top (x + b q) : P^\top f ≤ ρ\},

@@ -4,7 +4,7 @@ A function that is homogeneous of degree 1 has :math:`∇^2 F\, J = 0`; those he
 
 .. math:: ∇^2 F(J) = K^\top \mathrm{diag}(1/ω)\, K, \qquad K = I - u\, η^\top, \quad η^\top u = 1,
 
-with u along J.
+with u along J; of information that is (P5), summed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Smooth(Leakage):
     """
 
     def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return ∇F of every column: the scores in 𝒮 at which the supremum is attained.
+        """Return ∇F of every column: the scores in 𝒮 at which the supremum is attained (P7, P9).
 
         Parameters
         ----------

@@ -8,7 +8,7 @@ Q(s, y) = p(s) K(s, y).  A *view* k sees every letter through a label v, J_k(v, 
 .. math:: Φ_k(y) = \sum_v J_k(v, y) \log \frac{J_k(v, y)}{π_k(v) q_k(y)},
           \qquad q_k = \sum_v J_k(v, ·),
 
-convex and homogeneous in column y of Q.  The program is
+convex and homogeneous in column y of Q (P4, P6).  The program is (P13),
 
 .. math::
    \begin{aligned}
@@ -162,12 +162,12 @@ class ChannelProgram(FrozenFields):
 
     @cached_property
     def mass(self) -> FloatArray:
-        """p(s), shape (n,)."""
+        """p(s), shape (n,) (P1)."""
         masses: FloatArray = frozen(self.law.sum(axis=0) / self.total)
         return masses
 
     def view_matrix(self, view: str) -> sparse.csr_array:
-        """Return p(v, s), shape (|V|, n): J = view_matrix @ K."""
+        """Return p(v, s), shape (|V|, n): J = view_matrix @ K (P1, P3)."""
         labels = self.views[view].labels
         observed = np.nonzero(labels >= 0)
         entries = self.law[observed] / self.total
@@ -180,7 +180,7 @@ class ChannelProgram(FrozenFields):
         labels = self.views[view].labels if labels is None else labels
         observed = labels >= 0
         masses = np.bincount(labels[observed], self.law[observed], minlength=self.views[view].size)
-        return masses / masses.sum()
+        return masses / masses.sum()  # its own atoms may be some of all: it is a law by itself
 
     def prior(self, view: str) -> FloatArray:
         """Return the law of what a view sees, shape (|V|,): r of a release that tells nothing."""
@@ -194,6 +194,7 @@ class ChannelProgram(FrozenFields):
             return np.zeros((self.n, self.m))
         if costs.ndim == 2:
             return costs
+        # a cost of atoms is its mean given the letter, which is all that a channel of letters sees
         share = self.law / self.law.sum(axis=0)
         return np.einsum("ls,lsy->sy", share, np.broadcast_to(costs, (*self.law.shape, self.m)))
 
@@ -250,11 +251,11 @@ class ChannelProgram(FrozenFields):
     # ---- functions of a channel ----------------------------------------------------------
 
     def joint(self, channel: FloatArray, view: str) -> FloatArray:
-        """Return J(v, y), shape (|V|, m)."""
+        """Return J(v, y), shape (|V|, m) (P3)."""
         return np.asarray(self.view_matrix(view) @ channel)
 
     def information(self, channel: FloatArray, view: str) -> FloatArray:
-        """Return Φ_k(y), shape (m,), in the program's units."""
+        """Return Φ_k(y), shape (m,), in the program's units (P4)."""
         joint, reference = self.joint(channel, view), self.reference(view)
         return self.views[view].measure.value(joint, reference) * self.unit(view)
 
@@ -269,7 +270,7 @@ class ChannelProgram(FrozenFields):
         return float(self.columns(term, channel).sum()) + float(term.constant)
 
     def attained(self, channel: FloatArray) -> float:
-        """Return the value of the objective."""
+        """Return the value of the objective, the greatest of its parts (P26)."""
         return max(self.value(part, channel) for part in self.objectives.values())
 
     def violation(self, channel: FloatArray) -> float:
@@ -291,13 +292,14 @@ class ChannelProgram(FrozenFields):
                 over = np.maximum(aux.exceeded(self.mass, positive), 0.0)
                 worst.append(over.sum() - float(aux.bound))
                 continue
+            # the best auxiliaries of a channel are its extremes, so that they are no variables here
             top = positive.max(axis=0)
             off = top - aux.bound * positive.min(axis=0) if aux.kind == "ratio" else top.sum()
             worst.append(np.max(off) - (aux.bound if aux.kind == "maximum" else 0.0))
         return float(max(0.0, *worst))
 
     def least(self, g: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Minimise ⟨g, K⟩ over the simple set; return the channel and its row thresholds ν.
+        """Minimise ⟨g, K⟩ over the simple set; return the channel and its row thresholds ν (P22).
 
         Greedy: every letter starts at its floors and fills outputs in the order of g up to
         their caps; ν(s) is the last g needed.

@@ -1,4 +1,4 @@
-"""Untrusted multipliers of a channel program."""
+"""Untrusted multipliers of a channel program, and the bound (P17) that they prove, in floats."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Dual(FrozenFields):
     shares: Mapping[str, float] = field(default_factory=dict)
 
     def cleaned(self, program: ChannelProgram) -> Dual:
-        """Return multipliers a proof can use: finite, of the right shape and sign."""
+        """Return multipliers a proof can use: finite, of the right shape and sign (C3)."""
         scores = {
             k: _as(self.scores.get(k), (v.measure.rows(v.size), program.m))
             for k, v in program.views.items()
@@ -66,7 +66,7 @@ class Dual(FrozenFields):
         return Dual(scores, multipliers, auxiliaries, 1 if self.objective else 0, shares)
 
     def weighed(self, program: ChannelProgram) -> list[tuple[float, Expression]]:
-        """Return what is minimised with its weights: of the worst of several they add up to 1."""
+        """Return what is minimised with its weights, of the worst of several of sum 1 (P26)."""
         first, *others = program.objectives
         shares = {name: self.shares.get(name, 0.0) for name in others}
         total = sum(shares.values())
@@ -88,7 +88,7 @@ class Dual(FrozenFields):
         return worst
 
     def weights(self, program: ChannelProgram) -> dict[str, FloatArray]:
-        """Return ω_k(y) = α_k(y) + Σ_j λ_j β_jk(y) by view, shape (m,)."""
+        """Return ω_k(y) = α_k(y) + Σ_j λ_j β_jk(y) by view, shape (m,) (P14)."""
         omega = {view: np.zeros(program.m) for view in program.views}
         for share, part in self.weighed(program):
             for view, weight in part.columns(program.m).items():
@@ -99,7 +99,7 @@ class Dual(FrozenFields):
         return omega
 
     def slopes(self, program: ChannelProgram, view: str) -> FloatArray:
-        """Return the scores of a view in the set that its measure allows, shape (|V|, m).
+        """Return the scores of a view in the set that its measure allows, shape (|V|, m) (C2).
 
         log(r(v|y)/π(v)) in nats for information.
         """
@@ -107,10 +107,11 @@ class Dual(FrozenFields):
         return program.views[view].measure.inside(scores, program.reference(view))
 
     def minorant(self, program: ChannelProgram) -> tuple[FloatArray, float]:
-        """Return (G, c): objective ≥ ⟨G, K⟩ + c at every feasible channel K, in floats.
+        """Return (G, c): objective ≥ ⟨G, K⟩ + c at every feasible channel K, in floats (P16).
 
         G(s, y) = Σ_k ω_k(y) Σ_v p(v, s) s_k(v, y) + p(s)(C_0 + Σ_j λ_j C_j)(s, y), for any scores
-        that the measures allow and any λ ≥ 0 (either sign on equalities).
+        that the measures allow and any λ ≥ 0 (either sign on equalities): (P15) times p(s), as it
+        multiplies K.
         """
         g, c = np.zeros((program.n, program.m)), 0.0
         for share, part in self.weighed(program):
@@ -128,27 +129,27 @@ class Dual(FrozenFields):
         for name, aux in program.auxiliaries.items():
             if isinstance(aux, Excess):
                 (mu,) = self.auxiliaries[name]
-                g = g + (floats(aux.share) * program.mass)[:, None] * mu
+                g = g + (floats(aux.share) * program.mass)[:, None] * mu  # (P25)
                 c -= float(mu @ floats(aux.levels)) + float(aux.bound) * float(np.max(mu))
                 continue
             duals = [program.mass[:, None] * np.asarray(a, float) for a in self.auxiliaries[name]]
             if aux.kind == "ratio":
                 mu, eta = duals
                 g = g + eta - mu
-                c += min(0.0, float((mu - aux.bound * eta).sum(axis=0).min()))
+                c += min(0.0, float((mu - aux.bound * eta).sum(axis=0).min()))  # (P23)
             else:
                 (mu,) = duals
                 g = g + mu
-                c -= aux.bound * float(mu.sum(axis=0).max())
+                c -= aux.bound * float(mu.sum(axis=0).max())  # (P24)
         return g, c
 
     def lower_bound(self, program: ChannelProgram) -> float:
-        """Return the dual bound in floats; the certificate proves it in balls."""
+        """Return the dual bound in floats (P17); the certificate proves it in balls."""
         g, c = self.minorant(program)
         return float((g * program.least(g)[0]).sum() + c)
 
     def residuals(self, program: ChannelProgram, channel: FloatArray) -> dict[str, float]:
-        """Return complementarity and stationarity, which add up to the gap."""
+        """Return complementarity and stationarity, which add up to the gap (P20)."""
         stationarity = 0.0
         for view, omega in self.weights(program).items():
             if omega.any():
@@ -157,6 +158,7 @@ class Dual(FrozenFields):
                 phi = program.information(channel, view)
                 stationarity += float((omega * (phi - minorant)).sum())
         g, constant = self.minorant(program)
+        # f₀ − L at this channel: stationarity, and the slack of rows and auxiliaries times λ, μ, η
         slack = program.attained(channel) - float((g * channel).sum()) - constant
         entries = float((g * (channel - program.least(g)[0])).sum())
         return {"complementarity": entries + slack - stationarity, "stationarity": stationarity}

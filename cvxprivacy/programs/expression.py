@@ -1,4 +1,4 @@
-"""Quantities of a release as exact data, and the algebra in which programs are stated.
+"""Quantities of a release as exact data, and the algebra in which programs are stated (P13).
 
 Expressions add, scale, and compare as in CVXPY: ``risk <= budget`` is a constraint.  Numbers that
 were typed are traced through (see :mod:`cvxprivacy.programs.parameter`): every expression is

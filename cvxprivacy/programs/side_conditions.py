@@ -6,6 +6,8 @@
 ``excess``     Σ_s a(s) p(s) K(s, y) ≤ b_y + u_y, Σ u_y ≤ t   total variation of the marginal from b
                for some u ≥ 0
 =============  =============================================  ====================================
+
+Their multipliers, and what those add to the dual, are in (P23), (P24) and (P25).
 """
 
 from __future__ import annotations

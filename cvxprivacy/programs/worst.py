@@ -1,4 +1,4 @@
-"""A quantity under several laws: minimised, it is the greatest; bounded, each of them is.
+"""A quantity under several laws: minimised, it is the greatest (P26); bounded, each of them is.
 
 That holds under each law by itself, and not under their mixtures: two laws under each of which W is
 constant tell nothing about it, and their mixture may tell everything.

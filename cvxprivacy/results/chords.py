@@ -2,7 +2,7 @@ r"""Chords of the optimum as a function of the room in some bounds: they enclose
 
 Let V(r) be the optimum where each of these bounds b_j is b_j + a_j r, a_j > 0.  It is convex and
 never rises, so that for any h > 0, any proved lower bound L of V(0), and any release of objective
-U and of room −h or h,
+U and of room −h or h (C17),
 
 .. math:: \frac{L - U(-h)}{h} ≤ V'(0^-) ≤ V'(0^+) ≤ \min\Big\{0, \frac{U(h) - L}{h}\Big\}.
 
@@ -65,6 +65,7 @@ class Chords:
         for name, rate in self.rates.items():
             violation = evaluation.violation[name]
             for excess in violation if isinstance(violation, list) else [violation]:
+                # the least r for which the release is feasible, rounded up: V(r) is then no more
                 room = room.max((excess / rate).upper())
         objective = evaluation.objective.upper()
         if not (room.is_finite() and objective.is_finite()):
@@ -74,6 +75,7 @@ class Chords:
         return True
 
     def _draw(self, room: arb, objective: arb) -> None:
+        # of (C17) the left side, and the right one; the best of all chords so far is kept
         if room < 0:
             self.steepest = self.steepest.max(((self.least - objective) / -room).lower())
         elif room > 0:

@@ -2,8 +2,8 @@
 
 The multipliers' prices are ∂f/∂θ + Σ_j λ_j ∂g_j/∂θ.  They are worth what the multipliers are, which
 an optimum certified to within 1e-6 says little of where the bound itself is 1e-9.  Of a number that
-is the bound of constraints, the optimum is convex in it, and :mod:`~cvxprivacy.results.chords`
-prove ends of its slopes.
+is the bound of constraints, the optimum is convex in it (P27), and
+:mod:`~cvxprivacy.results.chords` prove ends of its slopes (C17).
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ from cvxprivacy.verifier import verify
 
 __all__ = ["ChannelPrices", "Moving", "constants", "enclosed", "moving"]
 
-_SHARES = (0.1, 1e-2, 1e-4, 1.0)  # of the bound, by which neighbours have less or more room
+# Of the bound, by which neighbours have less or more room: the best step (C18) depends on a
+# curvature that is not known, and a chord of any is sound.
+_SHARES = (0.1, 1e-2, 1e-4, 1.0)
 _STEPS = (1e-6, 1e-4, 1e-2)  # of the row's span, by which they have more
 
 

@@ -277,7 +277,10 @@ class ChannelTask(Task):
                 return
 
     def _contradiction(self) -> None:
-        """Try to prove, from the least violation that is possible, that nothing is feasible."""
+        """Try to prove, from the least violation that is possible, that nothing is feasible.
+
+        By (P18) there are multipliers that do, if it is so; phase one has them in its own dual.
+        """
         for settings in attempts(self.solver):
             if self.watch.stopped:
                 return

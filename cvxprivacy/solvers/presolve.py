@@ -241,7 +241,7 @@ def _without(program: ChannelProgram, name: str) -> dict[str, Constraint]:
 def _to_least_moves(
     program: ChannelProgram, name: str, span: float, cost: FloatArray
 ) -> FacialReduction:
-    """Allow only moves of least cost, and drop the row (E19).
+    """Allow only moves of least cost, and drop the row (E19), which leaves no point as in (P19).
 
     Where floors and ceilings make moves of different costs necessary, all below the dearest of them
     are at their ceilings, all above it at their floors.

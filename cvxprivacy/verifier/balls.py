@@ -36,12 +36,14 @@ __all__ = [
     "whole",
 ]
 
+# bits of a ball's middle: a sum of 10⁶ products is known to 10⁻³² then, where a claim is a float of
+# 53 bits and a gap 10⁻⁹; the upper end of a grid of 201 points took 0.16 s with it
 PRECISION = 128
 
 
 def exactly(value: Any) -> fmpq:
     """Return a number of a document, or a rational, as FLINT has it."""
-    if _is_float(value):
+    if _is_float(value):  # a dyadic rational, and meant as such: 0.1 is not 1/10
         return fmpq(*value.as_integer_ratio())
     if isinstance(value, str):
         return fmpq(*ratio(value))
@@ -57,12 +59,14 @@ def enclosure(pair: Sequence[Any]) -> arb:
 
 def ball(middle: Any, radius: Any = 0) -> arb:
     """Return a ball around a number of a document, or a rational."""
+    # a float is a ball of radius 0, a fraction one that holds it
     value = arb(middle if _is_float(middle) else exactly(middle))
     if type(radius) is int and radius == 0:
         return value
     off = exactly(radius)
     if off < 0:
         raise UnprovableError("a negative radius")
+    # the radius that is stated is rounded up: what is proved holds for every number meant
     return value + arb(0, arb(off).upper()) if off else value
 
 
@@ -78,6 +82,7 @@ def total(values: Iterable[Any]) -> arb:
 
 def smallest(values: Sequence[arb]) -> arb:
     """Return a ball that holds the least of some numbers."""
+    # of each end apart: which of the numbers is the least need not be known
     least = values[0]
     for value in values[1:]:
         least = least.min(value)
@@ -96,18 +101,20 @@ def ceil(value: arb) -> float:
 
 def _outward(end: arb, side: float) -> float:
     value = float(end)
-    if math.isnan(value):
+    if math.isnan(value):  # a ball of everything proves nothing: −∞ or ∞
         return side
+    # FLINT rounds to nearest; (C15) needs a side, and the comparison of balls decides it
     for _ in range(4):
         near = arb(value)
         if (near <= end) if side < 0 else (near >= end):
             return value
         value = math.nextafter(value, side)
-    return side
+    return side  # sound whatever went wrong
 
 
 def decode(end: Any) -> float:
     """Return an end of a claim exactly, or raise ``UnprovableError``."""
+    # JSON has no infinities, and an end that is no number must not compare as one
     if end in ("inf", "-inf") or (isinstance(end, float) and math.isfinite(end)):
         return float(end)
     raise UnprovableError(f"{reprlib.repr(end)} is no end of an enclosure")

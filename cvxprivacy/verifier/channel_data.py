@@ -1,5 +1,6 @@
 """A channel program as the proofs read it: checked, in balls or in rationals.
 
+What is read is (P1) and the data of (P13); masses and costs are divided by Σ law last of all (C6).
 Every number of the program is exact, or a ball whose two ends are both taken at their worst.
 Needs the standard library and python-flint only.
 """
@@ -35,6 +36,7 @@ from cvxprivacy.verifier.work import affordable
 
 __all__ = ["ChannelData"]
 
+# A ball takes some hundred bytes in Python: blocks bound what is held of tables of n m entries.
 _BLOCK = 500_000  # entries of a table at a time …
 _LETTERS = 256  # … of no more letters: products of matrices are not faster for more
 _ROWS = 4_000_000  # entries of the rows that the parts of costs have in a block
@@ -49,27 +51,30 @@ class ChannelData:
         if program.get("kind") != "channel":
             raise UnprovableError(f"no program of kind {program.get('kind')!r} is known")
         self.program = program
+        # the one irrational number of the program's units: scores and values are multiplied by it
         nat: arb = {"nats": arb(1), "bits": 1 / arb(2).log()}[program["units"]]
         self.atoms: Matrix = program["law"]
         self.n, self.m = len(self.atoms[0]), program["outputs"]
         if type(self.m) is not int or not self.m > 0:
             raise UnprovableError("a number of outputs out of range")
         self._most = min(_LETTERS, max(1, _BLOCK // self.m))  # letters of a block
-        affordable(self._room())
+        affordable(self._room())  # before any table is made
         plain = all(isinstance(a, int | float) for row in self.atoms for a in row)
         if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
             raise UnprovableError("the law has a negative or infinite atom")
-        self.whole, _ = whole(self.atoms)  # the same law in whole numbers
+        # the same law in whole numbers, for (C13); the factor cancels, as Σ law has it too
+        self.whole, _ = whole(self.atoms)
         self.whole_total = sum(map(sum, self.whole))
         starts = range(0, self.n, self._most)
         self.blocks = [range(s, min(s + self._most, self.n)) for s in starts]
+        # entry bounds as whole numbers over a common one, compared with integers k(s, y): (C8)
         boxes = ((k, program[k]) for k in ("lower", "upper"))
         self.boxes = {k: None if table is None else whole(table) for k, table in boxes}
         for table, _ in filter(None, self.boxes.values()):
             if len(table) != self.n or any(len(row) != self.m for row in table):
                 raise UnprovableError("entry bounds of another shape")
         self.law = [[arb(a) for a in row] for row in self.atoms]
-        self.mass = [_sum(column) for column in zip(*self.law, strict=True)]
+        self.mass = [_sum(column) for column in zip(*self.law, strict=True)]  # A p(s)
         self.total = _sum(self.mass)
         if not all(p > 0 for p in self.mass):
             raise UnprovableError("a letter without mass")
@@ -82,16 +87,18 @@ class ChannelData:
             self.views[name] = [
                 arb_mat([row[b.start : b.stop] for row in seen]) for b in self.blocks
             ]
-            reference = [mass / _sum(masses) for mass in masses]
+            reference = [mass / _sum(masses) for mass in masses]  # π, of sum 1
             self.measures[name] = measure_of(view["measure"], reference, nat)
         self._costs: dict[tuple[int, Any], WeightedCost] = {}
         self._kept: dict[tuple[int, Any, int], arb_mat] = {}
+        # what is only reported is read as strictly: a document has no number that is none
         for term in program["terms"].values():
             self._read(term)
         self.objectives = parts_of(program["objective"])
         rows = [("objective", "<=", part) for part in self.objectives.values()]
         rows += [(name, row["sense"], row["term"]) for name, row in program["rows"].items()]
         for name, sense, term in rows:
+            # α, β ≥ 0 of (P13), and linear equalities: without them a minorant is none
             negative = any(not w >= 0 for w in self._read(term))
             if sense not in ("<=", "==") or negative or (sense == "==" and term["weights"]):
                 raise UnprovableError(f"{name} is not convex")
@@ -113,6 +120,7 @@ class ChannelData:
         sizes = self.m + many * (8 * self.m + len(views)) + len(rows)
         sizes += 16 * self.m * len(program["auxiliaries"])
         affordable(sizes)
+        # |V| is the greatest label: one label of 10⁹ in a short file would make a table of as many
         for view in views:
             last = max(label for table in _tables(view) for row in table for label in row)
             if type(last) is not int or not 0 <= last < most:
@@ -122,6 +130,7 @@ class ChannelData:
 
     def _parts(self, terms: list[Any]) -> None:
         """Refuse costs of too many parts: their rows are made for each block of letters."""
+        # by identity: rows may share one cost, which is then made once
         parts = {id(t["cost"]): t["cost"]["parts"] for t in terms if isinstance(t["cost"], dict)}
         each = (min(len(part["table"]), self._most) for cost in parts.values() for part in cost)
         affordable(sum(each) * self.m, _ROWS)
@@ -133,6 +142,7 @@ class ChannelData:
             raise UnprovableError(f"view {name} has a label that is no whole number ≥ −1")
         size = 1 + max(label for table in tables for row in table for label in row)
         none = law[0][0] * 0
+        # p(v, s) of (P1), an atom with the label −1 being unseen
         seen = [[none] * self.n for _ in range(size)]
         masses = [none] * size
         for rows in zip(tables[0], tables[-1], law, strict=True):
@@ -141,7 +151,7 @@ class ChannelData:
                     seen[v][s] += atom
                 if r >= 0:
                     masses[r] += atom
-        if not all(mass > 0 for mass in masses):
+        if not all(mass > 0 for mass in masses):  # π > 0: J/π is asked for
             raise UnprovableError(f"view {name} has a label of reference mass 0")
         return seen, masses
 
@@ -180,8 +190,9 @@ class ChannelData:
         if isinstance(cost, dict):
             _refuse_long(parts, self.m)
         layers = read(parts, ball)
+        # one table for all layers of atoms is multiplied by p(s), several each by their own atoms
         law = self.law if len(layers) > 1 else [self.mass]
-        if number(radius):
+        if number(radius):  # ± radius for every entry: one more layer, of a single ball
             layers = [*layers, [Part([[ball(0, radius)]], [0] * self.n, [0] * self.m)]]
             law = [*law, self.mass]
         return WeightedCost(layers, law)
@@ -208,7 +219,7 @@ class ChannelData:
         bounds = bound if isinstance(bound, list) else [bound] * count
         if len(bounds) != count:
             raise UnprovableError(f"{len(bounds)} bounds where {count} are needed")
-        known = {b: exactly(b) for b in bounds}
+        known = {b: exactly(b) for b in bounds}  # most rows have one bound for all outputs
         return [known[b] for b in bounds]
 
     def unit(self, upper: float) -> float:
@@ -218,7 +229,7 @@ class ChannelData:
         and beyond what is leaked without a release.  At least the smallest step that there is, the
         least positive C_0(s, y) − min_y C_0(s, y), or of a measure, such as a nat; at most the
         greatest of a measure and the greatest such difference.  So no forbidding cost makes a wide
-        enclosure look narrow.
+        enclosure look narrow (C16).
         """
         step, ceiling, least = self._steps
         room = floor(arb(upper) - least) if math.isfinite(upper) else math.inf
@@ -232,6 +243,7 @@ class ChannelData:
         """
         flint.ctx.prec = PRECISION
         found = (_steps_of(self, part) for part in self.objectives.values())
+        # of several objectives: what is small in any of them counts as small
         steps, ceilings, (least, *others) = zip(*found, strict=True)
         for other in others:  # the greatest of several is below none of their least
             least = least.max(other)
@@ -252,10 +264,11 @@ def _steps_of(data: ChannelData, term: Mapping[str, Any]) -> tuple[float, float,
         if not measure.divergence:  # no release leaks less than none
             least += smallest(weights) * measure.value(joint) / data.total
     ceiling, steps, highest = max(large), [], max(large)
-    term = {**term, "cost_radius": 0}
+    term = {**term, "cost_radius": 0}  # which moves no step by more than itself
     most = [[1] * data.m] * data.n if data.boxes["upper"] is None else data.boxes["upper"][0]
     for letters in [] if term["cost"] is None else data.blocks:
         for s, row in zip(letters, data.block(term, letters).tolist(), strict=True):
+            # moves that are forbidden do not count, whatever they would cost
             high = most[s]
             weighted = [c for c, h in zip(row, high, strict=True) if h > 0]
             if not weighted:
@@ -264,6 +277,7 @@ def _steps_of(data: ChannelData, term: Mapping[str, Any]) -> tuple[float, float,
             least += lowest / data.total
             own = [float(c / data.mass[s]) for c in weighted]
             low = min(own)
+            # a difference of 2⁻⁴⁴ of the costs is their rounding, hundreds of units of 2⁻⁵³
             gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
             steps += [min(gaps)] if gaps else []
             ceiling = max(ceiling, highest + max(gaps, default=0.0))
@@ -282,7 +296,7 @@ def _excesses(
         known = {"kind", "bound"} | ({"share", "levels"} if aux["kind"] == "excess" else set())
         if aux["kind"] not in ("ratio", "maximum", "excess") or set(aux) != known:
             raise UnprovableError("an auxiliary of unknown kind")
-        if not enclosure(aux["bound"]) > 0:
+        if not enclosure(aux["bound"]) > 0:  # (P23)–(P25) take its side for granted
             raise UnprovableError("an auxiliary with a bound ≤ 0")
         if aux["kind"] == "excess":
             if (len(aux["share"]), len(aux["levels"])) != (len(mass), m):

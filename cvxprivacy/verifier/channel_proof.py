@@ -1,12 +1,12 @@
 """Both ends of a channel program, from its data, a primal and a dual alone.
 
 * upper end: the channel meets the simple set in integers, every row in balls (linear rows in
-  rationals where a ball cannot tell), and its objective bounds the minimum from above;
-* lower end: Σ_s min_K {Σ_k ω_k Σ_v p(v,s) s_k(v) + p(s)(C_0 + Σ_j λ_j C_j)} − Σ_j λ_j b_j for any
-  λ ≥ 0 and any scores s_k of the set that Φ_k = sup ⟨s, J_k⟩ is over, such as log(r/π) for any
+  rationals where a ball cannot tell), and its objective bounds the minimum from above (C12);
+* lower end (C6): Σ_s min_K {Σ_k ω_k Σ_v p(v,s) s_k(v) + p(s)(C_0 + Σ_j λ_j C_j)} − Σ_j λ_j b_j for
+  any λ ≥ 0 and any scores s_k of the set that Φ_k = sup ⟨s, J_k⟩ is over, such as log(r/π) for any
   posterior r where Φ_k is information.  With the objective's weight 0 a positive value is a
-  contradiction of the constraints.  Of the worst of several objectives the upper end is the
-  greatest, and the lower end that of any mean of them.
+  contradiction of the constraints (C7).  Of the worst of several objectives the upper end is the
+  greatest, and the lower end that of any mean of them (P26).
 
 Every number of the program is exact, or a ball whose two ends are both taken at their worst; the
 multipliers are floats, and may be anything.  Needs the standard library and python-flint only.
@@ -54,11 +54,12 @@ class ChannelProof(ChannelData):
 
         ``numerators`` over ``denominator``, each at its place in ``outputs``, which increase.
         """
-        flint.ctx.prec = PRECISION
+        flint.ctx.prec = PRECISION  # each time: other code may have changed what is one for all
         outputs, numerators = primal["outputs"], primal["numerators"]
         if len(outputs) != self.n or len(numerators) != self.n:
             raise UnprovableError("the channel has another shape")
         for places, row in zip(outputs, numerators, strict=True):
+            # types, not values: 0.5 or True would pass for a number in a comparison
             if {*map(type, places), *map(type, row)} != {int} or len(places) != len(row):
                 raise UnprovableError("the channel is not in whole numbers, each with its output")
             if not all(map(operator.lt, [-1, *places], [*places, self.m])) or min(row) <= 0:
@@ -73,16 +74,19 @@ class ChannelProof(ChannelData):
         """Return the bound that arbitrary multipliers prove; what is no number counts as 0."""
         flint.ctx.prec = PRECISION
         program, m = self.program, self.m
-        objective = 1 if dual.get("objective", 1) else 0
+        objective = 1 if dual.get("objective", 1) else 0  # 0: without the objective (C7)
+        # the Lagrangian's terms with their multipliers, and what of it does not depend on K
         parts, bound = [], arb(0)
         for name, share in self._shares(dual.get("shares")).items():
             term, weight = self.objectives[name], objective * arb(share)
-            parts.append((term, [weight] * m))
+            parts.append((term, [weight] * m))  # w_i of (C5)
             bound += weight * enclosure(term["constant"])
         for name, row in program["rows"].items():
             lam = self._multipliers(row, dual["multipliers"].get(name, 0.0))
             parts.append((row["term"], lam))
+            # c_j − b_j, a ball of all bounds that are meant: the lower end takes the worst of them
             constant = enclosure(row["term"]["constant"]) - ball(0, row["radius"])
+            # strict=False: a row that is not per output has one bound, and counts once
             for x, b in zip(lam, self.bounds(row), strict=False):
                 bound += 0 if x.is_zero() else x * (constant - arb(b))
         slopes = []  # of the information, by what a view sees
@@ -91,12 +95,13 @@ class ChannelProof(ChannelData):
             for term, lam in parts:
                 if view in term["weights"]:
                     beta = self.weights(term, view)
-                    omega = [o + x * b for o, x, b in zip(omega, lam, beta, strict=True)]
-            if not all(o.is_zero() for o in omega):
+                    omega = [o + x * b for o, x, b in zip(omega, lam, beta, strict=True)]  # (P14)
+            if not all(o.is_zero() for o in omega):  # else a view is only reported
                 measure = self.measures[view]
                 scores = float_table(dual["scores"].get(view), measure.rows, m)
                 slope = _slopes(scores, measure, omega)
                 slopes += [] if slope == 0 * slope else [(blocks, slope)]
+        # costs that count: a product with a multiplier of 0 would cost as much as any other
         priced = [
             (term, lam)
             for term, lam in parts
@@ -111,24 +116,25 @@ class ChannelProof(ChannelData):
         least = arb(0)
         idle = not (slopes or priced or auxiliaries or any(self.boxes.values()))
         for at, letters in [] if idle else enumerate(self.blocks):  # else all costs are 0
-            g = arb_mat(len(letters), m)
+            g = arb_mat(len(letters), m)  # (C5), of a block of letters
             for blocks, slope in slopes:
-                g += blocks[at].transpose() * slope
+                g += blocks[at].transpose() * slope  # the product of (C19), by FLINT
             for term, lam in priced:
                 g += self._priced(term, lam, letters)
             table = g.tolist()
             for multipliers in auxiliaries:
                 multipliers.add_to(table, letters)
-            least += self._least(table, letters)
+            least += self._least(table, letters)  # min over 𝒬, letter by letter
         bound += _sum(multipliers.outside() for multipliers in auxiliaries)
-        return bound + least / self.total
+        return bound + least / self.total  # (C6)
 
     def _shares(self, given: Any) -> dict[str, fmpq]:
-        """Return weights ≥ 0 of sum 1 of the objectives, exactly; the first has what is left."""
+        """Return weights ≥ 0 of sum 1 of the objectives, exactly; the first has the rest (C3)."""
         first, *others = self.objectives
         known = given if isinstance(given, dict) else {}
         shares = {name: max(exactly(finite(known.get(name))), fmpq(0)) for name in others}
         total = sum(shares.values(), fmpq(0))
+        # in rationals: weights of a sum above 1 would bound more than the greatest
         if total > 1:
             return {first: fmpq(0), **{name: share / total for name, share in shares.items()}}
         return {first: 1 - total, **shares}
@@ -136,7 +142,7 @@ class ChannelProof(ChannelData):
     def _priced(self, term: Mapping[str, Any], lam: list[arb], letters: range) -> arb_mat:
         """Return a cost times its multiplier for each output."""
         block = self.block(term, letters)
-        if all(x == lam[0] for x in lam):
+        if all(x == lam[0] for x in lam):  # nearly always; FLINT scales a matrix far faster
             return block * lam[0]
         return arb_mat([list(map(operator.mul, row, lam)) for row in block.tolist()])
 
@@ -145,10 +151,10 @@ class ChannelProof(ChannelData):
         if isinstance(value, list) and not (row["per_output"] and len(value) == self.m):
             value = 0.0
         lam = [arb(finite(x)) for x in (value if isinstance(value, list) else [value] * self.m)]
-        return lam if row["sense"] == "==" else [x if x > 0 else arb(0) for x in lam]
+        return lam if row["sense"] == "==" else [x if x > 0 else arb(0) for x in lam]  # (C3)
 
     def _least(self, table: Matrix, letters: range) -> arb:
-        """Return Σ_s min ⟨table[s], K[s]⟩ over rows of sum 1 within the entry bounds."""
+        """Return Σ_s min ⟨table[s], K[s]⟩ over rows of sum 1 within the entry bounds (P22)."""
         if self.boxes["lower"] is None and self.boxes["upper"] is None:
             return _sum(map(smallest, table))
         low, below = self.boxes["lower"] or ([[0] * self.m] * self.n, 1)
@@ -158,6 +164,7 @@ class ChannelProof(ChannelData):
         for g, a, b in zip(table, low, high, strict=True):
             if sum(a) > below or sum(b) < above:
                 return arb.pos_inf()  # no row at all
+            # exact levels: with multipliers of 10⁶ a float's level lost 10⁻¹⁰ of what they prove
             ends = [(fmpq(x, below), fmpq(y, above)) for x, y in zip(a, b, strict=True)]
             nu, left = arb(0), 1 - fmpq(sum(a), below)
             for x, room in sorted((x.lower(), y - z) for x, (z, y) in zip(g, ends, strict=True)):
@@ -165,6 +172,7 @@ class ChannelProof(ChannelData):
                 if left <= 0:
                     break
             value += nu
+            # the right side of (P22), of each entry the end where it is least
             for x, (lo, hi) in zip(g, ends, strict=True):
                 value += ((x - nu) * lo).min((x - nu) * hi)
         return value
@@ -188,6 +196,7 @@ class Evaluation:
         self.violation: dict[str, list[arb]] = {}
         for name, row in program["rows"].items():
             gaps = self.violation[name] = self._violation(row)
+            # rationals are for what balls leave open, and take longer
             surely_broken = row["sense"] == "<=" and any(v > 0 for v in gaps)
             proved = not surely_broken and (all(v <= 0 for v in gaps) or self._holds(row))
             self.broken += [] if proved else [name]
@@ -195,6 +204,7 @@ class Evaluation:
             excess = self.proof.excesses.get(name)
             gaps = self._auxiliary(aux) if excess is None else [self._excess(aux, *excess)]
             self.violation[name] = gaps
+            # a ball that touches 0 from above is no proof: repair then mixes in more of K₀ (C11)
             self.broken += [] if all(v <= 0 for v in gaps) else [name]
         self.feasible = not self.broken
 
@@ -202,6 +212,7 @@ class Evaluation:
     def objective(self) -> arb:
         flint.ctx.prec = PRECISION
         first, *others = map(self._value, self.proof.objectives.values())
+        # the greatest, max_i of (C12): which it is need not be known
         for value in others:
             first = first.max(value)
         return first
@@ -213,11 +224,12 @@ class Evaluation:
 
     def _simple(self) -> list[str]:
         """Rows of sum 1 and entries within their bounds, in integers."""
-        den, broken = self._den, []
+        den, broken = self._den, []  # (C8): no rounding, so that nothing need be almost 1
         if den <= 0 or any(sum(row) != den for row in self._k):
             broken.append("channel")
         for name, sign in (("lower", 1), ("upper", -1)):
             for table, common in filter(None, [self.proof.boxes[name]]):
+                # ℓ ≤ k/N ≤ u, times both denominators
                 pairs = (zip(self._row(s), b, strict=True) for s, b in enumerate(table))
                 if any(sign * (b * den - k * common) > 0 for row in pairs for k, b in row):
                     broken.append(name)
@@ -234,6 +246,7 @@ class Evaluation:
         """Return Σ_s p(v, s) K(s, y), times the denominator, of a view in blocks of letters."""
         joint = [[zero] * self.proof.m for _ in range(blocks[0].nrows())]
         for block, letters in zip(blocks, self.proof.blocks, strict=True):
+            # only outputs that these letters use: channels of thousands of letters are sparse
             used = sorted({y for s in letters for y in self._outputs[s]})
             place = {y: i for i, y in enumerate(used)}
             rows = [[0] * len(used) for _ in letters]
@@ -250,6 +263,7 @@ class Evaluation:
         if view not in self._phi:
             measure, scale = self.proof.measures[view], self.proof.total * self._den
             joint = self._joint(self.proof.views[view], arb_mat, arb(0))
+            # of J times A N, divided afterwards: F is homogeneous (P6)
             self._phi[view] = [measure.value(c) / scale for c in zip(*joint, strict=True)]
         return self._phi[view]
 
@@ -258,6 +272,7 @@ class Evaluation:
         if view not in self._exact:
             proof, measure = self.proof, self.proof.measures[view]
             seen, masses = proof.view(view, proof.whole)
+            # whole numbers: no fraction is reduced before the last step
             blocks = [fmpz_mat([row[b.start : b.stop] for row in seen]) for b in proof.blocks]
             joint = self._joint(blocks, lambda rows: rows, fmpz(0))
             phi = [measure.exactly(column, masses) for column in zip(*joint, strict=True)]
@@ -285,7 +300,7 @@ class Evaluation:
         value = [arb(0)] * (proof.m if per_output else 1)
         if term["cost"] is not None:
             spent = self._spent(proof.cost(term), arb(0), per_output)
-            value = [v / (proof.total * self._den) for v in spent]
+            value = [v / (proof.total * self._den) for v in spent]  # by A N, as in (C12)
         for view in term["weights"]:
             informed = list(map(operator.mul, proof.weights(term, view), self.phi(view)))
             added = informed if per_output else [_sum(informed)]
@@ -295,18 +310,20 @@ class Evaluation:
     def _value(self, term: Mapping[str, Any]) -> arb:
         value = self._columns(term, False)[0] + enclosure(term["constant"])
         if term["weights"] and value.contains(arb(float(value.mid()))):  # it may be this very one
+            # a float in the ball: the value may be that float, and the claim without any width
             value = arb((self._rational(term, False) or [value])[0])
         return value
 
     def _violation(self, row: Mapping[str, Any]) -> list[arb]:
         term, many = row["term"], row["per_output"]
         value = self._columns(term, True) if many else [self._value(term)]
-        off = ball(0, row["radius"])
+        off = ball(0, row["radius"])  # v ≤ 0 must hold for every bound that is meant
         gaps = [v - (arb(b) + off) for v, b in zip(value, self.proof.bounds(row), strict=True)]
         return [abs(g) for g in gaps] if row["sense"] == "==" else gaps
 
     def _holds(self, row: Mapping[str, Any]) -> bool:
-        """Decide a row in rationals, where a ball cannot tell equality."""
+        """Decide a row in rationals, where a ball cannot tell equality (C13)."""
+        # a bound that is only known to a radius is equal to nothing
         value = None if number(row["radius"]) else self._rational(row["term"], row["per_output"])
         if value is None:
             return False
@@ -328,7 +345,7 @@ class Evaluation:
             if term["cost"] is not None:
                 cost, common = proof.whole_cost(term["cost"])
                 scale = proof.whole_total * self._den * common
-                spent = (fmpq(x, scale) for x in self._spent(cost, 0, per_output))
+                spent = (fmpq(x, scale) for x in self._spent(cost, 0, per_output))  # (C13)
                 value = list(map(operator.add, value, spent))
         except UnprovableError:  # no common denominator either
             return None
@@ -339,9 +356,10 @@ class Evaluation:
         for weight, outputs, row in zip(weights, self._outputs, self._k, strict=True):
             for y, k in zip(outputs, row, strict=True):
                 found[y] += weight * k / scale
-        return _sum(x.max(arb(0)) for x in found) - enclosure(aux["bound"])
+        return _sum(x.max(arb(0)) for x in found) - enclosure(aux["bound"])  # least u of (P25)
 
     def _auxiliary(self, aux: Mapping[str, Any]) -> list[arb]:
+        # at the channel itself the best auxiliaries are its extremes: a_y = min, u_y = max
         bound = operator.sub(*map(exactly, aux["bound"]))  # the least that is meant
         columns: list[list[int]] = [[] for _ in range(self.proof.m)]
         for outputs, row in zip(self._outputs, self._k, strict=True):
@@ -357,6 +375,7 @@ class Evaluation:
 def _slopes(scores: Matrix, measure: Measure, omega: list[arb]) -> arb_mat:
     """Return what untrusted scores come to in the measure's set, times their weights ω(y)."""
     none = [arb(0)] * len(measure.reference)
+    # the map (C2) is skipped where ω(y) = 0: its exponentials would be multiplied by 0
     columns = [
         none if w.is_zero() else [w * s for s in measure.inside(column)]
         for w, column in zip(omega, zip(*scores, strict=True), strict=True)

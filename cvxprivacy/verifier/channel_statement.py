@@ -41,6 +41,7 @@ def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
         *(f"subject to {quoted(k)}: {words.auxiliary(aux)}" for k, aux in auxiliaries.items()),
         *words.entry_bounds(),
     ]
+    # of counts the sum is how many records: a reader may know that number
     masses = [exact(atom) for atoms in words.law for atom in atoms if atom]
     unit = units_of({"program": program})
     said = [words.term(part) for part in parts.values()]
@@ -83,6 +84,7 @@ class _Words:
 
     def matters(self, term: Mapping[str, Any]) -> bool:
         """Tell whether a term can depend on what is released."""
+        # a cost that is the same for all outputs is a constant, and so is a measure of one label
         informed = (self.varies(v) and positive(w) for v, w in dict(term["weights"]).items())
         return any(informed) or any(len(set(row)) > 1 for row in self._letters(term["cost"]))
 
@@ -97,6 +99,7 @@ class _Words:
         if data["kind"] == "transport":
             return any(exact(c) for row in data["ground"] for c in row)
         if data["kind"] == "hockey-stick":  # no posterior is above 1
+            # J ≤ q, so that J − γ π q > 0 for some v if and only if γ min π < 1
             masses = self.masses(view)
             return exact(data["gamma"]) * min(masses) < sum(masses)
         return True
@@ -192,6 +195,7 @@ class _Words:
             unit = "" if costs else unit
             return self.term(term) or "nothing", f"{sense} {{}}{off}{unit}", bounds
         each = f"for each of the {many(self.m, 'output')}, "
+        # one cost for all letters is C q(y): a criterion such as Φ(y) ≤ t q(y) reads so
         if len(costs) != 1:
             return each + (self.term(term) or "nothing"), f"{sense} {{}}{off}{unit}", bounds
         (cost,), radius = costs, radius_of(term["cost_radius"])  # C q(y), for each output y
@@ -252,6 +256,7 @@ class _Words:
     def view(self, name: str) -> str:
         view = self.program["views"][name]
         labels, reference = view["labels"], view["reference"] or view["labels"]
+        # relative to the greatest atom, in floats: words need no proof, and must not overflow
         top, share = max(atom for atoms in self.law for atom in atoms), [0.0, 0.0]
         joint: dict[tuple[int, int], float] = {}
         prior = [0.0] * self.sizes[name]

@@ -16,6 +16,7 @@ from cvxprivacy.verifier.rationals import Matrix, UnprovableError, each, whole
 __all__ = ["Layer", "Part", "layers_of", "read", "rows_of", "steps_of", "whole_layers"]
 
 
+# A sum over attributes takes Σ |values|² numbers in parts, and (Π |values|)² in one table.
 class Part(NamedTuple):
     """A table in which letters and outputs have their places: table[rows[s]][columns[y]]."""
 
@@ -29,10 +30,11 @@ Layer = list[Part]
 
 def layers_of(cost: Any, n: int, m: int) -> list[Layer]:
     """Return the parts of a cost, for each layer of atoms or once for all of them."""
-    if isinstance(cost, dict):
+    if isinstance(cost, dict):  # by parts, of letters: atoms of one letter cost the same
         if set(cost) != {"parts"} or not cost["parts"]:
             raise UnprovableError("a cost that is neither a table nor parts")
         return [[_part(part, n, m) for part in cost["parts"]]]
+    # three axes are one table for each layer of atoms
     layers = cost if isinstance(cost[0][0], list) else [cost]
     for layer in layers:
         if len(layer) != n or not _table(layer, m):
@@ -46,11 +48,12 @@ def _part(part: Any, n: int, m: int) -> Part:
         raise UnprovableError("a part of a cost that is no table with rows and columns")
     if not all(isinstance(part[k], list) and part[k] for k in part):
         raise UnprovableError("a part of a cost with an empty list, or none")
-    found = Part(**part)
+    found = Part(**part)  # its fields are those that were just asked for
     width = len(found.table[0]) if isinstance(found.table[0], list) else 0
     if not _table(found.table, width):
         raise UnprovableError("a part of a cost with a ragged table")
     for places, size, count in ((found.rows, len(found.table), n), (found.columns, width, m)):
+        # a place below 0 would be read from the end, and True as 1
         if len(places) != count or set(map(type, places)) != {int}:
             raise UnprovableError("a part of a cost without a place for each letter and output")
         if not 0 <= min(places) <= max(places) < size:
@@ -64,6 +67,7 @@ def _table(rows: Any, width: int) -> bool:
 
 def read(layers: list[Layer], kind: Callable[[Any], Any]) -> list[Layer]:
     """Return layers with every number, used or not, as ``kind`` reads it."""
+    # each different number once: a cost of counts or steps has few, however large its table
     numbers = each((row for layer in layers for part in layer for row in part.table), kind)
     return [
         [p._replace(table=[[numbers[c] for c in row] for row in p.table]) for p in layer]
@@ -73,6 +77,7 @@ def read(layers: list[Layer], kind: Callable[[Any], Any]) -> list[Layer]:
 
 def whole_layers(layers: list[Layer]) -> tuple[list[Layer], int]:
     """Return layers in whole numbers over one common denominator."""
+    # one denominator for all parts, so that their numerators may be added
     tables, common = whole([row for layer in layers for part in layer for row in part.table])
     rows = iter(tables)
     return [[p._replace(table=[next(rows) for _ in p.table]) for p in la] for la in layers], common
@@ -83,6 +88,7 @@ def rows_of(layer: Layer) -> Iterator[list[Any]]:
     sums: list[list[Any]] = []
     before: tuple[int, ...] = ()
     for places in zip(*(part.rows for part in layer), strict=True):
+        # neighbours in the order of letters differ in their last attributes alone, as a rule
         shared = 0
         while shared < len(before) and places[shared] == before[shared]:
             shared += 1
@@ -97,6 +103,7 @@ def rows_of(layer: Layer) -> Iterator[list[Any]]:
 
 def steps_of(ground: Sequence[Sequence[int]]) -> list[int] | None:
     """Return the distances of neighbours, if values lie on a line in their order; else None."""
+    # how far each value is from the first: on a line that is where it stands
     places = ground[0] if ground else [1]
     on = all(
         c == abs(places[j] - places[i]) for i, row in enumerate(ground) for j, c in enumerate(row)

@@ -33,7 +33,7 @@ def differences(program: Program, other: Program) -> list[str]:
         Programs as documents hold them (``ChannelProgram.to_dict()``).
     """
     try:
-        refuse_long(program)
+        refuse_long(program)  # a stranger's file, as in ``verify``
         return list(_Comparison(program, other).all())
     except MALFORMED as error:
         return [f"cannot be compared with the problem's ({type(error).__name__}: {quoted(error)})"]
@@ -59,6 +59,7 @@ class _Comparison:
             "views": self.view, "rows": self.row, "auxiliaries": self.auxiliary,
             "caps": self.entries, "terms": self.term,
         }  # fmt: skip
+        # all keys of either: what only one of the two has is a difference, whatever it means
         for key in dict.fromkeys([*theirs, *mine]):
             if key not in mine or key not in theirs:
                 yield f"{quoted(key)} is {_only(key in mine)}"
@@ -117,6 +118,7 @@ class _Comparison:
                 yield _instead(f"{label}: reference", *given)
             return
         yield from self.entries(f"{label}: labels", mine["labels"], theirs["labels"])
+        # none means the labels themselves: the same program, said in two ways
         pair = [view["reference"] or view["labels"] for view in (mine, theirs)]
         yield from self.entries(f"{label}: reference", *pair)
         own, other = mine["measure"], theirs["measure"]
@@ -129,7 +131,7 @@ class _Comparison:
     def term(self, label: str, mine: Program, theirs: Program) -> Iterator[str]:
         yield from self.fields(label, mine, theirs)
         for view in dict.fromkeys([*theirs["weights"], *mine["weights"]]):
-            pair = mine["weights"].get(view, 0), theirs["weights"].get(view, 0)
+            pair = mine["weights"].get(view, 0), theirs["weights"].get(view, 0)  # none is 0
             weight = f"{label}: {self.measured(view)} {quoted(view)} has weight"
             yield from self.per_output(weight, *pair)
         yield from self.costs(f"{label}: cost", mine["cost"], theirs["cost"])
@@ -163,7 +165,7 @@ class _Comparison:
 
     def entry_bounds(self, key: str) -> Iterator[str]:
         shape = [len(self.mine["law"][0]), int(self.mine["outputs"])]
-        default = _full(shape, int(key == "upper"))
+        default = _full(shape, int(key == "upper"))  # 0 and 1, as in (P2)
         pair = [default if p[key] is None else p[key] for p in (self.mine, self.theirs)]
         yield from self.entries(f"{key} bound of moves", *pair)
 
@@ -171,6 +173,7 @@ class _Comparison:
 
     def per_output(self, label: str, mine: Any, theirs: Any) -> Iterator[str]:
         """Compare one number, or one for each output."""
+        # one number for all outputs is the same as that number for each
         many = [x if isinstance(x, list) else [x] for x in (mine, theirs)]
         count = max(map(len, many))
         mine, theirs = (x * count if len(x) == 1 else x for x in many)
@@ -179,13 +182,14 @@ class _Comparison:
 
     def costs(self, label: str, mine: Any, theirs: Any) -> Iterator[str]:
         """Compare costs per letter, or per atom; no cost is one of 0."""
-        if mine == theirs:
+        if mine == theirs:  # as Python compares: 1 and 1.0 are one, and no number is read exactly
             return
         if isinstance(mine, dict) or isinstance(theirs, dict):
             mine, theirs = (self.added(cost) for cost in (mine, theirs))
         shape = _shape(theirs if mine is None else mine)
         pair = [_full(shape, 0) if cost is None else cost for cost in (mine, theirs)]
         pair = [cost[0] if _shape(cost)[2:] and len(cost) == 1 else cost for cost in pair]
+        # a cost per letter is that cost for each of its atoms
         if len({len(_shape(cost)) for cost in pair}) > 1:  # one of them is per atom
             count = len(self.mine["law"])
             pair = [cost if len(_shape(cost)) == 3 else [cost] * count for cost in pair]
@@ -217,7 +221,7 @@ class _Comparison:
         first: tuple[Any, Any, Any] = ((), 0, 0)
         for at, a, b in _cells(mine, theirs):
             count += 1
-            if a != b and exact(a) != exact(b):
+            if a != b and exact(a) != exact(b):  # 0.5 and "1/2" differ in kind alone
                 first = first if apart else (at, a, b)
                 apart += 1
         if apart:

@@ -51,6 +51,7 @@ def refuse_fields(
     place: str, fields: Any, known: set[str], optional: set[str] | None = None
 ) -> None:
     """Refuse what is no object, has a field that is unknown, or not one that is needed."""
+    # an unknown field is refused, not ignored: a reader may take it for what was proved
     if not isinstance(fields, dict):
         raise UnprovableError(f"{place} is no object")
     if unknown := sorted(str(key) for key in fields if key not in known):
@@ -80,6 +81,7 @@ def _objects(document: Mapping[str, Any]) -> Iterator[tuple[str, Any, set[str], 
         yield "the dual", dual, _DUAL[kind], {"objective", "shares"}
     if kind not in _VIEW:  # a closed form's
         return
+    # names are the file's own and may be any; that they are those of an object is all that is asked
     named = {key: program[key] for key in ("views", "rows", "terms", "caps") if key in program}
     named |= {key: program[key] for key in ("auxiliaries",) if key in program}
     for key, objects in named.items():
@@ -92,6 +94,7 @@ def _objects(document: Mapping[str, Any]) -> Iterator[tuple[str, Any, set[str], 
     rows = {f"of row {name}": row["term"] for name, row in named["rows"].items()}
     for name, term in {**parts_of(program["objective"]), **named["terms"], **rows}.items():
         yield f"term {reprlib.repr(name)}", term, _TERM, {"name"}
+        # a view without weight may be left out, one that is not there may not be weighed
         yield f"weights of {reprlib.repr(name)}", term["weights"], views, views
     yield from _multipliers(program, dual)
 
@@ -100,6 +103,7 @@ def _multipliers(
     program: Mapping[str, Any], dual: Any
 ) -> Iterator[tuple[str, Any, set[str], set[str]]]:
     """Yield the objects of a dual: their fields are names of the program."""
+    # what is left out counts as 0 (C3); what stands under another name would be no multiplier
     for key in (dual or {}).keys() - {"objective", "level"}:
         if key == "parts":
             names = {"", *program["caps"]}

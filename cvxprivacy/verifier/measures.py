@@ -1,8 +1,8 @@
-"""Measures of leakage, F(J) = sup {⟨s, J⟩ : s ∈ 𝒮} of the joint masses J ≥ 0 at an output.
+"""Measures of leakage, F(J) = sup {⟨s, J⟩ : s ∈ 𝒮} of the joint masses J ≥ 0 at an output (P10).
 
-Each encloses F in a ball, and brings untrusted numbers into 𝒮: whatever they are, ⟨s, J⟩ is then a
-minorant of F.  With q = Σ J and π the reference law.  Needs the standard library and python-flint
-only.
+Each encloses F in a ball, and brings untrusted numbers into 𝒮 (C2): whatever they are, ⟨s, J⟩ is
+then a minorant of F.  With q = Σ J and π the reference law.  Needs the standard library and
+python-flint only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cvxprivacy.verifier.transport import exact_cost, least_cost, moved, worth
 __all__ = ["KINDS", "Measure", "measure_of"]
 
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
-_NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
+_NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes: f* is infinite at 1
 Column = Sequence[float]
 
 
@@ -74,6 +74,7 @@ class Measure:
         By default where J = π q, which no ball can tell: there it is 0, or q.
         """
         mass, q = sum(masses), sum(joint, fmpz(0))
+        # J = π q, times the two denominators: no ball tells that something is 0
         if any(j * mass != p * q for j, p in zip(joint, masses, strict=True)):
             return None
         return fmpq(0) if self.divergence else fmpq(q)
@@ -83,13 +84,13 @@ class Measure:
         raise NotImplementedError
 
     def _less_mean(self, column: Sequence[arb], conjugate: Sequence[arb]) -> list[arb]:
-        """Return s − Σ π f*(s), as f(t) ≥ s t − f*(s)."""
+        """Return s − Σ π f*(s), as f(t) ≥ s t − f*(s) (P11)."""
         mean = total(p * c for p, c in zip(self.reference, conjugate, strict=True))
         return [s - mean for s in column]
 
 
 class MutualInformation(Measure):
-    """F = Σ J log(J/πq), a release's part of I(V; X̂), in the program's units."""
+    """F = Σ J log(J/πq), a release's part of I(V; X̂), in the program's units (P4)."""
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
@@ -99,11 +100,12 @@ class MutualInformation(Measure):
         return _divergence(joint, self.reference) * self.nat
 
     def inside(self, column: Column) -> list[arb]:
-        """Return log(r/π), r ∝ π e^s."""
+        """Return log(r/π), r ∝ π e^s (P9)."""
         column = [max(-_CLIP, min(_CLIP, x)) for x in column]
-        if min(column) == max(column):  # r = π
+        if min(column) == max(column):  # r = π, exactly: nothing is told, and 0 has no radius
             return [arb(0)] * len(column)
         balls = [arb(x) for x in column]
+        # log Σ π eˢ of (P8), in balls: with it s is in 𝒮, whatever the rounding before
         mean = total(p * x.exp() for p, x in zip(self.reference, balls, strict=True)).log()
         return [(x - mean) * self.nat for x in balls]
 
@@ -119,7 +121,8 @@ class ChiSquared(Measure):
             return total(x * x / y for x, y in off)  # no power of a ball around 0
         if q.is_zero():
             return q
-        return arb(0).union(total(j.upper() / p for j, p in pairs).upper())  # as J ≤ q
+        # q may be 0, and J/q anything: J²/(πq) ≤ J/π, as J ≤ q
+        return arb(0).union(total(j.upper() / p for j, p in pairs).upper())
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
         """Return F(J), which has no roots or logarithms."""
@@ -129,6 +132,7 @@ class ChiSquared(Measure):
 
     def inside(self, column: Column) -> list[arb]:
         scores = [arb(x) for x in column]
+        # f* of x ≥ 0 alone: below s = −2 the supremum is at x = 0
         return self._less_mean(scores, [s + s * s / 4 if s >= -2 else arb(-1) for s in scores])
 
 
@@ -138,7 +142,7 @@ class SquaredHellinger(Measure):
     def value(self, joint: Sequence[arb]) -> arb:
         q = total(joint)
         roots = (_root(j * p * q) for j, p in zip(joint, self.reference, strict=True))
-        return (2 * q - 2 * total(roots)).max(arb(0))
+        return (2 * q - 2 * total(roots)).max(arb(0))  # a sum of squares
 
     def inside(self, column: Column) -> list[arb]:
         scores = [arb(min(x, 1.0 - _NEAR)) for x in column]
@@ -154,7 +158,7 @@ class HockeyStick(Measure):
         super().__init__(data, reference, nat)
         self._given = exactly(data["gamma"])
         self._gamma = arb(self._given)
-        if self._given < 1:
+        if self._given < 1:  # f(1) = (1 − γ)₊ would not be 0: no divergence
             raise UnprovableError("a hockey-stick measure with γ < 1")
 
     def value(self, joint: Sequence[arb]) -> arb:
@@ -163,12 +167,13 @@ class HockeyStick(Measure):
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
         """Return F(J), which has no roots or logarithms."""
+        # both sides of J > γπq times the denominators of γ and π
         by, q = self._given.q * sum(masses), self._given.p * sum(joint, fmpz(0))
         beyond = (by * j - p * q for j, p in zip(joint, masses, strict=True))
         return fmpq(sum((x for x in beyond if x > 0), fmpz(0)), by)
 
     def inside(self, column: Column) -> list[arb]:
-        scores = [arb(max(0.0, min(x, 1.0))) for x in column]
+        scores = [arb(max(0.0, min(x, 1.0))) for x in column]  # f* = ∞ above; below 0 it is 0
         return self._less_mean(scores, [self._gamma * s for s in scores])
 
 
@@ -180,6 +185,7 @@ class Transport(Measure):
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
         self._ground = _matrix(data["ground"], self.rows, self.rows)
+        # symmetry and the triangle inequality are not needed: (P12) is a linear program without
         if any(not c >= 0 for row in self._ground for c in row):
             raise UnprovableError("a ground distance that is negative")
         if any(not row[i].is_zero() for i, row in enumerate(self._ground)):
@@ -189,13 +195,13 @@ class Transport(Measure):
             self._whole, self._common = whole(data["ground"])
         except UnprovableError:  # balls hold them all the same
             self._whole, self._common = [], 0
-        self._steps = steps_of(self._whole)
+        self._steps = steps_of(self._whole)  # values on a line need no plan
 
     def value(self, joint: Sequence[arb]) -> arb:
         q = total(joint)
         demand = [p * q for p in self.reference]
         if self._steps is None:
-            return least_cost(joint, demand, self._ground).max(arb(0))
+            return least_cost(joint, demand, self._ground).max(arb(0))  # costs are ≥ 0
         return moved(joint, demand, self._steps, arb(0)) / self._common
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq | None:
@@ -204,6 +210,7 @@ class Transport(Measure):
         None where the distances have no common denominator, or no plan is proved to be the best.
         """
         mass, q = sum(masses), sum(map(int, joint))
+        # J and πq over one denominator, so that they have the same sum in whole numbers
         supply, demand = [int(j) * mass for j in joint], [int(p) * q for p in masses]
         if self._steps is not None:
             return fmpq(moved(supply, demand, self._steps, 0), self._common * mass)
@@ -213,7 +220,8 @@ class Transport(Measure):
         return None if paid is None else fmpq(paid, self._common * mass)
 
     def inside(self, column: Column) -> list[arb]:
-        """Return f + Σ π g with g the most that f(v) + g(v') ≤ ρ(v, v') allows."""
+        """Return f + Σ π g with g the most that f(v) + g(v') ≤ ρ(v, v') allows (P12)."""
+        # Σ f J + q Σ π g with q = Σ J: the mean of g is a part of every score
         return self._less_mean([arb(x) for x in column], [-g for g in worth(column, self._ground)])
 
 
@@ -230,6 +238,7 @@ class Gain(Measure):
         self.rows = len(self._gains)
         if not self.rows:
             raise UnprovableError("a gain of no guess")
+        # a gap is judged by what a wrong guess loses: a constant added to G changes no choice
         best = [_largest(column) for column in zip(*self._gains, strict=True)]
         lost = [b - g for row in self._gains for b, g in zip(best, row, strict=True)]
         self.step, self.unit = _sizes(lost)
@@ -249,6 +258,7 @@ class Gain(Measure):
 
     def inside(self, column: Column) -> list[arb]:
         """Return a mixture of the rows of G, of weights that are made ≥ 0 and of sum 1."""
+        # 𝒮 is their hull: the greatest of linear functions is no less than any mean
         weights = _some([arb(max(x, 0.0)) for x in column])
         columns, whole = zip(*self._gains, strict=True), total(weights)
         return [total(map(operator.mul, weights, gains)) / whole for gains in columns]
@@ -263,7 +273,7 @@ class Sibson(Measure):
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
         self._order = ball(data["order"])
-        if not self._order > 1:
+        if not self._order > 1:  # F is concave below 1
             raise UnprovableError("Sibson's measure of an order ≤ 1")
 
     def value(self, joint: Sequence[arb]) -> arb:
@@ -271,6 +281,7 @@ class Sibson(Measure):
 
     def inside(self, column: Column) -> list[arb]:
         """Return scores ≥ 0 of dual norm 1, which are told by what they exceed 1."""
+        # Hölder's inequality; told so, zeros mean the score 1 of a release that tells nothing
         scores = _some([(1 + arb(x)).max(arb(0)) for x in column])
         norm = self._norm(scores, self._order / (self._order - 1))
         return [s / norm for s in scores]
@@ -278,8 +289,9 @@ class Sibson(Measure):
     def _norm(self, values: Sequence[arb], order: arb) -> arb:
         """Enclose (Σ π x^α)^{1/α}, x ≥ 0."""
         most = _largest(values)
-        if not most > 0:
+        if not most > 0:  # a weighted mean of powers is no more than the greatest
             return arb(0).union(most.upper().max(arb(0)))
+        # by the greatest: at any order the powers are then at most 1
         powers = (_power(x / most, order) for x in values)
         return most * total(map(operator.mul, self.reference, powers)) ** (1 / order)
 
@@ -299,6 +311,7 @@ class MaximalLeakage(Measure):
 
     def inside(self, column: Column) -> list[arb]:
         """Return scores ≥ 0 with Σ π s = 1."""
+        # Σ s J = Σ (π s)(J/π), a mean of the ratios
         scores = _some([arb(max(x, 0.0)) for x in column])
         norm = total(map(operator.mul, self.reference, scores))
         return [s / norm for s in scores]
@@ -337,6 +350,7 @@ def _matrix(rows: Any, count: int, width: int) -> list[list[arb]]:
 
 def _some(numbers: Sequence[arb]) -> Sequence[arb]:
     """Return numbers ≥ 0, ones where all of them are 0."""
+    # normalising divides by their sum
     return numbers if any(x > 0 for x in numbers) else [arb(1)] * len(numbers)
 
 
@@ -354,6 +368,7 @@ def _root(x: arb) -> arb:
     """Enclose the root of a number ≥ 0."""
     if x > 0 or x.is_zero():
         return x.sqrt()
+    # the number is ≥ 0 though its ball is not: arb's root of the rest would be no number
     return arb(0).union(x.upper().max(arb(0)).sqrt())
 
 
@@ -367,17 +382,19 @@ def _power(x: arb, order: arb) -> arb:
 def _divergence(joint: Sequence[arb], reference: Sequence[arb]) -> arb:
     """Enclose Σ_v J_v log(J_v / (π_v q)), q = Σ_v J_v, for J ≥ 0 known to lie in the balls."""
     q = total(joint)
-    if q.is_zero():
+    if q.is_zero():  # an output that is not used: 0 log 0 = 0
         return q
     if q > 0 and all(j.is_zero() or j > 0 for j in joint):
         pairs = zip(joint, reference, strict=True)
         return total(j * (j / (p * q)).log() for j, p in pairs if not j.is_zero())
-    value, top = arb(0), q.upper()  # some ball touches 0: Σ J log(J/q) − Σ J log π, by parts
+    # some ball touches 0: Σ J log(J/q) − Σ J log π, by parts (C14)
+    value, top = arb(0), q.upper()
     for j, p in zip(joint, reference, strict=True):
         high = j.upper()
         value -= (j if j > 0 else arb(0).union(high)) * p.log()
         if j > 0 and q > 0:
             value += j * (j / q).log()
         elif high > 0:  # 0 ≥ J log(J/q) ≥ J log(J/top), least at J = top/e or at the high end
+            # 3 is above e: up to top/3 it falls, and beyond −top is below all of it
             value += arb(0).union(high * (high / top).log() if high * 3 < top else -top)
     return value

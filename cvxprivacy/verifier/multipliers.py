@@ -1,5 +1,6 @@
 """Untrusted multipliers of a channel program's document: whatever they are, they prove a bound.
 
+They are made admissible by (C3); what they add to the bound is (P23), (P24) or (P25).
 Needs the standard library and python-flint only.
 """
 
@@ -23,19 +24,21 @@ class AuxiliaryMultipliers:
     def __init__(self, proof: ChannelData, name: str, dual: Any) -> None:
         aux = proof.program["auxiliaries"][name]
         count = {"ratio": 2, "maximum": 1}[aux["kind"]]
+        # what has another shape counts as 0: a worse bound, and no reason to refuse a proof
         given = dual if isinstance(dual, list) and len(dual) == count else [None] * count
         self._tables = [float_table(d, proof.n, proof.m) for d in given]
-        self._sums = [[arb(0)] * proof.m for _ in given]
+        self._sums = [[arb(0)] * proof.m for _ in given]  # Σ_s p(s) μ(s, y), and of η
         self._proof, self._bound = proof, enclosure(aux["bound"])
 
     def add_to(self, table: Matrix, letters: range) -> None:
         """Add what they are worth inside the braces to the table of some letters."""
         for i, s in enumerate(letters):
             p = self._proof.mass[s]
-            rows = [[p * max(x, 0.0) for x in own[s]] for own in self._tables]
+            rows = [[p * max(x, 0.0) for x in own[s]] for own in self._tables]  # (C3)
+            # gathered on the way: what is outside needs the sums over all blocks of letters
             self._sums = [list(map(operator.add, *x)) for x in zip(self._sums, rows, strict=True)]
             mu, *eta = rows
-            sign = operator.sub if eta else operator.add
+            sign = operator.sub if eta else operator.add  # η − μ of (P23), μ of (P24)
             table[i] = list(map(sign, table[i], mu))
             for row in eta:
                 table[i] = list(map(operator.add, table[i], row))
@@ -45,8 +48,8 @@ class AuxiliaryMultipliers:
         mu, *eta = self._sums
         for row in eta:
             outside = [m - self._bound * e for m, e in zip(mu, row, strict=True)]
-            return smallest([arb(0), *outside]) / self._proof.total
-        return self._bound * smallest([-m for m in mu]) / self._proof.total
+            return smallest([arb(0), *outside]) / self._proof.total  # (P23)
+        return self._bound * smallest([-m for m in mu]) / self._proof.total  # (P24): −B max
 
 
 class ExcessMultipliers:
@@ -68,12 +71,13 @@ class ExcessMultipliers:
     def outside(self) -> arb:
         """Return −Σ_y μ(y) b(y) − t max μ."""
         pairs = zip(self._mu, self._levels, strict=True)
-        return -_sum(level * mu for mu, level in pairs) - self._bound * max(self._mu)
+        return -_sum(level * mu for mu, level in pairs) - self._bound * max(self._mu)  # (P25)
 
 
 def float_table(values: Any, rows: int, columns: int) -> Matrix:
     """Return a matrix of finite floats, zeros if it has another shape."""
     fits = isinstance(values, list) and len(values) == rows
+    # zeros, as a whole: a table that was read halfway would still be sound, but nobody's meaning
     if not fits or any(not isinstance(row, list) or len(row) != columns for row in values):
         return [[0.0] * columns] * rows
     return [[finite(x) for x in row] for row in values]
@@ -81,7 +85,7 @@ def float_table(values: Any, rows: int, columns: int) -> Matrix:
 
 def finite(x: Any) -> float:
     """Return a number as a float, 0 where it is no finite one."""
-    try:
+    try:  # the type itself: True is an int, and no multiplier
         return float(x) if type(x) in (int, float) and math.isfinite(x) else 0.0
     except OverflowError:  # an integer beyond every float
         return 0.0

@@ -13,6 +13,7 @@ __all__ = ["parts_of"]
 
 def parts_of(objective: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """Return the terms of which the greatest is minimised, by name; "" where it is one alone."""
+    # both kinds as one: a single term is the greatest of itself (P26)
     if set(objective) != {"worst"}:
         return {"": objective}
     parts = objective["worst"]

@@ -43,6 +43,7 @@ class UnaffordableError(UnprovableError):
 
 def number(value: Any) -> Fraction:
     """Return a number of a document: a finite float, a whole number, or a fraction as text."""
+    # True would be 1 for Python, and stands for nothing in a document
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UnprovableError(f"{reprlib.repr(value)} is no number")
     if isinstance(value, int) and abs(value) >= _MODULUS:
@@ -56,6 +57,7 @@ def ratio(text: str) -> tuple[int, int]:
     """Return numerator and denominator of a fraction in text."""
     if not _NUMBER.fullmatch(text):
         raise UnprovableError("a text that is no fraction")
+    # not Fraction(text), which reads "1e999999999" and makes that number
     numerator, _, denominator = text.partition("/")
     return int(numerator), int(denominator or 1)
 
@@ -76,6 +78,7 @@ def whole(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     common = _common(known.values())
     if common.bit_length() > BITS:
         raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
+    # a short text may have many different fractions, and each gets the length of all
     if len(known) * common.bit_length() > _MOST_BITS:
         raise UnaffordableError(f"{len(known):,} fractions over {common.bit_length():,} bits")
     scaled = {k: v.numerator * (common // v.denominator) for k, v in known.items()}
@@ -84,6 +87,7 @@ def whole(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
 
 def _common(values: Iterable[Fraction]) -> int:
     """Return the least common denominator, or one of over ``BITS`` bits that divides it."""
+    # it stops where it is too long already: the rest could only lengthen it
     common = 1
     for denominator in {value.denominator for value in values}:
         if common % denominator:

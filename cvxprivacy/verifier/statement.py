@@ -52,6 +52,7 @@ def stated(document: Mapping[str, Any]) -> list[str]:
     document : mapping
         A proof that :func:`cvxprivacy.verifier.verify.disagreements` has nothing against.
     """
+    # a verified document may still be malformed where no proof looks: then nothing is said of it
     try:
         program, claim = document["program"], document["claim"]
         words = WORDS.get(program["kind"], channel_words)
@@ -59,6 +60,7 @@ def stated(document: Mapping[str, Any]) -> list[str]:
     except MALFORMED as error:
         said = f"{type(error).__name__}: {error}"[:200]
         return [f"WHAT IS PROVED CANNOT BE TOLD, so rely on nothing here ({quoted(said)})"]
+    # the table's record is no part of the proof, and may not keep it from being told
     try:
         lines += _table(document.get("table"))
     except MALFORMED:
@@ -107,6 +109,7 @@ def _covariance(program: Mapping[str, Any], infeasible: bool) -> list[str]:
         unit = f" {units}" if row["term"]["weights"] and row["term"]["cost"] is None else ""
         right = f"{row['sense']} {{}}{radius_of(row['radius'])}{unit}"
         rows.append((name, words(row["term"]) or "nothing", right, [row["bound"]]))
+    # an objective that no release changes is certified at once: it is told apart, loudly
     costs = [] if objective["cost"] is None else [c for row in objective["cost"] for c in row]
     matters = any(map(positive, objective["weights"].values())) or any(map(exact, costs))
     unit = units_of({"program": program})

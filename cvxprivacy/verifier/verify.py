@@ -4,7 +4,8 @@
 claims and proves its own ends in ball arithmetic (128 bits) from the program's data, a primal and
 multipliers that may be anything: see ``channel_proof`` and ``covariance_proof``, and
 ``hamming_proof``, ``water_proof`` and ``spectral_proof`` of closed forms.
-Solving uses the same functions.  Needs the standard library and python-flint only.
+Solving uses the same functions.  Of a channel program the ends are (C6) and (C12), rounded outwards
+(C15).  Needs the standard library and python-flint only.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from cvxprivacy.verifier.water_proof import WaterProof
 from cvxprivacy.verifier.work import affordable, allowing, refuse_long
 
 SCHEMA = "cvxprivacy/certificate/4"
-TOLERANCE = {"default": 1e-6, "high": 1e-9}
+TOLERANCE = {"default": 1e-6, "high": 1e-9}  # τ of (C16), a share of the program's unit
 
 KINDS: dict[str, Any] = {
     "covariance": CovarianceProof,
@@ -40,6 +41,7 @@ KINDS: dict[str, Any] = {
     "water": WaterProof,
 }
 _LONG = 400  # characters of a message: what is wrong may be a text of megabytes
+# Whatever a file holds, its reader says "not verified": a crash is no verdict.
 _MALFORMED = (
     *(ValueError, TypeError, LookupError, AttributeError),
     *(ArithmeticError, MemoryError, RecursionError),
@@ -53,6 +55,7 @@ OPTIONAL = {"strategies"}  # what outputs stand for; no claim, but what a proble
 
 def status(lower: float, upper: float, tolerance: float) -> str:
     """Return what a pair of proved ends amounts to; ``tolerance`` is in their units."""
+    # ends that cross are an error of this package, and certify nothing
     if not (math.isfinite(lower) and math.isfinite(upper) and lower <= upper):
         return "uncertified"
     return "certified" if upper - lower <= tolerance else "loose"
@@ -63,6 +66,7 @@ def status(lower: float, upper: float, tolerance: float) -> str:
 
 def digest(document: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a document without its own digest, in canonical JSON."""
+    # canonical: a file that was only indented or reordered has the same digest
     body = {key: value for key, value in document.items() if key != "sha256"}
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -76,24 +80,24 @@ def proof_of(program: Mapping[str, Any], primal: Any = None, dual: Any = None) -
 
 def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims that program, primal and dual of a document prove by themselves."""
-    refuse_unknown(document)
+    refuse_unknown(document)  # before any of it is used
     dual, primal = document["dual"], document["primal"]
     proof = proof_of(document["program"], primal, dual)
     lower, upper, terms = -math.inf, math.inf, {}
-    bound = arb.neg_inf() if dual is None else proof.lower(dual)
+    bound = arb.neg_inf() if dual is None else proof.lower(dual)  # (C6)
     share, tolerance = TOLERANCE[document["accuracy"]], 0.0
-    if dual is not None and not dual["objective"]:
+    if dual is not None and not dual["objective"]:  # (C7): no primal is looked at
         found = "infeasible" if bound > 0 else "uncertified"
         lower = math.inf if bound > 0 else lower
     else:
         lower = floor(bound)
         if primal is not None:
-            evaluation = proof.upper(primal)
+            evaluation = proof.upper(primal)  # (C12)
             if not evaluation.feasible:
                 raise UnprovableError(f"the primal breaks {', '.join(evaluation.broken)}")
             upper = ceil(evaluation.objective)
             terms = {k: [floor(v), ceil(v)] for k, v in evaluation.terms.items()}
-        tolerance = share * proof.unit(upper)
+        tolerance = share * proof.unit(upper)  # (C16)
         found = status(lower, upper, tolerance)
     ends = {"lower": lower, "upper": upper, "terms": terms}
     return {"status": found, "tolerance": tolerance, **ends}
@@ -104,12 +108,13 @@ def disagreements(document: Mapping[str, Any]) -> list[str]:
     if document.get("schema") != SCHEMA:
         return [f"schema is not {SCHEMA!r} but {document.get('schema')!r}"[:_LONG]]
     found: list[str] = []
+    # the digest comes last: that a file was changed says less than what it does not prove
     for check in (_unproved, _resealed):
         try:
             found += check(document)  # what it said before it failed, too
         except _MALFORMED as error:
             found.append(f"not a certificate: {type(error).__name__}: {error}")
-            if isinstance(error, UnaffordableError):
+            if isinstance(error, UnaffordableError):  # nothing more is done for it
                 break
     return [said[:_LONG] for said in found]
 
@@ -130,8 +135,10 @@ def _unproved(document: Mapping[str, Any]) -> Iterator[str]:
     for name in proved["terms"]:
         ends.append((name, *claim["terms"][name], *proved["terms"][name]))
     for name, low, high, lower, upper in ends:
+        # a claim may be wider than what is proved, never narrower
         if not (decode(low) <= lower and upper <= decode(high)):
             yield f"{name} in [{low}, {high}] is claimed, [{lower}, {upper}] is proved"
+    # and not so wide that it would not be called certified by itself
     wide = decode(claim["upper"]) - decode(claim["lower"]) > proved["tolerance"]
     if claim["status"] == "certified" and wide:
         yield "certified is claimed of ends too far apart"
@@ -139,13 +146,13 @@ def _unproved(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) < len(pairs):
+    if len(found) < len(pairs):  # readers differ in which they take: people may see the other one
         raise ValueError("a key stands twice")
     return found
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is no number of JSON")  # NaN, which Python would read
 
 
 def _held(text: bytes) -> int:

@@ -18,7 +18,7 @@ __all__ = ["WeightedCost"]
 
 
 class WeightedCost:
-    """Σ_l law[l][s] C(l, s, y), which multiplies K(s, y): in balls, or in whole numbers.
+    """Σ_l law[l][s] C(l, s, y), which multiplies K(s, y): in balls, or in whole numbers (C13).
 
     Parameters
     ----------
@@ -32,6 +32,7 @@ class WeightedCost:
 
     def of(self, s: int, outputs: Sequence[int]) -> Iterator[tuple[Any, list[Any]]]:
         """Yield the mass of a letter in each layer, and its costs at some outputs."""
+        # at the outputs that a letter uses: a sparse channel never asks for a whole row
         for masses, layer in self._layers:
             sums: list[Any] = []
             for table, rows, columns in layer:
@@ -42,6 +43,7 @@ class WeightedCost:
 
     def block(self, letters: range) -> arb_mat:
         """Return what some letters cost: their masses times the rows that they have."""
+        # different rows of tables, each made once however many letters have it
         rows: dict[tuple[int, int, int], int] = {}
         picked = [
             (i, rows.setdefault((at, p, part.rows[s]), len(rows)), masses[s])
@@ -55,6 +57,7 @@ class WeightedCost:
             return arb_mat(
                 [[mass * c for c in row] for (*_, mass), row in zip(picked, costs, strict=True)]
             )
+        # else a product of matrices, (letters × rows)(rows × outputs), which FLINT does
         weights = arb_mat(len(letters), len(rows))
         for i, place, mass in picked:
             weights[i, place] = mass

@@ -50,6 +50,7 @@ Table = list[list[Any]]
 
 def exact(value: Any) -> Fraction:
     """Return the very number that a document holds: a float is a dyadic, a text a fraction."""
+    # Fraction would read "1e99999999" too, and take for ever
     if isinstance(value, str) and not _FRACTION.fullmatch(value):
         raise ValueError(f"{value[:20]!r} is no number")
     return Fraction(value)
@@ -62,6 +63,7 @@ def written(value: Any, digits: int = 12) -> str:
         near = float(number)
     except OverflowError:
         near = math.inf
+    # the shortest text that reads as this very number; ≈ only where none is short
     if number == near:
         if number.denominator == 1 and abs(number) < 10**15:
             return str(number)
@@ -82,6 +84,7 @@ def ranged(values: Iterable[Any], digits: int = 12) -> str:
 
 def extremes(values: Iterable[Any]) -> tuple[Fraction, Fraction]:
     """Return the least and the greatest of some numbers."""
+    # exact comparison of millions of numbers would take minutes; floats compare exactly as they are
     found = set(values)
     numbers = [
         value for value in found if not isinstance(value, str)
@@ -93,6 +96,7 @@ def extremes(values: Iterable[Any]) -> tuple[Fraction, Fraction]:
 
 def quoted(name: Any) -> str:
     """Return a name as a label, without anything that a terminal would obey."""
+    # a name could move the cursor, or end its own quotes and go on as if it were a verdict
     text = str(name)
     cut = text[:_LONGEST]
     shown = "".join(
@@ -123,7 +127,7 @@ def radius_of(radius: Any) -> str:
 def units_of(document: Mapping[str, Any]) -> str:
     """Return what a value of the objective is measured in."""
     program = document["program"]
-    if "objective" not in program:
+    if "objective" not in program:  # a closed form's, which is information
         return str(program["units"])
     objective = next(iter(parts_of(program["objective"]).values()))
     weights = dict(objective["weights"])
@@ -187,6 +191,7 @@ def information_terms(
     def alike(pair: tuple[str, Any]) -> tuple[str, str]:
         return _weight(pair[1]), (measures or {}).get(pair[0], "information about")
 
+    # side information makes a view for each of its values: hundreds, said in one line
     for (weight, of), group in groupby(sorted(dict(weights).items(), key=alike), key=alike):
         names = [name for name, _ in group]
         size = sorted({sizes[name] for name in names})

@@ -3,7 +3,7 @@
 A unit of work is a product of two balls in a loop of Python.  Every loop of the proofs is counted
 by the sizes of what it goes through, and what is exact by the size of its numbers: a sum of
 rationals of l limbs takes about 1 + l²/25 units, a product of matrices l²/400 for each product of
-entries.  Needs the standard library only.
+entries.  What grows with a program's size is (C19).  Needs the standard library only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def allowing(times: float) -> Iterator[None]:
 
 def affordable(asked: int, most: int = ROOM, what: str = "tables of {} entries") -> None:
     """Refuse a program that asks for more than is allowed, before any of it is done."""
-    allowed = int(most * _times.get())
+    allowed = int(most * _times.get())  # never from the document itself
     if asked > allowed:
         asks = what.format(f"{asked:,}" if asked < 10**24 else "over 10^24")
         raise UnaffordableError(f"{asks}, where {allowed:,} are the most")
@@ -63,16 +63,18 @@ def work_of(program: Program, primal: Any = None, dual: Any = None) -> int:
     """Return about how many products of balls it takes to prove and to state a program."""
     kinds = {"covariance": _covariance, "hamming": _hamming}
     kinds |= {"spectral": _spectral, "water": _water}
+    # an unknown kind counts as a channel program, and is refused by its proof
     own = kinds.get(str(program.get("kind")), _channel)(program, primal, dual)
     return int(own + 8 * sum(map(_reading, (program, primal, dual))))
 
 
 def _reading(node: Any) -> int:
     """Return what it takes to read all numbers: texts in the square of their length."""
+    # a stack, not a recursion: a document may be nested as deeply as JSON's reader goes
     work, stack = 1, [node]
     while stack:
         node = stack.pop()
-        if isinstance(node, str):
+        if isinstance(node, str):  # decimal digits to a whole number take the square of their count
             work += len(node) ** 2 // 16_000
             continue
         work += len(node) if isinstance(node, dict | list) else 0
@@ -83,7 +85,7 @@ def _reading(node: Any) -> int:
 
 
 def _limbs(*bits: int) -> int:
-    return 1 + sum(bits) // 64
+    return 1 + sum(bits) // 64  # words of a machine, in which FLINT counts
 
 
 def _sum(limbs: int) -> int:
@@ -139,7 +141,7 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
     joint = _limbs(law_bits, own_bits)
     measures = {name: _measure_bits(view["measure"]) for name, view in views.items()}
     work = 2 * entries + atoms * 16
-    for view in views.values():
+    for view in views.values():  # n m |V| of (C19)
         work += _view(view, n, m, law_bits, own_bits) + 12 * atoms
     for term in terms:
         weights = len(term["weights"])
@@ -148,12 +150,14 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
         work += weights * m * (6 + _sum(exact)) + len(views) + m
         if term["cost"] is not None:
             layers, bits = _cost(term["cost"])
+            # n m of (C19) for the lower end, and for the upper what the channel uses
             each = 4 + _limbs(bits) * joint // 300
             work += layers * (12 * entries + each * listed)
             work += 12 * entries if any(term is part for part in objectives) else 0
     for row in program["rows"].values():
         work += (m if row["per_output"] else 1) * (4 + 2 * _sum(joint))
     work += len(program["auxiliaries"]) * (10 * entries + 4 * listed + 8 * m)
+    # levels of (P22) are exact: fractions of as many limbs as the bounds have
     for box in filter(None, (program["lower"], program["upper"])):
         work += entries * (30 + 4 * _sum(_limbs(bits_of([x for row in box for x in row]))))
     return work
@@ -163,12 +167,13 @@ def _view(view: Program, n: int, m: int, law_bits: int, own_bits: int) -> int:
     """Count a view's products with multipliers and with a channel, and its measure."""
     tables = [view["labels"], *filter(None, [view["reference"]])]
     v = 1 + max(label for table in tables for row in table for label in row)
+    # 0.3 units: FLINT multiplies matrices of balls three times as fast as a loop of Python
     products = v * n * m * (300 + _limbs(law_bits) * _limbs(own_bits)) // 1000
     joint, data = _limbs(law_bits, own_bits), view["measure"]
     matrix, bits = data.get("matrix", ()), _limbs(_measure_bits(data))
     gains = sum(map(len, matrix)) if isinstance(matrix, list) else 0
     each: int = v * (40 + joint * joint // 100) + gains * (4 + bits * joint // 300)
-    if data["kind"] == "transport":
+    if data["kind"] == "transport":  # prices are brought inside in v²; a plan takes v³
         each += v * v * 4 + (
             v * 6
             if steps_of(whole(data["ground"])[0]) is not None
@@ -201,7 +206,7 @@ def _spread(law: Any) -> int:
     """Return the bits of masses in whole numbers."""
     masses = [x for row in law for x in row if isinstance(x, int | float) and 0 < x < math.inf]
     most, least = (math.frexp(end(masses, default=1))[1] for end in (max, min))
-    return 53 + most - least
+    return 53 + most - least  # of floats over their common denominator
 
 
 # ---- covariance programs -----------------------------------------------------------------

@@ -5,8 +5,9 @@ Each view of information is one named, vectorised exponential cone in joint mass
     ExpCone(−T, J, π q):   T(v, y) ≥ J(v, y) log(J(v, y) / (π(v) q(y))),
 
 because the cone's own dual (u, v, w) is the posterior that the certificate needs:
-log(r/π) = −v/|u| − 1.  Other measures of leakage F(J) are stated in x = A J, whose multipliers
-are ω times their scores.  Bounds of rows are ``cp.Parameter``s: moving them needs no new problem.
+log(r/π) = −v/|u| − 1, the σ/ω of (P17).  Other measures of leakage F(J) are stated in x = A J,
+whose multipliers are ω times their scores.  Bounds of rows are ``cp.Parameter``s: moving them needs
+no new problem.
 Costs are shifted to a minimum of 0 and scaled to [0, 1], and the objective to its own unit,
 before a solver sees them; the duals are mapped back.
 """
@@ -83,7 +84,7 @@ class ConicModel(ConicStatement):
         """State everything; rows come last, so that their names are theirs."""
         program, m = self.program, self.program.m
         mass = self._mass = program.mass[self.letters]
-        q = self.variables["Q"] = cp.Variable((len(mass), m), name="Q")
+        q = self.variables["Q"] = cp.Variable((len(mass), m), name="Q")  # (P2)
         self._add("mass", cp.sum(q, axis=1) == mass)
         low = 0.0 if program.floor is None else mass[:, None] * program.floor[self.letters]
         self._add("floor", q >= low)
