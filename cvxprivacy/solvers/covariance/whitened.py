@@ -19,7 +19,9 @@ from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.verifier.covariance_proof import CovarianceProof
 
-__all__ = ["Whitened"]
+__all__ = ["SMALLEST", "Whitened"]
+
+SMALLEST = 1e-300  # in place of 0 where it is divided by: near the least normal float
 
 
 class Whitened:
