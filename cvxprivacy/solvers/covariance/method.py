@@ -213,7 +213,7 @@ class _Path:
         return point.basis @ rotated @ point.basis.T, decrement, _longest(rotated, point.values)
 
     def _hessian(self, point: _Point, mu: float) -> tuple[FloatArray, FloatArray]:
-        """Return √h and Q = diag(√h)⁻¹ K of the Hessian diag h + K Kᵀ in the eigenbasis, (G18)."""
+        """Return √h and Q = diag(√h)⁻¹ K of the Hessian diag h + K Kᵀ in the eigenbasis, (G19)."""
         values, beyond = point.values, 1 - point.values
         h = mu * (1 / np.outer(values, values) + 1 / np.outer(beyond, beyond))
         factors = point.in_eigenbasis()

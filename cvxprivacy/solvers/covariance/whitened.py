@@ -24,7 +24,7 @@ from cvxprivacy.verifier.covariance_proof import CovarianceProof
 __all__ = ["SMALLEST", "Whitened"]
 
 SMALLEST = 1e-300  # in place of 0 where it is divided by: near the least normal float
-# n eigenvalues that eigh has to about 2⁻⁵³ ‖G‖ each, 16-fold: what the gap loses is n 2⁻⁴⁹ ‖G‖ tr M
+# eigh has eigenvalues to about n 2⁻⁵³ ‖G‖, of which this is 16 times; the bound loses n² 2⁻⁴⁹ ‖G‖
 JITTER = 2.0**-49
 TINY = 2.0**-900  # added to ‖G‖, so that N is positive definite also where G = 0
 ABOVE = 1e-9  # share by which the price of no error is raised: eigh has it to fewer digits than N
