@@ -58,7 +58,7 @@ class FloatBoxes(TypedBoxes):
 
     def at(self, level: Fraction) -> Parts:
         if self.gains is None:
-            full = self.caps <= floor_float(level)
+            full = self.caps <= floor_float(level)  # exactly c ≤ v, as c is a float
             return Parts(self.caps[full], self.some(self.caps, ~full), [], [], [])
         where = places(self.gains, self.caps, level, level)  # exactly, but for 0
         for i in np.flatnonzero(where == 0).tolist():
@@ -124,7 +124,7 @@ class WaterCertificate(Certificate):
         proof, dual = _Proof(program, boxes), LevelDual(level)
         primal: WaterLevel | None = WaterLevel(level)
         with ctx.workprec(ctx.prec):  # which the proof sets
-            evaluation = proof.upper(dual.to_dict())
+            evaluation = proof.upper(dual.to_dict())  # primal and dual are the same level
             lower = proof.lower(dual.to_dict())
         upper, terms = ceil(evaluation.objective), evaluation.terms
         if not evaluation.feasible:  # which would be an error of the level that was proposed

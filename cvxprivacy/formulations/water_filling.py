@@ -273,6 +273,7 @@ def _level(gains: FloatArray | None, caps: FloatArray, total: Fraction) -> Fract
 def _box_dual(white: Whitened, total: Fraction) -> CovarianceDual:
     """Return the multipliers of the box water-filling, as those of the QGLB."""
     root, s, t = white.views["W"]
+    # BᵀS⁻¹B = V diag(gains) Vᵀ, and the caps (VᵀΣ_X V)_ii as sums of squares, (G37)
     l_inverse = np.linalg.inv(floats(white.root))
     values, vectors = np.linalg.eigh(l_inverse.T @ t.T @ np.linalg.solve(s, t) @ l_inverse)
     rank = min(len(s), len(t.T))
@@ -283,17 +284,18 @@ def _box_dual(white: Whitened, total: Fraction) -> CovarianceDual:
     level = _level(gains, caps, total)
     price = 0.0 if level is None else float(1 / (2 * level))
     poured = caps if level is None else np.clip(float(level) - 1 / gains, 0.0, caps)
-    pulls = np.maximum(1 / (2 * (1 / gains + poured)) - price, 0.0)
-    seen = t @ l_inverse @ axes[:, keep]
-    y = np.linalg.inv(s + (seen * poured) @ seen.T)
+    prices = np.maximum(1 / (2 * (1 / gains + poured)) - price, 0.0)  # of the caps, 0 below them
+    images = t @ l_inverse @ axes[:, keep]
+    y = np.linalg.inv(s + (images * poured) @ images.T)  # Y' = X'⁻¹ at Σ = V diag(x) Vᵀ, (G11)
     part, cost = (
-        (above * pulls) @ above.T,
+        (above * prices) @ above.T,
         white.cost(white.program.constraints["budget"].expression),
     )
-    pull = t.T @ y @ t / 2
-    size = sum(float(np.abs(m).max()) for m in (price * cost, pull, part))
+    slope = t.T @ y @ t / 2
+    size = sum(float(np.abs(m).max()) for m in (price * cost, slope, part))
     part = (part + part.T) / 2
-    rest = white.psd_multiplier(price * cost - (pull + pull.T) / 2 + part, size)
+    # N = part + (−G − part)₊: rounding, and what Σ ≼ Σ_X costs beyond its diagonal
+    remainder = white.psd_multiplier(price * cost - (slope + slope.T) / 2 + part, size)
     return CovarianceDual(
-        {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + rest)}
+        {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + remainder)}
     )

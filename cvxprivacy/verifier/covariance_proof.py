@@ -71,7 +71,7 @@ class CovarianceProof:
         self.gamma = rational(program["covariance"])
         if self.gamma.ncols() != size or self.gamma != self.gamma.transpose():
             raise UnprovableError("the covariance is not symmetric")
-        self.given, self.encoded = (_indices(program[k], size) for k in ("given", "encoded"))
+        self.side, self.encoded = (_indices(program[k], size) for k in ("given", "encoded"))
         self.n = len(self.encoded)
         terms = [program["objective"], *program["terms"].values()]
         terms += [row["term"] for row in program["rows"].values()]
@@ -131,7 +131,7 @@ class CovarianceProof:
 
     def _derived(self, views: Mapping[str, tuple[list[int], str]]) -> bool:
         """Condition on Z, and lay out every view; False if a determinant is not known."""
-        z, v = self.given, self.encoded
+        z, v = self.side, self.encoded
         if z and known_log_det(block(self.gamma, z, z)) is None:
             return False
         self.bound = self._conditional(v, v)  # Σ̄
@@ -154,7 +154,7 @@ class CovarianceProof:
 
     def _conditional(self, a: list[int], b: list[int]) -> Any:
         """Return Cov(A, B | Z) = Γ_AB − Γ_AZ Γ_ZZ⁻¹ Γ_ZB, (G3)."""
-        marginal, z = block(self.gamma, a, b), self.given
+        marginal, z = block(self.gamma, a, b), self.side
         if not z:
             return marginal if self.exact else arb_mat(marginal)
         left, right = block(self.gamma, a, z), block(self.gamma, z, b)
@@ -179,7 +179,7 @@ class CovarianceProof:
         """
         term = self.program["objective"]
         nats = float(arb(sum(map(exactly, term["weights"].values()), fmpq(0))) / self.units)
-        most = 0.0
+        most = 0.0  # ⟨C, Σ̄⟩
         if term["cost"] is not None:
             most = float(abs(trace(times(rational(term["cost"]), self.bound))))
         room = abs(upper - float(enclosure(term["constant"])))  # of costs, which are ≥ 0

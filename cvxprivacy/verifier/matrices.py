@@ -64,7 +64,7 @@ def block(matrix: fmpq_mat, rows: Sequence[int], columns: Sequence[int]) -> fmpq
 
 def _same(a: Any, b: Any) -> tuple[Any, ...]:
     """Return two matrices of one kind: rational if both are, else in balls."""
-    if isinstance(a, fmpq_mat) and isinstance(b, fmpq_mat):
+    if isinstance(a, fmpq_mat) and isinstance(b, fmpq_mat):  # exact as long as both are
         return a, b
     return tuple(x if isinstance(x, arb_mat) else arb_mat(x) for x in (a, b))
 
@@ -171,7 +171,7 @@ def _burden(matrix: fmpq_mat) -> int:
     # n³ products, of numbers that grow up to n-fold
     entries, count = [x for row in matrix.tolist() for x in row], matrix.nrows() ** 4
     bits, common = max(int(x.p).bit_length() for x in entries), 1
-    for denominator in {int(x.q) for x in entries}:
+    for denominator in {int(x.q) for x in entries}:  # elimination has one common denominator
         common = math.lcm(common, denominator)
         if count * common.bit_length() > BURDEN:
             break
@@ -180,7 +180,7 @@ def _burden(matrix: fmpq_mat) -> int:
 
 def basis(matrix: fmpq_mat) -> list[int]:
     """Return the first columns that the others are combinations of."""
-    reduced, rank = matrix.rref()
+    reduced, rank = matrix.rref()  # whose pivots are in the columns that are no combinations
     columns = range(matrix.ncols())
     return [next(j for j in columns if reduced[i, j] != 0) for i in range(rank)]
 

@@ -97,6 +97,7 @@ class Boxes:
 
     def at(self, level: Fraction) -> Parts:
         """Return which boxes are full, wet and dry at a level > 0, exactly."""
+        # a float is above v if and only if it is above the largest float that is not
         least, exact = floor_float(level), exactly(level)
         if self.gains is None:
             above = [c > (least if type(c) is float else exact) for c in self.caps]
@@ -227,7 +228,7 @@ class Filling:
 
     def _information(self) -> arb:
         parts = self.parts
-        if not parts.wet and not parts.dry:
+        if not parts.wet and not parts.dry:  # x = c
             return arb(0)
         below = ball(self.level) ** len(parts.wet)  # (G35): one logarithm of a product
         if self.boxes.gains is None:
@@ -235,7 +236,7 @@ class Filling:
         else:
             pairs = zip((*parts.wet, *parts.dry), (*parts.wet_gains, *parts.dry_gains), strict=True)
             above = math.prod([1 + arb(g) * c for c, g in pairs], start=arb(1))
-            below *= math.prod(parts.wet_gains, start=arb(1))
+            below *= math.prod(parts.wet_gains, start=arb(1))  # Π g_i v
         return (above / below).log() / 2
 
     def lower(self, total: Fraction) -> arb:

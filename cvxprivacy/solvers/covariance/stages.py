@@ -64,7 +64,7 @@ class CovarianceProver(BestBounds):
         for bits in SHARES:
             t = 2.0**-bits
             mixed = self._scaled((1 - t) * whitened + t * self.strictly_feasible, 1 - t)
-            primal = ErrorCovariance(self.white.root, (mixed + mixed.T) / 2)
+            primal = ErrorCovariance(self.white.root, (mixed + mixed.T) / 2)  # exact from here on
             evaluation = self.proof.upper(primal.to_dict())
             if evaluation.feasible:
                 negative = max(0.0, -float(np.linalg.eigvalsh(whitened)[0]))
@@ -156,7 +156,7 @@ class CovarianceTask(Task):
             self.prover.offer_multipliers(whitened, multipliers)
         elif self.exact is not None:
             primal, dual = self.exact
-            with suppress(UnprovableError):  # a proposal that is none proposes nothing
+            with suppress(UnprovableError):  # what is malformed proposes nothing
                 self.prover.offer_exact(primal)
             with suppress(UnprovableError):
                 self.prover.take_dual(dual)
@@ -175,7 +175,7 @@ class CovarianceTask(Task):
     # ---- the central path ----------------------------------------------------------------
 
     def structured(self) -> bool:
-        if self.white.caps:
+        if self.white.caps:  # (G14) has no barrier for them
             return False
         if not self.has_interior:
             self.phase_one()
@@ -187,7 +187,7 @@ class CovarianceTask(Task):
                 start = self.prover.strictly_feasible
                 whitened, multipliers = central_path(self.white, start, gap)
         except UNUSABLE as error:
-            self.report(f"central path: {error}")
+            self.report(f"central path: {error}")  # and the conic solver is next
         else:
             self.prover.offer_whitened(whitened)
             self.prover.offer_multipliers(whitened, multipliers)
