@@ -14,7 +14,10 @@ from cvxprivacy.verifier.matrices import cholesky
 
 __all__ = ["floats", "root_of"]
 
-_BITS = (53, 128, 512, 2048)  # of the entries of a root
+# Of the entries of a root.  Floats do up to a condition number of about 2²⁶: there L⁻¹ΣL⁻ᵀ is off
+# by 2¹³ units of their last place, 2⁻⁴⁰
+_BITS = (53, 128, 512, 2048)
+_WHITE = 2.0**-40  # how far L⁻¹ΣL⁻ᵀ may be off I: below every tolerance of a gap
 
 
 def floats(matrix: Any) -> FloatArray:
@@ -40,8 +43,8 @@ def root_of(matrix: Any) -> tuple[Exact, Any]:
             entries[i, : i + 1] = [_shortened(x, bits) for x in row]
         ratios = fmpq_mat([[fmpq(*x.as_integer_ratio()) for x in row] for row in entries])
         inverse = (ratios if isinstance(matrix, fmpq_mat) else arb_mat(ratios)).inv()
-        white = inverse * matrix * inverse.transpose()
-        if np.abs(floats(white) - np.eye(size)).max() < 2.0**-40:
+        white = inverse * matrix * inverse.transpose()  # I if L Lᵀ is the matrix
+        if np.abs(floats(white) - np.eye(size)).max() < _WHITE:
             break
     return array(entries), inverse
 

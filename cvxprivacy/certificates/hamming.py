@@ -19,9 +19,13 @@ from cvxprivacy.programs.hamming import HammingProgram
 from cvxprivacy.programs.water import LevelDual, WaterLevel
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import ball, ceil, floor
-from cvxprivacy.verifier.hamming_proof import Filling, Letters, scale
+from cvxprivacy.verifier.hamming_proof import ABSOLUTE, RELATIVE, Filling, Letters, scale
 
 __all__ = ["HammingCertificate", "Masses", "enclosed"]
+
+
+# log₂ of how many times a claim is wider than a sharp value: units and ends are rounded in between
+ROUNDINGS, UNDERFLOWS = 4, 10
 
 
 class Masses(Letters):
@@ -31,8 +35,8 @@ class Masses(Letters):
         self.masses, self.total = masses, total
 
     def below(self, mass: Fraction) -> int:
-        found = np.searchsorted(self.masses, rounded_down(mass), side="right")
-        return min(int(found), len(self) - 1)
+        below = np.searchsorted(self.masses, rounded_down(mass), side="right")
+        return min(int(below), len(self) - 1)
 
     def mass(self, start: int, stop: int) -> Fraction:
         return exact_sum(self.masses[start:stop])
@@ -47,11 +51,12 @@ def enclosed(lower: arb, upper: arb, units: str) -> tuple[float, float]:
     return max(floor(_wider(lower / unit)), 0.0), ceil(_wider(upper / unit))
 
 
-def _wider(found: arb) -> arb:
+def _wider(value: arb) -> arb:
     """Return a ball around every ball with a radius as of ``hamming_proof.sharp``."""
-    if found.is_exact():  # and so is the other
-        return found
-    return found * arb(1, arb(2) ** -96) + arb(0, arb(2) ** -1090)
+    if value.is_exact():  # and so is the other
+        return value
+    relative, absolute = arb(2) ** -(RELATIVE - ROUNDINGS), arb(2) ** -(ABSOLUTE - UNDERFLOWS)
+    return value * arb(1, relative) + arb(0, absolute)
 
 
 class HammingCertificate(Certificate):
@@ -61,12 +66,12 @@ class HammingCertificate(Certificate):
         budget, units = program.budget, program.units
         with ctx.workprec(PRECISION):
             rate = enclosed(filling.rate, filling.rate, units)
-            left, own = filling.equivocation, _wider(ball(filling.distortion))
+            left, distortion = filling.equivocation, _wider(ball(filling.distortion))
             terms = {
                 "rate": rate,
                 "leakage": rate,  # W = X
                 "equivocation": enclosed(left, left, units),
-                "distortion": (floor(own), ceil(own)),
+                "distortion": (floor(distortion), ceil(distortion)),
             }
             lower, upper = enclosed(filling.lower(budget), filling.upper(budget), units)
         status = verify.status(lower, upper, verify.TOLERANCE[accuracy] * scale(units))

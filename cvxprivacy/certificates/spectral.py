@@ -17,7 +17,8 @@ from cvxprivacy.verifier.spectral_proof import SpectralProof
 
 __all__ = ["SpectralCertificate"]
 
-_SHY = 2.0**-42  # how far y of a wet axis is below 2 μ: more than axes are from orthonormal
+# How far y of a wet axis is below 2 μ: more than axes are from orthonormal, which makes p_i = 0
+_SHY = 2.0**-42
 _TRIES = 4  # of a trace that is above the budget by rounding alone
 
 
@@ -35,9 +36,10 @@ class SpectralCertificate(Certificate):
         with ctx.workprec(ctx.prec):  # which the proof sets
             proof, rows = SpectralProof(program.to_dict()), axes.tolist()
             near = math.inf if level is None else float(level)
-            errors = np.minimum(powers, near)
+            errors = np.minimum(powers, near)  # min(θ, κ_i)
             wet = np.where(errors < near, 1.0, 1.0 - _SHY)
-            dual = SpectralDual(axes, wet / errors, 0.0 if level is None else 0.5 / near)
+            price = 0.0 if level is None else 0.5 / near  # μ = 1/2θ
+            dual = SpectralDual(axes, wet / errors, price)
             primal = SpectralPrimal(axes, _removed(proof, rows, powers - errors))
             evaluation = proof.upper({**primal.to_dict(), "axes": rows})
             lower = proof.lower({**dual.to_dict(), "axes": rows})
@@ -65,11 +67,11 @@ def _removed(proof: SpectralProof, rows: list[list[float]], removed: FloatArray)
     _, g = proof.along(rows)
     some = np.flatnonzero(removed > 0)
     for _ in range(_TRIES):
-        left = proof.trace - arb(exactly(proof.budget))
-        left -= sum((arb(float(removed[i])) * g[int(i), int(i)] for i in some), arb(0))
-        if left <= 0 or not len(some):
+        excess = proof.trace - arb(exactly(proof.budget))  # tr Σ − D, by (G39)
+        excess -= sum((arb(float(removed[i])) * g[int(i), int(i)] for i in some), arb(0))
+        if excess <= 0 or not len(some):
             break
         removed = removed.copy()
-        removed[some] += max(float(left.upper()), 0.0) / len(some)
+        removed[some] += max(float(excess.upper()), 0.0) / len(some)
         removed[some] = np.nextafter(removed[some], np.inf)
     return removed

@@ -8,7 +8,8 @@ NumPy's.  With v = f 2^e, 1/2 ≤ f < 1, and c the middle of one of 2¹² equal 
 f − c is exact; log 2 and log c are the floats next to balls; log(1 + r) is its series up to r⁴.
 In units of u = 2⁻⁵³ the errors are at most: e log 2, 1.2 |e|; log c, 1/2; the series, 2⁻⁹ (its
 rest is below |r|⁵/4.99); two additions, 1.39 (|e| + 1) + 0.01; and the product with v,
-0.7 (|e| + 1) times v.  Together they are below 4 (|e| + 1) v, and 2⁻¹⁰²¹ covers underflow.
+0.7 (|e| + 1) times v.  Together they are below 4 (|e| + 1) v, and 2⁻¹⁰²¹ covers underflow.  The
+sums are those of (G42) and (G43) in ``docs/theory/covariance.md``.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ def exact_sum(values: FloatArray) -> Fraction:
     total = Fraction(0)
     for start in range(0, len(values), _SOME):
         mantissa, exponent = np.frexp(values[start : start + _SOME])
-        whole = (mantissa * 2.0**53).astype(np.int64)
+        integer = (mantissa * 2.0**53).astype(np.int64)
         least = int(exponent.min())
         place = exponent - least
-        parts = [np.bincount(place, part) for part in (whole >> 27, whole & (2**27 - 1))]
+        # 2¹⁶ halves of at most 27 bits: their sums in floats are below 2⁴³, and exact
+        parts = [np.bincount(place, part) for part in (integer >> 27, integer & (2**27 - 1))]
         part = 0
         for high, low in zip(*(np.flip(p).tolist() for p in parts), strict=True):
             part = 2 * part + (int(high) << 27) + int(low)

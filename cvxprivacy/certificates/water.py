@@ -32,6 +32,7 @@ from cvxprivacy.verifier.water_proof import (
 __all__ = ["TypedBoxes", "WaterCertificate", "boxes_of", "places"]
 
 Places = npt.NDArray[np.int64]
+SMALL = 2.0**-1000  # below, a float of a rational has lost digits, or is 0
 
 
 class TypedBoxes(Boxes):
@@ -57,9 +58,9 @@ class FloatBoxes(TypedBoxes):
 
     def at(self, level: Fraction) -> Parts:
         if self.gains is None:
-            full = self.caps <= floor_float(level)
+            full = self.caps <= floor_float(level)  # exactly c ≤ v, as c is a float
             return Parts(self.caps[full], self.some(self.caps, ~full), [], [], [])
-        where = places(self.gains, self.caps, level, level)
+        where = places(self.gains, self.caps, level, level)  # exactly, but for 0
         for i in np.flatnonzero(where == 0).tolist():
             where[i] = exact_place(float(self.gains[i]), float(self.caps[i]), exactly(level))
         pairs = [(values, where == place) for place in (2, 1) for values in (self.caps, self.gains)]
@@ -82,14 +83,14 @@ def places(gains: Exact | None, caps: Exact, low: Fraction, high: Fraction) -> P
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         offset = np.zeros(len(size))
         if gains is not None:
-            mantissa, exponent = np.frexp(floats(gains))
+            mantissa, exponent = np.frexp(floats(gains))  # 1/g without over- or underflow
             offset = np.ldexp(1.0 / mantissa, -exponent - shift)
         top = offset + np.ldexp(size, -shift)
     full, dry, wet = top < least, offset > most, (offset < least) & (most < top)
     where = np.select([full, dry, wet], [-1, 1, 2], 0)
     for values in (gains, caps):
         if values is not None and values.dtype.kind != "f":  # rationals that no float is near
-            where[floats(values) < 2.0**-1000] = 0
+            where[floats(values) < SMALL] = 0
     return where
 
 
@@ -103,8 +104,8 @@ def boxes_of(gains: Exact | None, caps: Exact) -> TypedBoxes:
 
 def _typed(value: Any) -> Any:
     """Return a number as the proof reads it in a document: a float where it is one."""
-    found = plain(rational(value))
-    return found if type(found) is float else exactly(found)
+    number = plain(rational(value))
+    return number if type(number) is float else exactly(number)
 
 
 class _Proof(WaterProof):
@@ -123,7 +124,7 @@ class WaterCertificate(Certificate):
         proof, dual = _Proof(program, boxes), LevelDual(level)
         primal: WaterLevel | None = WaterLevel(level)
         with ctx.workprec(ctx.prec):  # which the proof sets
-            evaluation = proof.upper(dual.to_dict())
+            evaluation = proof.upper(dual.to_dict())  # primal and dual are the same level
             lower = proof.lower(dual.to_dict())
         upper, terms = ceil(evaluation.objective), evaluation.terms
         if not evaluation.feasible:  # which would be an error of the level that was proposed

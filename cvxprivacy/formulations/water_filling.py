@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.water import boxes_of
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats, rational
 from cvxprivacy.formulations.filling import FillingProblem, positive
@@ -29,9 +30,9 @@ from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array
 from cvxprivacy.programs.covariance import CovarianceDual
-from cvxprivacy.solvers.closed_forms import water_level
 from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE
+from cvxprivacy.solvers.water_level import box_level
 from cvxprivacy.validation import typed
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import floor
@@ -121,9 +122,7 @@ class ReverseWaterFilling(SpectralFilling):
         cost = white.cost(white.program.constraints["budget"].expression)
         powers, vectors = np.linalg.eigh(cost)
         powers = np.maximum(powers, 2.0**-53 * powers[-1])
-        level = water_level(
-            [Fraction(0)] * len(powers), [rational(v) for v in powers.tolist()], self.total
-        )
+        level = _level(None, powers, self.total)
         if level is None:
             return np.eye(len(powers)), {}
         shares = np.minimum(1.0, float(level) / powers)
@@ -264,9 +263,17 @@ def closed_gaussian_bound(source: GaussianSource, budget: Any, *, units: str = "
     return least
 
 
+def _level(gains: FloatArray | None, caps: FloatArray, total: Fraction) -> Fraction | None:
+    """Return the water level of boxes that were computed; None if the total covers all caps."""
+    if not all(np.isfinite(values).all() for values in (gains, caps) if values is not None):
+        raise ValueError("boxes beyond floats")
+    return box_level(boxes_of(gains, caps), gains, caps, total)
+
+
 def _box_dual(white: Whitened, total: Fraction) -> CovarianceDual:
     """Return the multipliers of the box water-filling, as those of the QGLB."""
     root, s, t = white.views["W"]
+    # BᵀS⁻¹B = V diag(gains) Vᵀ, and the caps (VᵀΣ_X V)_ii as sums of squares, (G37)
     l_inverse = np.linalg.inv(floats(white.root))
     values, vectors = np.linalg.eigh(l_inverse.T @ t.T @ np.linalg.solve(s, t) @ l_inverse)
     rank = min(len(s), len(t.T))
@@ -274,21 +281,21 @@ def _box_dual(white: Whitened, total: Fraction) -> CovarianceDual:
     keep = (gains > 1e-14 * gains.max()) & (gains > 0)
     gains, above = gains[keep], floats(white.root).T @ axes[:, keep]
     caps = (above**2).sum(axis=0)
-    offsets = [1 / rational(gain) for gain in gains.tolist()]
-    level = water_level(offsets, [rational(cap) for cap in caps.tolist()], total)
+    level = _level(gains, caps, total)
     price = 0.0 if level is None else float(1 / (2 * level))
     poured = caps if level is None else np.clip(float(level) - 1 / gains, 0.0, caps)
-    pulls = np.maximum(1 / (2 * (1 / gains + poured)) - price, 0.0)
-    seen = t @ l_inverse @ axes[:, keep]
-    y = np.linalg.inv(s + (seen * poured) @ seen.T)
+    prices = np.maximum(1 / (2 * (1 / gains + poured)) - price, 0.0)  # of the caps, 0 below them
+    images = t @ l_inverse @ axes[:, keep]
+    y = np.linalg.inv(s + (images * poured) @ images.T)  # Y' = X'⁻¹ at Σ = V diag(x) Vᵀ, (G11)
     part, cost = (
-        (above * pulls) @ above.T,
+        (above * prices) @ above.T,
         white.cost(white.program.constraints["budget"].expression),
     )
-    pull = t.T @ y @ t / 2
-    size = sum(float(np.abs(m).max()) for m in (price * cost, pull, part))
+    slope = t.T @ y @ t / 2
+    size = sum(float(np.abs(m).max()) for m in (price * cost, slope, part))
     part = (part + part.T) / 2
-    rest = white.psd_multiplier(price * cost - (pull + pull.T) / 2 + part, size)
+    # N = part + (−G − part)₊: rounding, and what Σ ≼ Σ_X costs beyond its diagonal
+    remainder = white.psd_multiplier(price * cost - (slope + slope.T) / 2 + part, size)
     return CovarianceDual(
-        {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + rest)}
+        {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + remainder)}
     )

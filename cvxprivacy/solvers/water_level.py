@@ -3,7 +3,7 @@ r"""The level at which water in boxes is a given amount: a sort and a sum.
 X(v) = Σ clip(v − o_i, 0, c_i) is increasing and piecewise linear.  A sort of its kinks in floats
 finds the piece but for rounding; the kinks next to it are then looked at exactly, and the piece is
 solved for v: exactly, or where its sums have no short common denominator from below, with at most
-2⁻¹⁰⁰ of the amount left over.
+2⁻¹⁰⁰ of the amount left over.  (G36) and (G45) of ``docs/theory/covariance.md``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from cvxprivacy.exact import Exact, FloatArray, floats, rational, short
 from cvxprivacy.verifier.balls import exactly
 from cvxprivacy.verifier.water_proof import PRECISIONS, of_reciprocals
 
-__all__ = ["box_level", "common_level", "writable"]
+__all__ = ["box_level", "common_level", "rational_of", "writable"]
 
-AROUND = (36, 24, 8, 0)  # −log₂ of how far from the piece kinks are looked at exactly
-BISECTIONS = 70  # of an interval of levels, in proportion
-LEFT = 100  # −log₂ of what may be left over
+# −log₂ of how far from the piece kinks are looked at exactly: sums of 2²⁰ floats are off by 2⁻³³
+AROUND = (36, 24, 8, 0)
+BISECTIONS = 70  # of log v: from a ratio of e³⁰⁰⁰ of the ends to beyond a float's last digit
+LEFT = 100  # −log₂ of what may be left over: far below every tolerance
+GUARD = 4  # bits by which parts are sharper than what may be left over
+USUAL = 1e150  # between its reciprocal and it, products of two numbers are normal floats
 
 
 def common_level(increasing: FloatArray, total: Fraction, *, fewer: int = 0) -> Fraction:
@@ -36,16 +39,17 @@ def common_level(increasing: FloatArray, total: Fraction, *, fewer: int = 0) -> 
     steps, mostly one.  It must exceed the total where λ is the greatest m.
     """
     size, top = len(increasing), len(increasing) - 1
+    # the left-hand side at each m: those below it, and λ = m of each that is above
     with np.errstate(over="ignore", invalid="ignore"):
-        others = np.arange(top - fewer, -1.0 - fewer, -1.0)  # above each, less ``fewer``
+        others = np.arange(top - fewer, -1.0 - fewer, -1.0)  # how many are above, less ``fewer``
         kinks = np.cumsum(increasing) + others * increasing
     drowned = min(int(np.searchsorted(kinks, float(total), side="right")), top - fewer)
     tail = exact_sum(increasing[:drowned])
     while True:
-        level = (total - tail) / (size - drowned - fewer)
-        found = np.searchsorted(increasing, rounded_down(level), side="right")
-        place = min(int(found), top)
-        if place == drowned:
+        level = (total - tail) / (size - drowned - fewer)  # (G45)
+        below = np.searchsorted(increasing, rounded_down(level), side="right")
+        place = min(int(below), top)
+        if place == drowned:  # the piece is that of its level
             return level
         between = exact_sum(increasing[min(place, drowned) : max(place, drowned)])
         tail += between if place > drowned else -between
@@ -59,16 +63,16 @@ def box_level(
 
     None where the total covers all caps.  ``boxes`` are those of gains and caps.
     """
-    whole = boxes.summed(boxes.caps)
+    capacity = boxes.summed(boxes.caps)
     with ctx.workprec(PRECISIONS[-1]):
-        most = boxes.balled_sum(boxes.caps).upper() if whole is None else whole
+        most = boxes.balled_sum(boxes.caps).upper() if capacity is None else capacity
         if exactly(total) >= most:
             return None
     if gains is None and caps.dtype.kind == "f":
         return _short(common_level(np.sort(caps), total), total)
-    summed = whole, of_reciprocals([] if gains is None else boxes.some(gains))
-    exact, start = None not in summed, _nearly(gains, caps, total)
-    for factor in (*(1 + Fraction(2) ** -bits for bits in AROUND), None):
+    sums = capacity, of_reciprocals([] if gains is None else boxes.some(gains))
+    exact, start = None not in sums, _nearly(gains, caps, total)
+    for factor in (*(1 + Fraction(2) ** -bits for bits in AROUND), None):  # nearest first
         ends = (start / factor, start * factor) if factor else _all_levels(gains, caps, total)
         level = _Piece(boxes, gains, caps, total, *ends, exact).level()
         if level is not None:
@@ -110,7 +114,7 @@ def _nearly(gains: Exact | None, caps: Exact, total: Fraction) -> Fraction:
     """Return a level near the truth, as long as floats go."""
     sizes, slopes = floats(caps), np.ones(len(caps)) if gains is None else floats(gains)
     extremes = [float(end) for v in (sizes, slopes) for end in (v.min(), v.max())]
-    usual = all(1e-150 < end < 1e150 for end in (*extremes, float(total)))
+    usual = all(1 / USUAL < end < USUAL for end in (*extremes, float(total)))
     kind: Any = float if usual else np.longdouble  # of a wider range, where there is one
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         offsets = np.zeros(len(caps), kind) if gains is None else 1 / slopes.astype(kind)
@@ -126,10 +130,10 @@ def _nearly(gains: Exact | None, caps: Exact, total: Fraction) -> Fraction:
         low, high = wanted / (2 * kind(len(caps))), 2 * ends[1][-1]
         for _ in range(BISECTIONS):
             level = np.sqrt(low) * np.sqrt(high)
-            slope, rest = wet_at(level)
-            low, high = (level, high) if slope * level + rest < wanted else (low, level)
-        slope, rest = wet_at(high)
-        level = (wanted - rest) / slope if slope else high
+            slope, constant = wet_at(level)
+            low, high = (level, high) if slope * level + constant < wanted else (low, level)
+        slope, constant = wet_at(high)
+        level = (wanted - constant) / slope if slope else high
         mantissa, exponent = np.frexp(level if low <= level <= high else high)
     return Fraction(float(mantissa)) * Fraction(2) ** int(exponent)
 
@@ -156,7 +160,7 @@ class _Piece:
         where = places(gains, caps, low, high)
         self.low, self.high = exactly(low), exactly(high)
         self.near: Counter[tuple[fmpq, fmpq]] = Counter()
-        bits = LEFT + 4 + _bits_below(total / len(caps))
+        bits = LEFT + GUARD + _bits_below(total / len(caps))
         for i in np.flatnonzero(where == 0).tolist():
             offset = Fraction(0) if gains is None else 1 / rational(gains[i])
             cap = rational(caps[i])
@@ -167,22 +171,22 @@ class _Piece:
         full = boxes.some(caps, where == -1)
         self.slope, amount = int((where == 2).sum()), exactly(total)
         if exact:
-            self.room = amount + of_reciprocals(wet) - boxes.summed(full)
+            self.room = amount + of_reciprocals(wet) - boxes.summed(full)  # (G36): K v = room
             return
         for precision in PRECISIONS:
             with ctx.workprec(precision):
                 part = boxes.reciprocals(wet) - boxes.balled_sum(full)
-                if part.rad() <= arb(amount) * arb(2) ** -(LEFT + 4):
+                if part.rad() <= arb(amount) * arb(2) ** -(LEFT + GUARD):
                     break
-        self.room = amount + _rational(part.lower())
+        self.room = amount + rational_of(part.lower())  # so that the level is not above the truth
 
     def beyond(self, level: fmpq) -> fmpq:
         """Return X(v) − t."""
-        found = self.slope * level - self.room
+        excess = self.slope * level - self.room
         for (offset, cap), times in self.near.items():
             if level > offset:
-                found += times * min(level - offset, cap)
-        return found
+                excess += times * min(level - offset, cap)
+        return excess
 
     def level(self) -> Fraction | None:
         """Return the least v with X(v) = t; None if it is not between the two levels."""
@@ -193,14 +197,11 @@ class _Piece:
             return None
         low, high = kinks[place - 1], kinks[place]
         before, after = self.beyond(low), self.beyond(high)
-        found = low - before * (high - low) / (after - before)
-        return _fraction(found)
+        level = low - before * (high - low) / (after - before)  # the chord: there is no kink inside
+        return Fraction(int(level.p), int(level.q))
 
 
-def _fraction(value: fmpq) -> Fraction:
-    return Fraction(int(value.p), int(value.q))
-
-
-def _rational(value: arb) -> fmpq:
+def rational_of(value: arb) -> fmpq:
+    """Return the number that a ball of radius 0 is."""
     mantissa, exponent = value.man_exp()
     return fmpq(int(mantissa)) * fmpq(2) ** int(exponent)

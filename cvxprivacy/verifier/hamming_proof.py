@@ -39,7 +39,8 @@ between I_λ and H(X), or I_λ and 0, is no less than what the mixture reveals. 
 also at least the lower end at its own Pr(X ≠ X̂).
 
 Logarithms are in balls, as precise as it takes to know each value to 2⁻¹⁰⁰ of itself, or to
-2⁻¹¹⁰⁰: see :func:`sharp`.  Needs the standard library and python-flint only.
+2⁻¹¹⁰⁰: see :func:`sharp`.  These are (G41) to (G44) of ``docs/theory/covariance.md``.  Needs the
+standard library and python-flint only.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ __all__ = [
 # more, so that the first is enough unless ends cancel, and the last always is, as no logarithm of
 # what a document may hold exceeds 10⁴.
 PRECISIONS = (160, 320, 640, 1280)
+RELATIVE, ABSOLUTE = 100, 1100  # −log₂ of a sharp radius: of the value, or below every float
 
 
 def log(value: Fraction) -> arb:
@@ -89,20 +91,21 @@ def sharp(value: Callable[[], arb]) -> arb:
     A claim that is wider than that by a little on both sides therefore contains what is computed
     here, in whichever way and however precisely it was computed itself.
     """
-    found = arb.neg_inf()
+    enclosed = arb.neg_inf()
     for precision in PRECISIONS:
         with ctx.workprec(precision):
-            found = value()
-            if found.rad() <= max(abs(found.mid()) * arb(2) ** -100, arb(2) ** -1100):
+            enclosed = value()
+            least = max(abs(enclosed.mid()) * arb(2) ** -RELATIVE, arb(2) ** -ABSOLUTE)
+            if enclosed.rad() <= least:
                 break
-    return found
+    return enclosed
 
 
-def nonnegative(found: arb) -> arb:
+def nonnegative(value: arb) -> arb:
     """Return what is known of a value in a ball that is known to be ≥ 0."""
-    if found >= 0:
-        return found
-    half = arb(0, found.upper() / 2)
+    if value >= 0:
+        return value
+    half = arb(0, value.upper() / 2)
     return half + half.rad()  # from 0, exactly
 
 
@@ -183,7 +186,7 @@ class Filling:
         self._drowned = letters.below(self.level * letters.total)
         self.kept = len(letters) - self._drowned
         self.tail = letters.mass(0, self._drowned) / letters.total
-        self.distortion = (self.kept - 1) * self.level + self.tail
+        self.distortion = (self.kept - 1) * self.level + self.tail  # (G41)
 
     @property
     def inside(self) -> arb:
@@ -212,7 +215,7 @@ class Filling:
     @property
     def rate(self) -> arb:
         """I_λ."""
-        return self.inside - self._spread if self.kept > 1 else arb(0)
+        return self.inside - self._spread if self.kept > 1 else arb(0)  # (G43)
 
     @property
     def equivocation(self) -> arb:
@@ -231,7 +234,7 @@ class Filling:
             return 0.0
         if not self.level:
             return math.inf
-        return float(log((1 - self.distortion) / self.level))
+        return float(log((1 - self.distortion) / self.level))  # 1 − δ > λ where K ≥ 2
 
     def lower(self, budget: Fraction) -> arb:
         """Return the lower end of R(``budget``)."""
@@ -239,17 +242,17 @@ class Filling:
             return arb(0)
         if not self.level:  # s = ∞ proves R(0) = H(X), and nothing about other D
             return arb(0) if budget else self.inside
-        known = ball(1 - budget) * log(1 - self.distortion)
-        return self.inside + known + ball(budget - self.tail) * log(self.level)
+        kept = ball(1 - budget) * log(1 - self.distortion)
+        return self.inside + kept + ball(budget - self.tail) * log(self.level)  # (G42)
 
     def mixture(self, budget: Fraction) -> tuple[Fraction, bool]:
         """Return with which probability the release is the channel, and if it is X otherwise."""
-        own = self.distortion
-        if own > budget:
-            return budget / own, True
-        if own == self.most:
+        delta = self.distortion
+        if delta > budget:  # too much is changed: X itself at times
+            return budget / delta, True
+        if delta == self.most:
             return Fraction(1), False
-        return max(self.most - budget, Fraction(0)) / (self.most - own), False
+        return max(self.most - budget, Fraction(0)) / (self.most - delta), False
 
     def reached(self, budget: Fraction) -> Fraction:
         """Return Pr(X ≠ X̂) of the release."""
@@ -260,7 +263,7 @@ class Filling:
         share, revealed = self.mixture(budget)
         if not share and not revealed:
             return arb(0)
-        chord = ball(share) * self.rate
+        chord = ball(share) * self.rate  # (G44)
         return chord + ball(1 - share) * self.entropy if revealed else chord
 
 
@@ -297,8 +300,8 @@ class HammingProof:
         filling = Filling(self.letters, number(dual["level"]))
         if not dual.get("objective", 1):
             return arb(0)  # the identity is feasible: nothing contradicts the constraint
-        found = self.converted(lambda: filling.lower(self.budget))
-        return found if found > 0 else arb(0)
+        bound = self.converted(lambda: filling.lower(self.budget))
+        return bound if bound > 0 else arb(0)
 
     def upper(self, primal: Mapping[str, Any]) -> HammingEvaluation:
         """Evaluate the release of a level."""
@@ -315,9 +318,10 @@ class HammingEvaluation:
         self.objective = nonnegative(converted(lambda: filling.upper(budget)))
         reached = filling.reached(budget)
         if filling.mixture(budget)[0] == 1:
-            rate = self.objective
+            rate = self.objective  # the channel of the level itself, whose rate is I_λ
             equivocation = converted(lambda: filling.equivocation)
         else:
+            # of a mixture: between the bound at what it reaches, and the chord
             least = converted(lambda: filling.lower(reached))
             entropy = converted(lambda: filling.entropy)
             rate = nonnegative(least.union(self.objective))

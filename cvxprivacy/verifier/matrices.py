@@ -1,5 +1,7 @@
 """Matrices in rationals or in balls: products, factors, and what is proved semidefinite.
 
+A proof of A ≻ 0 is a Cholesky factor whose pivots are proved positive, (G27) of
+``docs/theory/covariance.md``; a sign that balls cannot tell is that of a determinant, (G28).
 Needs the standard library and python-flint only.
 """
 
@@ -40,6 +42,8 @@ __all__ = [
     "trace",
 ]
 
+SHARP = 2.0**-64  # of a log det in nats: far below every tolerance, and above the balls of 128 bits
+
 
 def rational(rows: Any) -> fmpq_mat:
     """Return a matrix of a document exactly."""
@@ -60,7 +64,7 @@ def block(matrix: fmpq_mat, rows: Sequence[int], columns: Sequence[int]) -> fmpq
 
 def _same(a: Any, b: Any) -> tuple[Any, ...]:
     """Return two matrices of one kind: rational if both are, else in balls."""
-    if isinstance(a, fmpq_mat) and isinstance(b, fmpq_mat):
+    if isinstance(a, fmpq_mat) and isinstance(b, fmpq_mat):  # exact as long as both are
         return a, b
     return tuple(x if isinstance(x, arb_mat) else arb_mat(x) for x in (a, b))
 
@@ -95,8 +99,8 @@ def real(value: Any) -> arb:
 
 def cholesky(matrix: Any) -> Matrix | None:
     """Return the rows of a Cholesky factor in balls; None unless its diagonal is proved > 0."""
-    rows, left = _factor(matrix)
-    return rows if left is None else None
+    rows, unproved = _factor(matrix)
+    return rows if unproved is None else None
 
 
 def _factor(matrix: Any) -> tuple[Matrix, arb | None]:
@@ -108,13 +112,14 @@ def _factor(matrix: Any) -> tuple[Matrix, arb | None]:
         row: list[arb] = []
         for j in range(i + 1):
             other = rows[j] if j < i else row
-            left = entries[i, j] - _sum(a * b for a, b in zip(row, other, strict=False))
+            # (G27): a_ij − Σ_k<j l_ik l_jk, on the diagonal the pivot
+            remainder = entries[i, j] - _sum(a * b for a, b in zip(row, other, strict=False))
             if j < i:
-                row.append(left / rows[j][j])
-            elif left > 0:
-                row.append(left.sqrt())
+                row.append(remainder / rows[j][j])
+            elif remainder > 0:
+                row.append(remainder.sqrt())
             else:
-                return rows, left
+                return rows, remainder
         rows.append(row)
     return rows, None
 
@@ -127,8 +132,8 @@ def log_det(matrix: Any) -> arb | None:
 
 def known_log_det(matrix: Any) -> arb | None:
     """Return log det if it is known to 64 bits after the point, so that factors are worth much."""
-    found = log_det(matrix)
-    return None if found is None or found.rad() > 2.0**-64 else found
+    value = log_det(matrix)
+    return None if value is None or value.rad() > SHARP else value
 
 
 def semidefinite(matrix: Any) -> bool:
@@ -143,14 +148,14 @@ def semidefinite(matrix: Any) -> bool:
         if not some:
             return True
         matrix = block(matrix, some, some)
-    _, left = _factor(matrix)
-    if left is None:
+    _, unproved = _factor(matrix)
+    if unproved is None:
         return True
-    if not isinstance(matrix, fmpq_mat) or left < 0:
+    if not isinstance(matrix, fmpq_mat) or unproved < 0:  # a matrix of balls has no exact sign
         return False
     if not eliminable(matrix):
         return False
-    return definite(block(matrix, *[basis(matrix)] * 2))
+    return definite(block(matrix, *[basis(matrix)] * 2))  # (G29)
 
 
 def eliminable(matrix: fmpq_mat) -> bool:
@@ -163,9 +168,10 @@ def _burden(matrix: fmpq_mat) -> int:
 
     Of what is beyond ``BURDEN``, only that it is.
     """
+    # n³ products, of numbers that grow up to n-fold
     entries, count = [x for row in matrix.tolist() for x in row], matrix.nrows() ** 4
     bits, common = max(int(x.p).bit_length() for x in entries), 1
-    for denominator in {int(x.q) for x in entries}:
+    for denominator in {int(x.q) for x in entries}:  # elimination has one common denominator
         common = math.lcm(common, denominator)
         if count * common.bit_length() > BURDEN:
             break
@@ -174,7 +180,7 @@ def _burden(matrix: fmpq_mat) -> int:
 
 def basis(matrix: fmpq_mat) -> list[int]:
     """Return the first columns that the others are combinations of."""
-    reduced, rank = matrix.rref()
+    reduced, rank = matrix.rref()  # whose pivots are in the columns that are no combinations
     columns = range(matrix.ncols())
     return [next(j for j in columns if reduced[i, j] != 0) for i in range(rank)]
 
@@ -187,10 +193,11 @@ def definite(matrix: fmpq_mat) -> bool:
     precision = PRECISION
     while True:
         with flint.ctx.workprec(precision):
-            rows, left = _factor(matrix)
-        if left is None or left < 0:
-            return left is None
-        some = range(len(rows) + 1)
-        if block(matrix, some, some).det() <= 0:
+            rows, unproved = _factor(matrix)
+        if unproved is None or unproved < 0:
+            return unproved is None
+        # the pivots before it are positive, so that it has the sign of its leading minor, (G28)
+        leading = range(len(rows) + 1)
+        if block(matrix, leading, leading).det() <= 0:
             return False
-        precision *= 4
+        precision *= 4  # it is positive: with enough digits balls prove it too, and go on

@@ -22,7 +22,8 @@ of G and p_i = (y_i/2 − μ/g)⁺.  Since V diag(y/2 − p) Vᵀ ≼ (μ/g) VV�
     f(Σ) ≥ ½ (log det Γ + log det Y + n − tr YΣ) + μ (tr Σ − D) ≥ ½ (log det K + Σ log y_i + n)
            − tr PΓ − μ D,      tr PΓ = Σ p_i K_ii.
 
-And f ≥ 0.  The work is five products of n × n matrices in balls.  Needs the standard library and
+And f ≥ 0.  The work is five products of n × n matrices in balls.  The lemma is (G38) of
+``docs/theory/covariance.md``, the ends are (G39) and (G40).  Needs the standard library and
 python-flint only.
 """
 
@@ -49,16 +50,16 @@ def log_det(matrix: arb_mat) -> arb:
     if not all(a > 0 for a in diagonal):
         return arb.nan()
     roots = [1 / a.sqrt() for a in diagonal]
-    widest, square = arb(0), arb(0)
+    phi, square = arb(0), arb(0)  # φ and |F|²
     for i, row in enumerate(rows):
         scaled = [abs(x) * root for x, root in zip(row, roots, strict=True)]
-        scaled[i] = arb(0)
-        widest = widest.max(total(scaled) * roots[i])
+        scaled[i] = arb(0)  # F has no diagonal
+        phi = phi.max(total(scaled) * roots[i])
         square += total(x * x for x in scaled) / diagonal[i]
-    if not widest < 1:
+    if not phi < 1:
         return arb.nan()
-    below = square / (2 * (1 - widest) ** 2)
-    return total(a.log() for a in diagonal) - below.union(arb(0))
+    below = square / (2 * (1 - phi) ** 2)
+    return total(a.log() for a in diagonal) - below.union(arb(0))  # (G38)
 
 
 class SpectralProof:
@@ -91,17 +92,17 @@ class SpectralProof:
                 raise UnprovableError("axes of another shape")
             across = v.transpose()
             self._last = axes, (across * self.gamma * v, across * v)
-        found: tuple[arb_mat, arb_mat] = self._last[1]
-        return found
+        congruent: tuple[arb_mat, arb_mat] = self._last[1]
+        return congruent
 
     def numbers(self, values: Any) -> list[Fraction]:
         """Return n numbers ≥ 0."""
         if not isinstance(values, list) or len(values) != self.n:
             raise UnprovableError("not a number for each axis")
-        found = [number(value) for value in values]
-        if min(found) < 0:
+        numbers = [number(value) for value in values]
+        if min(numbers) < 0:
             raise UnprovableError("a negative number")
-        return found
+        return numbers
 
     def lower(self, dual: Mapping[str, Any]) -> arb:
         """Return the bound that axes, precisions y and a price μ prove, in the program's units."""
@@ -111,15 +112,15 @@ class SpectralProof:
         if not dual.get("objective", 1) or min(y) == 0 or price < 0:
             return arb(0)
         widest, mu = arb(0), arb(exactly(price))
-        for row in g.tolist():
+        for row in g.tolist():  # the greatest sum of a row, at least the greatest eigenvalue
             widest = widest.max(total(map(abs, row)))
-        least = mu / widest
-        found = (log_det(k) + self.n) / 2 - mu * arb(exactly(self.budget))
-        for i, value in enumerate(y):
+        shared = mu / widest  # μ/g, which μ I allows along every axis
+        bound = (log_det(k) + self.n) / 2 - mu * arb(exactly(self.budget))
+        for i, value in enumerate(y):  # (G40), axis by axis: ½ log y_i − p_i K_ii
             precision = arb(exactly(value))
-            found += precision.log() / 2 - (precision / 2 - least).max(arb(0)) * k[i, i]
-        found = in_units(found, self.units)
-        return found if found > 0 else arb(0)
+            bound += precision.log() / 2 - (precision / 2 - shared).max(arb(0)) * k[i, i]
+        bound = in_units(bound, self.units)
+        return bound if bound > 0 else arb(0)  # f ≥ 0; NaN proves no more
 
     def upper(self, primal: Mapping[str, Any]) -> SpectralEvaluation:
         """Evaluate Γ − V diag(r) Vᵀ: ``axes`` V and ``removed`` r."""
@@ -136,14 +137,14 @@ class SpectralEvaluation:
     ) -> None:
         n, r = proof.n, [arb(exactly(value)) for value in removed]
         scaled = arb_mat([[x * r[j] for j, x in enumerate(row)] for row in g.tolist()])
-        before, after = log_det(k), log_det(k - scaled * g)
-        left = proof.trace - total(scaled[i, i] for i in range(n))
+        before, after = log_det(k), log_det(k - scaled * g)  # of VᵀΓV and of A = VᵀΣV
+        left = proof.trace - total(scaled[i, i] for i in range(n))  # tr Σ = tr Γ − Σ r_i G_ii
         self.broken = []
         if not after.is_finite() or not before.is_finite():
             self.broken.append("0 ≼ Σ")
         if not left <= arb(exactly(proof.budget)):
             self.broken.append("budget")
         self.feasible = not self.broken
-        value = (before - after) / 2 if any(removed) else arb(0)
+        value = (before - after) / 2 if any(removed) else arb(0)  # (G39)
         self.objective = nonnegative(in_units(value, proof.units))
         self.terms = {"risk": self.objective, "distortion": left}

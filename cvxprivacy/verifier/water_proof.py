@@ -28,7 +28,8 @@ A box is *full* if o_i + c_i ≤ v, *dry* if o_i ≥ v and *wet* otherwise.  Wit
 precision p is off by about n 2⁻ᵖ of itself.  X(v) = K v − Σ_wet o_i + Σ_full c_i; sums of floats
 are exact, of reciprocals and fractions where the common denominator is short, and in balls
 elsewhere.  The work is a few operations for each number of the document, at up to six
-precisions.  Needs the standard library and python-flint only.
+precisions.  These are (G32) to (G36) of ``docs/theory/covariance.md``.  Needs the standard library
+and python-flint only.
 """
 
 from __future__ import annotations
@@ -58,8 +59,10 @@ __all__ = [
     "of_reciprocals",
 ]
 
-PRECISIONS = (160, 320, 640, 1280, 2560, 5120)  # of X(v) − t, where it is not known exactly
-DISTINCT = 1000  # reciprocals that are added up exactly
+# Of X(v) − t, where it is not known exactly; the last is nearly the bits of a level (LONG)
+PRECISIONS = (160, 320, 640, 1280, 2560, 5120)
+DISTINCT = 1000  # reciprocals that are added up exactly: more have no short denominator as a rule
+SAFE = 1e290  # of a level, which down to 1/SAFE is a normal float together with its margins
 MARGIN = 2.0**-50  # more than two roundings of 1/g + c
 Number = Any  # a float, or an fmpq
 Numbers = Any  # a sequence of them
@@ -94,13 +97,14 @@ class Boxes:
 
     def at(self, level: Fraction) -> Parts:
         """Return which boxes are full, wet and dry at a level > 0, exactly."""
+        # a float is above v if and only if it is above the largest float that is not
         least, exact = floor_float(level), exactly(level)
         if self.gains is None:
             above = [c > (least if type(c) is float else exact) for c in self.caps]
             full = [c for c, more in zip(self.caps, above, strict=True) if not more]
             return Parts(full, [c for c, m in zip(self.caps, above, strict=True) if m], [], [], [])
         parts = Parts([], [], [], [], [])
-        sure = 1e-290 < least < 1e290
+        sure = 1 / SAFE < least < SAFE
         low, high = least * (1.0 - MARGIN), least * (1.0 + MARGIN)
         for g, c in zip(self.gains, self.caps, strict=True):
             place = 0
@@ -108,7 +112,7 @@ class Boxes:
                 offset = 1.0 / g
                 top = offset + c
                 place = -1 if top < low else 1 if offset > high else 2 * (offset < low < high < top)
-            if not place:
+            if not place:  # next to a kink, or beyond the usual range: in rationals
                 place = exact_place(g, c, exact)
             if place == -1:
                 parts.full.append(c)
@@ -122,13 +126,13 @@ class Boxes:
         """Return Σ v exactly; None if that is too long."""
         floats = [v for v in values if type(v) is float]
         others = [v for v in values if type(v) is not float] if len(floats) < len(values) else []
-        rest = of_short(Counter(others))
-        return None if rest is None else exactly(exact_sum(floats)) + rest
+        of_others = of_short(Counter(others))
+        return None if of_others is None else exactly(exact_sum(floats)) + of_others
 
     def balled_sum(self, values: Numbers) -> arb:
         """Return Σ v in a ball."""
-        known = self.summed(values)
-        return sum(map(arb, values), arb(0)) if known is None else arb(known)
+        exact = self.summed(values)
+        return sum(map(arb, values), arb(0)) if exact is None else arb(exact)
 
     def reciprocals(self, gains: Numbers) -> arb:
         """Return Σ 1/g in a ball."""
@@ -138,7 +142,7 @@ class Boxes:
 def exact_place(gain: Number, cap: Number, level: fmpq) -> int:
     """Return −1 for a full box, 1 for a dry and 2 for a wet one."""
     g, c = (exactly(v) if type(v) is float else v for v in (gain, cap))
-    return 1 if g * level <= 1 else -1 if g * (level - c) >= 1 else 2
+    return 1 if g * level <= 1 else -1 if g * (level - c) >= 1 else 2  # v ≤ 1/g, v ≥ 1/g + c
 
 
 def of_short(counts: Mapping[Number, int]) -> fmpq | None:
@@ -154,7 +158,7 @@ def of_short(counts: Mapping[Number, int]) -> fmpq | None:
 
 def of_reciprocals(values: Numbers) -> fmpq | None:
     """Return Σ 1/v exactly; None if the common denominator is long, or of many numbers."""
-    if len(set(values[: 2 * DISTINCT])) > DISTINCT:
+    if len(set(values[: 2 * DISTINCT])) > DISTINCT:  # without going through all of them
         return None
     counts: Counter[Number] = Counter(values)
     if len(counts) > DISTINCT:
@@ -180,7 +184,7 @@ class Filling:
 
     def __init__(self, boxes: Boxes, level: Fraction) -> None:
         self.boxes, self.level, self.parts = boxes, level, boxes.at(level)
-        self._known: dict[tuple[str, int], arb] = {}  # the same for both ends
+        self._computed: dict[tuple[str, int], arb] = {}  # the same for both ends
 
     @cached_property
     def poured(self) -> fmpq | None:
@@ -188,7 +192,7 @@ class Filling:
         full, offsets = self.boxes.summed(self.parts.full), of_reciprocals(self.parts.wet_gains)
         if full is None or offsets is None:
             return None
-        return full + len(self.parts.wet) * exactly(self.level) - offsets
+        return full + len(self.parts.wet) * exactly(self.level) - offsets  # (G36)
 
     def beyond(self, total: Fraction) -> arb:
         """Return X(v) − t."""
@@ -204,18 +208,18 @@ class Filling:
     def _once(self, name: str, value: Callable[[], arb]) -> arb:
         """Return a value at the precision of the moment, computed once."""
         key = name, ctx.prec
-        if key not in self._known:
-            self._known[key] = value()
-        return self._known[key]
+        if key not in self._computed:
+            self._computed[key] = value()
+        return self._computed[key]
 
     def within(self, total: Fraction) -> bool:
         """Tell whether X(v) ≤ t is proved."""
         for precision in PRECISIONS:
             with ctx.workprec(precision):
-                off = self.beyond(total)
-                if off <= 0 or off > 0:
+                beyond = self.beyond(total)
+                if beyond <= 0 or beyond > 0:
                     break
-        return bool(off <= 0)
+        return bool(beyond <= 0)
 
     @property
     def information(self) -> arb:
@@ -224,20 +228,20 @@ class Filling:
 
     def _information(self) -> arb:
         parts = self.parts
-        if not parts.wet and not parts.dry:
+        if not parts.wet and not parts.dry:  # x = c
             return arb(0)
-        below = ball(self.level) ** len(parts.wet)
+        below = ball(self.level) ** len(parts.wet)  # (G35): one logarithm of a product
         if self.boxes.gains is None:
             above = math.prod(parts.wet, start=arb(1))
         else:
             pairs = zip((*parts.wet, *parts.dry), (*parts.wet_gains, *parts.dry_gains), strict=True)
             above = math.prod([1 + arb(g) * c for c, g in pairs], start=arb(1))
-            below *= math.prod(parts.wet_gains, start=arb(1))
+            below *= math.prod(parts.wet_gains, start=arb(1))  # Π g_i v
         return (above / below).log() / 2
 
     def lower(self, total: Fraction) -> arb:
         """Return the lower end."""
-        return self.information + self.beyond(total) / ball(2 * self.level)
+        return self.information + self.beyond(total) / ball(2 * self.level)  # (G34)
 
 
 class WaterProof:
@@ -270,8 +274,8 @@ class WaterProof:
         if level <= 0 or not dual.get("objective", 1):  # x = 0 is feasible, and f ≥ 0
             return arb(0)
         filling = self._filling(level)
-        found = sharp(lambda: in_units(filling.lower(self.budget), self.units))
-        return found if found > 0 else arb(0)
+        bound = sharp(lambda: in_units(filling.lower(self.budget), self.units))
+        return bound if bound > 0 else arb(0)
 
     def upper(self, primal: Mapping[str, Any]) -> WaterEvaluation:
         """Evaluate what is poured up to a level."""
@@ -306,7 +310,7 @@ def positive(values: Any, name: str) -> list[Number]:
     """Return a list of positive numbers, floats as they are and others as rationals."""
     if not isinstance(values, list) or not values:
         raise UnprovableError(f"the {name} are no list of numbers")
-    found = [v if type(v) is float and 0 < v < math.inf else exactly(v) for v in values]
-    if not all(v > 0 for v in found):
+    numbers = [v if type(v) is float and 0 < v < math.inf else exactly(v) for v in values]
+    if not all(v > 0 for v in numbers):
         raise UnprovableError(f"the {name} are not all positive")
-    return found
+    return numbers

@@ -626,6 +626,7 @@ TRUSTED = (
     "matrices",
     "channel_data",
     "channel_proof",
+    "covariance_data",
     "covariance_proof",
     "hamming_proof",
 )  # the trusted base

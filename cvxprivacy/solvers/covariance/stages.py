@@ -1,4 +1,8 @@
-"""The stages of solving a covariance program."""
+"""The stages of solving a covariance program, and the repair of what they propose.
+
+What is proposed in whitened coordinates is made exact here: a covariance by (G26), multipliers by
+(G25) of ``docs/theory/covariance.md``.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,12 @@ from cvxprivacy.verifier.balls import UnprovableError
 
 __all__ = ["CovarianceProver", "CovarianceTask"]
 
+# −log₂ of the shares of a strictly feasible M in a repair: from what rounding asks to all of it
+SHARES = range(48, -1, -3)
+INNER_GAP = 20  # times smaller than the gap that certifies: repair and rounding have the others
+# Shares by which a strictly feasible point moves towards I/2: the first that no row forbids
+MOST_INWARD, LEAST_INWARD, INWARD = 1e-3, 1e-12, 8
+
 Exact = tuple[ErrorCovariance, CovarianceDual]
 Nearly = Callable[[Whitened], tuple[FloatArray, Mapping[str, float]]]
 
@@ -34,7 +44,7 @@ class CovarianceProver(BestBounds):
 
     def _small_multiple(self) -> FloatArray:
         """Return a multiple of I strictly between 0 and I, strictly within the linear rows."""
-        share = 0.5
+        share = 0.5  # halfway between 0 and I; half of what each cap and row allows
         for cap in self.white.caps.values():
             share = min(share, float(np.linalg.eigvalsh(cap)[0]) / 2)
         for row in self.program.constraints.values():
@@ -47,23 +57,27 @@ class CovarianceProver(BestBounds):
         """Repair Σ = L M Lᵀ and prove its objective; True if it is the best so far.
 
         M is mixed with a strictly feasible one, as little as the proof allows, and scaled where a
-        linear row asks for it.
+        linear row asks for it, (G26).
         """
         if not np.isfinite(whitened).all():
             return False
-        for exponent in range(-48, 1, 3):
-            t = 2.0**exponent
-            mixed = (1 - t) * whitened + t * self.strictly_feasible
-            for row in self.program.constraints.values():
-                value, bound = self.white.value(row.expression, mixed), float(row.bounds(1))
-                if not row.expression.weights and value > bound * (1 - t):
-                    mixed = mixed * (bound / value * (1 - t))
-            primal = ErrorCovariance(self.white.root, (mixed + mixed.T) / 2)
+        for bits in SHARES:
+            t = 2.0**-bits
+            mixed = self._scaled((1 - t) * whitened + t * self.strictly_feasible, 1 - t)
+            primal = ErrorCovariance(self.white.root, (mixed + mixed.T) / 2)  # exact from here on
             evaluation = self.proof.upper(primal.to_dict())
             if evaluation.feasible:
                 negative = max(0.0, -float(np.linalg.eigvalsh(whitened)[0]))
                 return self.take_primal(primal, evaluation, negative)
         return False
+
+    def _scaled(self, whitened: FloatArray, share: float) -> FloatArray:
+        """Return M times what makes every linear row at most a share of its bound."""
+        for row in self.program.constraints.values():
+            value, bound = self.white.value(row.expression, whitened), float(row.bounds(1))
+            if not row.expression.weights and value > bound * share:
+                whitened = whitened * (bound / value * share)
+        return whitened
 
     def offer_exact(self, primal: ErrorCovariance) -> bool:
         """Prove the objective at a covariance as it is, if it is feasible."""
@@ -122,7 +136,7 @@ class CovarianceTask(Task):
         if self.certified:
             self.report("closed form")
             return True
-        identity = np.eye(self.program.n)
+        identity = np.eye(self.program.n)  # Σ = Σ̄: nothing is released, I = 0 at the least
         self.prover.offer_multipliers(identity, {})
         if all(self.white.value(r.expression, identity) <= float(r.bounds(1)) for r in self.rows):
             self.prover.offer_whitened(identity)
@@ -130,7 +144,7 @@ class CovarianceTask(Task):
                 self.report("closed form: no constraint binds")
                 return True
         if self.prover.strictly_feasible.any() or len(self.rows) != 1:
-            return False
+            return False  # one linear row of bound 0 is what leaves Σ = 0 alone
         self._no_error()
         self.report("closed form: no error is allowed")
         return True
@@ -142,7 +156,7 @@ class CovarianceTask(Task):
             self.prover.offer_multipliers(whitened, multipliers)
         elif self.exact is not None:
             primal, dual = self.exact
-            with suppress(UnprovableError):  # a proposal that is none proposes nothing
+            with suppress(UnprovableError):  # what is malformed proposes nothing
                 self.prover.offer_exact(primal)
             with suppress(UnprovableError):
                 self.prover.take_dual(dual)
@@ -161,21 +175,22 @@ class CovarianceTask(Task):
     # ---- the central path ----------------------------------------------------------------
 
     def structured(self) -> bool:
-        if self.white.caps:
+        if self.white.caps:  # (G14) has no barrier for them
             return False
         if not self.has_interior:
             self.phase_one()
             if self.prover.status == "infeasible":
                 return True
-        gap = self.prover.tolerance / 20
+        gap = self.prover.tolerance / INNER_GAP
         try:
             with np.errstate(all="ignore"):
-                path = central_path(self.white, self.prover.strictly_feasible, gap)
+                start = self.prover.strictly_feasible
+                whitened, multipliers = central_path(self.white, start, gap)
         except UNUSABLE as error:
-            self.report(f"central path: {error}")
+            self.report(f"central path: {error}")  # and the conic solver is next
         else:
-            self.prover.offer_whitened(path[0])
-            self.prover.offer_multipliers(*path)
+            self.prover.offer_whitened(whitened)
+            self.prover.offer_multipliers(whitened, multipliers)
             self.report(f"central path: gap {self.prover.upper - self.prover.lower:.1e}")
         return self.certified or self.method == "structured"
 
@@ -197,13 +212,13 @@ class CovarianceTask(Task):
         whitened = self._model.whitened_covariance
         if whitened is not None:
             self.prover.offer_whitened(whitened)
-            own = self._model.multipliers, self._model.psd_multipliers
-            self.prover.offer_multipliers(whitened, *own)
+            multipliers, psd = self._model.multipliers, self._model.psd_multipliers
+            self.prover.offer_multipliers(whitened, multipliers, psd)
 
     # ---- phase one -----------------------------------------------------------------------
 
     def phase_one(self, minimise: Minimise | None = None) -> None:
-        self.has_interior = True  # or what follows found none: it is tried once
+        self.has_interior = True  # or this stage did not get one: it is tried once
         model = self._conic(phase_one=True)
         self.run(model, {}, "phase one")
         whitened, violation = model.whitened_covariance, model.violation
@@ -212,19 +227,29 @@ class CovarianceTask(Task):
         if violation is not None and violation < 0:
             self._move_inward(whitened)
             return
-        kept, own = dict(model.multipliers), model.psd_multipliers
-        if self.prover.offer_multipliers(whitened, kept, own, objective=0):
-            for name in sorted(kept, key=lambda key: kept[key]):  # the rest conflicts by itself
-                fewer = {**kept, name: 0.0}
-                if self.prover.offer_multipliers(whitened, fewer, own, objective=0):
-                    kept = fewer
+        self._contradict(whitened, dict(model.multipliers), model.psd_multipliers)
+
+    def _contradict(
+        self,
+        whitened: FloatArray,
+        multipliers: dict[str, float],
+        psd: Mapping[str, FloatArray],
+    ) -> None:
+        """Prove that the rows contradict each other: their bound without the objective is > 0."""
+        if not self.prover.offer_multipliers(whitened, multipliers, psd, objective=0):
+            return
+        # the smallest first: a row without which the others still contradict each other is no part
+        for name in sorted(multipliers, key=lambda key: multipliers[key]):
+            fewer = {**multipliers, name: 0.0}
+            if self.prover.offer_multipliers(whitened, fewer, psd, objective=0):
+                multipliers = fewer
 
     def _move_inward(self, whitened: FloatArray) -> None:
         """Keep a strictly feasible point that is as far inside as the room allows."""
-        t = 1e-3
-        while t > 1e-12:
+        t = MOST_INWARD
+        while t > LEAST_INWARD:
             inner = (1 - t) * whitened + t / 2 * np.eye(self.program.n)
             if all(self.white.value(r.expression, inner) < float(r.bounds(1)) for r in self.rows):
                 self.prover.strictly_feasible = inner
                 return
-            t /= 8
+            t /= INWARD

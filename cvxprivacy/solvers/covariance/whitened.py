@@ -1,8 +1,10 @@
 """A covariance program in coordinates in which nothing is ill-conditioned.
 
-Σ = L M Lᵀ with Σ̄ = L Lᵀ: 0 ≼ M ≼ I; each view likewise, S' + T'M T'ᵀ = R⁻¹(S + BΣBᵀ)R⁻ᵀ with
-R Rᵀ = Cov(A | Z), so that it is I at M = I.  At a condition number of 1e12 the plain form
-returns points that are infeasible by more than any certificate allows; this one does not.
+    Σ = L M Lᵀ, Σ̄ = L Lᵀ:   0 ≼ M ≼ I,   ⟨C, Σ⟩ = ⟨C', M⟩,   C' = LᵀCL                       (G12)
+    X' = R⁻¹(S + BΣBᵀ)R⁻ᵀ = S' + T'M T'ᵀ,   R Rᵀ = Cov(A | Z),   X' = I at M = I              (G13)
+
+At a condition number of 1e12 the plain form returns points that are infeasible by more than any
+certificate allows; this one does not.  Derived in ``docs/theory/covariance.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.verifier.covariance_proof import CovarianceProof
 
-__all__ = ["Whitened"]
+__all__ = ["SMALLEST", "Whitened"]
+
+SMALLEST = 1e-300  # in place of 0 where it is divided by: near the least normal float
+# eigh has eigenvalues to about n 2⁻⁵³ ‖G‖, of which this is 16 times; the bound loses n² 2⁻⁴⁹ ‖G‖
+JITTER = 2.0**-49
+TINY = 2.0**-900  # added to ‖G‖, so that N is positive definite also where G = 0
+ABOVE = 1e-9  # share by which the price of no error is raised: eigh has it to fewer digits than N
 
 
 class Whitened:
@@ -44,12 +52,12 @@ class Whitened:
         self.views: dict[str, tuple[Exact, FloatArray, FloatArray]] = {}
         self.reference: dict[str, float] = {}
         for name, (s, b, reference) in proof.views.items():
-            whole = proof.whole(name)
-            root, own = root_of(whole)
-            s_white = floats(proof.product(own, s, own.transpose()))
-            spread = floats(proof.product(own, b, self._root))
-            self.views[name] = root, (s_white + s_white.T) / 2, spread
-            self.reference[name] = float(2 * reference - proof.log_det(whole))
+            covariance = proof.whole(name)  # Cov(A | Z)
+            root, root_inverse = root_of(covariance)
+            s_white = floats(proof.product(root_inverse, s, root_inverse.transpose()))
+            t = floats(proof.product(root_inverse, b, self._root))
+            self.views[name] = root, (s_white + s_white.T) / 2, t  # (G13)
+            self.reference[name] = float(2 * reference - proof.log_det(covariance))
         self.inverse = inverse
         self.caps = {
             name: floats(proof.product(inverse, cap, inverse.transpose()))
@@ -60,10 +68,10 @@ class Whitened:
         """Return LᵀCL, from the exact cost: it may be far smaller than C and L are."""
         if term.cost is None:
             return np.zeros((self.program.n, self.program.n))
-        if id(term) not in self._costs:  # the term is kept, so that its id stays its own
-            flint.ctx.prec = self.proof.precision
+        if id(term) not in self._costs:  # the term is kept, so that its id is not used again
+            flint.ctx.prec = self.proof.precision  # of the product, before it is rounded
             cost = self.proof.matrix(term.cost)
-            white = floats(self.proof.product(self._root.transpose(), cost, self._root))
+            white = floats(self.proof.product(self._root.transpose(), cost, self._root))  # (G12)
             self._costs[id(term)] = term, (white + white.T) / 2
         return self._costs[id(term)][1]
 
@@ -72,9 +80,9 @@ class Whitened:
         return self.nat if term.weights else 1.0
 
     def spread(self, view: str, whitened: FloatArray) -> FloatArray:
-        """Return R⁻¹(S + BΣBᵀ)R⁻ᵀ at Σ = L M Lᵀ."""
+        """Return X' = R⁻¹(S + BΣBᵀ)R⁻ᵀ at Σ = L M Lᵀ."""
         _, s, t = self.views[view]
-        spread = s + t @ whitened @ t.T
+        spread = s + t @ whitened @ t.T  # (G13)
         return (spread + spread.T) / 2
 
     def value(self, term: Expression, whitened: FloatArray) -> float:
@@ -84,6 +92,7 @@ class Whitened:
             sign, log_det = np.linalg.slogdet(self.spread(view, whitened))
             if sign <= 0:
                 return np.inf
+            # (G2): log det R_A − log det X = reference − log det X'
             value += float(weight) * self.nat * (self.reference[view] - log_det) / 2
         return value
 
@@ -101,44 +110,53 @@ class Whitened:
         """
         program = self.program
         lam = {name: max(float(multipliers.get(name, 0.0)), 0.0) for name in program.constraints}
-        gradient, size = np.zeros((program.n, program.n)), 0.0
-        omega = dict.fromkeys(self.views, 0.0)
-        terms = [(program.objective, float(objective))]
-        terms += [(row.expression, lam[name]) for name, row in program.constraints.items()]
-        for term, weight in terms:
-            pull = weight * self.cost(term) / self.unit(term)
-            gradient, size = gradient + pull, size + float(np.abs(pull).max())
-            for view, beta in term.weights.items():
-                omega[view] += weight * float(beta)
+        omega, gradient, size = self._linear_part(lam, objective)
         posteriors = {}
         for view, (root, _, t) in self.views.items():
             if omega[view] == 0:
                 continue
-            y = np.linalg.inv(self.spread(view, whitened))
+            y = np.linalg.inv(self.spread(view, whitened))  # Y' = X'⁻¹, the best for M
             y = (y + y.T) / 2
             posteriors[view] = (root, y)
-            pull = omega[view] / 2 * (t.T @ y @ t)
-            gradient, size = gradient - pull, size + float(np.abs(pull).max())
+            slope = omega[view] / 2 * (t.T @ y @ t)  # (G6)
+            gradient, size = gradient - slope, size + float(np.abs(slope).max())
+        # what a solver proposes for a cap may be indefinite by rounding: its positive part
         psd = {
-            k: (self.root, self.psd_multiplier(-p, 0.0)) for k, p in (psd_multipliers or {}).items()
+            name: (self.root, self.psd_multiplier(-part, 0.0))
+            for name, part in (psd_multipliers or {}).items()
         }
-        gradient = (gradient + gradient.T) / 2 + sum((p for _, p in psd.values()), 0.0)
+        gradient = (gradient + gradient.T) / 2 + sum((part for _, part in psd.values()), 0.0)
         psd[""] = self.root, self.psd_multiplier(gradient, size)
         return CovarianceDual(lam, posteriors, psd, objective)
 
+    def _linear_part(
+        self, lam: Mapping[str, float], objective: int
+    ) -> tuple[dict[str, float], FloatArray, float]:
+        """Return ω, and C'_0 + Σ λ_j C'_j with the size of its terms, (G6)."""
+        gradient, size = np.zeros((self.program.n, self.program.n)), 0.0
+        omega = dict.fromkeys(self.views, 0.0)
+        terms = [(self.program.objective, float(objective))]
+        terms += [(row.expression, lam[name]) for name, row in self.program.constraints.items()]
+        for term, weight in terms:
+            slope = weight * self.cost(term) / self.unit(term)
+            gradient, size = gradient + slope, size + float(np.abs(slope).max())
+            for view, beta in term.weights.items():
+                omega[view] += weight * float(beta)
+        return omega, gradient, size
+
     def last_price(self, name: str) -> float:
-        """Return the least λ of a linear row under which Σ = 0 is stationary."""
+        """Return the least λ of a linear row under which Σ = 0 is stationary, (G30)."""
         nothing = np.zeros((self.program.n, self.program.n))
-        pull = nothing
+        slope = nothing
         for view, weight in self.program.objective.weights.items():
             _, _, t = self.views[view]
             y = np.linalg.pinv(self.spread(view, nothing))
-            pull = pull + float(weight) / 2 * (t.T @ y @ t)
+            slope = slope + float(weight) / 2 * (t.T @ y @ t)
         cost = self.cost(self.program.constraints[name].expression)
         least = float(np.linalg.eigvalsh(cost)[0])
         if least <= 0:
             return 0.0
-        return float(eigh(pull, cost, eigvals_only=True)[-1]) * (1 + 1e-9)
+        return float(eigh(slope, cost, eigvals_only=True)[-1]) * (1 + ABOVE)
 
     def psd_multiplier(self, gradient: FloatArray, size: float) -> FloatArray:
         """Return N = (−G)₊, a little more, so that N and N + G are proved semidefinite.
@@ -146,6 +164,6 @@ class Whitened:
         ``size`` is that of the terms of G, which may be far above that of their sum.
         """
         values, vectors = np.linalg.eigh(-gradient)
-        positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        jitter = 2.0**-49 * self.program.n * (size + np.abs(values).max() + 2.0**-900)
-        return (positive + positive.T) / 2 + jitter * np.eye(self.program.n)
+        positive = (vectors * np.maximum(values, 0.0)) @ vectors.T  # (G8)
+        jitter = JITTER * self.program.n * (size + np.abs(values).max() + TINY)
+        return (positive + positive.T) / 2 + jitter * np.eye(self.program.n)  # (G25)
