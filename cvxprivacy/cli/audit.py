@@ -139,7 +139,8 @@ def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, An
         "bins": typed.bins_of(options["bins"], header),
         "groups": resolved(stated(options["recoding"], header)).get("groups"),
         "criteria": [
-            typed.stated_criterion({"kind": name, **rest}) for name, rest in options["criterion"]
+            typed.stated_criterion({"kind": name, **values})
+            for name, values in options["criterion"]
         ],
         "ordered": ordered,
     }

@@ -69,9 +69,9 @@ def release_noise(
         frame, sensitive=columns["sensitive"], key=key, standardize=True
     )
     problem = QuadraticGaussian(source, budget=share * len(key), units=options["units"])
-    with steps() as told:
+    with steps() as on_step:
         solution = problem.solve(
-            accuracy=options["accuracy"], time_limit=options["time_limit"], progress=told
+            accuracy=options["accuracy"], time_limit=options["time_limit"], progress=on_step
         )
     assert solution.error_covariance is not None
     shares = np.maximum(solution.error_covariance.diagonal(), 0.0)
