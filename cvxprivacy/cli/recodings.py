@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli.typed import pairs, unknown_column
+from cvxprivacy.cli.typed import pairs, refuse_unknown
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
@@ -164,9 +164,7 @@ def chosen(
     arguments = resolved(counting, fixed)
     roles = [name for role in ("sensitive", "key") for name in arguments[role]]
     columns = [*roles, *([arguments["weights"]] if arguments.get("weights") else [])]
-    for name in columns:
-        if name not in opened.header:
-            raise unknown_column("--key", name, opened.header)
+    refuse_unknown("--key", columns, opened.header)
     frame = opened.frame(columns, binned=list(arguments.get("bins") or ()))
     choice = recoded_key(frame, cells=cells, hierarchies=free, **arguments)
     more = {"bins": choice.bins, "level": choice.levels, "groups": choice.top}

@@ -73,8 +73,8 @@ class Releasing:
         """Read and count the table, and state the problem."""
         options = self.options
         self.opened = open_table(self.table, self.reading, out=self.targets["out"])
-        if self.row_id is not None and self.row_id not in self.opened.header:
-            raise typed.unknown_column("--row-id", self.row_id, self.opened.header)
+        if self.row_id is not None:
+            typed.refuse_unknown("--row-id", [self.row_id], self.opened.header)
         self.data, choice = problem_data(options, self.opened.header), None
         if options["cells"] is not None:
             self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])

@@ -16,10 +16,10 @@ from cvxprivacy.cli.typed import (
     leakage_of,
     measures_of,
     prices_of,
+    refuse_unknown,
     split_columns,
     stated_criterion,
     stated_leakage,
-    unknown_column,
 )
 from cvxprivacy.errors import InputError
 
@@ -65,9 +65,7 @@ def source_of(
     counting = resolved(counting)
     roles = role_columns(counting)
     for role, names in roles.items():
-        for name in names:
-            if name not in opened.header:
-                raise unknown_column(role, name, opened.header)
+        refuse_unknown(role, names, opened.header)
     columns = [name for group in roles.values() for name in group]
     binned = list(counting.get("bins") or ())
     read = list(dict.fromkeys([*columns, *([] if also is None else [also])]))

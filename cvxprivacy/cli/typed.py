@@ -11,8 +11,8 @@ from cvxprivacy.errors import InputError
 
 __all__ = [
     "bins_of", "cap_of", "criteria_of", "leakage_of", "measures_of", "measures_of_leakage",
-    "name_and_value", "pairs", "prices_of", "split_columns", "stated_criterion", "stated_leakage",
-    "unknown_column",
+    "name_and_value", "pairs", "prices_of", "refuse_unknown", "split_columns", "stated_criterion",
+    "stated_leakage",
 ]  # fmt: skip
 
 
@@ -128,14 +128,16 @@ def split_columns(texts: Sequence[str], header: Sequence[str]) -> list[str]:
     return names
 
 
-def unknown_column(
-    option: str, name: str, header: Sequence[str], what: str = "column"
-) -> InputError:
-    """Return the error for a column that is not there."""
-    remedy = f"use one of {', '.join(map(repr, header))}"
-    if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
-        remedy += ", or pass another --delimiter"
-    return InputError(option, f"no {what} {name!r}", remedy, value=name)
+def refuse_unknown(
+    option: str, names: Sequence[str], header: Sequence[str], what: str = "column"
+) -> None:
+    """Refuse the first column that is not there."""
+    for name in names:
+        if name not in header:
+            remedy = f"use one of {', '.join(map(repr, header))}"
+            if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
+                remedy += ", or pass another --delimiter"
+            raise InputError(option, f"no {what} {name!r}", remedy, value=name)
 
 
 def name_and_value(text: str, option: str, example: str) -> tuple[str, str]:
@@ -158,8 +160,7 @@ def pairs(
             name = name if name in header else name.strip()
             if not sign or not name or not value.strip():
                 raise InputError(option, f"{part!r}", f"write it like {example}", value=part)
-            if name not in header:
-                raise unknown_column(option, name, header, what)
+            refuse_unknown(option, [name], header, what)
             if name in values:
                 raise InputError(option, f"{name!r} twice", "say it once", value=name)
             values[name] = value.strip()
