@@ -126,11 +126,9 @@ def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, An
     settings = {name: options[name] for name in same}
     for role in ("sensitive", "key"):
         settings[role] = typed.split_columns(options[role], header)
-        for name in settings[role]:
-            if name not in header:
-                raise typed.unknown_column(f"--{role}", name, header)
-    if settings["weights"] is not None and settings["weights"] not in header:
-        raise typed.unknown_column("--weights", settings["weights"], header)
+        typed.refuse_unknown(f"--{role}", settings[role], header)
+    if settings["weights"] is not None:
+        typed.refuse_unknown("--weights", [settings["weights"]], header)
     ordered: Any = False if options["unordered"] else options["ordered"]
     if isinstance(ordered, str):  # the values in their order, or none
         ordered = next(csv.reader([ordered])) or True
@@ -139,7 +137,8 @@ def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, An
         "bins": typed.bins_of(options["bins"], header),
         "groups": resolved(stated(options["recoding"], header)).get("groups"),
         "criteria": [
-            typed.stated_criterion({"kind": name, **rest}) for name, rest in options["criterion"]
+            typed.stated_criterion({"kind": name, **values})
+            for name, values in options["criterion"]
         ],
         "ordered": ordered,
     }

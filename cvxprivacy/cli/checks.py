@@ -28,20 +28,20 @@ def with_checks(
 
     Of the table that was drawn, or of the law where none was.
     """
-    found = dict(document)
-    found["changes"] = [asdict(change) for change in _changes(solution, source, drawn)]
-    found["distortion_words"] = [str(Change(**change)) for change in found["changes"]]
-    found["notes"] = [*found["notes"], *_idle(solution, source, found["changes"])]
+    facts = dict(document)
+    facts["changes"] = [asdict(change) for change in _changes(solution, source, drawn)]
+    facts["distortion_words"] = [str(Change(**change)) for change in facts["changes"]]
+    facts["notes"] = [*facts["notes"], *_idle(solution, source, facts["changes"])]
     if drawn is None:
-        return found
-    found["checks"] = [check.document() for check in drawn.checks]
+        return facts
+    facts["checks"] = [check.document() for check in drawn.checks]
     law = drawn.law
-    found["law"] = _law_of(drawn)
-    found["released_law"] = {
+    facts["law"] = _law_of(drawn)
+    facts["released_law"] = {
         "proved": law.proved, "risk": law.risk, "distortion": law.mean_distortion
     }  # fmt: skip
     if drawn.merging is not None:
-        found["merged"] = {
+        facts["merged"] = {
             "groups": len(drawn.merging.moves),
             "records": drawn.merging.records,
             "distortion_before": float(drawn.drawn_distortion),
@@ -53,8 +53,8 @@ def with_checks(
                  "records": records} for old, new, records in drawn.merging.moves
             ],
         }  # fmt: skip
-    found["notes"] = [*found["notes"], *_notes(drawn, kept="channel" in document["files"])]
-    return found
+    facts["notes"] = [*facts["notes"], *_notes(drawn, kept="channel" in document["files"])]
+    return facts
 
 
 def _changes(solution: Solution, source: DiscreteSource, drawn: DrawnTable | None) -> list[Change]:
@@ -71,12 +71,12 @@ def _changes(solution: Solution, source: DiscreteSource, drawn: DrawnTable | Non
     return changes(joint, x, channel.outputs, schema)
 
 
-def _idle(solution: Solution, source: DiscreteSource, found: Sequence[Any]) -> list[str]:
+def _idle(solution: Solution, source: DiscreteSource, changed: Sequence[Any]) -> list[str]:
     """Say that nothing is withheld, where it might have been."""
-    channel, known = solution.channel, set(source.x)
+    channel, letters = solution.channel, set(source.x)
     assert channel is not None
-    allowed = any(y not in known for y in channel.outputs)
-    if not allowed or any(change["suppressed"] for change in found):
+    allowed = any(y not in letters for y in channel.outputs)
+    if not allowed or any(change["suppressed"] for change in changed):
         return []
     return ["nothing is withheld: at the cost of --suppress another value is the cheaper lie"]
 

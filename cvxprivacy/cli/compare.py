@@ -135,7 +135,7 @@ def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
     except ImportError as error:
         remedy = "pip install 'cvxprivacy[masking]', or pass tables with --masked"
         raise InputError("--method", str(error), remedy) from None
-    known: dict[str, Callable[..., Any]] = {
+    makers: dict[str, Callable[..., Any]] = {
         "mdav": masking.MDAV,
         "mu-approx": masking.MuApprox,
         "hansen-mukherjee": masking.HansenMukherjee,
@@ -149,8 +149,8 @@ def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
     for text in texts:
         name, values = typed.name_and_value(text, "--method", "mdav=3,10,30")
         plain = name.removeprefix("scaled-")
-        if plain not in known:
-            remedy = f"use one of {', '.join(known)}, or scaled- before it"
+        if plain not in makers:
+            remedy = f"use one of {', '.join(makers)}, or scaled- before it"
             raise InputError("--method", f"{name!r} is unknown", remedy, value=name)
         curve = curves.setdefault(name, {})  # named twice, one curve
         for value in values.split(","):
@@ -160,7 +160,7 @@ def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
                 problem = f"{value!r} of {name} is no number"
                 remedy = "write it like mdav=3,10,30"
                 raise InputError("--method", problem, remedy, value=value) from None
-            made = known[plain](number)
+            made = makers[plain](number)
             curve[value.strip()] = made if plain == name else masking.Rescaled(made)
     return curves
 

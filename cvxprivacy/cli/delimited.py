@@ -90,10 +90,10 @@ class DelimitedTable:
             Is given the number of bytes read since it was last called.
         """
         wanted = self.header if names is None else names
-        found: dict[str, list[str | None]] = {name: [] for name in wanted}
+        columns: dict[str, list[str | None]] = {name: [] for name in wanted}
         plan = [
             (self._index(name), cells.append, dict.fromkeys(self.na).setdefault)
-            for name, cells in found.items()
+            for name, cells in columns.items()
         ]
         records = self._records(progress)
         next(records)
@@ -101,7 +101,7 @@ class DelimitedTable:
             if fields:
                 for index, append, shared in plan:
                     append(shared(fields[index], fields[index]))
-        return found
+        return columns
 
     def rewritten(
         self,
@@ -247,16 +247,16 @@ def as_numbers(
     bare = {cell: cell if strict else cell.strip() for cell in cells if cell is not None}
     if decimal != ".":
         bare = {c: "." if "." in text else text.replace(decimal, ".") for c, text in bare.items()}
-    whole = all(map(INTEGER.fullmatch, bare.values()))
-    found: dict[str, int | float] = {}
+    integral = all(map(INTEGER.fullmatch, bare.values()))
+    numbers: dict[str, int | float] = {}
     try:
         for cell, text in bare.items():
-            found[cell] = int(text) if whole else float(text)
-            if not whole and not _is_float(text, found[cell], strict):
+            numbers[cell] = int(text) if integral else float(text)
+            if not integral and not _is_float(text, numbers[cell], strict):
                 return None
     except ValueError:  # or an integer of more digits than Python converts
         return None
-    return [None if cell is None else found[cell] for cell in cells]
+    return [None if cell is None else numbers[cell] for cell in cells]
 
 
 def _is_float(text: str, value: float, strict: bool) -> bool:

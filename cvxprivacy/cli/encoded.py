@@ -80,12 +80,12 @@ class EncodedText:
         """Yield lines with their ends; ``progress`` is given the number of bytes of each read."""
         decoder = codecs.getincrementaldecoder(self.codec)()
         encoder = codecs.getincrementalencoder(self.codec)("replace")
-        count, rest, owed = 0, "", b""  # lines, text without a line end, bytes not written back
+        count, tail, owed = 0, "", b""  # lines, text without a line end, bytes not written back
 
         def fault(before: str | bytes, problem: str, remedy: str) -> InputError:
             if isinstance(before, bytes):
                 before = before.decode(self.codec, "ignore")
-            line = count + len(StringIO(f"{rest}{before}.", newline="").readlines())
+            line = count + len(StringIO(f"{tail}{before}.", newline="").readlines())
             return self.error(f"line {line}: {problem}", remedy)
 
         for chunk in self._chunks(progress):
@@ -109,9 +109,9 @@ class EncodedText:
             if "\0" in text:
                 remedy = "export a binary file as text; for UTF-16, pass --encoding utf-16-le"
                 raise fault(text[: text.index("\0")], "a NUL character", remedy)
-            lines = StringIO(rest + text, newline="").readlines()
-            rest = lines.pop() if chunk and lines else ""  # may end with half a CRLF
-            if len(rest) > LONGEST:
+            lines = StringIO(tail + text, newline="").readlines()
+            tail = lines.pop() if chunk and lines else ""  # may end with half a CRLF
+            if len(tail) > LONGEST:
                 remedy = "pass a text file that has line ends"
                 raise fault("", f"more than {LONGEST} characters", remedy)
             count += len(lines)

@@ -46,8 +46,8 @@ def figures(
     scripts = _scripts(root)
     if not names and not everything:
         for name, path in scripts.items():
-            said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            click.echo(f"{path.parent.name}/{name:<24} {said.partition(chr(10))[0]}")
+            docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            click.echo(f"{path.parent.name}/{name:<24} {docstring.partition(chr(10))[0]}")
         return
     for name in names:
         if name not in scripts:

@@ -23,7 +23,7 @@ NAMES = {
     "sas": "SAS",
 }  # fmt: skip
 READ_ONLY = (".xlsm", ".xlsb", ".xls", ".ods", ".sas7bdat")
-OWN = ("text", "parquet")  # are written as what they were read from, and as nothing else
+UNCONVERTED = ("text", "parquet")  # written as what they were read from, and as nothing else
 
 
 def ending_of(path: str | os.PathLike[str]) -> tuple[str, bool]:
@@ -49,11 +49,11 @@ def format_of(path: str | os.PathLike[str]) -> str:
     ('spss', 'text', 'text')
     """
     ending, compressed = ending_of(path)
-    found = next((name for name, endings in ENDINGS.items() if ending in endings), "text")
-    if compressed and found != "text":
-        problem = f"{os.fspath(path)}: {NAMES[found]} inside gzip"
+    kind = next((name for name, endings in ENDINGS.items() if ending in endings), "text")
+    if compressed and kind != "text":
+        problem = f"{os.fspath(path)}: {NAMES[kind]} inside gzip"
         raise InputError("table", problem, "decompress it first", value=os.fspath(path))
-    return found
+    return kind
 
 
 def output_format(path: str | os.PathLike[str], out: str | None) -> str:
@@ -62,22 +62,23 @@ def output_format(path: str | os.PathLike[str], out: str | None) -> str:
     Text is released as text and Parquet as Parquet.  Workbooks and the tables of statistical
     packages are released in their own format, as text, as Parquet or as ``.xlsx``.
     """
-    given = format_of(path)
+    original = format_of(path)
     if out is None:
-        return given
+        return original
     wanted, ending = format_of(out), ending_of(out)[0]
-    own = {"excel": ".xlsx", "sas": ".xpt"}.get(given) or " or ".join(ENDINGS.get(given, ()))
-    if given in OWN and wanted != given:
-        problem = f"{out} would hold {NAMES[given]}, as {os.fspath(path)} does"
+    endings = " or ".join(ENDINGS.get(original, ()))
+    native = {"excel": ".xlsx", "sas": ".xpt"}.get(original, endings)
+    if original in UNCONVERTED and wanted != original:
+        problem = f"{out} would hold {NAMES[original]}, as {os.fspath(path)} does"
         raise InputError("--out", problem, "give both the same ending", value=out)
-    if given not in OWN and wanted not in (given, "text", "parquet", "excel"):
+    if original not in UNCONVERTED and wanted not in (original, "text", "parquet", "excel"):
         problem = f"{os.fspath(path)} cannot be written as {NAMES[wanted]}"
-        remedy = f"choose {own}, .xlsx, .csv or .parquet"
+        remedy = f"choose {native}, .xlsx, .csv or .parquet"
         raise InputError("--out", problem, remedy, value=out)
     if ending in READ_ONLY:
         problem = f"{ending} is read and not written"
-        others = ".csv or .parquet" if own == ".xlsx" else ".xlsx, .csv or .parquet"
-        raise InputError("--out", problem, f"choose {own}, {others}", value=out)
+        others = ".csv or .parquet" if native == ".xlsx" else ".xlsx, .csv or .parquet"
+        raise InputError("--out", problem, f"choose {native}, {others}", value=out)
     return wanted
 
 

@@ -94,8 +94,8 @@ class FramedTable:
             raise InputError(where, problem, remedy, value=cells[row])
         if values is None or any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
             return pd.Series([None if c is None else str(c) for c in cells], dtype="str")
-        whole = not any(isinstance(v, float) for v in values)
-        return pd.Series(values, dtype="Int64" if whole else "Float64")
+        integral = not any(isinstance(v, float) for v in values)
+        return pd.Series(values, dtype="Int64" if integral else "Float64")
 
     def _numbers(self, cells: Sequence[Any], *, strict: bool) -> Any:
         """Return the numbers that all cells are, or None; those stored as numbers are."""
@@ -146,10 +146,10 @@ class FramedTable:
             cells = dict(zip(kept.index, values, strict=True))
             replacements[name] = [cells.get(i) for i in frame.index]
         keep = None if len(kept) == len(frame) else frame.index.isin(kept.index).tolist()
-        said = self.write(file, replacements, keep, progress)
+        notes += self.write(file, replacements, keep, progress)
         dropped = len(frame) - len(kept)
         return {
-            "records": len(kept), "dropped": dropped, "changed": changed, "notes": [*notes, *said],
+            "records": len(kept), "dropped": dropped, "changed": changed, "notes": notes,
         }  # fmt: skip
 
 

@@ -87,17 +87,17 @@ class MemoryTable(FramedTable):
         self, names: Sequence[str] | None = None, *, progress: Progress | None = None
     ) -> dict[str, list[Any]]:
         """Return whole columns of numbers and texts, None where a cell is missing."""
-        found = {}
+        columns = {}
         for name in self.header if names is None else names:
             if name not in self.cells:
                 remedy = f"choose from {', '.join(map(repr, self.header))}"
                 raise InputError(str(self.path), f"no column {name!r}", remedy)
-            found[name] = [
+            columns[name] = [
                 None if v in self.na else v for v in map(self._plain(name), self.cells[name])
             ]
         if progress is not None:
             progress(self.size)
-        return found
+        return columns
 
     def _plain(self, name: str) -> Any:
         """Return what makes a column's cells those that are counted."""
@@ -117,7 +117,7 @@ class MemoryTable(FramedTable):
             stored = self._stored(name)
             new[name] = [stored.get(column[i], column[i]) for i in rows]
         if self.written == self.format and self.written != "excel":
-            notes = self.write_own(file, new, rows)
+            notes = self.write_native(file, new, rows)
         else:
             shown = {}
             for name, cells in self.cells.items():
@@ -145,7 +145,7 @@ class MemoryTable(FramedTable):
         """Return what makes a column's cells those of another format."""
         return lambda value: value
 
-    def write_own(
+    def write_native(
         self, file: IO[bytes], values: Mapping[str, list[Any]], rows: Sequence[int]
     ) -> list[str]:
         """Write these rows in the table's own format; return what is to be said of it."""

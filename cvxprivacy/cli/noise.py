@@ -16,7 +16,7 @@ from cvxprivacy.cli.exits import CODES, say
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.report import proved
 from cvxprivacy.cli.table_files import TextTable, open_table
-from cvxprivacy.cli.typed import split_columns, unknown_column
+from cvxprivacy.cli.typed import refuse_unknown, split_columns
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.model.gaussian import GaussianSource
@@ -60,18 +60,16 @@ def release_noise(
     opened = open_table(table, reading, out=targets["out"])
     columns = {role: split_columns(options[role], opened.header) for role in ("sensitive", "key")}
     for role, names in columns.items():
-        for name in names:
-            if name not in opened.header:
-                raise unknown_column(f"--{role}", name, opened.header)
+        refuse_unknown(f"--{role}", names, opened.header)
     frame = _numbers(opened, [*columns["sensitive"], *columns["key"]])
     key = columns["key"]
     source = GaussianSource.from_table(
         frame, sensitive=columns["sensitive"], key=key, standardize=True
     )
     problem = QuadraticGaussian(source, budget=share * len(key), units=options["units"])
-    with steps() as told:
+    with steps() as on_step:
         solution = problem.solve(
-            accuracy=options["accuracy"], time_limit=options["time_limit"], progress=told
+            accuracy=options["accuracy"], time_limit=options["time_limit"], progress=on_step
         )
     assert solution.error_covariance is not None
     shares = np.maximum(solution.error_covariance.diagonal(), 0.0)

@@ -190,8 +190,8 @@ def reads_tables(command: Command) -> Command:
     def run(*, delimiter: str | None, na: Any, **options: Any) -> Any:
         if delimiter in ("tab", "\\t"):
             delimiter = "\t"
-        rest = {name: options.pop(name) for name in ("encoding", "decimal", "sheet")}
-        reading = {"delimiter": delimiter, "na": na or None, **rest}
+        reading = {"delimiter": delimiter, "na": na or None}
+        reading |= {name: options.pop(name) for name in ("encoding", "decimal", "sheet")}
         return command(reading=reading, **options)
 
     return run

@@ -86,8 +86,8 @@ def described(targets: Mapping[str, str | None], words: Mapping[str, str]) -> li
         if path is not None:
             file = Path(path)  # a device is nobody's own
             private = file.is_file() and not file.stat().st_mode & 0o077
-            said = ", so only you can read it" if private else ""
-            lines.append(f"{path}: {words[name].replace('{private}', said)}")
+            privacy = ", so only you can read it" if private else ""
+            lines.append(f"{path}: {words[name].replace('{private}', privacy)}")
     return lines
 
 

@@ -172,13 +172,12 @@ class _Reader(Written):
         """Return what the file says, section by section."""
         classes = {kind.__name__: kind for kind in FORMULATIONS}
         formulation = self.chosen(("formulation",), data.get("formulation"), classes)
-        known = {
+        sections = {
             name: p.replace(annotation=_SECTIONS.get(name, p.annotation))
             for name, p in signature(formulation).parameters.items()
         }
-        values = self.arguments(
-            (), data, known | _optional("Any", "formulation", "solve", "output")
-        )
+        sections |= _optional("Any", "formulation", "solve", "output")
+        values = self.arguments((), data, sections)
         settings, output = values.pop("solve", {}), values.pop("output", {})
         del values["formulation"]
         values["source"] = source = self.source(("source",), values["source"], table)
@@ -193,8 +192,8 @@ class _Reader(Written):
         if "leakage" in values:
             values["leakage"] = self.leakage(("leakage",), values["leakage"])
         problem = self.problem(formulation, values)
-        known = {k: p for k, p in signature(problem.solve).parameters.items() if k != "progress"}
-        settings = self.arguments(("solve",), settings, known)
+        options = {k: p for k, p in signature(problem.solve).parameters.items() if k != "progress"}
+        settings = self.arguments(("solve",), settings, options)
         paths = self.arguments(("output",), output, _optional("str", *_OUTPUTS))
 
         def located(error: InputError) -> InputError:
@@ -205,15 +204,15 @@ class _Reader(Written):
 
     def laws(self, sections: Any, table: Callable[..., Any] | None) -> dict[str, Any]:
         """Return the further laws by name."""
-        found: dict[str, Any] = {}
+        sources: dict[str, Any] = {}
         for i, section in enumerate(sections):
             keys: Keys = ("laws", i)
             name = self.typed((*keys, "name"), section.get("name", f"law {i + 1}"), "str")
-            if name in found:
+            if name in sources:
                 raise self.error(keys, f"two laws are called {name!r}", "write another name")
-            rest = {key: value for key, value in section.items() if key != "name"}
-            found[name] = self.source(keys, rest, table)
-        return found
+            body = {key: value for key, value in section.items() if key != "name"}
+            sources[name] = self.source(keys, body, table)
+        return sources
 
     def source(self, keys: Keys, section: dict[str, Any], table: Callable[..., Any] | None) -> Any:
         """Return the source that a section states, in whichever form."""
@@ -228,7 +227,7 @@ class _Reader(Written):
             raise self.error((*keys, form), "nothing is there to read a table with", remedy)
         folder = self.path.parent
         section = placed(section, folder)
-        opened = wraps(table)(lambda name, **rest: table(folder / name, **rest))
+        opened = wraps(table)(lambda name, **options: table(folder / name, **options))
         return self.call(opened, keys, section, form)
 
     def distortion(self, section: dict[str, Any], source: DiscreteSource) -> Any:
@@ -258,19 +257,19 @@ class _Reader(Written):
             return self.call(per_attribute, keys, section, form, source)
         if form == "matrix":
             return self.call(distortion.Distortion, keys, section, form)
-        known = {n: getattr(distortion, n) for n in distortion.__all__ if n.islower()}
-        measure = self.chosen((*keys, form), section.pop(form), known)
+        measures = {n: getattr(distortion, n) for n in distortion.__all__ if n.islower()}
+        measure = self.chosen((*keys, form), section.pop(form), measures)
         letters = {"letters", "values"} & {*signature(measure).parameters}
         return self.call(partial(measure, **dict.fromkeys(letters, source.x)), keys, section)
 
     def criterion(self, i: int, table: dict[str, Any]) -> Any:
         """Return the criterion that the i-th table of ``criteria`` states."""
-        known = {name: getattr(criteria, name) for name in criteria.__all__ if name != "Criterion"}
-        kind = self.chosen(("criteria", i, "kind"), table.get("kind"), known)
-        rest = {k: v for k, v in table.items() if k != "kind"}
-        if "leakage" in rest and "leakage" in signature(kind).parameters:
-            rest["leakage"] = self.leakage(("criteria", i, "leakage"), rest["leakage"])
-        return self.call(kind, ("criteria", i), rest)
+        kinds = {name: getattr(criteria, name) for name in criteria.__all__ if name != "Criterion"}
+        kind = self.chosen(("criteria", i, "kind"), table.get("kind"), kinds)
+        arguments = {k: v for k, v in table.items() if k != "kind"}
+        if "leakage" in arguments and "leakage" in signature(kind).parameters:
+            arguments["leakage"] = self.leakage(("criteria", i, "leakage"), arguments["leakage"])
+        return self.call(kind, ("criteria", i), arguments)
 
     def leakage(self, keys: Keys, table: Any) -> Any:
         """Return the measure of leakage that a table states."""

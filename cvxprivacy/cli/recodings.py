@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli.typed import pairs, unknown_column
+from cvxprivacy.cli.typed import pairs, refuse_unknown
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ def stated(recoding: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict
     files = pairs(recoding["group"], header, "--group", "education=groups.csv")
     groups: dict[str, Any] = dict(files)
     tops = pairs(recoding["top"], header, "--top", "country=20")
-    for name, number in _whole(tops, "--top", least=1).items():
+    for name, number in _integers(tops, "--top", least=1).items():
         if name in groups:
             raise InputError("--top", f"{name!r} has --group too", "say one", value=name)
         groups[name] = number
     hierarchy = pairs(recoding["hierarchy"], header, "--hierarchy", "education=education.csv")
     typed = pairs(recoding["level"], header, "--level", "education=2")
-    found = {"groups": groups, "hierarchy": hierarchy, "level": _whole(typed, "--level")}
-    return {key: value for key, value in found.items() if value}
+    recodings = {"groups": groups, "hierarchy": hierarchy, "level": _integers(typed, "--level")}
+    return {key: value for key, value in recodings.items() if value}
 
 
-def _whole(typed: Mapping[str, str], option: str, least: int = 0) -> dict[str, int]:
+def _integers(typed: Mapping[str, str], option: str, least: int = 0) -> dict[str, int]:
     """Return whole numbers, or say which is none."""
     for name, text in typed.items():
         if not text.isdecimal() or int(text) < least:
@@ -55,14 +55,14 @@ def _whole(typed: Mapping[str, str], option: str, least: int = 0) -> dict[str, i
 
 def placed(counting: Mapping[str, Any], folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the same with files of groups and hierarchies as seen from another folder's parent."""
-    found = dict(counting)
+    relocated = dict(counting)
     for key in ("groups", "hierarchy"):
-        if isinstance(found.get(key), Mapping):
-            found[key] = {
+        if isinstance(relocated.get(key), Mapping):
+            relocated[key] = {
                 name: str(Path(folder) / value) if isinstance(value, str) else value
-                for name, value in found[key].items()
+                for name, value in relocated[key].items()
             }
-    return found
+    return relocated
 
 
 def resolved(
@@ -83,18 +83,19 @@ def resolved(
         For a file that makes no groups, a level without a hierarchy, and a hierarchy without a
         level, with the levels that there are.
     """
-    found = {k: v for k, v in counting.items() if k not in ("hierarchy", "level")}
+    arguments = {k: v for k, v in counting.items() if k not in ("hierarchy", "level")}
     levels = counting.get("level") or {}
-    known = read_hierarchies(counting) if hierarchies is None else hierarchies
+    if hierarchies is None:
+        hierarchies = read_hierarchies(counting)
     groups = {
         name: groups_file(spec) if isinstance(spec, str) else spec
         for name, spec in (counting.get("groups") or {}).items()
     }
     for name in levels:
-        if name not in known:
+        if name not in hierarchies:
             remedy = f"pass --hierarchy {name}=FILE too"
             raise InputError("level", f"no hierarchy of {name!r}", remedy, value=name)
-    for name, hierarchy in known.items():
+    for name, hierarchy in hierarchies.items():
         if name in groups:
             raise InputError("hierarchy", f"{name!r} has groups too", "say one", value=name)
         if name not in levels:
@@ -105,7 +106,7 @@ def resolved(
         except InputError as error:
             more = {"where": name, "value": error.value}
             raise InputError("level", error.problem, error.remedy, **more) from None
-    return {**found, "groups": groups} if groups else found
+    return {**arguments, "groups": groups} if groups else arguments
 
 
 def read_hierarchies(counting: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,20 +159,18 @@ def chosen(
     """
     from cvxprivacy.microdata.recoded_key import recoded_key
 
-    known, levels = read_hierarchies(counting), dict(counting.get("level") or {})
-    free = {name: known.pop(name) for name in [*known] if name not in levels}
-    arguments = resolved(counting, known)
+    fixed, levels = read_hierarchies(counting), dict(counting.get("level") or {})
+    free = {name: fixed.pop(name) for name in [*fixed] if name not in levels}
+    arguments = resolved(counting, fixed)
     roles = [name for role in ("sensitive", "key") for name in arguments[role]]
     columns = [*roles, *([arguments["weights"]] if arguments.get("weights") else [])]
-    for name in columns:
-        if name not in opened.header:
-            raise unknown_column("--key", name, opened.header)
+    refuse_unknown("--key", columns, opened.header)
     frame = opened.frame(columns, binned=list(arguments.get("bins") or ()))
     choice = recoded_key(frame, cells=cells, hierarchies=free, **arguments)
     more = {"bins": choice.bins, "level": choice.levels, "groups": choice.top}
-    found = {key: {**(counting.get(key) or {}), **new} for key, new in more.items()}
-    whole = {**counting, **{key: value for key, value in found.items() if value}}
-    return {key: whole[key] for key in _ORDER if key in whole}, choice
+    recodings = {key: {**(counting.get(key) or {}), **new} for key, new in more.items()}
+    settled = {**counting, **{key: value for key, value in recodings.items() if value}}
+    return {key: settled[key] for key in _ORDER if key in settled}, choice
 
 
 def recoded(
@@ -185,11 +184,11 @@ def recoded(
         for name, spec in (counting.get("bins") or {}).items()
         if quantiles_in(spec) is not None
     }
-    found: dict[str, Any] = {"quantiles": quantiles} if quantiles else {}
+    facts: dict[str, Any] = {"quantiles": quantiles} if quantiles else {}
     if choice is None:
-        return found
+        return facts
     source = choice.source
-    return found | {
+    return facts | {
         "options": " ".join(options_of(choice)),
         "cells": {"before": choice.cells, "after": len(source.x)},
         "information": {"before": choice.before, "after": choice.after, "units": "bits"},

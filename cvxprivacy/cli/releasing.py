@@ -73,15 +73,15 @@ class Releasing:
         """Read and count the table, and state the problem."""
         options = self.options
         self.opened = open_table(self.table, self.reading, out=self.targets["out"])
-        if self.row_id is not None and self.row_id not in self.opened.header:
-            raise typed.unknown_column("--row-id", self.row_id, self.opened.header)
+        if self.row_id is not None:
+            typed.refuse_unknown("--row-id", [self.row_id], self.opened.header)
         self.data, choice = problem_data(options, self.opened.header), None
         if options["cells"] is not None:
             self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])
         with progress(self.opened.size, f"reading {Path(self.table).name}") as read:
             self.frame, self.source = source_of(
                 self.opened,
-                whole=options["untouched"],
+                all_columns=options["untouched"],
                 also=self.row_id,
                 progress=read,
                 **self.data["source"],
@@ -98,22 +98,20 @@ class Releasing:
     def solve(self) -> None:
         """Find the optimal channel, and bound what it tells in the population."""
         options, started = self.options, time.monotonic()
-        with too_many(self.source), steps() as told:
+        with too_many(self.source), steps() as on_step:
             self.solution = self.problem.solve(
-                accuracy=options["accuracy"], time_limit=options["time_limit"], progress=told
+                accuracy=options["accuracy"], time_limit=options["time_limit"], progress=on_step
             )
         self.seconds = time.monotonic() - started
-        found = measured_of(self.halves, self.problem, self.solution, options, self.seed)
-        self.population = found
+        self.population = measured_of(self.halves, self.problem, self.solution, options, self.seed)
 
     def draw(self) -> None:
         """Draw the table, hold it against what was asked, and mend it if that is wanted."""
         if self.targets["out"] is not None:
-            draws: dict[str, Any] = {"seed": self.seed, "row_id": self.row_id}
-            ensure, whole = self.options["ensure"] or "law", self.source
             self.drawn = DrawnTable.of(
-                self.problem, self.solution, self.frame, **draws, source=whole, ensure=ensure
-            )
+                self.problem, self.solution, self.frame, seed=self.seed, row_id=self.row_id,
+                source=self.source, ensure=self.options["ensure"] or "law",
+            )  # fmt: skip
 
     def write(self) -> None:
         """Write every file that is wanted, together or not at all."""
@@ -138,10 +136,10 @@ class Releasing:
 
         command = click.get_current_context().command
         asked = Asked(arguments(), command, self.table, self.opened)
-        with steps() as told:
+        with steps() as on_step:
             return release_facts(
                 asked, self.data, self.problem, self.source, self.solution, self.document,
-                self.kept, self.seconds, told,
+                self.kept, self.seconds, on_step,
             )  # fmt: skip
 
     @cached_property
@@ -149,13 +147,15 @@ class Releasing:
         """What is reported, of what was written."""
         written = self.kept.results.get("out", {})
         leakage = getattr(self.problem, "leakage", None)
-        known = (self.table, self.source, self.solution, self.leaks, written, self.targets, leakage)
-        found = with_checks(report(*known), self.solution, self.source, self.drawn)
+        facts = report(
+            self.table, self.source, self.solution, self.leaks, written, self.targets, leakage
+        )
+        facts = with_checks(facts, self.solution, self.source, self.drawn)
         if self.recoding:
-            found["recoding"] = self.recoding
-        found["undone"] = self.undone
-        found["notes"] = [*found["notes"], *map(undone_words, self.undone)]
-        return population_facts(found, self.population)
+            facts["recoding"] = self.recoding
+        facts["undone"] = self.undone
+        facts["notes"] = [*facts["notes"], *map(undone_words, self.undone)]
+        return population_facts(facts, self.population)
 
     @property
     def text(self) -> str:

@@ -138,10 +138,10 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         f"  risk after       {after:.6g} {units}{share}",
     ]
     if "leakage" in document:
-        told = document["leakage"]
+        leakage = document["leakage"]
         lines.append(
-            f"  {told['measure']}: {told['before']:.6g} before, {told['after']:.6g} after, "
-            f"{told['none']:.6g} without any release"
+            f"  {leakage['measure']}: {leakage['before']:.6g} before, "
+            f"{leakage['after']:.6g} after, {leakage['none']:.6g} without any release"
         )
     lines += check_lines(document)
     if document["untouched"]:

@@ -45,8 +45,8 @@ def solve(problem: str) -> None:
     except InputError as error:
         raise file.located(error) from None
     refuse_intractable(file.problem, "source")
-    with steps() as told:
-        solution = file.solution(progress=told)
+    with steps() as on_step:
+        solution = file.solution(progress=on_step)
     channel, certificate = solution.channel, solution.certificate
     outputs, words = [], {}
     for name, path in targets.items():

@@ -16,10 +16,10 @@ from cvxprivacy.cli.typed import (
     leakage_of,
     measures_of,
     prices_of,
+    refuse_unknown,
     split_columns,
     stated_criterion,
     stated_leakage,
-    unknown_column,
 )
 from cvxprivacy.errors import InputError
 
@@ -51,27 +51,25 @@ def role_columns(counting: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 def source_of(
     opened: Any,
     *,
-    whole: bool = False,
+    all_columns: bool = False,
     also: str | None = None,
     progress: Callable[[int], object] | None = None,
     **counting: Any,
 ) -> tuple[Any, DiscreteSource]:
     """Count a table's records as ``DiscreteSource.from_table`` does, and record how it was read.
 
-    With ``whole``, all columns are read and not only those that are counted and ``also``.
+    With ``all_columns``, they are read and not only those that are counted and ``also``.
     """
     from cvxprivacy.model.discrete import DiscreteSource
 
     counting = resolved(counting)
     roles = role_columns(counting)
     for role, names in roles.items():
-        for name in names:
-            if name not in opened.header:
-                raise unknown_column(role, name, opened.header)
+        refuse_unknown(role, names, opened.header)
     columns = [name for group in roles.values() for name in group]
     binned = list(counting.get("bins") or ())
     read = list(dict.fromkeys([*columns, *([] if also is None else [also])]))
-    frame = opened.frame(None if whole else read, binned=binned, progress=progress)
+    frame = opened.frame(None if all_columns else read, binned=binned, progress=progress)
     source = DiscreteSource.from_table(frame, **counting)
     return frame, source.read_as(opened.reading(columns, frame))
 
@@ -205,11 +203,11 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     if "suppress" in measure:
         d = suppressible(d, measure["suppress"], data["source"]["key"])
     rules = [stated_criterion(rule) for rule in data["criteria"]]
-    own = {name: data[name] for name in ("budget", "encoder", "units") if name in data}
+    settings = {name: data[name] for name in ("budget", "encoder", "units") if name in data}
     if "leakage" in data:
-        own["leakage"] = stated_leakage(data["leakage"])
+        settings["leakage"] = stated_leakage(data["leakage"])
     formulation = getattr(cvxprivacy, data["formulation"])
-    problem: ChannelProblem = formulation(source, d, criteria=rules, **own)
+    problem: ChannelProblem = formulation(source, d, criteria=rules, **settings)
     refuse_intractable(problem, "--encoder")
     return problem
 

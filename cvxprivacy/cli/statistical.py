@@ -88,15 +88,15 @@ class StatisticalTable(MemoryTable):
         try:
             with Path(path).open("rb"):
                 pass
-            found: tuple[Any, Any] = getattr(self.package, _READERS[ending])(path, **how)
+            contents: tuple[Any, Any] = getattr(self.package, _READERS[ending])(path, **how)
         except MemoryError:
             raise
         except Exception as error:  # the library has its own, and those of decoding
-            said = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
             kind = NAMES[self.format]
             remedy = f"pass a file of {kind} that can be read; --encoding if its text has another"
-            raise InputError("table", f"{path!r}: {said}", remedy) from None
-        return found
+            raise InputError("table", f"{path!r}: {reason}", remedy) from None
+        return contents
 
     # ---- cells, as they are counted ----------------------------------------------------------
 
@@ -148,7 +148,7 @@ class StatisticalTable(MemoryTable):
 
     # ---- cells, as they are written ----------------------------------------------------------
 
-    def write_own(
+    def write_native(
         self, file: IO[bytes], values: Mapping[str, list[Any]], rows: Sequence[int]
     ) -> list[str]:
         """Write these rows with what is known of the variables, and see that they read so."""
@@ -162,7 +162,7 @@ class StatisticalTable(MemoryTable):
             elif text:
                 column = ["" if v is None else str(v) for v in column]
             data[name] = _column(column, "object" if text or name in changed else "float64")
-        known = self._known(changed)
+        metadata = _metadata(self.meta, changed)
         ready = data.assign(**{
             name: _column(data[name].tolist(), _WIDTHS[kind])
             for name, kind in self.meta.readstat_variable_types.items()
@@ -173,15 +173,15 @@ class StatisticalTable(MemoryTable):
         with tempfile.TemporaryDirectory() as folder:  # which its owner alone can read
             path = str(Path(folder) / f"released{ending}")
             try:
-                self._write_file(ready, path, ending, known)
+                self._write_file(ready, path, ending, metadata)
             except Exception as error:  # the library has its own
-                said = f"{type(error).__name__}: {error}".splitlines()[0]
-                raise self._unfaithful(f"cannot be written ({said})") from None
-            self._see_that_it_reads(path, ending, data, known)
+                reason = f"{type(error).__name__}: {error}".splitlines()[0]
+                raise self._unfaithful(f"cannot be written ({reason})") from None
+            self._see_that_it_reads(path, ending, data, metadata)
             with Path(path).open("rb") as made:
                 while chunk := made.read(1 << 20):
                     file.write(chunk)
-        notes = ["values are codes, and their labels are kept"] if known["value_labels"] else []
+        notes = ["values are codes, and their labels are kept"] if metadata["value_labels"] else []
         if changed:
             texts = ", ".join(changed)
             notes.append(f"now text, without labels of values: {texts}")
@@ -189,51 +189,32 @@ class StatisticalTable(MemoryTable):
         lost += [("notes", self.meta.notes if self.format != "spss" else [])]
         return notes + [f"the {what} are not kept" for what, there in lost if there]
 
-    def _known(self, changed: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return what is known of the variables, less what text has no use for."""
-        meta = self.meta
-        everything = {
-            "labels": {n: label for n, label in meta.column_names_to_labels.items() if label},
-            "value_labels": meta.variable_value_labels,
-            "missing_ranges": meta.missing_ranges,
-            "missing_letters": {n: list(v) for n, v in meta.missing_user_values.items()},
-            "measures": meta.variable_measure,
-            "widths": meta.variable_display_width,
-            "formats": {n: f for n, f in meta.original_variable_types.items() if f},
-        }
-        return {
-            kind: {
-                name: value for name, value in of.items() if name not in changed or kind == "labels"
-            }
-            for kind, of in everything.items()
-        }
-
     def _write_file(
-        self, data: Any, path: str, ending: str, known: Mapping[str, dict[str, Any]]
+        self, data: Any, path: str, ending: str, metadata: Mapping[str, dict[str, Any]]
     ) -> None:
         meta = self.meta
         same = {
             "file_label": meta.file_label or "",
-            "column_labels": known["labels"],
-            "variable_format": known["formats"],
+            "column_labels": metadata["labels"],
+            "variable_format": metadata["formats"],
         }
         if self.format == "spss":
             self.package.write_sav(
-                data, path, **same, variable_value_labels=known["value_labels"],
-                missing_ranges=known["missing_ranges"], variable_measure=known["measures"],
-                variable_display_width=known["widths"], note=list(meta.notes) or None,
+                data, path, **same, variable_value_labels=metadata["value_labels"],
+                missing_ranges=metadata["missing_ranges"], variable_measure=metadata["measures"],
+                variable_display_width=metadata["widths"], note=list(meta.notes) or None,
                 **({"compress": True} if ending == ".zsav" else {"row_compress": True}),
             )  # fmt: skip
         elif self.format == "stata":
             self.package.write_dta(
-                data, path, **same, variable_value_labels=known["value_labels"],
-                missing_user_values=known["missing_letters"], version=_release(self.path),
+                data, path, **same, variable_value_labels=metadata["value_labels"],
+                missing_user_values=metadata["missing_letters"], version=_release(self.path),
             )  # fmt: skip
         else:
             self.package.write_xport(data, path, **same, table_name=meta.table_name)
 
     def _see_that_it_reads(
-        self, path: str, ending: str, data: Any, known: Mapping[str, dict[str, Any]]
+        self, path: str, ending: str, data: Any, metadata: Mapping[str, dict[str, Any]]
     ) -> None:
         """Refuse a file that does not read as what was to be written."""
         again, meta = self._read(path, ending)
@@ -244,14 +225,12 @@ class StatisticalTable(MemoryTable):
             row = next((i for i, (a, b) in enumerate(pairs) if not _same(a, b)), None)
             if row is not None:
                 raise self._unfaithful(f"would change {name!r} of record {row + 1:,}")
-        other = StatisticalTable.__new__(StatisticalTable)
-        other.meta = meta
-        read = other._known(())
+        read = _metadata(meta, ())
         for kind, words in {
             "labels": "label", "value_labels": "labels of values",
             "missing_ranges": "missing values", "missing_letters": "missing values",
         }.items():  # fmt: skip
-            for name, value in known[kind].items():
+            for name, value in metadata[kind].items():
                 if read[kind].get(name) != value and (kind != "missing_letters" or value):
                     there = kind != "missing_letters" or any(
                         v in value for v in data[name].tolist()
@@ -265,12 +244,12 @@ class StatisticalTable(MemoryTable):
 
     def left_behind(self) -> list[str]:
         """Return what a table in another format lacks."""
-        said = []
+        remarks = []
         if self.meta.variable_value_labels:
-            said.append("values are codes; their labels are not in it")
+            remarks.append("values are codes; their labels are not in it")
         if self.meta.missing_ranges:
-            said.append("codes declared as missing stay where a column is copied")
-        return said
+            remarks.append("codes declared as missing stay where a column is copied")
+        return remarks
 
 
 def _column(values: Sequence[Any], dtype: Any) -> Any:
@@ -316,9 +295,26 @@ def _unit_of(kind: str, shown: str) -> tuple[timedelta, type] | None:
     return None
 
 
+def _metadata(meta: Any, changed: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return what is known of the variables, less what text has no use for."""
+    everything = {
+        "labels": {n: label for n, label in meta.column_names_to_labels.items() if label},
+        "value_labels": meta.variable_value_labels,
+        "missing_ranges": meta.missing_ranges,
+        "missing_letters": {n: list(v) for n, v in meta.missing_user_values.items()},
+        "measures": meta.variable_measure,
+        "widths": meta.variable_display_width,
+        "formats": {n: f for n, f in meta.original_variable_types.items() if f},
+    }
+    return {
+        kind: {name: value for name, value in of.items() if name not in changed or kind == "labels"}
+        for kind, of in everything.items()
+    }
+
+
 def _release(path: Path) -> int:
     """Return the version of Stata whose format a file has, as pyreadstat counts them."""
     with path.open("rb") as file:
         start = file.read(80)
-    found = start.partition(b"<release>")[2][:3] if start.startswith(b"<stata_dta>") else start[:1]
-    return _RELEASES.get(found, 14)
+    mark = start.partition(b"<release>")[2][:3] if start.startswith(b"<stata_dta>") else start[:1]
+    return _RELEASES.get(mark, 14)

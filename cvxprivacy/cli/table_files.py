@@ -104,16 +104,16 @@ def copies(
         yield open_table(path, typed, recorded=kept)
         return
     typed = {k: v for k, v in typed.items() if v is not None}
-    known = {k: v for k, v in recorded.items() if k in _KINDS and isinstance(v, _KINDS[k])} | typed
+    base = {k: v for k, v in recorded.items() if k in _KINDS and isinstance(v, _KINDS[k])} | typed
     suffix = ending_of(path)[0]
     tried = {
-        "encoding": [*filter(None, [marked(path)]), known.get("encoding", "utf-8"), "utf-8"],
-        "delimiter": [*(["\t"] if suffix in TABS else []), known.get("delimiter", ","), *",\t;|"],
-        "decimal": [known.get("decimal", "."), ".", ","],
+        "encoding": [*filter(None, [marked(path)]), base.get("encoding", "utf-8"), "utf-8"],
+        "delimiter": [*(["\t"] if suffix in TABS else []), base.get("delimiter", ","), *",\t;|"],
+        "decimal": [base.get("decimal", "."), ".", ","],
     }
     tried |= {name: [typed[name]] for name in tried if name in typed}
     ways = [
-        {**known, "encoding": encoding, "delimiter": delimiter, "decimal": decimal}
+        {**base, "encoding": encoding, "delimiter": delimiter, "decimal": decimal}
         for encoding, delimiter, decimal in product(*map(dict.fromkeys, tried.values()))
         if delimiter != decimal or len(tried["delimiter"]) == len(tried["decimal"]) == 1
     ]
@@ -237,9 +237,9 @@ class ParquetTable:
             )
             self.header: list[str] = list(self.relation.columns)
         except (OSError, duckdb.Error) as error:
-            said = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
             remedy = "pass a Parquet file that can be read"
-            raise InputError("table", f"{os.fspath(path)!r}: {said}", remedy) from None
+            raise InputError("table", f"{os.fspath(path)!r}: {reason}", remedy) from None
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""
@@ -260,10 +260,10 @@ class ParquetTable:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        whole = self.relation.to_arrow_table()
+        table = self.relation.to_arrow_table()
         for name, column in values.items():
-            whole = whole.set_column(whole.column_names.index(name), name, pa.array(column))
-        pq.write_table(whole if keep is None else whole.filter(pa.array(keep)), file)
+            table = table.set_column(table.column_names.index(name), name, pa.array(column))
+        pq.write_table(table if keep is None else table.filter(pa.array(keep)), file)
         if progress is not None:
             progress(self.size)
         return []

@@ -11,8 +11,8 @@ from cvxprivacy.errors import InputError
 
 __all__ = [
     "bins_of", "cap_of", "criteria_of", "leakage_of", "measures_of", "measures_of_leakage",
-    "name_and_value", "pairs", "prices_of", "split_columns", "stated_criterion", "stated_leakage",
-    "unknown_column",
+    "name_and_value", "pairs", "prices_of", "refuse_unknown", "split_columns", "stated_criterion",
+    "stated_leakage",
 ]  # fmt: skip
 
 
@@ -22,7 +22,7 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
         return []
     from cvxprivacy import criteria
 
-    known = {
+    parameters = {
         name: [
             argument.name
             for argument in inspect.signature(getattr(criteria, name)).parameters.values()
@@ -35,18 +35,18 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     for text in texts:
         name, _sign, value = text.partition("=")
         value, _sign, measure = value.partition(":")
-        if name not in known:
-            remedy = f"use one of {', '.join(known)}, or `cvxprivacy solve` for others"
+        if name not in parameters:
+            remedy = f"use one of {', '.join(parameters)}, or `cvxprivacy solve` for others"
             raise InputError("--criterion", f"{name!r} is unknown", remedy, value=name)
-        remedy = f"write {name}=NUMBER" if known[name] else f"write {name}"
-        if bool(known[name]) != bool(value):
+        remedy = f"write {name}=NUMBER" if parameters[name] else f"write {name}"
+        if bool(parameters[name]) != bool(value):
             raise InputError("--criterion", f"{text!r}", remedy, value=text)
         try:
             numbers = [float(value)] if value else []
         except ValueError:
             problem = f"{value!r} of {name}"
             raise InputError("--criterion", problem, remedy, value=value) from None
-        arguments: dict[str, Any] = dict(zip(known[name], numbers, strict=True))
+        arguments: dict[str, Any] = dict(zip(parameters[name], numbers, strict=True))
         rules.append((name, arguments | _measured(getattr(criteria, name), measure, text)))
     return rules
 
@@ -88,24 +88,24 @@ def measures_of_leakage() -> dict[str, tuple[str, list[str]]]:
     """Return the class of each measure by the name that is typed, and the numbers it needs."""
     from cvxprivacy import leakage
 
-    known: dict[str, tuple[str, list[str]]] = {}
+    measures: dict[str, tuple[str, list[str]]] = {}
     for name, measure in leakage.MEASURES.items():
         if name == "Gain":  # whose matrix is no number
             continue
         arguments = inspect.signature(measure).parameters.values()
         needed = [a.name for a in arguments if a.default is a.empty]
-        known[re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()] = name, needed
-    return known
+        measures[re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()] = name, needed
+    return measures
 
 
 def leakage_of(text: str, option: str) -> dict[str, Any]:
     """Return what a problem file says of a measure NAME, or NAME:NUMBER (hockey-stick:1.5)."""
-    known = measures_of_leakage()
+    measures = measures_of_leakage()
     name, _sign, number = text.partition(":")
-    if name not in known:
-        remedy = f"use one of {', '.join(known)}"
+    if name not in measures:
+        remedy = f"use one of {', '.join(measures)}"
         raise InputError(option, f"{name!r} is no measure of leakage", remedy, value=name)
-    kind, needed = known[name]
+    kind, needed = measures[name]
     remedy = f"write {name}:NUMBER" if needed else f"write {name}"
     if bool(needed) != bool(number):
         raise InputError(option, f"{text!r}", remedy, value=text)
@@ -128,14 +128,16 @@ def split_columns(texts: Sequence[str], header: Sequence[str]) -> list[str]:
     return names
 
 
-def unknown_column(
-    option: str, name: str, header: Sequence[str], what: str = "column"
-) -> InputError:
-    """Return the error for a column that is not there."""
-    remedy = f"use one of {', '.join(map(repr, header))}"
-    if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
-        remedy += ", or pass another --delimiter"
-    return InputError(option, f"no {what} {name!r}", remedy, value=name)
+def refuse_unknown(
+    option: str, names: Sequence[str], header: Sequence[str], what: str = "column"
+) -> None:
+    """Refuse the first column that is not there."""
+    for name in names:
+        if name not in header:
+            remedy = f"use one of {', '.join(map(repr, header))}"
+            if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
+                remedy += ", or pass another --delimiter"
+            raise InputError(option, f"no {what} {name!r}", remedy, value=name)
 
 
 def name_and_value(text: str, option: str, example: str) -> tuple[str, str]:
@@ -150,20 +152,19 @@ def pairs(
     texts: Sequence[str], header: Sequence[str], option: str, example: str, what: str = "column"
 ) -> dict[str, str]:
     """Split COLUMN=VALUE,… at commas, except where a column's name has one."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
-        whole = text.rpartition("=")[0] in header
-        for part in [text] if whole else text.split(","):
+        undivided = text.rpartition("=")[0] in header
+        for part in [text] if undivided else text.split(","):
             name, sign, value = part.rpartition("=")
             name = name if name in header else name.strip()
             if not sign or not name or not value.strip():
                 raise InputError(option, f"{part!r}", f"write it like {example}", value=part)
-            if name not in header:
-                raise unknown_column(option, name, header, what)
-            if name in found:
+            refuse_unknown(option, [name], header, what)
+            if name in values:
                 raise InputError(option, f"{name!r} twice", "say it once", value=name)
-            found[name] = value.strip()
-    return found
+            values[name] = value.strip()
+    return values
 
 
 def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, Any]:

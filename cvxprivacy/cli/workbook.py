@@ -95,7 +95,7 @@ class Workbook(MemoryTable):
             records.pop()
         if len(header) > 1:
             records = [row for row in records if any(v != "" for v in row)]
-        found: dict[str, list[Any]] = {}
+        columns: dict[str, list[Any]] = {}
         for i, title in enumerate(header):
             cells = [None if row[i] == "" else row[i] for row in records]
             name = plain(title)
@@ -104,8 +104,8 @@ class Workbook(MemoryTable):
             if name is None:
                 problem = f"{path}: column {i + 1} of {len(header)} has no name"
                 raise InputError("table", problem, "name it in the first row")
-            if str(name) in found:
+            if str(name) in columns:
                 problem = f"{path}: column {i + 1} is the second that is named {str(name)!r}"
                 raise InputError("table", problem, "make the names distinct")
-            found[str(name)] = cells
-        return found
+            columns[str(name)] = cells
+        return columns

@@ -20,7 +20,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 
 __all__ = ["Written", "guarded"]
 
-_REST: dict[str, Callable[..., Any]] = {
+_OPTIONS_OF: dict[str, Callable[..., Any]] = {
     "counts": DiscreteSource,
     "table": DiscreteSource.from_table,
 }  # take these **options
@@ -53,9 +53,9 @@ class Written:
 
     def error(self, keys: Keys, problem: str, remedy: str, **details: Any) -> InputError:
         """Return an error at a key, on its line or on that of the table where it would be."""
-        known = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.lines)
+        nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.lines)
         name = "".join(f".{k}" if isinstance(k, str) else f"[{k}]" for k in keys).lstrip(".")
-        place = f"{self.path}, line {self.lines[known]}"
+        place = f"{self.path}, line {self.lines[nearest]}"
         return InputError(f"{place}, {name}" if name else place, problem, remedy, **details)
 
     def located(self, keys: Keys, error: InputError) -> InputError:
@@ -104,42 +104,47 @@ class Written:
                 raise self.error((*keys, i), problem, "make all rows of one length")
         return (len(shapes), *(shapes[0] if shapes else ()))
 
-    def arguments(self, keys: Keys, table: Any, known: Mapping[str, Parameter]) -> dict[str, Any]:
+    def arguments(
+        self, keys: Keys, table: Any, parameters: Mapping[str, Parameter]
+    ) -> dict[str, Any]:
         """Return a table's values as arguments for these parameters."""
         self.typed(keys, table, "Mapping")
         for key in table:
-            if key not in known:
-                remedy = f"the keys here are {', '.join(known)}" if known else "leave it out"
+            if key not in parameters:
+                names = ", ".join(parameters)
+                remedy = f"the keys here are {names}" if names else "leave it out"
                 raise self.error((*keys, key), "unknown key", remedy)
-        for key, parameter in known.items():
+        for key, parameter in parameters.items():
             if key not in table and parameter.default is Parameter.empty:
                 raise self.error((*keys, key), "missing", "write it, there is no default")
-        return {k: self.typed((*keys, k), v, str(known[k].annotation)) for k, v in table.items()}
+        return {
+            k: self.typed((*keys, k), v, str(parameters[k].annotation)) for k, v in table.items()
+        }
 
     def call(self, function: Any, keys: Keys, table: Any, first: str = "", *also: Any) -> Any:
         """Call a function with a table's values: ``first`` and ``also`` in front, by position."""
-        known = dict(signature(function).parameters)
+        parameters = dict(signature(function).parameters)
         if first:
-            (_, main), *others = known.items()
+            (_, main), *others = parameters.items()
             if others and others[-1][1].kind is Parameter.VAR_KEYWORD:  # **options of another's
-                rest = [*signature(_REST[first]).parameters.items()][1:]
-                others = [*others[:-1], *(p for p in rest if p[0] not in dict(others))]
-            known = {first: main, **dict(others[len(also) :])}
-        values = self.arguments(keys, table, known)
+                options = [*signature(_OPTIONS_OF[first]).parameters.items()][1:]
+                others = [*others[:-1], *(p for p in options if p[0] not in dict(others))]
+            parameters = {first: main, **dict(others[len(also) :])}
+        values = self.arguments(keys, table, parameters)
         front = (values.pop(first), *also) if first else ()
         try:
             return guarded(function, *front, **values)
         except InputError as error:
-            argument = error.argument if error.argument in known else first
+            argument = error.argument if error.argument in parameters else first
             place = (*keys, argument) if argument else keys
             raise self.located(place, error) from error.__cause__
 
-    def chosen(self, keys: Keys, name: Any, known: Mapping[str, Any]) -> Any:
+    def chosen(self, keys: Keys, name: Any, choices: Mapping[str, Any]) -> Any:
         """Return what has that name."""
-        if not isinstance(name, str) or name not in known:
+        if not isinstance(name, str) or name not in choices:
             problem = "missing" if name is None else f"{reprlib.repr(name)} is unknown"
-            raise self.error(keys, problem, f"use one of {', '.join(known)}")
-        return known[name]
+            raise self.error(keys, problem, f"use one of {', '.join(choices)}")
+        return choices[name]
 
     def form(self, keys: Keys, table: Mapping[str, Any], *forms: str) -> str:
         """Return the only one of these keys that a table has."""

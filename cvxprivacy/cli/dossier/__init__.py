@@ -44,10 +44,10 @@ def report_outputs(
 
     def writer(path: str) -> Callable[[IO[str]], None]:
         """Return what writes the facts in the format of a file's name."""
-        said = _json if Path(path).suffix.lower() == ".json" else _page
+        render = _json if Path(path).suffix.lower() == ".json" else _page
 
         def write(file: IO[str]) -> None:
-            file.write(said(made()))
+            file.write(render(made()))
 
         return write
 

@@ -47,9 +47,10 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         ("What it tells after, on the law", f"{after:.4g} {units}{share}"),
     ]
     if "leakage" in document:
-        told = document["leakage"]
-        words_of = f"{told['before']:.4g} before, {told['after']:.4g} after, {told['none']:.4g} "
-        rows.append((f"In {told['measure']}", f"{words_of}without any release"))
+        leakage = document["leakage"]
+        amounts = f"{leakage['before']:.4g} before, {leakage['after']:.4g} after, "
+        amounts += f"{leakage['none']:.4g} without any release"
+        rows.append((f"In {leakage['measure']}", amounts))
     if "distortion" in solution.terms:
         mean = float(solution.terms["distortion"])
         mean = mean if law is None or law["proved"] else law["distortion"]
@@ -93,8 +94,8 @@ def _letter(label: Any) -> str:
 def unmodified_columns(document: Mapping[str, Any], solution: Solution, schema: Any) -> Facts:
     """Return what the columns that are copied reveal, each with an advice."""
     after, rows = information_after(solution), []
-    for told in document["untouched"]:
-        leak = Leak(**{name: told[name] for name in told if name != "binned"})
+    for entry in document["untouched"]:
+        leak = Leak(**{name: entry[name] for name in entry if name != "binned"})
         advice = kind = ""
         if leak.names_records(document["records"] or 0):
             kind = "drop"
@@ -133,50 +134,54 @@ def cautions(
     smallest: float | None,
 ) -> list[str]:
     """Return what the board should weigh before it signs; ``smallest`` is the least group."""
-    said = [undone_words(entry) for entry in document.get("undone", ())]
-    said += _advised(unmodified)
+    sentences = [undone_words(entry) for entry in document.get("undone", ())]
+    sentences += _advised(unmodified)
     if smallest is not None and not any(c["unit"] == "records" for c in checks):
-        said.append(
+        sentences.append(
             "no criterion was asked of the size of groups: the smallest that is released holds "
             f"{_records(smallest)}"
         )
     banded = [name for name in source.schema.sensitive if name in source.schema.bins]
     if banded:
-        said.append(
+        sentences.append(
             f"{words.cells(banded)}: copied as it is; what is proved is of its intervals alone"
         )
     if document["released"] and seed["given"]:
-        said.append(
+        sentences.append(
             "draw the release anew without --seed: this one's was typed, and whoever knows it can "
             "undo the release"
         )
     if document["status"] == "loose":
-        said.append(
+        sentences.append(
             "the release satisfies what was asked, and is proved to be within "
             f"{document['upper'] - document['lower']:.2g} of the best one only"
         )
     if source.biased:
-        said.append("the records are so few for their cells that much of the measured risk is bias")
+        sentences.append(
+            "the records are so few for their cells that much of the measured risk is bias"
+        )
     by_chance = [c["criterion"] for c in checks if _beyond(c) and c["law"]["holds"]]
     if by_chance:
-        said.append(
+        sentences.append(
             f"{words.cells(by_chance)}: the law is within it, as is proved; this draw is beyond "
             "it, by chance"
         )
     on_average = [c["criterion"] for c in checks if c["law"] and c["law"]["holds"] is False]
     if on_average and document.get("merged"):
-        said.append(f"{words.cells(on_average)}: no longer met, as groups were merged")
+        sentences.append(f"{words.cells(on_average)}: no longer met, as groups were merged")
     elif on_average:
-        said.append(
+        sentences.append(
             f"{words.cells(on_average)}: proved of the records that the channel was designed on; "
             "over all records the release is beyond it"
         )
     unproved = [c["criterion"] for c in checks if c["law"] and c["law"]["holds"] is None]
     if unproved and document.get("law"):
         of = "before groups were merged" if document.get("merged") else "on a part of the records"
-        said.append(f"{words.cells(unproved)}: proved of the channel {of}, not of this release")
+        sentences.append(
+            f"{words.cells(unproved)}: proved of the channel {of}, not of this release"
+        )
     if document.get("population"):
-        said.append(
+        sentences.append(
             "the channel was designed on a part of the records: the optimum and its proof are of "
             "that part"
         )
@@ -186,11 +191,11 @@ def cautions(
         if (not c["table"] or c["table"]["holds"] is None) and (c["law"] or {}).get("holds")
     ]
     if unchecked and document["released"]:
-        said.append(
+        sentences.append(
             f"{words.cells(unchecked)}: proved of the law that the table was drawn from; the drawn "
             "table itself was not checked for it"
         )
-    return said
+    return sentences
 
 
 def _beyond(check: Facts) -> bool:
@@ -210,11 +215,11 @@ def _advised(unmodified: Facts) -> list[str]:
         "drop": "drop {}: such a value differs from record to record, and names the record",
         "look": "look at {}: too many values to tell what they reveal",
     }
-    said = []
+    sentences = []
     for kind, text in words_of.items():
         names = by_kind.get(kind, [])
         each = "each" if len(names) > 1 else "it"
         if names:
             more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-            said.append(text.format(words.cells([*names[:MOST_NAMED], *more]), each))
-    return said
+            sentences.append(text.format(words.cells([*names[:MOST_NAMED], *more]), each))
+    return sentences

@@ -22,7 +22,7 @@ def checks_of(
     document: Mapping[str, Any],
     criteria: Sequence[Any],
     solution: Solution | None,
-    found: Audit | None,
+    audit: Audit | None,
     schema: Any,
 ) -> list[Check]:
     """Return the checks of a document, or those that a proof and an audit imply.
@@ -31,8 +31,8 @@ def checks_of(
     """
     if "checks" in document:
         return [_plain(check) for check in document["checks"]]
-    units = solution.units if solution is not None else found.units if found is not None else ""
-    verdicts = {id(v.criterion): v for v in (found.verdicts if found is not None else ())}
+    units = solution.units if solution is not None else audit.units if audit is not None else ""
+    verdicts = {id(v.criterion): v for v in (audit.verdicts if audit is not None else ())}
     checks = []
     for criterion in criteria:
         bound, law = _number(getattr(criterion, "value", None)), None
@@ -82,10 +82,10 @@ def _plain(check: Mapping[str, Any]) -> Check:
     }
 
 
-def _finite(found: Check) -> Check:
-    """Return what was found, None where a measure has no bound: a value is missing in a group."""
-    value = found["value"]
-    return {**found, "value": None if value is None or not math.isfinite(value) else value}
+def _finite(side: Check) -> Check:
+    """Return a side of a check, its value None where a measure has no bound in some group."""
+    value = side["value"]
+    return {**side, "value": None if value is None or not math.isfinite(value) else value}
 
 
 def _number(value: Any) -> float | None:
@@ -97,20 +97,20 @@ def _number(value: Any) -> float | None:
 
 def _broken(checks: Sequence[Check], what: str) -> list[str]:
     """Say which criteria are broken, and by how much."""
-    said = []
+    sentences = []
     for check in checks:
         law, table = check["law"], check["table"]
         if check["breaks"] and not check["per_group"]:
             by = "" if table["value"] is None else f", at {table['value']:.4g}"
-            said.append(f"{check['criterion']} is broken by {what}{by}")
+            sentences.append(f"{check['criterion']} is broken by {what}{by}")
         elif check["breaks"]:
             groups = table.get("groups") or 0
             by = f"{groups:,} group{'s' * (groups != 1)} of {what}"
             records = f", with {table['records']:,} records" if table.get("records") else ""
-            said.append(f"{check['criterion']} is broken by {by}{records}")
+            sentences.append(f"{check['criterion']} is broken by {by}{records}")
         if law and law["holds"] is False and check["per_group"] and not table:
-            said.append(f"{check['criterion']} is broken by the law of the release")
-    return said
+            sentences.append(f"{check['criterion']} is broken by the law of the release")
+    return sentences
 
 
 def release_verdict(
@@ -130,9 +130,9 @@ def release_verdict(
         )
         return {"may_be_released": None, "words": words, "reasons": []}
     limits = []
-    for said, names in _standings(checks).items():
+    for standing, names in _standings(checks).items():
         if names:
-            limits.append(f"{cells(names)} {said if len(names) > 1 else _SINGULAR[said]}")
+            limits.append(f"{cells(names)} {standing if len(names) > 1 else _SINGULAR[standing]}")
     words = "This table may be released under what was asked"
     words += f": {'; '.join(limits)}." if limits else "."
     if not counted:
@@ -150,16 +150,16 @@ _SINGULAR = {
 
 def _standings(checks: Sequence[Check]) -> dict[str, list[str]]:
     """Return the criteria by how they stand, where no released group breaks one."""
-    found: dict[str, list[str]] = {said: [] for said in _SINGULAR}
+    by_standing: dict[str, list[str]] = {standing: [] for standing in _SINGULAR}
     for check in checks:
         law, table = (check["law"] or {}).get("holds"), (check["table"] or {}).get("holds")
         if table is True or (table is None and law):
-            found["hold"].append(check["criterion"])
+            by_standing["hold"].append(check["criterion"])
         elif table is None:
-            found["are not proved of this release"].append(check["criterion"])
+            by_standing["are not proved of this release"].append(check["criterion"])
         else:
-            found["hold on average" if law else "are not met"].append(check["criterion"])
-    return found
+            by_standing["hold on average" if law else "are not met"].append(check["criterion"])
+    return by_standing
 
 
 def audit_verdict(checks: Sequence[Check]) -> dict[str, Any]:

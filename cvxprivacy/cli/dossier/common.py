@@ -84,12 +84,12 @@ def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], s
 
 def _listed(groups: Any, guard: Guard) -> list[Facts]:
     """Return each group of a key column with how many values it has, and the first of them."""
-    found: dict[str, list[str]] = {}
+    members: dict[str, list[str]] = {}
     for value, group in groups.groups.items():
-        found.setdefault(str(group), []).append(value)
+        members.setdefault(str(group), []).append(value)
     return [
         {"name": name, "count": len(values), "values": guard.kept(values[:LISTED])}
-        for name, values in found.items()
+        for name, values in members.items()
     ]
 
 
@@ -101,17 +101,17 @@ def guard_of(source: Any) -> Guard:
 
 def _flat(data: Any, prefix: str = "") -> Facts:
     """Return nested numbers by what they are called, level after level."""
-    found: Facts = {}
+    flat: Facts = {}
     for name, value in data.items():
-        said = f"{prefix}{name}"
+        title = f"{prefix}{name}"
         if isinstance(value, dict):
-            found |= _flat(value, f"{said}, ")
+            flat |= _flat(value, f"{title}, ")
         elif value is not None and value != "":
-            found[said] = rounded(value) if isinstance(value, float) else value
-    return found
+            flat[title] = rounded(value) if isinstance(value, float) else value
+    return flat
 
 
-def uncertainty(found: Audit | None, guard: Guard, population: Any = None) -> Facts:
+def uncertainty(audit: Audit | None, guard: Guard, population: Any = None) -> Facts:
     """Return how far the information that was counted is known."""
 
     def estimate(of: Any) -> Facts:
@@ -122,26 +122,26 @@ def uncertainty(found: Audit | None, guard: Guard, population: Any = None) -> Fa
         }  # fmt: skip
 
     rows = []
-    if found is not None and found.before is not found.after:
-        rows.append({"of": "the original table, I(W; X)", **estimate(found.before)})
-    if found is not None:
-        alone = found.before is found.after
+    if audit is not None and audit.before is not audit.after:
+        rows.append({"of": "the original table, I(W; X)", **estimate(audit.before)})
+    if audit is not None:
+        alone = audit.before is audit.after
         of = "the original table, I(W; X)" if alone else "the released table, I(W; X̂)"
-        rows.append({"of": of, **estimate(found.after)})
+        rows.append({"of": of, **estimate(audit.after)})
     return {"rows": rows, "population": guard.scalars(_flat(population or {}))}
 
 
-def measures(found: Audit, guard: Guard) -> Facts:
+def measures(audit: Audit, guard: Guard) -> Facts:
     """Return every measure of the groups at its worst."""
     rows = [
         {"measure": m.title, "worst": extended(m.worst), "groups": m.letters,
          "records": m.records, "average": extended(m.average)}
-        for m in found.measures.values()
+        for m in audit.measures.values()
     ]  # fmt: skip
-    return {"rows": rows, "notes": guard.kept(found.all_notes)}
+    return {"rows": rows, "notes": guard.kept(audit.all_notes)}
 
 
-def worst_group(found: Audit) -> str:
+def worst_group(audit: Audit) -> str:
     """Return the greatest divergence of a group, with its unit."""
-    measure = found.measures["I1"]
-    return f"{measure.worst:.4g} {found.units}"
+    measure = audit.measures["I1"]
+    return f"{measure.worst:.4g} {audit.units}"

@@ -81,7 +81,7 @@ class Drawn:
         before = schema.counted_records(asked.opened.frame(names, binned=list(schema.bins)))
         pairs = paired(before, after, schema)
         recodings: dict[str, Any] = {"bins": schema.bins, "groups": schema.groups}
-        found = audit(
+        audited = audit(
             before,
             after,
             key=list(schema.key),
@@ -96,8 +96,8 @@ class Drawn:
         )
         if pairs is None:
             why = "the records of both tables cannot be set side by side in memory"
-            return cls(found, left_out=[{"section": "Changed cells and loss", "why": why}])
-        return cls(found, changed(pairs), losses(pairs))
+            return cls(audited, left_out=[{"section": "Changed cells and loss", "why": why}])
+        return cls(audited, changed(pairs), losses(pairs))
 
 
 def _ending(kept: Kept) -> str:

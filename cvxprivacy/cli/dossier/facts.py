@@ -91,12 +91,12 @@ def release_facts(
         height = 2 * float(solution.terms["distortion"])
     elif measure is not None and not measure.informs:
         height = abs(measure.total(source.pmf) - measure.total(source.p_w[:, None]))
-    found_curve, no_curve = tradeoff.curve(
+    curve, no_curve = tradeoff.curve(
         problem, solution, minimised, height, seconds=seconds, progress=progress
     )
     checks = checks_of(document, problem.criteria, solution, drawn.audit, schema)
     left_out = [*drawn.left_out]
-    if found_curve is None:
+    if curve is None:
         why = no_curve if guard.allows(no_curve) else "it could not be solved"
         left_out.append({"section": "The trade-off", "why": why})
     if data.get("weights") or source.weighted:
@@ -121,7 +121,7 @@ def release_facts(
         "merged": merged_groups(document.get("merged")),
         "letters": drawn.audit and counted_letters(drawn.audit, problem.criteria),
         "measures": drawn.audit and measures(drawn.audit, guard),
-        "tradeoff": found_curve,
+        "tradeoff": curve,
         "prices": tradeoff.prices(problem, solution, minimised),
         "changed": drawn.changed,
         "loss": drawn.losses,
@@ -129,7 +129,7 @@ def release_facts(
         "uncertainty": uncertainty(drawn.audit, guard, document.get("population")),
         "definitions": words.definitions(_terms(drawn), problem.criteria),
         "verification": verification(
-            kept, asked, guard, schema.sensitive, whole=source is problem.source
+            kept, asked, guard, schema.sensitive, all_records=source is problem.source
         ),
         "left_out": left_out,
     }
@@ -187,12 +187,12 @@ def _terms(drawn: Drawn) -> list[str]:
     return terms
 
 
-def audit_facts(asked: Asked, found: Audit, released: str | None) -> Facts:
+def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
     """Return the facts of an audit: ``released`` is the path of the released table, if any."""
-    source, original = found.released, found.original
+    source, original = audit.released, audit.original
     before, guard, schema = guard_of(original), guard_of(source), source.schema
     assert schema is not None
-    checks = checks_of({}, found.criteria, None, found, schema)
+    checks = checks_of({}, audit.criteria, None, audit, schema)
     alone = released is None
     missing = [
         ("The program", "an audit measures a table and solves nothing"),
@@ -201,18 +201,18 @@ def audit_facts(asked: Asked, found: Audit, released: str | None) -> Facts:
         ("Unmodified columns", "an audit counts the columns that it is told of"),
         ("Proof", "an audit proves nothing: it counts"),
     ]
-    measured = measures(found, guard)
+    measured = measures(audit, guard)
     measured["notes"] = before.kept(measured["notes"])
     title = file_name(released or asked.table)
     rows = [
         ("Records", f"{source.records:,}"),
         ("Released groups", f"{len(source.x):,}"),
-        ("What the key tells", f"{found.after.plugin:.4g} {found.units}"),
-        ("Smallest group", f"{found.measures['k'].worst:,.0f} records"),
-        ("Greatest divergence of a group", worst_group(found)),
+        ("What the key tells", f"{audit.after.plugin:.4g} {audit.units}"),
+        ("Smallest group", f"{audit.measures['k'].worst:,.0f} records"),
+        ("Greatest divergence of a group", worst_group(audit)),
     ]
     if not alone:
-        row = ("What the original key tells", f"{found.before.plugin:.4g} {found.units}")
+        row = ("What the original key tells", f"{audit.before.plugin:.4g} {audit.units}")
         rows.insert(2, row)
     w = words.cells(schema.sensitive)
     return {
@@ -224,7 +224,7 @@ def audit_facts(asked: Asked, found: Audit, released: str | None) -> Facts:
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
         ],
-        "asked": [f"{c!r}: {c.in_words(w=w, units=found.units).asks}." for c in found.criteria],
+        "asked": [f"{c!r}: {c.in_words(w=w, units=audit.units).asks}." for c in audit.criteria],
         "distortion_words": [],
         "found": [{"name": name, "value": value} for name, value in rows],
         "signatures": list(SIGNATURES),
@@ -235,15 +235,15 @@ def audit_facts(asked: Asked, found: Audit, released: str | None) -> Facts:
         "program": None,
         "checks": checks,
         "merged": None,
-        "letters": counted_letters(found, found.criteria),
+        "letters": counted_letters(audit, audit.criteria),
         "measures": measured,
         "tradeoff": None,
         "prices": [],
         "changed": None,
         "loss": None,
         "unmodified": None,
-        "uncertainty": uncertainty(found, guard),
-        "definitions": words.definitions([], found.criteria),
+        "uncertainty": uncertainty(audit, guard),
+        "definitions": words.definitions([], audit.criteria),
         "verification": None,
         "left_out": [{"section": section, "why": why} for section, why in missing],
     }

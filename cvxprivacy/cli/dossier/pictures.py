@@ -72,11 +72,11 @@ def letters_svg(letters: Mapping[str, Any]) -> str:
         ax.set_ylabel(f"divergence of the group [{unit}]")
         ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:,.0f}"))
         ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-        said = (
+        description = (
             f"{len(rows):,} released groups of {min(sizes):,} to {max(sizes):,} records, of "
             f"{records:,}; the greatest divergence is {risks[0]:.3g} {unit}."
         )
-        return _svg(figure, "groups", said)
+        return _svg(figure, "groups", description)
 
 
 def _beside(ax: Axes, height: float, text: str, color: str) -> None:
@@ -113,11 +113,11 @@ def tradeoff_svg(curve: Mapping[str, Any]) -> str:
         ax.set_ylim(bottom=0.0)
         ax.margins(x=0.02)
         ax.legend(frameon=False, fontsize=8, loc="best")
-        said = (
+        description = (
             f"{curve['minimised']} over {curve['words']}, from {x[0]:.3g} to {x[-1]:.3g}; at the "
             f"chosen {chosen['x']:g} it is {chosen['value']:.4g}{unit}."
         )
-        return _svg(figure, "curve", said)
+        return _svg(figure, "curve", description)
 
 
 def _figure() -> tuple[Figure, Axes]:
@@ -127,9 +127,9 @@ def _figure() -> tuple[Figure, Axes]:
     return figure, figure.subplots()
 
 
-def _svg(figure: Figure, name: str, said: str) -> str:
+def _svg(figure: Figure, name: str, description: str) -> str:
     """Return a figure as SVG inside HTML, whose ids no other picture on the page has."""
-    picture = inline_svg(figure, said)
+    picture = inline_svg(figure, description)
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', picture))
     picture = re.sub(
         r'\sid="([^"]*)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", picture

@@ -125,7 +125,7 @@ def input_file(path: str) -> dict[str, Any]:
 
 def seed_of(arguments: Sequence[str]) -> dict[str, Any]:
     """Say whether the seed of the draws is secret."""
-    given, row_id = (
+    typed, row_id = (
         any(token == name or token.startswith(f"{name}=") for token in arguments)
         for name in ("--seed", "--row-id")
     )
@@ -133,7 +133,7 @@ def seed_of(arguments: Sequence[str]) -> dict[str, Any]:
         "fresh, of 128 bits, drawn for this release from the operating system's generator and "
         "kept nowhere: it is secret"
     )
-    if given:
+    if typed:
         words = (
             "given on the command line, and kept out of this report: whoever knows that command "
             "line can draw the same release again and undo it, so it must be kept as secret as "
@@ -141,7 +141,7 @@ def seed_of(arguments: Sequence[str]) -> dict[str, Any]:
         )
     if row_id:
         words += "; each record's draw depends on the seed and the record's name alone"
-    return {"given": given, "secret": not given, "words": words}
+    return {"given": typed, "secret": not typed, "words": words}
 
 
 def columns_of(header: Sequence[str], schema: Any) -> list[dict[str, str]]:

@@ -120,23 +120,23 @@ def typed_command(
         if isinstance(parameter, click.Option) and parameter.is_flag
         for name in (*parameter.opts, *parameter.secondary_opts)
     }
-    said, waiting = ["cvxprivacy", *arguments[:1]], list(arguments[1:])
+    tokens, waiting = ["cvxprivacy", *arguments[:1]], list(arguments[1:])
     while waiting:
         token = waiting.pop(0)
         if token == "--":
-            said += [_quoted(file_name(path)) for path in waiting]
+            tokens += [_quoted(file_name(path)) for path in waiting]
             break
         if not token.startswith("-") or token == "-":
-            said.append(_quoted(file_name(token)))
+            tokens.append(_quoted(file_name(token)))
             continue
         name, sign, value = token.partition("=")
         if not sign and name not in flags and waiting:
             optional = name == "--ordered" and waiting[0].startswith("--")
             value = "" if optional else waiting.pop(0)
-        said.append(name)
+        tokens.append(name)
         if value:
-            said.append(_value(name.lstrip("-"), value, {*sensitive}))
-    return " ".join(said)
+            tokens.append(_value(name.lstrip("-"), value, {*sensitive}))
+    return " ".join(tokens)
 
 
 def _value(option: str, value: str, sensitive: set[str]) -> str:
@@ -145,11 +145,11 @@ def _value(option: str, value: str, sensitive: set[str]) -> str:
         return _quoted(file_name(value))
     if option in _RECODED | _MAPPED:
         parts = [value] if any("," in name for name in sensitive) else value.split(",")
-        said = []
+        pairs = []
         for name, _sign, typed in (part.rpartition("=") for part in parts):
             shown = file_name(typed) if option in _MAPPED else typed
-            said.append(f"{name}={KEPT_OUT if name.strip() in sensitive else shown}")
-        return _quoted(",".join(said))
+            pairs.append(f"{name}={KEPT_OUT if name.strip() in sensitive else shown}")
+        return _quoted(",".join(pairs))
     return _quoted(value) if option in _SHOWN else KEPT_OUT
 
 

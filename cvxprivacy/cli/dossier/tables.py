@@ -164,34 +164,34 @@ def _numeric(values: Sequence[Any]) -> bool:
     )
 
 
-def counted_letters(found: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
+def counted_letters(audit: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
     """Return every released letter with its records and what it reveals, the worst first.
 
     What it reveals is D(p(w | x̂) ‖ p(w)), to two digits, and of ten records or more alone: who
     knows the shares of W could read its counts off more.
     """
     ks = [float(criterion.value) for criterion in criteria if criterion.counts_records]
-    divergence = implied_bounds(criteria, 0.0, found.units).get("t")
-    measure, sizes = found.measures["I1"], found.released.joint.sum(axis=0)
-    schema = found.released.schema
+    divergence = implied_bounds(criteria, 0.0, audit.units).get("t")
+    measure, sizes = audit.measures["I1"], audit.released.joint.sum(axis=0)
+    schema = audit.released.schema
     assert schema is not None
-    told = [i for i in measure.order if sizes[i] >= FEWEST]
+    large = [i for i in measure.order if sizes[i] >= FEWEST]
     small = sorted(i for i in measure.order if sizes[i] < FEWEST)
     return {
         "columns": list(schema.key),
-        "unit": found.units,
-        "average": rounded(found.after.plugin),
+        "unit": audit.units,
+        "average": rounded(audit.after.plugin),
         "bounds": {
             "records": rounded(max(ks, default=None)),
             "risk": rounded(divergence),
         },
         "rows": [
             {
-                "key": [shown(part) for part in _parts(found.letters[i])],
+                "key": [shown(part) for part in _parts(audit.letters[i])],
                 "records": int(sizes[i]),
                 "risk": rounded(float(measure.values[i]), COARSE) if sizes[i] >= FEWEST else None,
             }
-            for i in [*told, *small]
+            for i in [*large, *small]
         ],
     }
 

@@ -77,19 +77,19 @@ def curve(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of a curve that is not complete
-            found = frontier(
+            optima = frontier(
                 problem, name, points=_around(problem, name, chosen, many), progress=watched, **how
             )
     except (InputError, InfeasibleError, CertificationError) as error:
         return None, str(error)
     except KeyboardInterrupt:  # where it had nothing to return yet
         return None, TOO_FEW
-    if found.solved_range is None or len(found.points) < 2:
+    if optima.solved_range is None or len(optima.points) < 2:
         return None, TOO_FEW
     words = "budget: the expected distortion allowed"
     if name != "budget":
         words = f"bound of {type(problem._criteria()[name]).__name__}"
-    return _document(found, name, words, chosen, minimised, solution.value), ""
+    return _document(optima, name, words, chosen, minimised, solution.value), ""
 
 
 def _parameter(problem: ChannelProblem, solution: Solution) -> str | None:
@@ -123,18 +123,18 @@ def _around(problem: ChannelProblem, name: str, chosen: float, many: bool) -> li
 
 
 def _document(
-    found: Frontier, name: str, words: str, chosen: float, minimised: tuple[str, str], value: float
+    optima: Frontier, name: str, words: str, chosen: float, minimised: tuple[str, str], value: float
 ) -> dict[str, Any]:
     """Return the curve as facts."""
-    first, last = map(float, found.solved_range or (chosen, chosen))
+    first, last = map(float, optima.solved_range or (chosen, chosen))
     places = np.unique(
-        [*np.linspace(first, last, FINE), *(float(p.x) for p in found.points), chosen]
+        [*np.linspace(first, last, FINE), *(float(p.x) for p in optima.points), chosen]
     )
     places = places[(places >= first) & (places <= last)]
     partial = ""
-    if found.tol is None:
+    if optima.tol is None:
         partial = "only a stretch around the chosen number was solved for"
-    elif not found.complete:
+    elif not optima.complete:
         partial = (
             f"the curve was broken off after {SECONDS:.0f} seconds: it is proved, but its band "
             "is wider than was aimed at, or it does not reach both ends"
@@ -142,22 +142,22 @@ def _document(
     return {
         "parameter": name,
         "words": words,
-        "kind": found.kind,
+        "kind": optima.kind,
         "minimised": minimised[0],
         "unit": minimised[1],
         "points": [
             {"x": rounded(float(p.x)), "lower": rounded(p.lower), "upper": rounded(p.upper)}
-            for p in found.points
+            for p in optima.points
             if math.isfinite(p.upper)
         ],
         "curve": [
             {"x": rounded(x), "achieved": rounded(a), "proved": rounded(b)}
-            for x, a, b in zip(places, found.inner(places), found.outer(places), strict=True)
+            for x, a, b in zip(places, optima.inner(places), optima.outer(places), strict=True)
             if math.isfinite(a)
         ],
         "chosen": {"x": rounded(chosen), "value": rounded(value)},
-        "band": rounded(found.band),
-        "solved": len(found.points),
+        "band": rounded(optima.band),
+        "solved": len(optima.points),
         "partial": partial,
     }
 

@@ -20,11 +20,11 @@ MOST_BYTES = 8 << 20  # of a proof that is proved again while the report is made
 
 
 def verification(
-    kept: Kept, asked: Asked, guard: Guard, sensitive: Sequence[str], *, whole: bool = True
+    kept: Kept, asked: Asked, guard: Guard, sensitive: Sequence[str], *, all_records: bool = True
 ) -> Facts:
     """Return how the release is checked; a proof file of moderate size is verified on the spot.
 
-    A proof of a part of the table alone is checked without the table.
+    A proof that is not of ``all_records`` of the table is checked without it.
 
     What the verifier prints is its own text; a line that names a confidential value is kept out.
     """
@@ -41,7 +41,7 @@ def verification(
         }  # fmt: skip
     proof = names["certificate"]
     problem = f" --problem {names['problem-out']}" if "problem-out" in names else ""
-    against = f" --table {table}{problem}" if whole else ""
+    against = f" --table {table}{problem}" if all_records else ""
     commands = [f"cvxprivacy verify {proof}{against}", *sums]
     with kept.copy("certificate", ".json") as path:
         if path is None or path.stat().st_size > MOST_BYTES:
@@ -50,6 +50,7 @@ def verification(
                     "note": note}  # fmt: skip
         document = json.loads(path.read_text(encoding="utf-8"))
     problems = disagreements(document)
+    note = "" if all_records else "the proof is of the records that the channel was designed on"
     lines = [] if problems else reported(proof, document).splitlines()
     lines = [_without_edges(line, sensitive) for line in lines]
     return {
@@ -57,7 +58,7 @@ def verification(
         "files": kept.files(),
         "verified": not problems,
         "says": guard.kept(lines, numbers=False),
-        "note": "" if whole else "the proof is of the records that the channel was designed on",
+        "note": note,
     }
 
 

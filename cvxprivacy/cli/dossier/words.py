@@ -95,12 +95,12 @@ def cells(names: Sequence[str]) -> str:
 
 def quantity(name: str) -> str:
     """Say what a term of a solution is."""
-    known = {
+    descriptions = {
         "risk": "leakage of the channel, on its law",
         "information": "information of the channel, on its law",
         "distortion": "expected distortion",
     }
-    return known.get(name, f"expected {name}" if name.startswith("distortion") else name)
+    return descriptions.get(name, f"expected {name}" if name.startswith("distortion") else name)
 
 
 def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list[str]:
@@ -114,9 +114,9 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
     w, x = cells(schema.sensitive), cells(schema.key)
     units, measure = data["units"], data.get("leakage")
     if "budget" in data:
-        told = f"information, in {units}" if measure is None else measure["kind"]
+        minimised = f"information, in {units}" if measure is None else measure["kind"]
         lines = [
-            f"Release {x} so that they tell as little as possible about {w} ({told}).",
+            f"Release {x} so that they tell as little as possible about {w} ({minimised}).",
             f"Expected distortion per record: at most {data['budget']:g}.",
         ]
     else:
@@ -138,8 +138,8 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
         lines.append(f"Values may be withheld instead: {prices} each.")
     elif suppress is not None:
         lines.append(f"Values may be withheld instead, at {suppress:g} each.")
-    said = {"w": w, "x": x, "units": units}
-    lines += [f"{rule!r}: {rule.in_words(**said).asks}." for rule in criteria]
+    names = {"w": w, "x": x, "units": units}
+    lines += [f"{rule!r}: {rule.in_words(**names).asks}." for rule in criteria]
     return lines
 
 
