@@ -62,6 +62,8 @@ def test_what_strategies_satisfy_their_letters_do(name, encoder):
     rule, checked = RULES[name], 0
     assert type(rule).survives_informed_encoder
     for seed in range(12):
+        if checked == 4:
+            break
         rng = np.random.default_rng([31, seed])
         options = {"side_information": "decoder", "encoder": encoder, "criteria": [rule]}
         try:
@@ -75,7 +77,7 @@ def test_what_strategies_satisfy_their_letters_do(name, encoder):
         checked += 1
         release = informed_release(problem, primal.matrix)
         assert problem.informed.program.violation(release) <= 1e-9
-    assert checked >= 4
+    assert checked == 4
 
 
 def test_every_criterion_that_says_so_is_held_against_releases():
