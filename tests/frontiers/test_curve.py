@@ -95,9 +95,9 @@ def test_the_gaussian_closed_form_is_inside_the_band(rho, units):
     """Rebollo-Monedero et al. 2010, eqs. (7)–(8), and its slope."""
     unit = math.log(2) if units == "bits" else 1.0
     problem = cpv.QuadraticGaussian(cpv.GaussianSource.scalar(rho), 0.5, units=units)
-    curve = cpv.frontier(problem, tol=1e-3)
+    curve = cpv.frontier(problem, tol=5e-3)
     assert curve.solved_range == (0.0, pytest.approx(1.0, abs=1e-9))
-    assert curve.band <= 1e-3
+    assert curve.band <= 5e-3
     for d in np.random.default_rng(7).uniform(0.0, 1.0, 15).tolist():
         exact = -math.log(1 - (1 - d) * rho**2) / 2 / unit
         slope = -(rho**2) / (1 - (1 - d) * rho**2) / 2 / unit
@@ -124,7 +124,7 @@ def test_the_binary_closed_form_is_inside_the_band():
 
 
 def test_slopes_are_the_prices_of_the_points():
-    curve = cpv.frontier(grid(7), tol=2e-3)
+    curve = cpv.frontier(grid(7), tol=5e-3)
     for point in curve.points[1:-1]:
         assert point.price == point.solution.prices["budget"].multiplier
         price = curve.price(point.x)

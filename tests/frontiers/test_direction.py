@@ -77,14 +77,14 @@ def posed(source, rule):
 )
 def test_a_curve_encloses_what_is_solved_at_each_number(source, rule, ends):
     problem = posed(source, rule)
-    curve = cpv.frontier(problem, rule.name, tol=0.05)
+    curve = cpv.frontier(problem, rule.name, tol=0.1)
     assert curve.complete
-    assert 0 <= curve.band <= 0.05
-    for x in np.linspace(*ends, 6).tolist():
+    assert 0 <= curve.band <= 0.1
+    for x in np.linspace(*ends, 5).tolist():
         solved = problem.at(**{rule.name: x}).solve()
         assert solved.status == "certified"
         assert curve.outer(x) <= solved.upper
-        assert solved.lower <= curve.inner(x) <= curve.outer(x) + 0.05 + 1e-12
+        assert solved.lower <= curve.inner(x) <= curve.outer(x) + 0.1 + 1e-12
 
 
 def test_randomised_response_whatever_number_was_typed():
@@ -168,12 +168,9 @@ LABELS = {  # what no proof is of, and nothing is computed with
 
 @pytest.mark.parametrize(
     "rule",
-    [
-        None,
-        pytest.param(cpv.MaximalLeakage(0.4), marks=pytest.mark.long),
-        pytest.param(cpv.TCloseness(0.1), marks=pytest.mark.long),
-    ],
+    [None, cpv.MaximalLeakage(0.4), cpv.TCloseness(0.1)],
 )
+@pytest.mark.long
 def test_no_changed_file_says_what_is_false(rule, tmp_path):
     """Each number is moved, each word and switch changed: refused, or true where it is read."""
     if rule is None:
