@@ -14,7 +14,7 @@ import pytest  # noqa: E402
 
 from tests.public_tables import tables  # noqa: E402, F401 (a fixture)
 
-hypothesis.settings.register_profile("suite", deadline=None, print_blob=True)
+hypothesis.settings.register_profile("suite", deadline=None, print_blob=True, max_examples=40)
 hypothesis.settings.load_profile("suite")
 
 

@@ -90,16 +90,19 @@ def measure_of(program: ChannelProgram, view: str, pi: np.ndarray) -> Measure:
 
 
 def exact_linear(
-    program: ChannelProgram, term: Expression, exact: list[list[Fraction]]
+    program: ChannelProgram, term: Expression, numerators: list[list[int]], denominator: int
 ) -> Fraction:
-    total = sum(Fraction(float(v)) for v in program.law.ravel())
-    value, cost = Fraction(term.constant) * total, dense(term.cost)
-    for (a, s), mass in np.ndenumerate(program.law):
-        layer = cost if cost.ndim == 2 else cost[a if len(cost) > 1 else 0]
-        for y in range(program.m):
-            if mass and layer[s, y] and exact[s][y]:
-                value += Fraction(float(mass)) * Fraction(layer[s, y]) * exact[s][y]
-    return value / total
+    law = [[Fraction(float(v)) for v in row] for row in program.law]
+    cost = dense(term.cost)
+    layers = cost if cost.ndim == 3 else cost[None]
+    value = Fraction(0)
+    for a, layer in enumerate(layers):  # one for all a, or one for each
+        for s, row in enumerate(numerators):
+            mass = law[a][s] if len(layers) > 1 else sum(atoms[s] for atoms in law)
+            if mass:
+                pairs = zip(layer[s].tolist(), row, strict=True)
+                value += mass * sum(Fraction(c) * k for c, k in pairs if c and k)
+    return Fraction(term.constant) + value / denominator / sum(map(sum, law))
 
 
 def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
@@ -195,19 +198,17 @@ def check(
 
     # primal: the channel's integers satisfy every linear constraint exactly
     primal, dual = certificate.primal, certificate.dual
-    exact = [[Fraction(int(k), primal.denominator) for k in row] for row in primal.numerators]
-    assert all(sum(row) == 1 and min(row) >= 0 for row in exact)
-    channel = np.array([[float(k) for k in row] for row in exact])
+    numerators = [[int(k) for k in row] for row in primal.numerators]
+    whole = int(primal.denominator)
+    assert all(sum(row) == whole and min(row) >= 0 for row in numerators)
+    channel = np.array([[k / whole for k in row] for row in numerators])
+    flat = [k for row in numerators for k in row]
     if program.lower is not None:
-        assert all(
-            Fraction(b) <= k
-            for k, b in zip([k for row in exact for k in row], program.lower.ravel(), strict=True)
-        )
+        lower = program.lower.ravel().tolist()
+        assert all(Fraction(b) <= Fraction(k, whole) for k, b in zip(flat, lower, strict=True))
     if program.upper is not None:
-        assert all(
-            Fraction(b) >= k
-            for k, b in zip([k for row in exact for k in row], program.upper.ravel(), strict=True)
-        )
+        upper = program.upper.ravel().tolist()
+        assert all(Fraction(b) >= Fraction(k, whole) for k, b in zip(flat, upper, strict=True))
     slack = 0.0
     for name, row in program.constraints.items():
         value = columns_of(program, row.expression, channel)
@@ -221,7 +222,7 @@ def check(
         else:
             assert violation.max() <= 1e-12 * max(1.0, np.abs(bound).max()), name
         if row.linear and not row.per_output and row.expression.cost is not None:
-            left = exact_linear(program, row.expression, exact)
+            left = exact_linear(program, row.expression, numerators, whole)
             assert left == row.bound if row.sense == "==" else left <= row.bound, name
         lam = np.atleast_1d(np.asarray(dual.multipliers[name], float))
         assert row.sense == "==" or (lam >= 0).all(), f"{name}: a multiplier of the wrong sign"

@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from hypothesis import example, given, note, strategies as st
+from hypothesis import example, given, note, settings, strategies as st
 
 from cvxprivacy import InputError
 from cvxprivacy.cli import delimited, encoded
@@ -203,6 +203,7 @@ def test_any_text_is_read_as_the_csv_module_reads_it_or_refused(folder, text, ch
     }  # fmt: skip
 
 
+@settings(max_examples=40)
 @given(data=st.binary(max_size=40), start=st.sampled_from(["", "a,é\n1,2\n", "a,b\n"]))
 @pytest.mark.parametrize(
     "encoding", [*ENCODINGS, "utf-7", "cp932", "gbk", "iso2022_jp", "mac_arabic", "unicode_escape"]
@@ -285,11 +286,11 @@ def test_progress_is_told_every_byte(folder):
 
 
 def test_memory_holds_only_what_is_asked_for(folder):
-    one = table(folder, b"a,b\n" + b"".join(b"x,%d%s\n" % (i, b"." * 99) for i in range(50_000)))
+    one = table(folder, b"a,b\n" + b"".join(b"x,%d%s\n" % (i, b"." * 299) for i in range(20_000)))
     tracemalloc.start()
     try:
         cells = one.columns(["a"])["a"]
-        assert len(cells) == 50_000
+        assert len(cells) == 20_000
         assert sum(map(len, one.rewritten({"a": cells}))) == one.path.stat().st_size > 5_000_000
         assert tracemalloc.get_traced_memory()[1] < 4_500_000
     finally:

@@ -36,9 +36,11 @@ VALIDATOR = jsonschema.Draft202012Validator(
 
 @pytest.fixture(autouse=True, scope="module")
 def patient():
-    """What a report holds must not depend on how fast the machine is."""
+    """What a report holds must not depend on how fast the machine is; coarse curves will do."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tradeoff, "SECONDS", math.inf)
+        patch.setattr(tradeoff, "BAND", 0.2)
+        patch.setattr(tradeoff, "FINE", 12)
         yield
 
 
@@ -161,6 +163,8 @@ def test_the_input_is_told_without_folder_and_seed(made, facts):
 
 
 def test_numbers_are_measured_as_numbers(here):
+    people_of_few_ages = pd.read_csv("t.csv").assign(age=lambda t: t["age"] // 4 * 4)
+    people_of_few_ages.to_csv("t.csv", index=False)
     names = ("--key", "age", "--out", "o.csv", "--report", "a.json")
     say("release", "t.csv", "--sensitive", "ill", *names, "--distortion", "age=absolute_error",
         "--budget", "2.0")  # fmt: skip
@@ -331,8 +335,7 @@ def test_the_checks_of_the_command_come_before_those_of_the_report(facts):
 def test_a_drawn_table_is_judged_by_what_was_drawn(here):
     for k, may in ((2, True), (36, False)):
         say("release", "t.csv", *BOTH, "--criterion", f"KAnonymity={k}", "--out", "o.csv",
-            "--report", "a.json", "--report", "a.html", "--seed", 1, "--force",
-            code=1 - may)  # fmt: skip
+            "--report", "a.json", "--seed", 1, "--force", code=1 - may)  # fmt: skip
         facts = loaded("a.json")
         sizes = pd.read_csv("o.csv").groupby(["age", "sex"]).size()
         budget, found = facts["checks"]
@@ -372,14 +375,14 @@ def test_a_release_that_is_only_priced_approves_nothing(here):
 
 ILLNESSES = [f"PLANTED-illness-{i}" for i in range(7)]
 SETTINGS = {
-    "information": ("--budget", "0.1"),
-    "criteria": ("--criterion", "TCloseness=1.2", "--criterion", "LDiversity=1.2"),
     "moved earth": ("--criterion", "TCloseness=0.4:emd"),
     "moved on average": ("--budget", "0.1", "--leakage", "earth-mover"),
     "seen": ("--budget", "0.1", "--encoder", "wx"),
     "mended": ("--criterion", "TCloseness=0.3", "--criterion", "KAnonymity=200",
                "--suppress", "0.3", "--ensure", "table"),
     "held out": ("--at-most", "0.1", "--holdout", "0.5", "--top", "sex=1"),
+    "information": ("--budget", "0.1"),
+    "criteria": ("--criterion", "TCloseness=1.2", "--criterion", "LDiversity=1.2"),
     "every criterion": ("--criterion", "TCloseness=1.2", "--criterion", "LDiversity=1.2",
                         "--criterion", "DeltaDisclosure=3"),
 }  # fmt: skip
@@ -412,7 +415,7 @@ def scanned(path):
             assert not re.search(rf"(?<![\w.,]){written}(?![\w.])", said), count
 
 
-@pytest.mark.parametrize("setting", rest_at_length(SETTINGS, 7))
+@pytest.mark.parametrize("setting", rest_at_length(SETTINGS, 5))
 def test_no_report_of_a_release_names_a_confidential_value(here, setting):
     typed = SETTINGS[setting]
     write("s.csv", planted())
@@ -508,7 +511,7 @@ def test_a_board_is_told_that_merging_cost_more_than_was_asked(here):
     how = ("release", "t.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10",
            "--budget", "0.1", "--criterion", "KAnonymity=45", "--criterion", "KeepProbability=0.5",
            "--seed", 3, "--out", "o.csv", "--channel", "c.json", "--report", "a.json",
-           "--report", "a.html", "--ensure", "table")  # fmt: skip
+           "--ensure", "table")  # fmt: skip
     document = report(*how)
     facts = loaded("a.json")
     assert document["merged"]["distortion"] > 0.1
@@ -547,7 +550,7 @@ def test_the_dossier_of_a_part_checks_as_it_says(here):
     assert any(row["name"] == "In the population, proved" for row in facts["found"])
 
 
-@pytest.mark.parametrize("ending", ["xlsx", "csv", "parquet", "sav"])
+@pytest.mark.parametrize("ending", rest_at_length(["xlsx", "sav", "csv", "parquet"], 2))
 def test_recoded_numbers_are_read_again_in_every_format(here, ending):
     frame = pd.read_csv("t.csv")[["age", "sex", "ill"]]
     path = f"r.{ending}"

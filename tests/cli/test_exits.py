@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,41 +11,65 @@ import pytest
 from click.testing import CliRunner
 
 from cvxprivacy.cli.exits import Commands
-from tests.cli.runner import OUTPUTS, RUN, SEX, command, contents, say
+from tests.cli.runner import OUTPUTS, SEX, command, contents, refused, say
+from tests.lengths import rest_at_length
 
 
 def test_the_main_refusals_of_the_real_command(here):
     Path("link").symlink_to("o.csv")
     for args in (("none.csv", *SEX), (".", *SEX), ("link", *SEX), ("t.csv",), ("t.csv", *SEX[:-2]),
                  ("t.csv", *SEX, "--out", "t.csv"), ("none.parquet", *SEX)):  # fmt: skip
+        refused("release", *OUTPUTS, *args)
+    for args in (("none.csv", *SEX), ("t.csv",)):
         before = contents()
         done = command("release", *OUTPUTS, *args, cwd=here)
         assert (done.returncode, done.stdout, contents()) == (2, "", before), args
         assert done.stderr.strip()
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+@pytest.mark.parametrize("encoding", rest_at_length(["ascii", "cp1252"], 1))
 def test_a_console_without_the_letters_gets_the_report_all_the_same(encoding, here):
     done = command("release", "t.csv", *SEX, cwd=here, env={"PYTHONIOENCODING": encoding})
     assert (done.returncode, done.stderr) == (0, "")
     assert "risk after" in done.stdout
 
 
+ONE_AFTER_ANOTHER = """
+import json, sys
+from contextlib import redirect_stdout
+from io import StringIO
+from cvxprivacy.cli import main
+for args in json.loads(sys.argv[1]):
+    with redirect_stdout(StringIO()) as said:
+        try:
+            main(args, prog_name="cvxprivacy")
+        except SystemExit as done:
+            code = done.code
+    assert said.getvalue()
+    print(json.dumps([args, code, [*sys.modules]]), file=sys.stderr)
+"""
+
+
 def test_help_and_verify_load_neither_solver_nor_plots(kept, here):
-    helps = [[], *([c] for c in ("release", "apply", "verify", "solve", "figures"))]
-    verify = ["verify", kept / "p.json"]
-    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr));"
-    for args in (*([*c, "--help"] for c in helps), ["--version"], verify,
-                 [*verify, "--table", kept / "t.csv"], [*verify, "--problem", kept / "r.toml"],
-                 ["apply", kept / "c.json", "t.csv", "--out", "o.csv"]):  # fmt: skip
-        done = command(*args, code=code + RUN, cwd=here)
-        loaded = set(done.stderr.split())
+    helps = [["--help"], *([c, "--help"] for c in ("apply", "verify", "solve", "figures"))]
+    verify = ["verify", str(kept / "p.json")]
+    others = [  # the help of release lists criteria and measures
+        ["release", "--help"], verify, [*verify, "--table", str(kept / "t.csv")],
+        [*verify, "--problem", str(kept / "r.toml")],
+        ["apply", str(kept / "c.json"), "t.csv", "--out", "o.csv"],
+    ]  # fmt: skip
+    for commands, heavy in (
+        ([*helps, ["--version"]], {"cvxpy", "matplotlib", "numpy", "pandas", "scipy"}),
+        (others, {"cvxpy", "matplotlib"}),
+    ):
+        done = command(json.dumps(commands), code=ONE_AFTER_ANOTHER, cwd=here)
         assert done.returncode == 0
-        assert done.stdout
-        assert "click" in loaded
-        assert not {"cvxpy", "matplotlib"} & loaded, args
-        light = "--help" in args and "release" not in args  # which lists criteria and measures
-        assert not light or not {"numpy", "pandas", "scipy"} & loaded, args
+        ended = [json.loads(line) for line in done.stderr.splitlines()]
+        assert [args for args, _, _ in ended] == commands
+        for args, code, loaded in ended:
+            assert code == 0, args
+            assert "click" in loaded
+            assert not heavy & set(loaded), args
 
 
 def test_the_help_lists_the_exit_code_of_a_loose_optimum():

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cvxprivacy.cli.table_files import open_table
-from tests.cli.runner import loaded, refused, report, rows, say, write
+from tests.cli.runner import loaded, people, refused, report, rows, say, write
 
 WHY = "the extra `files` is not installed"
 pyreadstat = pytest.importorskip("pyreadstat", reason=WHY)
@@ -26,6 +26,10 @@ CODES = {"sex": {1: "male", 2: "female", 9: "not told"}}
 
 @pytest.fixture
 def frame(here):
+    return framed()
+
+
+def framed():
     """Return a table with text, whole numbers, decimals and gaps, as every format has them."""
     frame = pd.read_csv("t.csv")
     frame["dose"] = [(0.5, 1.25, 2.0)[i % 3] for i in range(len(frame))]
@@ -59,18 +63,29 @@ def values(path, reading=None, names=("id", "age", "sex", "dose", "ill", "left")
     return list(frame.itertuples(index=False, name=None))
 
 
-def test_one_table_in_every_format(frame):
+@pytest.fixture(scope="module")
+def in_every_format(tmp_path_factory):
+    """Release one table in every format, once: the folder, the files, and what is said of each."""
+    folder = tmp_path_factory.mktemp("formats")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write("t.csv", people())
+        files, found = written(framed()), {}
+        for name, options in files.items():
+            how = ("--out", f"o.{name}", "--certificate", f"{name}.p", "--channel", f"{name}.c")
+            found[name] = report("release", name, *ROLES, *FIXED, *how, *options)
+    return folder, files, found
+
+
+def test_one_table_in_every_format(in_every_format, monkeypatch):
     """Counts, optimum and released values are the same; each format's proof is of every file."""
-    found, released = {}, {}
-    files = written(frame)
+    folder, files, found = in_every_format
+    monkeypatch.chdir(folder)
+    released = {}
     for name, options in files.items():
-        out, proof = f"o.{name}", f"{name}.p"
-        how = ("--out", out, "--certificate", proof, "--channel", f"{name}.c")
-        found[name] = report("release", name, *ROLES, *FIXED, *how, *options)
-        reading = {"decimal": ","} if options else {}
-        released[name] = values(out, reading)
-        assert loaded(proof)["program"]["law"] == loaded("f.csv.p")["program"]["law"]
-        say("verify", proof, "--table", "f.csv")
+        released[name] = values(f"o.{name}", {"decimal": ","} if options else {})
+        assert loaded(f"{name}.p")["program"]["law"] == loaded("f.csv.p")["program"]["law"]
+        say("verify", f"{name}.p", "--table", "f.csv")
         say("verify", "f.csv.p", "--table", name)
     kept = ("records", "lower", "upper", "risk_before", "terms", "prices")
     for name, document in found.items():
@@ -87,10 +102,11 @@ def test_one_table_in_every_format(frame):
         assert values(f"a.{name}", {"decimal": ","} if options else {}) == released["f.csv"]
 
 
-def test_what_is_not_released_stays_as_it_is(frame):
+def test_what_is_not_released_stays_as_it_is(in_every_format, monkeypatch):
     """Outside the key, a semicolon file keeps its bytes, the packages' files their cells."""
-    for name, options in written(frame).items():
-        say("release", name, *ROLES, *FIXED, "--out", f"o.{name}", *options)
+    folder, files, _ = in_every_format
+    monkeypatch.chdir(folder)
+    for name, options in files.items():
         reading = {"decimal": ","} if options else {}
         rest = ("id", "ill", "left", "note")
         assert values(f"o.{name}", reading, rest) == values(name, reading, rest)

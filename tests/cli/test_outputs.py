@@ -42,7 +42,7 @@ def test_a_full_disk_leaves_nothing_and_is_named(full, here):
 def large(tmp_path_factory):
     """Make a table that takes a moment to write."""
     header, *lines = people().replace('"', "").splitlines()
-    text = "\n".join([header, *(line + "." * 60 for line in lines * 200), ""])
+    text = "\n".join([header, *(line + "." * 60 for line in lines * 100), ""])
     return write(tmp_path_factory.mktemp("large") / "t.csv", text)
 
 
@@ -62,7 +62,7 @@ def bytes_written(process, folder):
 ], 1))  # fmt: skip
 def test_a_killed_command_leaves_what_stood_there(sent, ended, code, large, kept, here):
     killed, before = 0, contents()
-    for megabytes in (0, 1, 3):
+    for megabytes in (0, 1):
         process = subprocess.Popen(
             [sys.executable, "-c", code, "apply", kept / "c.json", large, "--out", "o.csv",
              "--force"],
@@ -79,7 +79,7 @@ def test_a_killed_command_leaves_what_stood_there(sent, ended, code, large, kept
             assert process.returncode == ended
         else:  # it had ended before: the file is whole, and alone
             assert after.keys() - before.keys() <= {Path("o.csv")}
-            assert len(rows("o.csv")) == 60_000
+            assert len(rows("o.csv")) == 30_000
         write("o.csv", "old")
         before = contents()
     assert killed

@@ -689,7 +689,7 @@ def test_any_value_in_any_place_makes_a_problem_or_is_refused_on_a_line(number, 
     read(text, table=by_pandas)
     said = []
     for i, match in enumerate(VALUES.finditer(text)):
-        for junk in JUNK[i % 3 :: 3]:
+        for junk in JUNK[i % 6 :: 6]:
             try:
                 read(text[: match.start(1)] + junk + text[match.end(1) :], table=by_pandas)
             except cpv.InputError as error:
@@ -751,7 +751,7 @@ NAMES = st.lists(st.sampled_from(ODD_NAMES) | st.text(), min_size=3, max_size=3,
 
 
 @given(NAMES, st.floats(0, 1), st.floats(1e-300, 1e300), st.floats(5, 50))
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_any_column_and_any_number_is_read_back(tmp_path_factory, names, budget, weight, width):
     path = tmp_path_factory.mktemp("written") / "problem.toml"
     w, x, y = names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import shutil
@@ -96,7 +95,7 @@ def test_a_seed_decides_the_draw_and_none_is_a_fresh_one(kept, here):
         assert stat.S_IMODE((kept / name).stat().st_mode) == 0o600
 
 
-def test_the_report_says_what_the_user_must_know(released):
+def test_the_report_says_what_the_user_must_know(released, monkeypatch):
     folder, words, done = released
     assert (done.returncode, done.stderr) == (0, "")
     names = ("risk before", "risk after", "distortion of age", "distortion of sex", "budget")
@@ -114,7 +113,8 @@ def test_the_report_says_what_the_user_must_know(released):
         assert piece in done.stdout
     assert re.search(r"by itself:\n  (\S+)", done.stdout)[1] == "relationship"  # greatest first
 
-    said = json.loads(command(*words, "--json", "--force", cwd=folder).stdout)
+    monkeypatch.chdir(folder)
+    said = report(*words, "--force")
     terms, price_said = said["terms"], said["prices"]["budget"]
     shown = [said["risk_before"], terms["risk"][1], terms["distortion of age"][1], price_said]
     assert shown == pytest.approx([before, after, age, price], 1e-4)
@@ -298,13 +298,13 @@ def test_bytes_outside_the_key_columns_stay(mark, end, delimiter, encoding, here
     assert len(last.findall(new)) == 80
 
 
-@pytest.mark.parametrize("name", ["a,b", "c=d", "e f", " g", 'h"i', "j:k"])
+@pytest.mark.parametrize("name", rest_at_length(["a,b", "c=d", 'h"i', "j:k", "e f", " g"], 4))
 def test_any_name_of_a_column_can_be_typed(name, here):
     quoted = '"' + name.replace('"', '""') + '"'
     write("f.csv", f"{quoted},ill\n" + "".join(f"{i % 7},{'ny'[i % 3 > 1]}\n" for i in range(90)))
     key = ("--sensitive", "ill", "--key", name, "--budget", "0.1")
     bins, measure = ("--bins", f"{name}=2"), ("--distortion", f"{name}=2*ordinal")
-    for options in ((), bins, measure, (*bins, *measure)):
+    for options in ((), (*bins, *measure)):
         say("release", "f.csv", *key, *options, *OUTPUTS, "--force")
         say("verify", "p.json", "--table", "f.csv")
         said = say("verify", "p.json", "--problem", "r.toml").out

@@ -8,6 +8,7 @@ import re
 import shutil
 import stat
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -127,8 +128,12 @@ PLACES = {  # the table and the problem file, as typed in one folder
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", rest_at_length(PLACES, 3))
-@pytest.mark.parametrize("whole", [False, True])
+# the problem file, and whether its folder is typed too
+WRITTEN = [("r.toml", True), ("link/r.toml", False)]
+WRITTEN += sorted({*product(PLACES, (False, True))} - {*WRITTEN})
+
+
+@pytest.mark.parametrize(("path", "whole"), rest_at_length(WRITTEN, 2))
 def test_the_problem_written_is_the_one_typed(path, whole, here):
     Path("deep").mkdir()
     Path("link").symlink_to("deep")

@@ -12,7 +12,6 @@ from tests.cli.runner import (
     BOTH,
     SEX,
     Terminal,
-    command,
     loaded,
     refused,
     report,
@@ -41,9 +40,9 @@ def test_parquet_is_released_as_text_is(parquet, here):
     for kind in ("csv", "parquet"):
         args = ("--seed", 1, "--out", f"o.{kind}", "--certificate", f"{kind}.p", "--channel",
                 f"{kind}.c", "--json")  # fmt: skip
-        done = command("release", f"t.{kind}", *BOTH, *args, cwd=here)
-        assert (done.returncode, done.stderr) == (0, "")
-        found[kind] = json.loads(done.stdout)
+        done = say("release", f"t.{kind}", *BOTH, *args)
+        assert done.err == ""
+        found[kind] = json.loads(done.out)
     for name in ("records", "lower", "upper", "risk_before", "risk_before_bias"):
         assert found["csv"][name] == found["parquet"][name]
     assert loaded("csv.c")["matrix"] == loaded("parquet.c")["matrix"]

@@ -49,7 +49,7 @@ RULES = {
     "linear": cpv.Linear(RAISED, Fraction(1, 8)),
 }
 CHANCES = ("ldp", "maximal", "keep")  # of which no table tells
-TABLES = 50
+TABLES = 30
 
 
 def renamed(rule):

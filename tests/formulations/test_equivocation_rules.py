@@ -154,13 +154,13 @@ def known_to_z(counts: np.ndarray, case: str | None) -> list[np.ndarray]:
     return [t / t.sum() for t in tables if t.sum()]
 
 
-@pytest.mark.parametrize(("case", "encoder"), rest_at_length(PAIRS, 3))
+@pytest.mark.parametrize(("case", "encoder"), rest_at_length(PAIRS, 2))
 def test_criteria_hold_for_every_letter_and_z(case, encoder):
     """Recounted per (u, z); each binds, and its price is the derivative."""
-    rng = np.random.default_rng([21, encoder == "x"])
-    counts = rng.multinomial(500, random_law(rng, 3, 4, 2, 0.8).ravel()).reshape(3, 4, 2)
+    rng = np.random.default_rng([22, encoder == "x"])
+    counts = rng.multinomial(500, random_law(rng, 3, 3, 2, 0.8).ravel()).reshape(3, 3, 2)
     counts[:, :, :] += 1
-    source, d = cpv.DiscreteSource.from_counts(counts), 1 - np.eye(4)
+    source, d = cpv.DiscreteSource.from_counts(counts), 1 - np.eye(3)
     laws, p_w = known_to_z(counts, case), counts.sum(axis=(1, 2)) / counts.sum()
     told = max((p * np.log(p / p_w)).sum() for p in laws)
     diverse = min(entropy(p) for p in laws)
@@ -224,7 +224,7 @@ def test_record_level_anonymity_counts_the_records_of_each_z():
     assert rde(source, cpv.hamming(2), 0.5, criteria=[cpv.KAnonymity(40)]).solve().value >= 0
 
 
-@pytest.mark.parametrize(("case", "encoder"), rest_at_length(PAIRS, 3))
+@pytest.mark.parametrize(("case", "encoder"), rest_at_length(PAIRS, 2))
 def test_rules_hold_for_what_the_user_reads(case, encoder):
     """KeepProbability, ForbiddenMoves, PreserveMarginal, PreserveMean, Linear of (x, z, x̂)."""
     rng = np.random.default_rng(23)
@@ -238,7 +238,8 @@ def test_rules_hold_for_what_the_user_reads(case, encoder):
 
     def play(*criteria, budget=None):
         problem = rde(source, measure, budget, criteria=criteria, **options)
-        return Played(problem, solved(problem)), solved(problem)
+        solution = solved(problem)
+        return Played(problem, solution), solution
 
     played, solution = play(cpv.KeepProbability(0.7))
     law = played.released.sum(axis=0)  # p(x, z, x̂)
@@ -262,8 +263,8 @@ def test_rules_hold_for_what_the_user_reads(case, encoder):
     assert mean == pytest.approx(source.p_x @ values, abs=1e-13)
 
     matrix = rng.random((3, 3))
+    free, _ = play(budget=0.15)
     for a, sense in ((weights, "<="), (weights, "=="), (matrix, "==")):
-        free, _ = play(budget=0.15)
         bound = free.expected(a) - 0.02
         played, solution = play(cpv.Linear(a, bound, sense=sense), budget=0.15)
         assert played.expected(a) == pytest.approx(bound, abs=1e-7)
@@ -300,7 +301,7 @@ def test_privacy_of_the_whole_channel(case):
         assert solution.prices[criterion.name] == pytest.approx(slope, rel=2e-2, abs=1e-4)
 
 
-@pytest.mark.parametrize("case", rest_at_length([None, "both", "decoder"], 2))
+@pytest.mark.parametrize("case", rest_at_length(["both", None, "decoder"], 1))
 def test_hidden_attributes_and_sets_of_them_have_bounds_of_their_own(case):
     """I(W_j; what the user holds) of single columns and of pairs, from the law written out."""
     source = cpv.DiscreteSource.from_table(people(), **ASKED)

@@ -18,6 +18,7 @@ from cvxprivacy.verifier.balls import ceil, floor
 from cvxprivacy.verifier.statement import stated
 from tests import referee
 from tests.leakage.measures import MEASURES, in_cvxpy
+from tests.lengths import rest_at_length
 from tests.second_checker import check
 
 HAMMING = cpv.hamming(2)
@@ -54,7 +55,7 @@ def refereed(solution: cpv.Solution) -> None:
 
 
 @pytest.mark.parametrize("name", ["information", "chi-squared", "variation", "guess", "Sibson 2"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", rest_at_length([1, 2], 1))
 def test_it_is_the_least_of_the_greatest(name: str, seed: int) -> None:
     """Against the same program written out in CVXPY from the definitions."""
     rng = np.random.default_rng([seed, len(name)])
@@ -246,13 +247,13 @@ def test_a_problem_of_ones_own() -> None:
 def test_a_curve_under_several_laws() -> None:
     a, b = sources(*tables(np.random.default_rng(2), 2))
     problem = cpv.PrivacyDistortion(a, cpv.hamming(3), budget=0.2, laws=[b])
-    curve = cpv.frontier(problem, tol=1e-2)
+    curve = cpv.frontier(problem, tol=5e-2)
     for x in (0.1, 0.23, 0.4):
         value = problem.at(budget=x).solve()
         assert curve.outer(x) <= value.upper
         assert value.lower <= curve.inner(x)
     caps = cpv.MinimumDistortion(a, cpv.hamming(3), [cpv.LeakageCap(0.1)], laws=[b])
-    curve = cpv.frontier(caps, "leakage_cap", tol=2e-2)
+    curve = cpv.frontier(caps, "leakage_cap", tol=0.1)
     value = caps.at(leakage_cap=0.07).solve()
     assert curve.outer(0.07) <= value.upper
     assert value.lower <= curve.inner(0.07)

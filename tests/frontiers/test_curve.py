@@ -36,7 +36,7 @@ def breakpoint_at(x, lower: float, upper: float, slope: float = 0.0) -> Breakpoi
     return Breakpoint(x, AXIS.bound(x), lower, upper, AXIS.bound(slope))
 
 
-@pytest.mark.parametrize("seed", rest_at_length(range(50), 7))
+@pytest.mark.parametrize("seed", rest_at_length(range(50), 5))
 def test_inner_is_never_below_outer_in_exact_arithmetic(seed):
     problem, name = random_problem(seed)
     tol, count = (0.02, 100) if seed < 7 else (3e-3, 10_000)
@@ -81,7 +81,7 @@ def test_a_line_is_what_its_multipliers_prove_at_other_numbers(problem, name, pl
 def test_the_band_shrinks_at_the_second_order():
     bands = [
         cpv.frontier(grid(7), points=np.linspace(0.1, 0.8, count), accuracy="high").band
-        for count in (3, 5, 9, 17)
+        for count in (3, 5, 9)
     ]
     for wide, narrow in pairwise(bands):
         assert wide / narrow == pytest.approx(4.0, rel=0.25)
@@ -95,10 +95,10 @@ def test_the_gaussian_closed_form_is_inside_the_band(rho, units):
     """Rebollo-Monedero et al. 2010, eqs. (7)–(8), and its slope."""
     unit = math.log(2) if units == "bits" else 1.0
     problem = cpv.QuadraticGaussian(cpv.GaussianSource.scalar(rho), 0.5, units=units)
-    curve = cpv.frontier(problem, tol=1e-3)
+    curve = cpv.frontier(problem, tol=5e-3)
     assert curve.solved_range == (0.0, pytest.approx(1.0, abs=1e-9))
-    assert curve.band <= 1e-3
-    for d in np.random.default_rng(7).uniform(0.0, 1.0, 60).tolist():
+    assert curve.band <= 5e-3
+    for d in np.random.default_rng(7).uniform(0.0, 1.0, 15).tolist():
         exact = -math.log(1 - (1 - d) * rho**2) / 2 / unit
         slope = -(rho**2) / (1 - (1 - d) * rho**2) / 2 / unit
         assert curve.outer(d) <= exact + 1e-13
@@ -115,7 +115,7 @@ def test_the_binary_closed_form_is_inside_the_band():
     error = 0.1
     curve = cpv.frontier(cpv.PrivacyDistortion(binary(error), cpv.hamming(2), budget=0.2), tol=1e-3)
     assert curve.solved_range == (0.0, 0.5)
-    for d in np.linspace(0, 0.5, 101).tolist():
+    for d in np.linspace(0, 0.5, 26).tolist():
         exact = 1 - entropy(error * (1 - d) + (1 - error) * d)
         assert curve.outer(d) - 1e-12 <= exact <= curve.inner(d) + 1e-12
     assert curve.points[0].price == curve.price(0.0).lower == -math.inf
@@ -124,7 +124,7 @@ def test_the_binary_closed_form_is_inside_the_band():
 
 
 def test_slopes_are_the_prices_of_the_points():
-    curve = cpv.frontier(grid(7), tol=2e-3)
+    curve = cpv.frontier(grid(7), tol=5e-3)
     for point in curve.points[1:-1]:
         assert point.price == point.solution.prices["budget"].multiplier
         price = curve.price(point.x)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from tests.lengths import rest_at_length
 from tests.own_criterion import GuessedAtMost
 
 BIT = cpv.DiscreteSource.identical([0.5, 0.5])
@@ -52,17 +53,17 @@ class Restated(cpv.LocalPrivacy):
 
 GROUND = [[0, 400], [500, 0]]
 RULES = [  # each with a number at which the direction used to be guessed wrongly, and its range
-    (BIT, cpv.LocalPrivacy(30), (0.1, 4.0)),
     (BIT, Mine(30), (0.1, 4.0)),
     (PAIR, cpv.DeltaDisclosure(25), (0.02, 1.0)),
-    (PAIR, cpv.TCloseness(100), (0.001, 0.4)),
     (PAIR, cpv.TCloseness(300, GROUND), (1.0, 150.0)),
-    (PAIR, cpv.PerLetter(cpv.leakage.EarthMover(GROUND), 200), (1.0, 150.0)),
-    (PAIR, GuessedAtMost(1.0), (0.51, 0.9)),
     (PAIR, UnsureAtLeast(0.1), (0.15, 0.49)),
     (PAIR, cpv.PointwiseMaximalLeakage(40), (0.02, 0.6)),
-    (COUNTED, cpv.LDiversity(1.0), (1.2, 1.95)),
     (COUNTED, cpv.KAnonymity(1), (20.0, 79.0)),
+    (BIT, cpv.LocalPrivacy(30), (0.1, 4.0)),
+    (PAIR, cpv.TCloseness(100), (0.001, 0.4)),
+    (PAIR, cpv.PerLetter(cpv.leakage.EarthMover(GROUND), 200), (1.0, 150.0)),
+    (PAIR, GuessedAtMost(1.0), (0.51, 0.9)),
+    (COUNTED, cpv.LDiversity(1.0), (1.2, 1.95)),
 ]
 
 
@@ -71,17 +72,19 @@ def posed(source, rule):
     return cpv.MinimumDistortion(source, d, [rule])
 
 
-@pytest.mark.parametrize(("source", "rule", "ends"), RULES, ids=lambda x: repr(x)[:30])
+@pytest.mark.parametrize(
+    ("source", "rule", "ends"), rest_at_length(RULES, 6), ids=lambda x: repr(x)[:30]
+)
 def test_a_curve_encloses_what_is_solved_at_each_number(source, rule, ends):
     problem = posed(source, rule)
-    curve = cpv.frontier(problem, rule.name, tol=0.05)
+    curve = cpv.frontier(problem, rule.name, tol=0.1)
     assert curve.complete
-    assert 0 <= curve.band <= 0.05
-    for x in np.linspace(*ends, 20).tolist():
+    assert 0 <= curve.band <= 0.1
+    for x in np.linspace(*ends, 5).tolist():
         solved = problem.at(**{rule.name: x}).solve()
         assert solved.status == "certified"
         assert curve.outer(x) <= solved.upper
-        assert solved.lower <= curve.inner(x) <= curve.outer(x) + 0.05 + 1e-12
+        assert solved.lower <= curve.inner(x) <= curve.outer(x) + 0.1 + 1e-12
 
 
 def test_randomised_response_whatever_number_was_typed():
@@ -165,19 +168,16 @@ LABELS = {  # what no proof is of, and nothing is computed with
 
 @pytest.mark.parametrize(
     "rule",
-    [
-        None,
-        pytest.param(cpv.MaximalLeakage(0.4), marks=pytest.mark.long),
-        pytest.param(cpv.TCloseness(0.1), marks=pytest.mark.long),
-    ],
+    [None, cpv.MaximalLeakage(0.4), cpv.TCloseness(0.1)],
 )
+@pytest.mark.long
 def test_no_changed_file_says_what_is_false(rule, tmp_path):
     """Each number is moved, each word and switch changed: refused, or true where it is read."""
     if rule is None:
         problem, name = cpv.PrivacyDistortion(PAIR, cpv.hamming(2), budget=0.2), "budget"
     else:
         problem, name = posed(PAIR, rule), rule.name
-    curve = cpv.frontier(problem, name, points=[0.05, 0.2, 0.4])
+    curve = cpv.frontier(problem, name, points=[0.05, 0.4])
     path = curve.save(tmp_path / "curve.json")
     body = json.loads(path.read_text(encoding="utf-8"))
     places = np.linspace(0.06, 0.39, 5).tolist()

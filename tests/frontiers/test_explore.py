@@ -23,11 +23,11 @@ from tests.test_architecture import ROOT, loaded_after
 
 
 def test_the_number_of_workers_changes_nothing():
-    one, two = (cpv.frontier(grid(7), tol=5e-3, n_jobs=jobs) for jobs in (1, 2))
+    one, two = (cpv.frontier(grid(5), tol=2e-2, n_jobs=jobs) for jobs in (1, 2))
     assert records(one) == records(two)
     assert one.band == two.band
     with joblib.parallel_config(backend="threading", n_jobs=3):
-        threads = cpv.frontier(grid(7), tol=5e-3)
+        threads = cpv.frontier(grid(5), tol=2e-2)
     assert records(one) == records(threads)
 
 
@@ -131,9 +131,9 @@ from tests.frontiers.instances import grid
 lines = []
 def stop(line):
     lines.append(line)
-    if len(lines) == 8:
+    if len(lines) == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-cpv.frontier(grid(7), tol=2e-3, checkpoint=sys.argv[1], progress=stop)
+cpv.frontier(grid(7), tol=1e-2, checkpoint=sys.argv[1], progress=stop)
 """
 
 
@@ -146,22 +146,22 @@ def test_a_killed_run_resumes_without_solving_again(tmp_path, tasks):
     assert process.returncode == -signal.SIGKILL
     if os.name == "posix":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + 8
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + 5
     with path.open("a", encoding="utf-8") as file:
         file.write('{"task": [0, 0.4')  # what a crash may leave of a line
-    resumed = cpv.frontier(grid(7), tol=2e-3, checkpoint=path)
+    resumed = cpv.frontier(grid(7), tol=1e-2, checkpoint=path)
     again = len(tasks)
     tasks.clear()
-    fresh = cpv.frontier(grid(7), tol=2e-3)
-    assert again == len(tasks) - 8
+    fresh = cpv.frontier(grid(7), tol=1e-2)
+    assert again == len(tasks) - 5 > 0
     assert records(resumed) == records(fresh)
     assert resumed.solves == fresh.solves
     tasks.clear()
-    finer = cpv.frontier(grid(7), tol=1e-3, checkpoint=path)  # goes on from there
+    finer = cpv.frontier(grid(7), tol=5e-3, checkpoint=path)  # goes on from there
     assert len(tasks) == len(finer.points) - len(fresh.points)
     # the problem's own value of the budget does not matter, anything else does
     tasks.clear()
-    cpv.frontier(grid(7).at(budget=0.7), tol=2e-3, checkpoint=path)
+    cpv.frontier(grid(7).at(budget=0.7), tol=1e-2, checkpoint=path)
     assert tasks == []
     for other, options in (
         (grid(7, rho=0.8), {}),
@@ -170,7 +170,7 @@ def test_a_killed_run_resumes_without_solving_again(tmp_path, tasks):
         (grid(7, units="bits"), {}),
     ):
         with pytest.raises(cpv.InputError, match="belongs to another problem") as caught:
-            cpv.frontier(other, tol=2e-3, checkpoint=path, **options)
+            cpv.frontier(other, tol=1e-2, checkpoint=path, **options)
         assert caught.value.argument == "checkpoint"
 
 

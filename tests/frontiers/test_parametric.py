@@ -97,12 +97,17 @@ def test_one_budget_of_several_moves():
 # ---- numbers as they are typed -----------------------------------------------------------------
 
 
+SMALL = cpv.PrivacyDistortion(
+    counted(shape=(2, 3)), cpv.hamming(3), budget=0.2, criteria=[cpv.TCloseness(0.3)]
+)
+
+
 @pytest.mark.parametrize(
     ("problem", "name"),
     [
         (least_risk(), "budget"),
         (least_risk(cpv.MaximalLeakage(1.0)), "maximal_leakage"),
-        (least_risk(cpv.TCloseness(0.3)), "t_closeness"),
+        (SMALL, "t_closeness"),
         (cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), 0.3), "budget"),
     ],
 )

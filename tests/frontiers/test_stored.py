@@ -59,7 +59,9 @@ def test_files_of_the_version_before_are_read(kind):
         (least_risk(), "budget"),
         (least_distortion(cpv.MaximalLeakage(0.4), distortion=D5), "maximal_leakage"),
         (least_distortion(cpv.TCloseness(0.1), distortion=D5), "t_closeness"),
-        (least_risk(cpv.TCloseness(0.1), budget=0.3), "t_closeness"),
+        pytest.param(
+            least_risk(cpv.TCloseness(0.1), budget=0.3), "t_closeness", marks=pytest.mark.long
+        ),
         (cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), 0.3), "budget"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import cvxpy as cp
@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 import cvxprivacy as cpv
+from tests.lengths import rest_at_length
 
 Law = np.ndarray
 MATRIX = [[0.944, 0.359, 0.785], [0.294, 0.923, 0.869], [-0.973, 0.225, 1.805], [0.3, 0.3, 0.3]]
@@ -108,3 +109,14 @@ def in_cvxpy(name: str, joint: Any, prior: Law) -> Any:
     order = float(name.split()[1])
     scale = prior ** (1 / order - 1)
     return sum(cp.pnorm(cp.multiply(scale, joint[:, y]), order) for y in range(m))
+
+
+ALIKE = ("variation", "ordered", "guess", "Sibson 3.5")  # of a kind of which there is another
+
+
+def kinds_of(names: Iterable[str]) -> list[Any]:
+    """Return names of measures, of which those of one kind more are for the long suite."""
+    first, rest = [], []
+    for name in names:
+        (rest if name in ALIKE else first).append(name)
+    return rest_at_length([*first, *rest], len(first))

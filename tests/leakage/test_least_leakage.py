@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import cvxprivacy as cpv
 from cvxprivacy.exact import floats, fractions
 from tests import referee
-from tests.leakage.measures import MATRIX, MEASURES
+from tests.leakage.measures import MATRIX, MEASURES, kinds_of
 from tests.leakage.test_measures import law_of
 from tests.lengths import rest_at_length
 from tests.second_checker import check
@@ -131,8 +131,8 @@ def rule_of(name: str, bound: Any, *, each: bool) -> cpv.Criterion:
 
 
 @pytest.mark.parametrize("each", [False, True])
-@pytest.mark.parametrize("dyadic", [False, True])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("dyadic", rest_at_length([False, True], 1))
+@pytest.mark.parametrize("name", kinds_of(ALL))
 def test_a_bound_of_what_is_leaked_without_a_release_is_certified(
     name: str, dyadic: bool, each: bool
 ) -> None:
@@ -158,7 +158,7 @@ def test_next_to_it_the_bound_leaves_little_doubt(name: str) -> None:
     source, d = instance(4, True)
     least = least_of(name, source)
     before = linear(name, source, d, each=False)
-    for digits in (16, 14, 12, 10, 8, 6):
+    for digits in (16, 11, 6):
         rule = rule_of(name, least + Fraction(1, 10**digits), each=False)
         solution = cpv.MinimumDistortion(source, d, [rule], units="nats").solve(certify=False)
         assert solution.status == "certified" or name == "Sibson 2", digits
@@ -167,7 +167,7 @@ def test_next_to_it_the_bound_leaves_little_doubt(name: str) -> None:
         assert solution.certificate.verify()
 
 
-@pytest.mark.parametrize("name", ["variation", "guess", "gain", "hockey", "Sibson 2"])
+@pytest.mark.parametrize("name", kinds_of(["variation", "guess", "gain", "hockey", "Sibson 2"]))
 @pytest.mark.parametrize(
     "others",
     [
@@ -191,8 +191,10 @@ def test_beside_other_rules_and_in_the_objective(name: str, others: Any) -> None
 
 
 @pytest.mark.parametrize("side", rest_at_length(["decoder", "both"], 1))
-@pytest.mark.parametrize("each", [False, True])
-@pytest.mark.parametrize("name", ["information", "variation", "guess", "Sibson 2", "maximal"])
+@pytest.mark.parametrize("each", rest_at_length([False, True], 1))
+@pytest.mark.parametrize(
+    "name", rest_at_length(["information", "guess", "maximal", "variation", "Sibson 2"], 3)
+)
 def test_for_those_who_know_a_z_that_tells_nothing(name: str, each: bool, side: str) -> None:
     rng = np.random.default_rng(3)
     counts = rng.integers(1, 9, (3, 4))[:, :, None] * np.array([1, 3])
@@ -207,7 +209,7 @@ def test_for_those_who_know_a_z_that_tells_nothing(name: str, each: bool, side: 
     assert check(with_z.certificate.document())[2] == "certified"
 
 
-@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("each", rest_at_length([True, False], 1))
 @pytest.mark.parametrize("name", ["variation", "hockey", "Sibson 2", "maximal"])
 def test_under_each_of_two_laws(name: str, each: bool) -> None:
     rng = np.random.default_rng(1)

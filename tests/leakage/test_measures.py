@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import pickle
 from typing import Any
@@ -22,7 +23,8 @@ from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ceil, floor
 from cvxprivacy.verifier.measures import measure_of
 from tests import referee
 from tests.claims import claimed
-from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy
+from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy, kinds_of
+from tests.lengths import rest_at_length
 from tests.microdata.helpers import standing
 from tests.second_checker import check
 from tests.second_checker.measures import Measure
@@ -68,7 +70,7 @@ def test_values_are_those_of_the_definition(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", MEASURES)
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_the_best_scores_attain_the_value_and_any_stay_below(name: str, seed: int) -> None:
     """F = sup ⟨s, J⟩: in floats, in balls, and in the second checker's rationals."""
     rng = np.random.default_rng(seed)
@@ -95,16 +97,16 @@ def test_the_best_scores_attain_the_value_and_any_stay_below(name: str, seed: in
             assert [float(s) for s in exactly] == pytest.approx(own, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("name", kinds_of(MEASURES))
 def test_garbage_scores_prove_nothing_false(name: str) -> None:
-    """Of 10,000 columns of any size, signs, infinities and all, none is above F."""
+    """Of 2,000 columns of any size, signs, infinities and all, none is above F."""
     rng = np.random.default_rng(7)
-    for _ in range(100):
+    for _ in range(40):
         law = law_of(rng)
         prior, proof = law.sum(axis=1), proved(name, law.sum(axis=1))
         joint = [arb(float(x)) for x in law[:, rng.integers(4)]]
         most = proof.value(joint).upper()
-        for _ in range(100):
+        for _ in range(50):
             column = rng.standard_normal(proof.rows) * 10.0 ** rng.integers(-300, 300)
             column[rng.random(proof.rows) < 0.3] = rng.choice([0.0, 1.0, -2.0, 1.0 - 2**-53])
             bound = sum((s * j for s, j in zip(proof.inside(column.tolist()), joint, strict=True)),
@@ -244,8 +246,8 @@ def optimum(name: str, seed: int) -> None:
     assert more.upper >= solution.lower + solution.prices["budget"] * step - 2e-6
 
 
-@pytest.mark.parametrize("name", MEASURES)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", kinds_of(MEASURES))
+@pytest.mark.parametrize("seed", rest_at_length(range(2), 1))
 def test_optima_are_those_of_the_definition(name: str, seed: int) -> None:
     optimum(name, seed)
 
@@ -451,10 +453,15 @@ FORGED: dict[str, Any] = {
 }
 
 
+@functools.cache
+def honest(name: str) -> dict[str, Any]:
+    return problem_of(MEASURES[name][0]).solve().certificate.document()
+
+
 @pytest.mark.parametrize("forgery", FORGED)
 @pytest.mark.parametrize("name", ["hockey", "ground", "Sibson 2"])
 def test_a_forged_measure_proves_nothing(name: str, forgery: str) -> None:
-    document = problem_of(MEASURES[name][0]).solve().certificate.document()
+    document = copy.deepcopy(honest(name))
     (view,) = (v for v in document["program"]["views"].values()
                if v["measure"]["kind"] != "mutual information")  # fmt: skip
     FORGED[forgery](view["measure"])

@@ -20,6 +20,7 @@ from cvxprivacy.microdata import measures
 from cvxprivacy.model.information import miller_madow, mutual_information
 from tests.engines import KINDS, LAZY, column, converted, duckdb, pa, whole
 from tests.leakage.measures import MEASURES
+from tests.lengths import rest_at_length
 from tests.microdata.helpers import (
     CRITERIA,
     audited,
@@ -255,7 +256,7 @@ def test_every_kind_of_frame_says_the_same():
     assert len(first) == sum(sizes[expected.letters.index(x)] for x in dict.fromkeys(some))
 
 
-@pytest.mark.parametrize("key", [["x"], ["x", "y"]])
+@pytest.mark.parametrize("key", rest_at_length([["x", "y"], ["x"]], 1))
 def test_records_of_thousands_of_letters(key):
     table = pd.DataFrame({"x": np.arange(3000), "y": np.arange(3000) % 3, "w": np.arange(3000) % 2})
     for kind in KINDS:

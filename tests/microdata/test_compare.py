@@ -22,6 +22,7 @@ masking = pytest.importorskip(
 )
 
 FEW = {"cells": 16, "classes": 4, "shares": (0.05, 0.2, 0.5)}
+LEAST = {**FEW, "cells": 6, "shares": (0.3,)}
 BOTH = {"sensitive": "pay", "key": ["a", "b"]}
 
 
@@ -199,19 +200,19 @@ def test_tables_of_categories_and_of_ties():
     frame["illness"] = np.where(frame["pay"] > 4, "ill", "well")
     frame["level"] = frame["pay"].round()
     mdav = {"m": masking.MDAV(5)}
-    words = cpv.compare(frame, mdav, sensitive=["illness", "name"], key="a", **FEW)
+    words = cpv.compare(frame, mdav, sensitive=["illness", "name"], key="a", **LEAST)
     assert (words.gaussian, words.entropy, len(words.source.w)) == ({}, None, 2)
-    ties = cpv.compare(frame, mdav, sensitive="level", key="a", **FEW)
+    ties = cpv.compare(frame, mdav, sensitive="level", key="a", **LEAST)
     assert ties.entropy is None  # no density; the optimum of Gaussians remains
     source = cpv.GaussianSource.from_table(frame, sensitive="level", key="a", standardize=True)
     exact = cpv.QuadraticGaussian(source, 0.3 * (1 - 1 / 200)).solve()
     assert ties.gaussian[0.3].value == pytest.approx(exact.value, abs=1e-5)
     few = frame.assign(a=np.arange(200) % 3)  # fewer values than cells
     pram = {"m": masking.PRAM(0.5, random_state=0)}
-    three = cpv.compare(few, pram, sensitive="pay", key="a", **FEW)
+    three = cpv.compare(few, pram, sensitive="pay", key="a", **LEAST)
     assert three.within == pytest.approx(0.0, abs=1e-15)
     assert len(three.source.x) == 3
-    nats = cpv.compare(few, {"m": few[["a"]]}, sensitive="pay", key="a", units="nats", **FEW)
+    nats = cpv.compare(few, {"m": few[["a"]]}, sensitive="pay", key="a", units="nats", **LEAST)
     assert nats.information == pytest.approx(three.information * math.log(2))
     assert "risk [nats]" in nats.to_frame().columns
 
@@ -251,7 +252,7 @@ def test_estimators_are_copied_and_seeded():
         "none": masking.Rescaled(masking.AdditiveNoise(0.5)),
     }
     one, other, third = (
-        cpv.compare(wealth(100), methods, **BOTH, **FEW, seed=seed).points for seed in (0, 0, 1)
+        cpv.compare(wealth(100), methods, **BOTH, **LEAST, seed=seed).points for seed in (0, 0, 1)
     )
     assert one == other
     assert one[0] == third[0]
@@ -353,7 +354,7 @@ MDAV = {"m": masking.MDAV(5)}
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared(argument, options, pieces):
-    base = {"original": wealth(50), "methods": MDAV, "sensitive": "pay", "key": "a", **FEW}
+    base = {"original": wealth(50), "methods": MDAV, "sensitive": "pay", "key": "a", **LEAST}
     error = refusal(argument, cpv.compare, **{**base, **options})
     for piece in pieces:
         assert piece in str(error)

@@ -368,9 +368,17 @@ def test_check_estimator(method):
 
 
 @SKIPS
-def test_check_estimator_of_options():
-    checks.check_estimator(masking.PRAM(invariant=True))
-    checks.check_estimator(masking.AdditiveNoise(correlated=True, random_state=0))
+@pytest.mark.parametrize(
+    "method",
+    [masking.PRAM(invariant=True), masking.AdditiveNoise(correlated=True, random_state=0)],
+    ids=lambda method: type(method).__name__,
+)
+def test_check_estimator_of_options(method):
+    checks.check_estimator(method)
+
+
+@SKIPS
+def test_check_estimator_of_the_optimum():
     # what was not seen together cannot be released: the one check that needs it is expected
     expected = {"check_fit_idempotent": "it transforms combinations that were not fitted"}
     checks.check_estimator(masking.OptimalPRAM(), expected_failed_checks=expected)

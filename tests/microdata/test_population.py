@@ -14,6 +14,7 @@ from cvxprivacy.microdata.holdout import halved, measured, population_risk
 from cvxprivacy.microdata.risk import population
 from cvxprivacy.microdata.risk.population import BOUNDS, population_bounds
 from cvxprivacy.model.information import miller_madow, mutual_information
+from tests.lengths import rest_at_length
 from tests.microdata.helpers import refusal
 from tests.public_tables import real_folder
 
@@ -41,7 +42,7 @@ def drawn(law, records, rng):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("kept", [1.0, 0.6])
-@pytest.mark.parametrize("records", [12, 60, 600])
+@pytest.mark.parametrize("records", rest_at_length([12, 600, 60], 2))
 def test_every_bound_is_above_as_often_as_it_says(law, kept, records):
     """Of unequal laws and few records, up to three standard errors."""
     law, rng, tables, level = LAWS[law], np.random.default_rng(5), 120, 0.8

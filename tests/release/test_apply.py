@@ -29,6 +29,7 @@ from tests.engines import (
     pl,
     whole,
 )
+from tests.lengths import rest_at_length
 
 LETTERS = ["cold", "flu", "none"]
 MATRIX = np.array([[0.5, 0.3, 0.2], [0.1, 0.9, 0.0], [0.25, 0.25, 0.5]])
@@ -75,7 +76,7 @@ def test_a_frame_comes_back_in_its_kind_with_its_key_replaced(kind, row_id):
 
 
 @pytest.mark.parametrize("kind", ["lazy", "duckdb"])
-@pytest.mark.parametrize("batch", [1, 7, 399, 400])
+@pytest.mark.parametrize("batch", rest_at_length([7, 399, 1, 400], 2))
 def test_batches_change_nothing(kind, batch, monkeypatch):
     expected = ills(channel().apply(made("polars", TABLE), seed=np.random.default_rng(3)))
     monkeypatch.setattr(streaming, "BATCH", batch)
@@ -233,7 +234,7 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("row_id", [None, "id"])
+@pytest.mark.parametrize("row_id", rest_at_length(["id", None], 1))
 def test_a_lazy_frame_is_one_release_however_it_is_asked(query, row_id, monkeypatch, tmp_path):
     monkeypatch.setattr(streaming, "BATCH", 64)
     lazy = channel().apply(made("lazy", TABLE), seed=3, row_id=row_id)
@@ -283,7 +284,7 @@ IDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("names", IDS)
+@pytest.mark.parametrize("names", rest_at_length(IDS, 2))
 def test_a_named_record_has_one_draw_wherever_it_stands(kind, names):
     columns = TABLE | {"id": (names, IDS[names])}
     first = ills(channel().apply(made("pandas", columns), seed=3, row_id="id"))

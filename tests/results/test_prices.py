@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.cli.report import proved
 from cvxprivacy.results.prices import ChannelPrices
+from tests.lengths import rest_at_length
 
 mp.mp.dps = 40
 COUNTS = cpv.DiscreteSource.from_counts([[90, 10], [10, 90]])
@@ -77,7 +78,7 @@ def test_a_small_budget_has_the_slope_of_the_curve(budget, accuracy):
     near(solution.prices["budget"], binary_slope(budget))
 
 
-@pytest.mark.parametrize("cap", [1e-9, 1e-12, 1e-15])
+@pytest.mark.parametrize("cap", rest_at_length([1e-9, 1e-15, 1e-12], 2))
 def test_a_small_cap_has_the_slope_of_the_first_leak(cap):
     problem = cpv.MinimumDistortion(SKEWED, cpv.hamming(2), [cpv.LeakageCap(cap)])
     price = problem.solve().prices["leakage_cap"]
@@ -174,7 +175,7 @@ def test_a_kink_of_the_chance_of_a_guess():
 # ---- closed forms ------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=16, deadline=None)
 @given(
     p=st.lists(st.integers(1, 1000), min_size=2, max_size=4),
     share=st.floats(0.01, 0.99) | st.sampled_from([1e-9, 1e-6, 1e-3, 1 - 1e-6]),
@@ -221,7 +222,7 @@ def test_the_scalar_gaussian_is_enclosed(rho, share):
     assert price.lower - 1e-9 <= truth <= price.upper + 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     error=st.floats(0.01, 0.49), budget=st.floats(0, 0.49) | st.sampled_from([1e-12, 1e-9, 1e-4])
 )
@@ -238,7 +239,7 @@ def test_the_binary_closed_form_is_enclosed(error, budget):
 # ---- anybody's multipliers ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", rest_at_length(range(12), 4))
 def test_wrong_multipliers_exclude_no_truth(seed):
     """Multipliers and releases are turned, scaled and exchanged: ends stay ends."""
     rng, budget = (

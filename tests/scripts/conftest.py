@@ -31,10 +31,16 @@ class Ran:
 
 @pytest.fixture
 def run(tmp_path, capsys):
-    """Run a script; no claim may differ without saying why, and its picture has the house style."""
+    """Run a script; no claim may differ without saying why, and its picture has the house style.
 
-    def run(path, *arguments):
+    A script that has no ``--quick`` is made quick by other values of its constants.
+    """
+
+    def run(path, *arguments, **constants):
         module, picture = script(ROOT / f"{path}.py"), tmp_path / "deep" / "picture.png"
+        for name, value in constants.items():
+            assert name in vars(module)
+            setattr(module, name, value)
         outcome = study.run(
             module.study, module.report, module.draw, [*arguments, "--out", str(picture)]
         )

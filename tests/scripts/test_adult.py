@@ -11,6 +11,7 @@ import pytest
 
 import cvxprivacy as cpv
 from tests import referee
+from tests.lengths import rest_at_length
 from tests.scripts.oracles import information, letters, plogp, solved
 
 STEP = 1e-3  # of differences
@@ -137,8 +138,9 @@ def test_script_worst_case_or_average(run, tables):
         assert slope(near) == pytest.approx(price, rel=0.01)
 
 
-def test_script_guessing_adult(run, tables):
-    ran = run("problems/guessing_adult")
+@pytest.mark.parametrize("constants", rest_at_length([{"SHARES": (0.0, 0.2, 0.8)}, {}], 1))
+def test_script_guessing_adult(run, tables, constants):
+    ran = run("problems/guessing_adult", **constants)
     module, result, source = ran.module, ran.result, ran.result.source
     assert ran.differing == set()
     assert source.records == (32_561 if tables.real else 200)

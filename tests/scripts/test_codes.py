@@ -8,6 +8,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.reference import books_by_side_information, measure_code, quantise_and_bin
 from tests import referee
+from tests.lengths import rest_at_length
 from tests.scripts.oracles import h, star
 from tests.test_reference import brute
 
@@ -119,8 +120,9 @@ def test_script_informed_quantise_and_bin(run):
 # ---- the price of a bit ------------------------------------------------------------------
 
 
-def test_script_what_does_a_bit_cost(run):
-    ran = run("problems/what_does_a_bit_cost")
+@pytest.mark.parametrize("constants", rest_at_length([{"TOL": 2e-3}, {}], 1))
+def test_script_what_does_a_bit_cost(run, constants):
+    ran = run("problems/what_does_a_bit_cost", **constants)
     assert ran.differing == set()
     result = ran.result
 

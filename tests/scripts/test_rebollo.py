@@ -16,6 +16,7 @@ import cvxprivacy as cpv
 from cvxprivacy.microdata.partitions import mdav, means
 from cvxprivacy.reference import mixture_of_trivial_rules, projected_descent
 from tests import referee
+from tests.lengths import rest_at_length
 
 RHO = 0.95
 UNCLOSE = "printed: share of gap"
@@ -54,7 +55,7 @@ def test_script_rebollo_fig6(run):
     assert ran.module.qglb(0.5) == pytest.approx(exact(0.5), abs=1e-14)
     source, error = sampled()
     assert source.pmf == pytest.approx(result.source.pmf, abs=0)
-    for point in result.curve.points[1:-1:3]:  # the ends are closed, not solved
+    for point in result.curve.points[1:-1:6]:  # the ends are closed, not solved
         referee.check(point.solution)
     variance = source.p_x @ np.square(source.x)
     assert variance == pytest.approx(0.974496, abs=1e-6)
@@ -144,6 +145,7 @@ def test_the_gap_of_the_bounds_widens_with_the_correlation():
         assert (np.diff(gap) > 0).all()
 
 
+@pytest.mark.long
 def test_sampled_far_enough_the_gaussian_optimum_comes_back():
     source = cpv.GaussianSource.scalar(RHO).discretise(51, 5.0)
     error = cpv.squared_error(source.x)
@@ -223,7 +225,7 @@ def test_script_rebollo_figs8_9(run):
 
 def test_several_key_attributes_deviate_more():
     """§6.2's conjecture, on independent attributes and a W that copies their sum."""
-    records, k, w = 4096, 400, np.linspace(-6, 6, 1201)
+    records, k, w = 4096, 400, np.linspace(-6, 6, 401)
     excess = {}
     for n in (1, 2, 3, 5):
         x = np.random.default_rng(n).standard_normal((records, n))
@@ -237,7 +239,7 @@ def test_several_key_attributes_deviate_more():
         d = ((x - means(x, labels)) ** 2).sum(axis=1).mean()
         p = joint.sum(axis=1)
         source = cpv.GaussianSource(law, sensitive=[0], key=range(1, n + 1))
-        entropy = -p @ np.log(p / 0.01)  # h(W): cells of 0.01
+        entropy = -p @ np.log(p / 0.03)  # h(W): cells of 0.03
         bound = cpv.QuadraticGaussian(source, d, units="nats", entropy=entropy).solve()
         risk = cpv.information.mutual_information(joint, units="nats")
         excess[n] = risk - max(bound.lower, 0)
@@ -267,16 +269,17 @@ def test_two_groups_leak_about_as_much_as_the_descent():
     assert margins == pytest.approx([-0.019, 0.004, 0.008], abs=1e-3)
 
 
-def test_script_cholesterol(run):
+@pytest.mark.parametrize("constants", rest_at_length([{"TOL": 2e-2}, {}], 1))
+def test_script_cholesterol(run, constants):
     pytest.importorskip("sklearn", reason="the extra `examples` is not installed")
-    ran = run("problems/cholesterol")
+    ran = run("problems/cholesterol", **constants)
     assert not ran.differing
     weight, cholesterol = ran.result.values()
     for each in ran.result.values():
         referee.check(each.chosen)
         curve = each.curve
         assert curve.complete
-        assert curve.band <= 1e-3
+        assert curve.band <= ran.module.TOL
         for point in curve.points[1:-1:3]:  # the ends are closed, not solved
             referee.check(point.solution)
         shares = np.linspace(0, curve.points[-1].x / each.variance, 201)
@@ -284,7 +287,7 @@ def test_script_cholesterol(run):
         assert (curve.inner(shares * each.variance) <= chord + 1e-9).all()
         known = curve.solution_at(ran.module.SHARE * each.variance)
         assert known.lower <= each.chosen.upper
-        assert each.chosen.lower <= known.upper <= each.chosen.upper + 1e-3
+        assert each.chosen.lower <= known.upper <= each.chosen.upper + ran.module.TOL
         # the simple rule: x, or the overall mean, which is no bin's
         channel = np.hstack([0.9 * np.eye(10), np.full((10, 1), 0.1)])
         leaked = cpv.information.mutual_information(each.source.pmf @ channel)

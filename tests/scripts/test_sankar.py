@@ -10,6 +10,7 @@ import pytest
 
 import cvxprivacy as cpv
 from tests import referee
+from tests.lengths import rest_at_length
 from tests.scripts.oracles import BITS, h, information, solved, star
 from tests.test_architecture import ROOT, script
 
@@ -179,7 +180,7 @@ def test_no_rate_loss_is_of_the_continuum_and_of_gaussians():
         assert theorem_3(source, outputs, 0.3) == pytest.approx(both.value, abs=1e-5)
 
 
-@pytest.mark.parametrize("step", [2, 3])
+@pytest.mark.parametrize("step", rest_at_length([3, 2], 1))
 def test_both_theorems_in_cvxpys_own_words(step):
     module = script(ROOT / "figures" / "sankar_fig5.py")
     source = cpv.GaussianSource.scalar(0.8, rho_xz=0.5).discretise(7, 2.4, z_points=3)

@@ -17,7 +17,7 @@ from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.residuals import Residuals
 from cvxprivacy.solvers.interior.start import start
 from tests import referee
-from tests.leakage.measures import MATRIX, MEASURES
+from tests.leakage.measures import MATRIX, MEASURES, kinds_of
 from tests.lengths import rest_at_length
 
 OTHERS = {name: measure for name, (measure, _) in MEASURES.items() if name != "information"}
@@ -62,19 +62,19 @@ def posed(measure: cpv.leakage.Leakage, kind: str, seed: int = 5, share: float =
     return cpv.MinimumDistortion(source, error, [cap if kind == "cap" else per])
 
 
-@pytest.mark.parametrize("kind", rest_at_length(KINDS, 3))
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("kind", rest_at_length(KINDS, 1))
+@pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_it_reaches_what_the_conic_solver_finds(name: str, kind: str) -> None:
     referee.check_against_conic(posed(OTHERS[name], kind))
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_no_conic_solver_is_asked_by_default(name: str) -> None:
     log = posed(OTHERS[name], "budget").solve().log
     assert not any("CLARABEL" in line for line in log)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_high_accuracy(name: str) -> None:
     referee.check(posed(OTHERS[name], "budget").solve(accuracy="high"))
 
@@ -111,8 +111,8 @@ def lacks(program: ScaledProgram, x: Any) -> dict[str, np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["budget", "cap", "letter", "all"])
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("kind", rest_at_length(["all", "letter", "budget", "cap"], 1))
+@pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_a_step_leaves_in_every_equation_what_it_should(name: str, kind: str) -> None:
     """A wrong sign or a part left out is of first order in the length of the step."""
     program, path = path_of(posed(OTHERS[name], kind))
@@ -134,7 +134,7 @@ def test_a_step_leaves_in_every_equation_what_it_should(name: str, kind: str) ->
             )
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_recourse_starts_at_its_centre(name: str) -> None:
     program = ScaledProgram(posed(OTHERS[name], "budget").program)
     x, mu = start(program)
@@ -152,8 +152,8 @@ def test_recourse_starts_at_its_centre(name: str) -> None:
 # ---- what is degenerate --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1e-6, 1e6])
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("size", rest_at_length([1e-6, 1e6], 1))
+@pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_sizes_of_costs_change_nothing(name: str, size: float) -> None:
     source, error = instance(5)
     budget = 0.3 * float((source.p_x @ error).min())
@@ -165,21 +165,16 @@ def test_sizes_of_costs_change_nothing(name: str, size: float) -> None:
     assert solution.value == pytest.approx(truth.value, abs=2e-7)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_zeros_and_ties(name: str) -> None:
     """Letters that tell W, letters that tell the same, and costs that are equal."""
     law = np.array([[4, 0, 1, 1, 0], [0, 3, 1, 1, 0], [0, 0, 2, 2, 5]]) / 20
     source, error = cpv.DiscreteSource(law), 1.0 - np.eye(5)
-    for budget in (0.1, 0.3):
-        problem = cpv.PrivacyDistortion(source, error, budget=budget, leakage=OTHERS[name])
-        solution = problem.solve(method="structured")
-        referee.check(solution)
-        conic = problem.solve(method="conic")
-        assert solution.lower <= conic.upper
-        assert conic.lower <= solution.upper
+    problem = cpv.PrivacyDistortion(source, error, budget=0.1, leakage=OTHERS[name])
+    referee.check_against_conic(problem)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_letters_that_are_the_private_ones(name: str) -> None:
     """W = X: as many labels as letters, and no matrix of low rank."""
     source = cpv.DiscreteSource(np.diag([0.5, 0.3, 0.2]))
@@ -187,7 +182,7 @@ def test_letters_that_are_the_private_ones(name: str) -> None:
     referee.check(problem.solve(method="structured"))
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_outputs_that_nothing_is_released_as(name: str) -> None:
     """One that is forbidden to all, and one that all letters leave no share to: J = 0 there."""
     source, error = instance(5)
@@ -347,7 +342,7 @@ def campaign(count: int) -> tuple[list[Any], list[int]]:
 
 
 def test_measures_at_random() -> None:
-    open_, steps = campaign(20)
+    open_, steps = campaign(5)
     assert len(open_) <= 1, open_
     assert median(steps) <= 20
 

@@ -112,7 +112,7 @@ def test_a_cut_list_that_is_infeasible_proves_nothing(monkeypatch):
         rde(source, d, max_leakage=0.9 * least, **options).solve(certify="warn")
 
 
-@pytest.mark.parametrize("most", [1, 5, 256])
+@pytest.mark.parametrize("most", rest_at_length([5, 256, 1], 1))
 def test_generated_strategies_come_near_the_best(most):
     """Four letters and four z: 256 strategies, of which a few dozen suffice."""
     rng = np.random.default_rng(29)
@@ -165,8 +165,10 @@ class Stop:
 
 
 @pytest.mark.filterwarnings("ignore:interrupted")
-@pytest.mark.parametrize("timed", [False, True], ids=["interrupted", "out of time"])
-@pytest.mark.parametrize("solves", rest_at_length([1, 2, 3], 2))
+@pytest.mark.parametrize(
+    ("solves", "timed"),
+    rest_at_length([(1, False), (2, True), (1, True), (2, False), (3, False), (3, True)], 2),
+)
 def test_after_a_stop_no_round_begins(slow_search, solves, timed, monkeypatch):
     """Solve 1 is the relaxation: a stop in it leaves one round."""
     problem, whole = slow_search
@@ -184,7 +186,7 @@ def test_after_a_stop_no_round_begins(slow_search, solves, timed, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:interrupted")
-@pytest.mark.parametrize("timed", [False, True], ids=["interrupted", "out of time"])
+@pytest.mark.parametrize("timed", rest_at_length([False, True], 1))
 def test_a_stop_between_rounds_keeps_what_was_solved(slow_search, timed, monkeypatch):
     problem, _ = slow_search
     honest, asked = strategy_generation._better, []

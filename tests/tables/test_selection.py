@@ -10,13 +10,16 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.tables.selection import records_with
 from tests.engines import KINDS, LAZY, column, made, people, whole
+from tests.lengths import rest_at_length
 
 COLUMNS = people(300) | {"id": ("int", list(range(300)))}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("missing", ["level", "drop"])
-@pytest.mark.parametrize("key", [("age", "sex"), ("town",), ("sex", "town", "age")])
+@pytest.mark.parametrize(
+    "key", rest_at_length([("sex", "town", "age"), ("town",), (("age", "sex"),)], 2)
+)
 def test_records_are_those_whose_letters_are_named(kind, missing, key):
     schema = cpv.TableSchema(
         key, ("ill",), bins={"age": cpv.Bins((-20, 0, 20, 40))}, missing=missing

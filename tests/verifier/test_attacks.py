@@ -38,7 +38,7 @@ def test_no_forgery_is_false_at_length() -> None:
 
 
 def test_no_lie_is_believed() -> None:
-    tally = passed("lie", WHOLE["lie"] // 200)
+    tally = passed("lie", WHOLE["lie"] // 500)
     assert tally.refusals["certified"] < tally.tried  # some lies do harm
 
 
@@ -50,7 +50,7 @@ def test_no_lie_is_believed_at_length() -> None:
 
 
 def test_an_order_or_a_unit_changes_no_value() -> None:
-    assert passed("gaussian", WHOLE["gaussian"] // 200).verified >= 35
+    assert passed("gaussian", WHOLE["gaussian"] // 500).verified >= 14
 
 
 @pytest.mark.long
@@ -60,7 +60,7 @@ def test_an_order_or_a_unit_changes_no_value_at_length() -> None:
 
 @posix
 def test_no_file_starves_the_verifier() -> None:
-    passed("malformed", 19)  # every twentieth file is a large one
+    passed("malformed", 10)  # every twentieth file is a large one
 
 
 @posix

@@ -95,7 +95,9 @@ def contradiction() -> Certificate:
 
 
 BUILD = {"plain": plain, "rich": rich, "infeasible": contradiction}
-EVERYWHERE = ["plain", pytest.param("rich", marks=pytest.mark.long), "infeasible"]  # each change
+EVERYWHERE = [  # each change, or one in three
+    ("plain", 3), pytest.param("rich", 1, marks=pytest.mark.long), ("infeasible", 3),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -536,8 +538,9 @@ def test_ends_that_cross_are_no_certificate() -> None:
 # ---- every field ------------------------------------------------------------------------
 
 
-def mutations(document: Document) -> Iterator[tuple[str, Document]]:
-    """Yield copies of a document, each changed in one place."""
+def mutations(document: Document, every: int = 1) -> Iterator[tuple[str, Document]]:
+    """Yield copies of a document, each changed in one place; one in so many, chosen at random."""
+    rng = np.random.default_rng(every)
 
     def edited(path: tuple[Any, ...], value: Any) -> Document:
         changed = copy.deepcopy(document)
@@ -548,9 +551,10 @@ def mutations(document: Document) -> Iterator[tuple[str, Document]]:
         if path == ("sha256",):
             continue
         old, where = get(document, path), "/".join(map(str, path))
-        dropped = copy.deepcopy(document)
-        del get(dropped, path[:-1])[path[-1]]
-        yield f"{where} dropped", dropped
+        if not rng.integers(every):
+            dropped = copy.deepcopy(document)
+            del get(dropped, path[:-1])[path[-1]]
+            yield f"{where} dropped", dropped
         news: list[Any] = [None, "x", []]
         if isinstance(old, bool):
             news += [not old]
@@ -566,44 +570,46 @@ def mutations(document: Document) -> Iterator[tuple[str, Document]]:
         elif isinstance(old, dict):
             news += [{}, {**old, "": old}, {**old, "value": next(iter(old.values()), 0)}]
         for new in news:
-            if json.dumps(new) != json.dumps(old):
+            if json.dumps(new) != json.dumps(old) and not rng.integers(every):
                 yield f"{where} = {json.dumps(new)[:40]}", edited(path, new)
 
 
-@pytest.mark.parametrize("name", EVERYWHERE)
-def test_no_field_can_be_changed_unnoticed(name: str, documents: dict[str, Document]) -> None:
+@pytest.mark.parametrize(("name", "every"), EVERYWHERE)
+def test_no_field_can_be_changed_unnoticed(
+    name: str, every: int, documents: dict[str, Document]
+) -> None:
     document = documents[name]
     changes = 0
-    for where, changed in mutations(document):
+    for where, changed in mutations(document, every):
         assert verify.disagreements(changed), f"{where}: not noticed"
         changes += 1
-    assert changes >= 300
+    assert changes >= 300 / every
 
 
-@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize(("name", "every"), EVERYWHERE)
 def test_no_change_that_is_signed_makes_a_false_claim(
-    name: str, documents: dict[str, Document]
+    name: str, every: int, documents: dict[str, Document]
 ) -> None:
     document = documents[name]
     accepted, refused, false = [], 0, []
-    for where, changed in mutations(document):
+    for where, changed in mutations(document, every):
         if verify.disagreements(signed(changed)):
             refused += 1
             continue
         accepted.append(where)
         false += [where] if falsehood(plainly(changed), document) else []
     assert not false, false
-    assert refused >= 200
+    assert refused >= 200 / every
     assert accepted  # a worse multiplier's true claim, another name
 
 
-@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize(("name", "every"), EVERYWHERE)
 def test_a_new_claim_for_a_changed_program_is_true(
-    name: str, documents: dict[str, Document]
+    name: str, every: int, documents: dict[str, Document]
 ) -> None:
     """Whatever the verifier computes from a changed document is true of that document."""
     judged, false = 0, []
-    for where, changed in mutations(documents[name]):
+    for where, changed in mutations(documents[name], every):
         if where.startswith(("claim", "schema", "accuracy")):
             continue
         try:
@@ -615,7 +621,7 @@ def test_a_new_claim_for_a_changed_program_is_true(
         judged += 1
         false += [where] if falsehood(plainly(changed), documents[name]) else []
     assert not false, false
-    assert judged >= 50
+    assert judged >= 50 / every
 
 
 # ---- the verifier itself -----------------------------------------------------------------

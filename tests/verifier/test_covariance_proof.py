@@ -526,7 +526,7 @@ def campaign(case: Case, pairs: int, seed: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_garbage_proves_nothing_false(flavour: str) -> None:
-    found = [campaign(known(seed, flavour), 400, seed) for seed in range(3)]
+    found = [campaign(known(seed, flavour), 150, seed) for seed in range(3)]
     assert sum(bounded for bounded, _ in found) > 20  # some of the garbage did prove something
     assert sum(feasible for _, feasible in found) > 5
 
@@ -924,14 +924,14 @@ def test_a_garbled_document_that_verifies_is_true(flavour: str) -> None:
     document = json.loads(json.dumps(case.certificate.document()))
     rng = np.random.default_rng(3)
     verified = 0
-    for _ in range(300):
+    for _ in range(120):
         wrong = garbled(rng, document, ("primal", "dual", "claim"))
         if verify.disagreements(wrong):
             continue
         verified += 1
         assert float(wrong["claim"]["lower"]) <= case.upper + case.slack
         assert float(wrong["claim"]["upper"]) >= case.lower - case.slack
-    assert verified < 250
+    assert verified < 100
 
 
 def test_no_garbage_raises_anything_but_a_disagreement(document: Document) -> None:

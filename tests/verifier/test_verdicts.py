@@ -793,7 +793,8 @@ def test_no_rational_is_worth_hours() -> None:
         row = bounded({"weights": {"V": 1}}, 0)
         assert broken(row, primal=even, views={"V": view}, **LAYERS) == answer
     program = channel(views={"V": view}, **LAYERS)
-    long = listed([[1, 2 ** (64 * 10**7) - 1]] * 2, 2 ** (64 * 10**7))
+    whole = 1 << 64 * 10**7
+    long = listed([[1, whole - 1]] * 2, whole)
     with pytest.raises(UnaffordableError, match="products"):
         verify.proof_of(program, long)
 
