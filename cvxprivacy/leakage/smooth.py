@@ -72,7 +72,9 @@ class Smooth(Leakage):
         """
         raise NotImplementedError
 
-    def bend(self, joint: FloatArray, change: FloatArray, reference: FloatArray) -> FloatArray:
+    def second_order(
+        self, joint: FloatArray, change: FloatArray, reference: FloatArray
+    ) -> FloatArray:
         """Return what ∇F has of second order in a change of J, relative changes clipped at 2.
 
         Parameters

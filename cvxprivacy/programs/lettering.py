@@ -195,7 +195,7 @@ class Lettering:
             joint=f"{joint}({args})",
             law=f"p{under}(@{known})",
             mass=f"q{under}({seen})",
-            seen=seen,
+            observation=seen,
             posterior=score + under,
             log=self.log,
             mark=mark + (", k" if self.several else ""),
