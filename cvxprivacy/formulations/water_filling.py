@@ -104,17 +104,17 @@ class ReverseWaterFilling(SpectralFilling):
         if np.ndim(variances) != 2:
             self._pour(None, positive(variances, "variances", remedy), total, units)
             return
-        whole = symmetric(variances, "variances", remedy)
-        powers, vectors = np.linalg.eigh(np.array(array(whole), dtype=float))
+        covariance = symmetric(variances, "variances", remedy)
+        powers, vectors = np.linalg.eigh(np.array(array(covariance), dtype=float))
         sure = len(powers) > DENSE and powers[0] > 1e-10 * powers[-1]  # then it is proved later
-        if not (sure or proved(whole, "variances", remedy) or definite(whole)):
+        if not (sure or proved(covariance, "variances", remedy) or definite(covariance)):
             raise InputError("variances", "a singular covariance", remedy)
-        self._whole, self._vectors = whole, own(vectors)
+        self._covariance, self._vectors = covariance, own(vectors)
         near = np.maximum(powers, 2.0**-53 * powers[-1])  # what floats make of the least
         self._pour(None, own(near), total, units)
 
     def _proposal(self) -> Any:
-        return super()._proposal() if self._whole is None else self._poured
+        return super()._proposal() if self._covariance is None else self._poured
 
     def _poured(self, white: Whitened) -> tuple[FloatArray, dict[str, float]]:
         """Return M = min(1, θ / κ), κ the eigenvalues of LᵀL, which are those of LLᵀ, and λ."""
@@ -279,16 +279,16 @@ def _box_dual(white: Whitened, total: Fraction) -> CovarianceDual:
     price = 0.0 if level is None else float(1 / (2 * level))
     poured = caps if level is None else np.clip(float(level) - 1 / gains, 0.0, caps)
     pulls = np.maximum(1 / (2 * (1 / gains + poured)) - price, 0.0)
-    seen = t @ l_inverse @ axes[:, keep]
-    y = np.linalg.inv(s + (seen * poured) @ seen.T)
+    loadings = t @ l_inverse @ axes[:, keep]
+    y = np.linalg.inv(s + (loadings * poured) @ loadings.T)
     part, cost = (
         (above * pulls) @ above.T,
         white.cost(white.program.constraints["budget"].expression),
     )
-    pull = t.T @ y @ t / 2
-    size = sum(float(np.abs(m).max()) for m in (price * cost, pull, part))
+    gradient = t.T @ y @ t / 2
+    size = sum(float(np.abs(m).max()) for m in (price * cost, gradient, part))
     part = (part + part.T) / 2
-    rest = white.psd_multiplier(price * cost - (pull + pull.T) / 2 + part, size)
+    remainder = white.psd_multiplier(price * cost - (gradient + gradient.T) / 2 + part, size)
     return CovarianceDual(
-        {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + rest)}
+        {"budget": price}, {"W": (root, (y + y.T) / 2)}, {"": (white.root, part + remainder)}
     )
