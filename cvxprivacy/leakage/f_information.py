@@ -20,7 +20,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, written
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
-from cvxprivacy.leakage.smooth import Curvature, Smooth
+from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
@@ -94,9 +94,9 @@ class _Differentiable(Smooth):
     def second_order(
         self, joint: FloatArray, change: FloatArray, reference: FloatArray
     ) -> FloatArray:
-        ratio, mass = _ratio(joint, reference), joint.sum(axis=0)
-        common = np.clip(change.sum(axis=0) / mass, -2.0, 2.0)
-        deviation = np.clip(change / joint, -2.0, 2.0) - common
+        ratio = _ratio(joint, reference)
+        common = relative_change(change.sum(axis=0), joint.sum(axis=0))
+        deviation = relative_change(change, joint) - common
         second, third = (ratio * derivative for derivative in self._derivatives(ratio))
         scores = 0.5 * third * deviation**2 - second * deviation * common
         return _less_mean(scores, ratio * (scores + 0.5 * second * deviation**2), reference)
@@ -170,10 +170,8 @@ class MutualInformation(Smooth):
     def second_order(
         self, joint: FloatArray, change: FloatArray, reference: FloatArray
     ) -> FloatArray:
-        relative = np.clip(change / joint, -2.0, 2.0)
-        common = np.clip(change.sum(axis=0) / joint.sum(axis=0), -2.0, 2.0)
-        slopes: FloatArray = 0.5 * common**2 - 0.5 * relative**2
-        return slopes
+        common = relative_change(change.sum(axis=0), joint.sum(axis=0))
+        return 0.5 * common**2 - 0.5 * relative_change(change, joint) ** 2
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp

@@ -23,7 +23,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Real, fractions, written
 from cvxprivacy.leakage.base import Face, Leakage, Places
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
-from cvxprivacy.leakage.smooth import Curvature, Smooth
+from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
@@ -190,7 +190,7 @@ class Sibson(_Norm, Smooth):
     ) -> FloatArray:
         rate, (ratio, _) = self._order - 1.0, self._ratio(joint, reference)
         share = reference[:, None] * ratio**self._order
-        relative = np.clip(change / joint, -2.0, 2.0)
+        relative = relative_change(change, joint)
         common = (share * relative).sum(axis=0)
         deviation = relative - common
         spread = (
