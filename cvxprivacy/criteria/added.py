@@ -48,8 +48,8 @@ class Stated(Criterion):
     def of(cls, name: str, stated: Any, laws: Collection[str]) -> Stated:
         """Return a comparison, or one under each of these laws; what is neither is refused."""
         rows = stated if isinstance(stated, Mapping) else {"": stated}
-        known = len(rows) == 1 or rows.keys() == set(laws)
-        if not (known and "" in rows and all(isinstance(r, Constraint) for r in rows.values())):
+        complete = len(rows) == 1 or rows.keys() == set(laws)
+        if not (complete and "" in rows and all(isinstance(r, Constraint) for r in rows.values())):
             remedy = "compare a quantity of this very problem: problem.risk <= 0.1"
             raise InputError("constraint", "no comparison under this problem's laws", remedy)
         return cls(name, rows)
@@ -69,13 +69,13 @@ class Stated(Criterion):
 
     def constraints(self, release: Any) -> Mapping[str, Rule]:
         """Return the comparison, its number traced; of any program's quantities."""
-        known = self.rows.get(getattr(release, "under", ""))
-        if known is None:
+        stated = self.rows.get(getattr(release, "under", ""))
+        if stated is None:
             return {}
-        left, number = known.expression, self.bound * self.sign
-        row = left <= number if known.sense == "<=" else left == number
-        stated = {"relation": known.relation, "right": known.right}
-        return {"": replace(row, radius=known.radius, **stated)}
+        left, number = stated.expression, self.bound * self.sign
+        row = left <= number if stated.sense == "<=" else left == number
+        notation = {"relation": stated.relation, "right": stated.right}
+        return {"": replace(row, radius=stated.radius, **notation)}
 
 
 class Affine(Criterion):
@@ -138,14 +138,16 @@ class Affine(Criterion):
         for i, (a, bound, relation) in enumerate(self.rows):
             single = len(self.rows) == 1
             number = Scalar.named(bound, "p" if single else f"p.{i}")
-            said = upright(self.name)
+            subscript = upright(self.name)
             words = Wording(
-                f"A_{{{said if single else f'{said}, i'}}}(@s)", "x", () if single else ("i",)
+                f"A_{{{subscript if single else f'{subscript}, i'}}}(@s)",
+                "x",
+                () if single else ("i",),
             )
-            total = Expression(self.name, cost=a, latex=said).worded(words)
+            total = Expression(self.name, cost=a, latex=subscript).worded(words)
             sides = {"<=": total <= number, "==": total == number}
             row = total >= number if relation == ">=" else sides[relation]
-            level = "" if single else f"b_{{{said}, i}}"
+            level = "" if single else f"b_{{{subscript}, i}}"
             rules["" if single else str(i)] = replace(row, level=level)
         return rules
 

@@ -123,11 +123,11 @@ class Criterion(Frozen):
 
     def __init__(self, *numbers: Any, **named: Any) -> None:
         declared = Parameter.of(type(self))
-        given = {**dict(zip(declared, numbers, strict=False)), **named}
-        if len(numbers) > len(declared) or given.keys() != declared.keys():
-            problem, remedy = f"{len(given)} numbers", f"pass {', '.join(declared) or 'none'}"
+        values = {**dict(zip(declared, numbers, strict=False)), **named}
+        if len(numbers) > len(declared) or values.keys() != declared.keys():
+            problem, remedy = f"{len(values)} numbers", f"pass {', '.join(declared) or 'none'}"
             raise InputError(type(self).__name__, problem, remedy)
-        for key, value in given.items():
+        for key, value in values.items():
             setattr(self, key, value)
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
@@ -232,8 +232,8 @@ class Criterion(Frozen):
         of : Lettering
             What W, X and what is released are called, and what the user knows besides.
         """
-        own = type(self).latex
-        return rf"\text{{{type(self).__name__}}}" if own is Criterion.latex else self.latex
+        latex = type(self).latex
+        return rf"\text{{{type(self).__name__}}}" if latex is Criterion.latex else self.latex
 
     @property
     def value(self) -> Any:
@@ -319,8 +319,8 @@ class Criterion(Frozen):
     def __repr__(self) -> str:
         declared = Parameter.of(type(self))
         numbers = {key: f"{float(getattr(self, key)):g}" for key in declared}
-        said = [f"{k}={v}" for k, v in numbers.items()] if len(declared) > 1 else numbers.values()
-        return f"{type(self).__name__}({', '.join(said)})"
+        texts = [f"{k}={v}" for k, v in numbers.items()] if len(declared) > 1 else numbers.values()
+        return f"{type(self).__name__}({', '.join(texts)})"
 
 
 def reset_claims(cls: type, base: type, claims: Iterable[str], statements: Iterable[str]) -> None:

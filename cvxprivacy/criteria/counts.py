@@ -180,10 +180,10 @@ class Counts(FrozenFields):
     cells: Cells | None = None
 
     @classmethod
-    def of_records(cls, joint: npt.ArrayLike, units: str = "bits", **known: Any) -> Self:
+    def of_records(cls, joint: npt.ArrayLike, units: str = "bits", **fields: Any) -> Self:
         """Return a table of whole records, of which the sums are the sizes of the letters."""
         counts = checked_counts(joint)
-        return cls(counts, units, sizes=counts.sum(axis=0), **known)
+        return cls(counts, units, sizes=counts.sum(axis=0), **fields)
 
     @classmethod
     def of_moves(
@@ -210,8 +210,8 @@ class Counts(FrozenFields):
         shape = len(release.source.w), len(release.source.x)
         atoms, letters = np.nonzero(release.law > 0)
         place = np.full(shape, -1)
-        own = release.w_support[release.w_of[atoms, letters]], release.x_of[letters]
-        place[own] = np.arange(len(atoms))
+        pairs = release.w_support[release.w_of[atoms, letters]], release.x_of[letters]
+        place[pairs] = np.arange(len(atoms))
         at = place[w_at, x_at]
         if (at < 0).any():
             remedy = "count them in the law of the release"
@@ -230,7 +230,7 @@ class Counts(FrozenFields):
         return masses
 
     @cached_property
-    def whole(self) -> bool:
+    def integral(self) -> bool:
         """Whether all masses are whole numbers of records."""
         return is_whole(self.joint) and is_whole(self.masses)
 
@@ -248,7 +248,7 @@ class Counts(FrozenFields):
 
     def slack(self, bound: Fraction) -> Fraction:
         """Return what counts as rounding at a bound: nothing where records are whole."""
-        return Fraction(0) if self.whole else Fraction(SLACK) * max(Fraction(1), abs(bound))
+        return Fraction(0) if self.integral else Fraction(SLACK) * max(Fraction(1), abs(bound))
 
     # ---- verdicts ------------------------------------------------------------------------
 
@@ -277,7 +277,7 @@ class Counts(FrozenFields):
         off = np.abs(values - near)
         unsure = (off <= _NEAR * max(1.0, abs(near), scale)) | (np.isnan(values) & self._filled)
         for y in np.flatnonzero(unsure).tolist():
-            close = not self.whole and float(off[y]) <= float(self.slack(bound))
+            close = not self.integral and float(off[y]) <= float(self.slack(bound))
             holds[y] = True if close else decide(y)
         return Verdict.of_letters(holds, values, at_least=at_least)
 

@@ -84,7 +84,7 @@ def _anonymous(table: Counts) -> tuple[Alphabet, Cells] | None:
     m = joint.shape[1]
     apart = np.arange(2.0)[:, None] + np.arange(m)  # d(x, x̂) differs in both
     both = np.tile(masses[:, None], 2)
-    law = both if table.whole else both / both.sum()
+    law = both if table.integral else both / both.sum()
     names = [f"value {w}" for w in range(len(masses))]  # labels are not known: none is the rule's
     source = DiscreteSource._of(law, tabulated(law), w=names)  # no number of records: it is twice
     release = Alphabet(source, apart, units=table.units)
@@ -188,8 +188,8 @@ class _Row:
                 share = rational(weight[y] if np.ndim(weight) else weight)
                 if share and any(column):
                     joint = [column[v] for v in there]
-                    own = [masses[v] for v in there]
-                    terms[y].append(LeakageTerm(data, joint, own, share / self.unit))
+                    references = [masses[v] for v in there]
+                    terms[y].append(LeakageTerm(data, joint, references, share / self.unit))
         return terms
 
     def _joint(self, view: View) -> list[list[int]]:

@@ -102,8 +102,8 @@ class KeepProbability(Criterion):
 
     def stated(self, of: Lettering) -> str:
         least = "p_x" if np.ndim(self.p) else tex(float(self.p))
-        given = f"{of.s}, z" if of.strategies else of.s
-        return rf"p(\hat X = x \mid {given}) \ge {least} \quad \forall\, {given}"
+        condition = f"{of.s}, z" if of.strategies else of.s
+        return rf"p(\hat X = x \mid {condition}) \ge {least} \quad \forall\, {condition}"
 
     def __repr__(self) -> str:
         return f"KeepProbability({'…' if np.ndim(self.p) else format(float(self.p), 'g')})"
@@ -267,8 +267,8 @@ class PreserveMarginal(Criterion):
             words = Wording(r"\mathbf 1[u(z) = \hat x]", "xz", (r"\hat x",))
             totals = [Expression("marginal", cost=release.per_letter(cost)) for cost in costs]
             return {
-                str(y): replace(whole.worded(words) == bound, level=r"p_{X}(\hat x)")
-                for y, (whole, bound) in enumerate(zip(totals, bounds, strict=True))
+                str(y): replace(total.worded(words) == bound, level=r"p_{X}(\hat x)")
+                for y, (total, bound) in enumerate(zip(totals, bounds, strict=True))
             }
         mass, level = release.mass().named("marginal", ""), release.lettering.original
         row = Constraint(mass.each(), "==", tuple(bounds), relation="=", level=level)
@@ -332,8 +332,8 @@ class MarginalDistance(Criterion):
         if len(set(release.outputs)) < len(release.outputs):
             problem, remedy = "a label is released under two columns", "release each under one"
             raise InputError("distortion", problem, remedy)
-        known = dict(zip(release.source.x, release.p_x, strict=True))
-        levels = exact_array([known.get(y, Fraction(0)) for y in release.outputs])
+        shares = dict(zip(release.source.x, release.p_x, strict=True))
+        levels = exact_array([shares.get(y, Fraction(0)) for y in release.outputs])
         mass: Any = release.mass().cost
         return {"": Excess.above(levels, mass[:, 0], self.t)}
 
@@ -403,10 +403,10 @@ class PreserveMean(Criterion):
             (p * Fraction(v[x]) for p, x in zip(release.p_x, inputs, strict=True)), Fraction(0)
         )
         row = exact_array([v[y] for y in outputs])
-        whole, of = release.total("mean", np.tile(row, (len(inputs), 1))), release.lettering
+        mean_output, of = release.total("mean", np.tile(row, (len(inputs), 1))), release.lettering
         words = Wording(f"v({of.released})", "xz" if of.strategies else "x")
         level = rf"\sum_{{x}} {of.law}(x) \, v(x)"
-        return {"": replace(whole.worded(words) == mean, level=level)}
+        return {"": replace(mean_output.worded(words) == mean, level=level)}
 
 
 class Linear(Criterion):
@@ -516,6 +516,6 @@ class Linear(Criterion):
             matrix = np.zeros(shape)
             matrix[release.support] = sign * coefficients
             label = f"{name}[{i}]" if len(rows) > 1 else name
-            whole = matrix if release.encoder == "x" else matrix.reshape(w, x, m)
-            rules.append(Linear(whole, sign * bound, name=label, sense=sense))
+            costs = matrix if release.encoder == "x" else matrix.reshape(w, x, m)
+            rules.append(Linear(costs, sign * bound, name=label, sense=sense))
         return rules

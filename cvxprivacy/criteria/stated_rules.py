@@ -61,8 +61,8 @@ def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
     with tracing():
         rules = {("", k): rule for k, rule in criterion.constraints(alphabet).items()}
         for law, release in _further(criterion, alphabet).items():
-            found = _under(law, criterion, release).items()
-            rules |= {(law, k): row for k, row in found if row.of_law}
+            rows = _under(law, criterion, release).items()
+            rules |= {(law, k): row for k, row in rows if row.of_law}
     traced = {symbol.name for rule in rules.values() for symbol in rule.derivatives}
     lost = declared.keys() - traced if rules else set()
     if lost:
@@ -80,9 +80,9 @@ def _under(law: str, criterion: Criterion, release: Any) -> Mapping[str, Rule]:
     try:
         return criterion.constraints(release)
     except InputError as error:
-        said = f"{error.problem}, under {law}"
+        problem = f"{error.problem}, under {law}"
         where, value = error.where, error.value
-        raise InputError(error.argument, said, error.remedy, where=where, value=value) from None
+        raise InputError(error.argument, problem, error.remedy, where=where, value=value) from None
 
 
 def _further(criterion: Criterion, alphabet: Any) -> Mapping[str, Any]:

@@ -52,7 +52,7 @@ class CategoricalProblem(Problem[Solution]):
     def _set(
         self,
         law: FloatArray,
-        given: Table,
+        table: Table,
         budget: Real,
         x: Sequence[Hashable] | None,
         units: str,
@@ -64,7 +64,7 @@ class CategoricalProblem(Problem[Solution]):
             problem, remedy = f"{float(budget)!r} is no probability", "pass a number from 0 to 1"
             raise InputError("budget", problem, remedy, value=budget)
         self.law, self.total, self.units, self.records = owned(law), exact_sum(law), units, records
-        self.x = labels(next(iter(given.labels), None) if x is None else x, len(law), "x")
+        self.x = labels(next(iter(table.labels), None) if x is None else x, len(law), "x")
         self.masses = np.sort(law[law > 0])
         self._letters = Masses(self.masses, self.total)
 

@@ -117,9 +117,9 @@ class ChannelProblem(Problem[Solution]):
         **numbers: Any,
     ) -> None:
         self.criteria = criteria_listed(criteria)
-        given: Any = {"encoder": encoder, "side_information": side_information, "units": units}
-        given["laws"] = with_letters_of(laws, source)
-        self.alphabet, self.units = Alphabet(source, distortion, **given), units
+        options: Any = {"encoder": encoder, "side_information": side_information, "units": units}
+        options["laws"] = with_letters_of(laws, source)
+        self.alphabet, self.units = Alphabet(source, distortion, **options), units
         Parameter.fill(self, numbers)
         self.alphabet = self._outputs(self.alphabet)
         _ = self.rules  # what cannot be stated is refused now
@@ -197,8 +197,8 @@ class ChannelProblem(Problem[Solution]):
         return paper_program(self.program, self.rules)
 
     def _typed(self) -> dict[str, Any]:
-        own = {"criteria": self.criteria}  # what generated them is exhausted
-        return {name: own.get(name, value) for name, value in super()._typed().items()}
+        listed = {"criteria": self.criteria}  # what generated them is exhausted
+        return {name: listed.get(name, value) for name, value in super()._typed().items()}
 
     def _retyped(self, made_of: MadeOf, name: str, value: Real) -> MadeOf:
         arguments, added = made_of
@@ -227,14 +227,14 @@ class ChannelProblem(Problem[Solution]):
         return aligned(self.alphabet.lettering.channel, objective.latex, lines)
 
     def _criterion(self, name: str) -> str:
-        of, said = self.alphabet, self._criteria()[name].stated(self.alphabet.lettering)
+        of, text = self.alphabet, self._criteria()[name].stated(self.alphabet.lettering)
         each = of.several and any(rule.of_law for rule in self.rules[name].values())
-        return rf"{said} \text{{ under each law}}" if each else said
+        return rf"{text} \text{{ under each law}}" if each else text
 
     @cached_property
     def _writer(self) -> ChannelDual:
-        said = {name: self._criterion(name) for name in self._criteria()}
-        return ChannelDual(self.alphabet, self._formulated[0], self.rules, said)
+        texts = {name: self._criterion(name) for name in self._criteria()}
+        return ChannelDual(self.alphabet, self._formulated[0], self.rules, texts)
 
     def _repr_latex_(self) -> str:
         program, sizes = self.program, self.alphabet.sizes
@@ -253,16 +253,16 @@ class ChannelProblem(Problem[Solution]):
         return self._sentence(lines, "" if plainly else self.alphabet.lettering.channel)
 
     def _sizes(self) -> str:
-        said = ", ".join(f"|{letter}| = {size}" for letter, size in self.alphabet.sizes.items())
+        sizes = ", ".join(f"|{letter}| = {size}" for letter, size in self.alphabet.sizes.items())
         if self.alphabet.strategies is None:
-            return said
-        return f"{said}, {self.alphabet.m:,} strategies Z → X̂"
+            return sizes
+        return f"{sizes}, {self.alphabet.m:,} strategies Z → X̂"
 
     def _notes(self) -> list[str]:
         """Return in which order a measure took the values of W, if these do not tell it."""
         source, ordered = self.source, any(of.ordered for of in self.program.other_measures)
-        told = source.in_order or not ordered
-        return [] if told else [order_in_words(source.names[0], source.w)]
+        evident = source.in_order or not ordered
+        return [] if evident else [order_in_words(source.names[0], source.w)]
 
     # ---- the ends of the curve -----------------------------------------------------------
 

@@ -128,14 +128,14 @@ class CovarianceProblem(Problem[GaussianSolution]):
             return identity(size)
         remedy = f"pass one weight ≥ 0 per key variable, or a matrix of shape ({size}, {size})"
         if np.ndim(weights) == 2:
-            found = symmetric(weights, "weights", remedy)
-            if found.nrows() == size:
-                proved(found, "weights", remedy)
+            cost = symmetric(weights, "weights", remedy)
+            if cost.nrows() == size:
+                proved(cost, "weights", remedy)
         else:
-            found = diagonal(table(weights, "weights", remedy, axes=(1,)).tolist())
-        if found.nrows() != size:
+            cost = diagonal(table(weights, "weights", remedy, axes=(1,)).tolist())
+        if cost.nrows() != size:
             raise InputError("weights", f"shape {np.shape(weights)}", remedy)
-        return found
+        return cost
 
     def _embedded(self, cost: fmpq_mat) -> Exact:
         """Return ⟨C, Cov(X − X̂)⟩ as a cost of all that is encoded: TᵀCT, exactly."""
@@ -147,15 +147,15 @@ class CovarianceProblem(Problem[GaussianSolution]):
     def _cap(self, cap: Any) -> Exact:
         size = len(self.source.x)
         remedy = f"pass a positive definite matrix of shape ({size}, {size})"
-        found = symmetric(cap, "cap", remedy)
-        if found.nrows() != size:
+        matrix = symmetric(cap, "cap", remedy)
+        if matrix.nrows() != size:
             raise InputError("cap", f"shape {np.shape(cap)}", remedy)
-        if not proved(found, "cap", remedy):
+        if not proved(matrix, "cap", remedy):
             raise InputError("cap", "not positive definite", remedy)
         if len(self.key) < size or self.encoder == "wx":
             remedy = "leave out variables that others determine, and let the encoder see X alone"
             raise InputError("cap", "for a singular Σ_X or an encoder of (W, X)", remedy)
-        return matrix_array(found)
+        return matrix_array(matrix)
 
     def _refuse_nothing(self, budget: Any) -> None:
         """Refuse a budget of 0 where some error counts nothing: Σ would not be bounded."""
@@ -198,16 +198,16 @@ class CovarianceProblem(Problem[GaussianSolution]):
     @cached_property
     def rate(self) -> Expression:
         """I(V; X̂ | Z) of what is encoded, in the problem's units."""
-        seen = "W, X" if self.encoder == "wx" else "X"
-        latex = rf"I({seen}; \hat X" + (r" \mid Z)" if self.given else ")")
+        encoded = "W, X" if self.encoder == "wx" else "X"
+        latex = rf"I({encoded}; \hat X" + (r" \mid Z)" if self.given else ")")
         return Expression("rate", {"V": 1.0}, views=self._views("V"), latex=latex)
 
     @cached_property
     def distortion(self) -> Expression:
         """Tr CΣ, the expected squared error."""
         norm = r"\|X - \hat X\|" + ("_C^2" if self.weighted else "^2")
-        whole = Expression("distortion", cost=self.cost, latex=rf"\mathrm{{E}}\, {norm}")
-        return whole.worded(Wording("C"))
+        total = Expression("distortion", cost=self.cost, latex=rf"\mathrm{{E}}\, {norm}")
+        return total.worded(Wording("C"))
 
     def distortion_of(self, names: tuple[str, ...]) -> Expression:
         """Return E ‖X − X̂‖², or of some attributes.
@@ -224,15 +224,15 @@ class CovarianceProblem(Problem[GaussianSolution]):
         """
         if not names:
             return self.distortion
-        known = [self.source.names[i] for i in self.source.x]
+        key = [self.source.names[i] for i in self.source.x]
         for name in names:
-            if name not in known:
-                remedy = f"use one of {', '.join(known)}"
+            if name not in key:
+                remedy = f"use one of {', '.join(key)}"
                 raise InputError("budget", f"no key variable {name!r}", remedy, value=name)
-        said = ", ".join(names)
-        cost = self._embedded(diagonal([int(name in names) for name in known]))
-        latex = rf"\mathrm{{E}}\, (X - \hat X)_{{{upright(said)}}}^2"
-        return Expression(said, cost=cost, latex=latex).worded(Wording(f"C_{{{upright(said)}}}"))
+        label = ", ".join(names)
+        cost = self._embedded(diagonal([int(name in names) for name in key]))
+        latex = rf"\mathrm{{E}}\, (X - \hat X)_{{{upright(label)}}}^2"
+        return Expression(label, cost=cost, latex=latex).worded(Wording(f"C_{{{upright(label)}}}"))
 
     def _views(self, name: str) -> dict[str, GaussianView]:
         if name == "W":
@@ -302,9 +302,9 @@ class CovarianceProblem(Problem[GaussianSolution]):
 
     @property
     def _writer(self) -> CovarianceWriter:
-        own = self.encoded, tuple(self.source.w), self.given, self._above
+        variables = self.encoded, tuple(self.source.w), self.given, self._above
         stated = first_part(self._formulated[0]), self._rows, self.caps, self.units
-        return CovarianceWriter(*own, *stated, len(self.key) < len(self.source.x))
+        return CovarianceWriter(*variables, *stated, len(self.key) < len(self.source.x))
 
     def _statement(self) -> str:
         lines = [stated(row, "{:.6g}".format) for row in self._rows.values()]

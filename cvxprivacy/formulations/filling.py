@@ -37,11 +37,11 @@ __all__ = ["FillingProblem", "positive"]
 
 def positive(values: Any, argument: str, remedy: str) -> Exact:
     """Return numbers > 0 as they were typed."""
-    found = table(values, argument, remedy, axes=(1,))
-    zeros = np.flatnonzero(found == 0)
+    numbers = table(values, argument, remedy, axes=(1,))
+    zeros = np.flatnonzero(numbers == 0)
     if len(zeros):
         raise InputError(argument, "0", remedy, where=int(zeros[0]), value=0)
-    return owned(found)
+    return owned(numbers)
 
 
 class FillingProblem(CovarianceProblem):
@@ -250,7 +250,7 @@ class FillingProblem(CovarianceProblem):
         typed = [v for v in (self._gains, self._caps) if v is not None]
         if size <= MOST or (level or 0) > 2**1000 or any(v.dtype.kind != "f" for v in typed):
             return self._exactly_poured(np.arange(size))
-        caps, (offset, rest) = self._caps, _reciprocals(self._gains, size)
+        caps, (offset, correction) = self._caps, _reciprocals(self._gains, size)
         top = offset + caps
         if level is None:
             return caps, np.zeros(size), top
@@ -258,16 +258,16 @@ class FillingProblem(CovarianceProblem):
         low = float(level - Fraction(high))
         with np.errstate(invalid="ignore"):  # of an offset beyond floats, which is mended below
             lost = (offset - (top - (top - offset))) + (caps - (top - offset))  # of a rounded sum
-            found = (
-                np.clip((high - offset) + (low - rest), 0.0, caps),
-                np.clip((top - high) + (lost + rest - low), 0.0, caps),
+            poured = (
+                np.clip((high - offset) + (low - correction), 0.0, caps),
+                np.clip((top - high) + (lost + correction - low), 0.0, caps),
                 np.clip(high, offset, top),
             )
         near = np.minimum(np.abs(high - offset), np.abs(top - high)) < 2.0**-40 * high
         some = np.flatnonzero((near & (offset > 0)) | ~np.isfinite(top))
-        for values, exact in zip(found, self._exactly_poured(some), strict=True):
+        for values, exact in zip(poured, self._exactly_poured(some), strict=True):
             values[some] = exact
-        return found
+        return poured
 
     def _exactly_poured(self, some: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the same of some coordinates, from rationals."""
@@ -306,9 +306,9 @@ def _reciprocals(gains: Exact | None, size: int) -> tuple[FloatArray, FloatArray
     (a, c), (b, d) = parts, (m - parts[0], r - parts[1])
     product = m * r
     error = b * d - (((product - a * c) - b * c) - a * d)
-    rest = ((1.0 - product) - error) / m
+    correction = ((1.0 - product) - error) / m
     with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(r, -exponent), np.ldexp(rest, -exponent)
+        return np.ldexp(r, -exponent), np.ldexp(correction, -exponent)
 
 
 def _diagonal(values: Sequence[Fraction]) -> list[list[Fraction]]:

@@ -96,8 +96,8 @@ class GaussianEquivocation(CovarianceProblem):
         units: str = "bits",
     ) -> None:
         one_of(minimize, "minimize", "rate", "leakage")
-        given = side_information is not None
-        super().__init__(source, given=given, encoder=encoder, units=units)
+        conditional = side_information is not None
+        super().__init__(source, given=conditional, encoder=encoder, units=units)
         check_side_information(source, side_information)
         self.minimize, self.side_information = minimize, side_information
         self.budget, self.max_leakage, self.max_rate = budget, max_leakage, max_rate

@@ -77,9 +77,9 @@ class HammingWaterFilling(CategoricalProblem):
         x: Sequence[Hashable] | None = None,
         units: str = "bits",
     ) -> None:
-        given, otherwise = tabulated(pmf, variables=[1]), "HammingWaterFilling.from_counts"
-        law = probabilities(given.values, "pmf", SHAPE, axes=(1,), otherwise=otherwise)
-        self._set(law, given, budget, x, units, None)
+        table, otherwise = tabulated(pmf, variables=[1]), "HammingWaterFilling.from_counts"
+        law = probabilities(table.values, "pmf", SHAPE, axes=(1,), otherwise=otherwise)
+        self._set(law, table, budget, x, units, None)
 
     @classmethod
     def from_counts(
@@ -108,9 +108,9 @@ class HammingWaterFilling(CategoricalProblem):
         InputError
             For entries that are not whole numbers from 0 to 2⁵³, or no record at all.
         """
-        given, problem = tabulated(counts), cls.__new__(cls, counts, budget, x=x, units=units)
-        law, records = frequencies(given.values, "counts", SHAPE, axes=(1,))
-        problem._set(law, given, budget, x, units, records)
+        table, problem = tabulated(counts), cls.__new__(cls, counts, budget, x=x, units=units)
+        law, records = frequencies(table.values, "counts", SHAPE, axes=(1,))
+        problem._set(law, table, budget, x, units, records)
         return problem._seal()
 
     @property

@@ -113,8 +113,8 @@ class PrivacyDistortion(ChannelProblem):
         if budget is None and price is None and not criteria:
             remedy = "pass exactly one of budget= and price=, or criteria= that bound the release"
             raise InputError("budget", "neither budget nor price", remedy)
-        rest: Any = {"encoder": encoder, "criteria": criteria, "units": units, "laws": laws}
-        super().__init__(source, distortion, budget=budget, price=price, **rest)
+        options: Any = {"encoder": encoder, "criteria": criteria, "units": units, "laws": laws}
+        super().__init__(source, distortion, budget=budget, price=price, **options)
 
     @cached_property
     def risk(self) -> Any:

@@ -36,31 +36,31 @@ class SpectralFilling(FillingProblem):
     covariance program; a larger one along the eigenvectors that floats know.
     """
 
-    _whole: fmpq_mat | None = None  # the covariance; its eigenvalues are about the caps
+    _covariance: fmpq_mat | None = None  # the covariance; its eigenvalues are about the caps
     _vectors: FloatArray
 
     @cached_property
     def axes(self) -> FloatArray:
         """Eigenvectors of a covariance, as columns; the identity for variances."""
-        return diagonal(np.ones(len(self._caps))) if self._whole is None else self._vectors
+        return diagonal(np.ones(len(self._caps))) if self._covariance is None else self._vectors
 
     @cached_property
     def source(self) -> GaussianSource:  # type: ignore[override]
         """The covariance of X, which is W."""
-        if self._whole is None:
+        if self._covariance is None:
             return super().source
-        places = range(self._whole.nrows())
-        return GaussianSource(matrix_array(self._whole), sensitive=places, key=places)
+        places = range(self._covariance.nrows())
+        return GaussianSource(matrix_array(self._covariance), sensitive=places, key=places)
 
     @property
     def exact_program(self) -> Any:
         """Variances or covariance, and budget, of which the proof speaks; None of a small one."""
-        if self._whole is None:
+        if self._covariance is None:
             return super().exact_program
         if self._added or len(self._caps) <= DENSE:
             return None
         return SpectralProgram(
-            array(matrix_array(self._whole)), self.total, self.units, self._statement()
+            array(matrix_array(self._covariance)), self.total, self.units, self._statement()
         )
 
     def _outcome(
@@ -70,15 +70,19 @@ class SpectralFilling(FillingProblem):
         if not isinstance(program, SpectralProgram):
             return super()._outcome(options, model)
         with one_thread():
-            accuracy, known = options["accuracy"], (self._vectors, self._caps, self.level)
-            certificate = SpectralCertificate(program, accuracy, *known)
+            accuracy, spectrum = options["accuracy"], (self._vectors, self._caps, self.level)
+            certificate = SpectralCertificate(program, accuracy, *spectrum)
         if certificate.status == "certified" or len(self._caps) > MOST:
             return Outcome(certificate, [reported("closed form, along eigenvectors")])
         return self._programmed(options, model)
 
     def _solution(self, outcome: Outcome) -> GaussianSolution:
         certificate, v = outcome.certificate, getattr(self, "_vectors", None)
-        if not isinstance(certificate, SpectralCertificate) or v is None or self._whole is None:
+        if (
+            not isinstance(certificate, SpectralCertificate)
+            or v is None
+            or self._covariance is None
+        ):
             return super()._solution(outcome)
         unit, dual, primal = nat(self.units), certificate.dual, certificate.primal
         spread = self._caps if self.level is None else np.minimum(self._caps, float(self.level))
@@ -87,7 +91,7 @@ class SpectralFilling(FillingProblem):
         if primal is not None:
             turned = rationals(v.tolist())
             parts = rationals((v * primal.removed).T.tolist())
-            sigma = self._whole - turned * parts
+            sigma = self._covariance - turned * parts
         names = [f"V{i}" for i in range(len(v))]
         ones, zeros = np.ones(len(v)), np.zeros(len(v))
         return GaussianSolution(
@@ -96,7 +100,7 @@ class SpectralFilling(FillingProblem):
             sizes=self._sizes(),
             release=sigma
             and GaussianRelease(
-                sigma, covariance=self._whole, mean=zeros, mean_out=zeros, given=0,
+                sigma, covariance=self._covariance, mean=zeros, mean_out=zeros, side=0,
                 expansion=np.diag(ones), inputs=names, outputs=names,
             ),
             prices=ClosedFormPrice(self, self._total, -dual.price * unit + 0.0, certificate),
@@ -113,5 +117,5 @@ class SpectralFilling(FillingProblem):
 
 
 def _along(axes: FloatArray, values: FloatArray) -> FloatArray:
-    found = (axes * values) @ axes.T
-    return owned((found + found.T) / 2)
+    matrix = (axes * values) @ axes.T
+    return owned((matrix + matrix.T) / 2)

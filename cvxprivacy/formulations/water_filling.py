@@ -105,17 +105,17 @@ class ReverseWaterFilling(SpectralFilling):
         if np.ndim(variances) != 2:
             self._pour(None, positive(variances, "variances", remedy), total, units)
             return
-        whole = symmetric(variances, "variances", remedy)
-        powers, vectors = np.linalg.eigh(np.array(array(whole), dtype=float))
+        covariance = symmetric(variances, "variances", remedy)
+        powers, vectors = np.linalg.eigh(np.array(array(covariance), dtype=float))
         sure = len(powers) > DENSE and powers[0] > 1e-10 * powers[-1]  # then it is proved later
-        if not (sure or proved(whole, "variances", remedy) or definite(whole)):
+        if not (sure or proved(covariance, "variances", remedy) or definite(covariance)):
             raise InputError("variances", "a singular covariance", remedy)
-        self._whole, self._vectors = whole, owned(vectors)
+        self._covariance, self._vectors = covariance, owned(vectors)
         near = np.maximum(powers, 2.0**-53 * powers[-1])  # what floats make of the least
         self._pour(None, owned(near), total, units)
 
     def _proposal(self) -> Any:
-        return super()._proposal() if self._whole is None else self._poured
+        return super()._proposal() if self._covariance is None else self._poured
 
     def _poured(self, white: Whitened) -> tuple[FloatArray, dict[str, float]]:
         """Return M = min(1, θ / κ), κ the eigenvalues of LᵀL, which are those of LLᵀ, and λ."""

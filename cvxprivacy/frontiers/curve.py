@@ -285,8 +285,8 @@ class Staircase(Curve):
         """Return the gaps behind the first point achieved."""
         gaps = []
         narrowest = STEP * self.width
-        known = zip(self._order, self._tops, self._floors, strict=True)
-        for (a, top, _), (b, _, floor) in pairwise(known):
+        ends = zip(self._order, self._tops, self._floors, strict=True)
+        for (a, top, _), (b, _, floor) in pairwise(ends):
             if math.isfinite(top):
                 low, high = sorted((a.x, b.x))
                 split = float(a.x + (b.x - a.x) / 2)

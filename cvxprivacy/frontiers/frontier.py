@@ -269,9 +269,9 @@ class Frontier(Frozen):
         table, program = (proofs[0]["table"], proofs[0]["program"]) if proofs else (None, {})
         points = []
         for point, proof in zip(self.points, proofs, strict=True):
-            own = {key: proof[key] for key in proof if key not in ("program", "table")}
+            unshared = {key: proof[key] for key in proof if key not in ("program", "table")}
             part = stored.difference(program, proof["program"])
-            points.append({**point._record, **own, "program": part})
+            points.append({**point._record, **unshared, "program": part})
         head = {"schema": stored.SCHEMA, "facts": self._facts, "table": table, "program": program}
         with whole_file(path, private=True) as file:
             json.dump({**head, "points": points}, file, ensure_ascii=False, allow_nan=False)
@@ -337,8 +337,8 @@ class Frontier(Frozen):
         if self._problem is None:
             remedy = "pass problem= to Frontier.load"
             raise InputError("problem", "the frontier was loaded without it", remedy)
-        given: dict[str, Any] = {"title": title, "words": words, "references": references}
-        shown = picture.document(self._facts, self._curve, self.points, self._problem, **given)
+        texts: dict[str, Any] = {"title": title, "words": words, "references": references}
+        shown = picture.document(self._facts, self._curve, self.points, self._problem, **texts)
         with whole_file(path, private=True) as file:
             json.dump(shown, file, ensure_ascii=False, allow_nan=False)
         return Path(path)
@@ -397,8 +397,8 @@ class Frontier(Frozen):
             AttributeError,
             RecursionError,
         ) as error:
-            said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            wrong, remedy = f"is no frontier ({said})", "pass a file that Frontier.save wrote"
+            message = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            wrong, remedy = f"is no frontier ({message})", "pass a file that Frontier.save wrote"
             raise InputError("path", f"{os.fspath(path)!r} {wrong}", remedy) from None
 
     def _as_proved(self) -> Frontier:

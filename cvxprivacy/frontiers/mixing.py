@@ -64,14 +64,14 @@ def mixture(
 
 def _channel(shares: Shares) -> ExactChannel:
     """Return a mixture of channels, exactly."""
-    whole = math.lcm(*(primal.denominator * share.denominator for primal, share in shares))
+    denominator = math.lcm(*(primal.denominator * share.denominator for primal, share in shares))
     numerators = sum(
         primal.numerators.astype(object)
-        * (whole // (primal.denominator * share.denominator) * share.numerator)
+        * (denominator // (primal.denominator * share.denominator) * share.numerator)
         for primal, share in shares
     )
-    common = math.gcd(whole, *numerators.ravel().tolist())
-    return ExactChannel(numerators // common, whole // common)
+    common = math.gcd(denominator, *numerators.ravel().tolist())
+    return ExactChannel(numerators // common, denominator // common)
 
 
 def _covariance(shares: Shares) -> ErrorCovariance:

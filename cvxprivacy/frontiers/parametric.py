@@ -236,10 +236,10 @@ class ParametricProblem:
     def _split(self) -> tuple[dict[str, Any], Any, dict[str, Any]]:
         """Return the constraints that move, the greatest of their left-hand sides, the others."""
         rows = self._program.constraints
-        own = {name: rows[name] for name in self.axis.rows}
-        others = {name: row for name, row in rows.items() if name not in own}
-        lefts = {name: row.expression for name, row in own.items()}
-        return own, Worst(lefts) if len(lefts) > 1 else lefts[self.parameter], others
+        moving = {name: rows[name] for name in self.axis.rows}
+        others = {name: row for name, row in rows.items() if name not in moving}
+        lefts = {name: row.expression for name, row in moving.items()}
+        return moving, Worst(lefts) if len(lefts) > 1 else lefts[self.parameter], others
 
     def _solved(self, program: Any) -> Certificate:
         """Solve another program of the same variables; say why if nothing is feasible."""
@@ -253,9 +253,9 @@ class ParametricProblem:
 
         It is None where a closed form knows the bound.
         """
-        own, left, others = self._split()
-        alone = len(own) == 1 and not others and not getattr(self._program, "auxiliaries", {})
-        if alone and own[self.parameter].linear:
+        moving, left, others = self._split()
+        alone = len(moving) == 1 and not others and not getattr(self._program, "auxiliaries", {})
+        if alone and moving[self.parameter].linear:
             least = 0.0  # ⟨C, Σ⟩ ≥ 0
             if self._discrete:
                 least = least_value(self._program, left)
@@ -271,9 +271,9 @@ class ParametricProblem:
             certificate = self._solve(free).certificate
             refuse_nothing(free, certificate)
             return certificate
-        own, _, others = self._split()
+        moving, _, others = self._split()
         rows = dict(others)
-        for name, row in own.items():
+        for name, row in moving.items():
             if self._discrete and row.linear:  # then the cheapest constant is found
                 cost, constant = self._program.cost(row.expression), row.expression.constant
                 rows[name] = replace(row, bound=Fraction(float(cost.max()) + float(constant)) + 1)

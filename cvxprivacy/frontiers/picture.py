@@ -70,7 +70,7 @@ def document(
         "objective": _objective(problem),
         "words": _words(words, facts, plain(facts["ordinate"])),
         "model": _channel_model(problem) if discrete else _gaussian_model(problem),
-        "constraints": [said for said, _ in constraints(problem, parameter)],
+        "constraints": [stated for stated, _ in constraints(problem, parameter)],
     }
     pairs = zip(curve.breakpoints, points, strict=True)
     shown = [_point(at, point, family.at(point.x)) for at, point in pairs]
@@ -134,7 +134,7 @@ def categorical_document(
         corners.append({"x": x, "bound": x, "point": i})
     latex = aligned(r"p(\hat x \mid x)", r"I(X; \hat X)", [r"\Pr(X \ne \hat X) \le \text{budget}"])
     facts = {"parameter": "budget", "falling": False, "unit": problem.units, "units": problem.units}
-    said = {"name": "budget", "words": "Pr(X ≠ X̂) ≤ budget", "sense": "<=", "each": "release"}
+    constraint = {"name": "budget", "words": "Pr(X ≠ X̂) ≤ budget", "sense": "<=", "each": "release"}
     return {
         **_head(title or "HammingWaterFilling over budget", problem, "budget", latex),
         "kind": CONVEX,
@@ -147,7 +147,7 @@ def categorical_document(
             "x": _labels(problem.x),
             "pmf": (problem.law / float(problem.total)).tolist(),
         },
-        "constraints": [said],
+        "constraints": [constraint],
         "points": shown,
         "corners": corners,
         "references": _references(references, [point["x"] for point in shown]),
@@ -205,8 +205,8 @@ def _objective(problem: Any) -> str:
 
 def _words(words: Mapping[str, str] | None, facts: Mapping[str, Any], value: str) -> dict[str, str]:
     """Return what the axes and the price are called."""
-    given = dict(words or {})
-    for name, text in given.items():
+    typed = dict(words or {})
+    for name, text in typed.items():
         if name not in WORDS or not isinstance(text, str):
             remedy = f"name {', '.join(WORDS)}, each a text"
             raise InputError("words", f"{text!r}", remedy, where=name, value=text)
@@ -215,14 +215,14 @@ def _words(words: Mapping[str, str] | None, facts: Mapping[str, Any], value: str
     effect = "cost" if facts["falling"] else "save"
     price = f"what one more unit of {parameter} would {effect}{unit}"
     usual = {"parameter": parameter, "unit": "", "value": f"{value}{unit}", "price": price}
-    return {**usual, **given}
+    return {**usual, **typed}
 
 
 def _labels(letters: Iterable[Any]) -> list[str]:
-    return [", ".join(map(_said, x)) if isinstance(x, tuple) else _said(x) for x in letters]
+    return [", ".join(map(_label, x)) if isinstance(x, tuple) else _label(x) for x in letters]
 
 
-def _said(value: Any) -> str:
+def _label(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -244,14 +244,14 @@ def _channel_model(problem: ChannelProblem) -> dict[str, Any]:
 
 def _gaussian_model(problem: CovarianceProblem) -> dict[str, Any]:
     source = problem.source
-    cross, own = source.block(source.w, source.x), source.block(source.x, source.x)
+    cross, covariance = source.block(source.w, source.x), source.block(source.x, source.x)
     return {
         "kind": "gaussian",
         "w": [source.names[i] for i in source.w],
         "x": [source.names[i] for i in source.x],
         "covariance_w": source.block(source.w, source.w).tolist(),
-        "covariance_x": own.tolist(),
-        "regression": np.linalg.lstsq(own, cross.T, rcond=None)[0].T.tolist(),
+        "covariance_x": covariance.tolist(),
+        "regression": np.linalg.lstsq(covariance, cross.T, rcond=None)[0].T.tolist(),
     }
 
 
@@ -261,7 +261,7 @@ def _gaussian_model(problem: CovarianceProblem) -> dict[str, Any]:
 def _point(at: Breakpoint, point: Point, problem: Any) -> dict[str, Any]:
     solution, discrete = point._solution(), isinstance(problem, ChannelProblem)
     primal = solution.certificate.primal
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "x": float(point.x),
         "bound": float(at.bound[1]),
         "lower": finite(point.lower),
@@ -273,12 +273,12 @@ def _point(at: Breakpoint, point: Point, problem: Any) -> dict[str, Any]:
     }
     name = "channel" if discrete else "error_covariance"
     if point.status == "infeasible" or primal is None:
-        return {**found, name: None, "constraints": {}}
+        return {**facts, name: None, "constraints": {}}
     if discrete:
         rows = at_channel(problem, solution, primal.matrix)
-        return {**found, name: primal.matrix.tolist(), "constraints": rows}
+        return {**facts, name: primal.matrix.tolist(), "constraints": rows}
     sigma, rows = solution.error_covariance, at_covariance(problem, solution, primal.matrix)
-    return {**found, name: np.asarray(sigma).tolist(), "constraints": rows}
+    return {**facts, name: np.asarray(sigma).tolist(), "constraints": rows}
 
 
 def _corners(curve: Curve) -> list[dict[str, Any]]:
@@ -287,8 +287,8 @@ def _corners(curve: Curve) -> list[dict[str, Any]]:
     if isinstance(curve, Convex):
         pairs = curve._hull
     else:
-        found = ((point, curve.mixture(point.x)) for point in curve.breakpoints)
-        pairs = [(point, mixture[0]) for point, mixture in found if mixture is not None]
+        mixtures = ((point, curve.mixture(point.x)) for point in curve.breakpoints)
+        pairs = [(point, mixture[0]) for point, mixture in mixtures if mixture is not None]
     return [
         {"x": float(p.x), "bound": float(p.bound[1]), "point": places[id(owner)]}
         for p, owner in pairs
@@ -297,12 +297,12 @@ def _corners(curve: Curve) -> list[dict[str, Any]]:
 
 def _references(references: References | None, xs: Sequence[float]) -> list[dict[str, Any]]:
     """Return further curves, each by its label, over the range of the points."""
-    found = []
+    curves = []
     for label, function in (references or {}).items():
         places = np.linspace(min(xs), max(xs), PLACES).tolist() if xs else []
         values = list(map(float, map(function, places)))
         if not np.isfinite(values).all():
             remedy = "pass functions that are finite over the range of the frontier"
             raise InputError("references", "not finite", remedy, where=label)
-        found.append({"label": str(label), "x": places, "y": values})
-    return found
+        curves.append({"label": str(label), "x": places, "y": values})
+    return curves

@@ -73,25 +73,25 @@ def breakpoint_of(record: Mapping[str, Any], program: Mapping[str, Any], axis: A
     multiplier itself, in the units of the optimum, or the sum of those that have this number.
     """
     x, claim, dual = from_json(record["x"]), record["claim"], record["dual"]
-    known = x, axis.bound(x), decode(claim["lower"]), decode(claim["upper"])
+    enclosure = x, axis.bound(x), decode(claim["lower"]), decode(claim["upper"])
     if dual is None or not dual["objective"] or axis.kind == MONOTONE:
-        return Breakpoint(*known)
+        return Breakpoint(*enclosure)
     if axis.kind == EXPONENTIAL:  # the summand −e^b max_y Σ_s p(s) μ(s, y)
         (mu,) = dual["auxiliaries"][axis.rows[0]]
         mass = [total(map(ball, column)) for column in zip(*program["law"], strict=True)]
         sums = [interval(_dot(mass, column) / total(mass)) for column in zip(*mu, strict=True)]
-        return Breakpoint(*known, (max(low for low, _ in sums), max(high for _, high in sums)))
-    slopes = (Fraction(dual["multipliers"].get(row, 0.0)) for row in axis.rows)
-    slope = sum((max(own, Fraction(0)) for own in slopes), Fraction(0))
+        return Breakpoint(*enclosure, (max(low for low, _ in sums), max(high for _, high in sums)))
+    multipliers = (Fraction(dual["multipliers"].get(row, 0.0)) for row in axis.rows)
+    slope = sum((max(multiplier, Fraction(0)) for multiplier in multipliers), Fraction(0))
     if program["kind"] == "channel" or program["units"] == "nats":
-        return Breakpoint(*known, (slope, slope))
+        return Breakpoint(*enclosure, (slope, slope))
     expressions = program["rows"][axis.rows[0]]["term"], program["objective"]
     inner, outer = (bool(expression["weights"]) for expression in expressions)
     if inner == outer:
-        return Breakpoint(*known, (slope, slope))
+        return Breakpoint(*enclosure, (slope, slope))
     # a covariance program's multipliers are those of the program in nats
     low, high = interval(arb(2).log() if inner else 1 / arb(2).log())
-    return Breakpoint(*known, (slope * low, slope * high))
+    return Breakpoint(*enclosure, (slope * low, slope * high))
 
 
 def _dot(mass: Sequence[arb], column: Sequence[float]) -> arb:

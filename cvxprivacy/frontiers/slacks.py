@@ -28,18 +28,18 @@ def constraints(problem: Any, moving: str = "") -> Iterator[tuple[dict[str, str]
     """
     if not isinstance(problem, ChannelProblem):
         for name, row in problem._rows.items():
-            yield _said(name, row, _plainly(name, row)), row
+            yield _statement(name, row, _plainly(name, row)), row
         return
     criteria, names = problem._criteria(), problem.alphabet.source.names
     for group, rules in problem.rules.items():
         words = ""
         if group in criteria:
-            known = {"w": names[0], "x": names[1], "units": problem.units}
+            context = {"w": names[0], "x": names[1], "units": problem.units}
             number = group.replace("_", " ") if group == moving else ""
-            words = criteria[group].in_words(number=number, **known).asks
+            words = criteria[group].in_words(number=number, **context).asks
         for name, rule in rules.items():
             for part, bound in _parts(name, rule):
-                yield _said(part, bound, words or _plainly(name, rule)), bound
+                yield _statement(part, bound, words or _plainly(name, rule)), bound
 
 
 def _parts(name: str, rule: Any) -> Iterator[tuple[str, Any]]:
@@ -61,7 +61,7 @@ def _plainly(name: str, rule: Any) -> str:
     return f"{plain(rule.expression.latex).replace(' - ', ' − ')} {sign} {name.replace('_', ' ')}"
 
 
-def _said(name: str, rule: Any, words: str) -> dict[str, str]:
+def _statement(name: str, rule: Any, words: str) -> dict[str, str]:
     each = "release"
     if isinstance(rule, EntryBounds):
         each = "entry"
@@ -93,35 +93,34 @@ def finite(values: Any, kept: Any = None) -> Any:
 
 def at_channel(problem: ChannelProblem, solution: Any, channel: FloatArray) -> dict[str, Any]:
     """Return every constraint at a channel."""
-    program, duals, found = problem.program, solution.duals, {}
-    for said, rule in constraints(problem):
-        name = said["name"]
+    program, duals, rows = problem.program, solution.duals, {}
+    for statement, rule in constraints(problem):
+        name = statement["name"]
         if isinstance(rule, Constraint):
             value = program.columns(rule.expression, channel)
             if not rule.per_output:
                 value = value.sum() + float(rule.expression.constant)
-            found[name] = measured(value, rule.bounds(program.m), duals.get(name))
+            rows[name] = measured(value, rule.bounds(program.m), duals.get(name))
         elif isinstance(rule, EntryBounds):
-            found[name] = _at_entries(rule, program, duals, channel)
+            rows[name] = _at_entries(rule, program, duals, channel)
         else:
-            found[name] = _at_auxiliary(rule, program.mass, duals.get(f"{name}.cap"), channel)
-    return found
+            rows[name] = _at_auxiliary(rule, program.mass, duals.get(f"{name}.cap"), channel)
+    return rows
 
 
 def _at_entries(
     rule: EntryBounds, program: Any, duals: Mapping[str, Any], channel: FloatArray
 ) -> dict[str, Any]:
     """Return bounds on entries as −K ≤ −lower or K ≤ upper, where they say anything."""
-    sign, own, whole = (-1, rule.lower, program.lower)
+    sign, stated, effective = (-1, rule.lower, program.lower)
     if rule.lower is None:
-        sign, own, whole = (1, rule.upper, program.upper)
-    bound = np.asarray(own, float)
-    told = bound > 0 if sign < 0 else bound < 1
+        sign, stated, effective = (1, rule.upper, program.upper)
+    bound = np.asarray(stated, float)
     multiplier = duals.get("floor" if sign < 0 else "cap")
     if multiplier is not None:
-        multiplier = np.where(bound == np.asarray(whole, float), multiplier, 0.0)
-    kept = told.tolist()
-    return measured(sign * channel, sign * bound, multiplier, kept)
+        multiplier = np.where(bound == np.asarray(effective, float), multiplier, 0.0)
+    bounding = bound > 0 if sign < 0 else bound < 1
+    return measured(sign * channel, sign * bound, multiplier, bounding.tolist())
 
 
 def _at_auxiliary(

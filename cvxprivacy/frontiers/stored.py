@@ -82,11 +82,11 @@ def _is_at(document: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
     return center - radius <= high and low <= center + radius
 
 
-def refuse_other_axis(facts: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def refuse_other_axis(facts: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Raise ``ValueError`` unless the number moves what it moves in the problem."""
     for key in ("kind", "falling", "rows", "units"):
-        if facts[key] != known[key]:
-            raise ValueError(f"its {key} {facts[key]!r} are not the problem's, {known[key]!r}")
+        if facts[key] != expected[key]:
+            raise ValueError(f"its {key} {facts[key]!r} are not the problem's, {expected[key]!r}")
 
 
 def refuse_unproved(document: Mapping[str, Any]) -> None:
@@ -116,8 +116,8 @@ def refuse_no_axis(facts: Mapping[str, Any], program: Mapping[str, Any]) -> None
     """Raise ``ValueError`` unless right-hand sides of the program are what the number moves."""
     rows = facts["rows"]
     if facts["kind"] == CONVEX:
-        own = [program["rows"][row] for row in rows]
-        bounds = all(row["sense"] == "<=" and not row["per_output"] for row in own)
+        moving = [program["rows"][row] for row in rows]
+        bounds = all(row["sense"] == "<=" and not row["per_output"] for row in moving)
     else:
         bounds = facts["kind"] == MONOTONE or len(rows) == 1
     if not (rows and bounds and len(set(rows)) == len(rows)):

@@ -198,10 +198,13 @@ class Surface(Frozen):
             Values of the two bounds, in the order of ``names``.
         """
         place = [Fraction(number) for number in _place(x, y)]
-        rests = [(w0, s - _dot(w, place)) for *w, w0, s in self._planes]
-        if any(rest > 0 for w0, rest in rests if not w0):
+        residuals = [(w0, s - _dot(w, place)) for *w, w0, s in self._planes]
+        if any(residual > 0 for w0, residual in residuals if not w0):
             return math.inf
-        return max((rounded(rest / w0, -math.inf) for w0, rest in rests if w0), default=-math.inf)
+        return max(
+            (rounded(residual / w0, -math.inf) for w0, residual in residuals if w0),
+            default=-math.inf,
+        )
 
     def solution_at(self, x: Real, y: Real) -> Solution:
         """Return what is known at (x, y) without solving again: release, enclosure, certificate.

@@ -65,16 +65,16 @@ class WeightedProblem:
 
     def solve(self, weights: Sequence[float]) -> dict[str, Any]:
         """Minimise x w₁ + y w₂ + v w₀ over all releases, w₀ being 0 or 1."""
-        first, *rest = (w * term for w, term in zip(weights, self._terms, strict=True) if w)
-        program = replace(self._unbounded, objective=sum(rest, first))
+        first, *others = (w * term for w, term in zip(weights, self._terms, strict=True) if w)
+        program = replace(self._unbounded, objective=sum(others, first))
         certificate = solve(program, accuracy=self.accuracy).certificate
-        primal, own = certificate.primal, certificate.dual
+        primal, dual = certificate.primal, certificate.dual
         if certificate.status == "infeasible":
             self.refuse_nothing(certificate)
         record: dict[str, Any] = {"weights": list(weights), "support": "-inf", "point": None}
-        if own is not None:
-            bounds = {**own.multipliers, **dict(zip(self.names, weights, strict=False))}
-            dual = Dual(own.scores, bounds, own.auxiliaries, int(weights[2]))
+        if dual is not None:
+            bounds = {**dual.multipliers, **dict(zip(self.names, weights, strict=False))}
+            dual = Dual(dual.scores, bounds, dual.auxiliaries, int(weights[2]))
             record["dual"] = dual.cleaned(self._at_zero).to_dict()
             support = floor(verify.proof_of(self._at_zero.to_dict()).lower(record["dual"]))
             record["support"] = support if math.isfinite(support) else "-inf"

@@ -52,7 +52,7 @@ class Places:
 
     Attributes
     ----------
-    index, seen : str
+    index, observation : str
         The letter of W, and what is seen with it: ``w``, ``\\hat x``.
     joint, law, mass : str
         J(w, x̂), π(w) and q(x̂).
@@ -68,7 +68,7 @@ class Places:
     joint: str = r"J(@, \hat x)"
     law: str = "p(@)"
     mass: str = r"q(\hat x)"
-    seen: str = r"\hat x"
+    observation: str = r"\hat x"
     posterior: str = "r"
     log: str = r"\ln"
     mark: str = ""
@@ -88,10 +88,10 @@ class Places:
 
     def score(self, letter: str, index: str = "") -> str:
         """Return a variable of a dual for a value of W, or of another index, and what is seen."""
-        return rf"{letter}({index or self.index} \mid {self.seen})"
+        return rf"{letter}({index or self.index} \mid {self.observation})"
 
-    def own(self, letter: str) -> str:
-        """Return the letter of a measure's own numbers, which another of its kind has others of."""
+    def constant(self, letter: str) -> str:
+        """Return the letter of a measure's constants, of which another of its kind has others."""
         number = self.mark.removesuffix(", k").removeprefix(", ")
         return f"{letter}_{{{number}}}" if number and number != "k" else letter
 
@@ -112,14 +112,14 @@ class Face:
         s, exactly.
     directions : (k, |W|) array
         Of scores, exactly: F is all of them where ⟨d, J⟩ ≤ 0 for each, = 0 if it is at the law.
-    told, told_directions : (rows,) and (k, rows) array
-        What tells s, and what moves it in each direction.
+    parameters, parameter_directions : (rows,) and (k, rows) array
+        The parameters of s, and what moves them in each direction.
     """
 
     score: Exact
     directions: Exact
-    told: FloatArray
-    told_directions: FloatArray
+    parameters: FloatArray
+    parameter_directions: FloatArray
 
 
 class Leakage(Frozen):
@@ -332,8 +332,8 @@ class Leakage(Frozen):
 
     # ---- in CVXPY ------------------------------------------------------------------------
 
-    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
-        """Return what tells scores, which of a divergence are in 𝒮 up to a constant.
+    def parameters(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
+        """Return the parameters of scores, which of a divergence are in 𝒮 up to a constant.
 
         Parameters
         ----------

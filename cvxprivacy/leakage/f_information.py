@@ -20,7 +20,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, written
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
-from cvxprivacy.leakage.smooth import Curvature, Smooth
+from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
@@ -62,8 +62,8 @@ def _shifted(
 
 def _less_mean(scores: FloatArray, conjugate: FloatArray, reference: FloatArray) -> FloatArray:
     """Return s − Σ π f*(s)."""
-    found: FloatArray = scores - reference @ conjugate
-    return found
+    shifted: FloatArray = scores - reference @ conjugate
+    return shifted
 
 
 def logarithmic_mean(a: FloatArray, log_ratio: FloatArray) -> FloatArray:
@@ -81,23 +81,25 @@ class _Differentiable(Smooth):
         """Return f''(t), and t times the third derivative."""
         raise NotImplementedError
 
-    def _inverse(self, told: FloatArray) -> FloatArray:
-        """Return t ≥ 0 where f' is what is told, or 0 where it is above that for all."""
+    def _inverse(self, slope: FloatArray) -> FloatArray:
+        """Return t ≥ 0 where f' is the slope, or 0 where it is above that for all."""
         raise NotImplementedError
 
     def curvature(self, joint: FloatArray, reference: FloatArray, slopes: FloatArray) -> Curvature:
-        other = self._inverse(self.told(slopes, reference))
+        other = self._inverse(self.parameters(slopes, reference))
         middle, mass = 0.5 * (_ratio(joint, reference) + other), joint.sum(axis=0)
         mean = reference[:, None] * mass / self._derivatives(middle)[0]
         return Curvature(mean, reference[:, None] * middle, np.ones_like(joint))
 
-    def bend(self, joint: FloatArray, change: FloatArray, reference: FloatArray) -> FloatArray:
-        ratio, mass = _ratio(joint, reference), joint.sum(axis=0)
-        common = np.clip(change.sum(axis=0) / mass, -2.0, 2.0)
-        own = np.clip(change / joint, -2.0, 2.0) - common
+    def second_order(
+        self, joint: FloatArray, change: FloatArray, reference: FloatArray
+    ) -> FloatArray:
+        ratio = _ratio(joint, reference)
+        common = relative_change(change.sum(axis=0), joint.sum(axis=0))
+        deviation = relative_change(change, joint) - common
         second, third = (ratio * derivative for derivative in self._derivatives(ratio))
-        found = 0.5 * third * own**2 - second * own * common
-        return _less_mean(found, ratio * (found + 0.5 * second * own**2), reference)
+        scores = 0.5 * third * deviation**2 - second * deviation * common
+        return _less_mean(scores, ratio * (scores + 0.5 * second * deviation**2), reference)
 
 
 class MutualInformation(Smooth):
@@ -141,9 +143,9 @@ class MutualInformation(Smooth):
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         other, on = reference[:, None] * joint.sum(axis=0), joint > 0
-        found = np.zeros_like(joint)
-        found[on] = joint[on] * np.log(joint[on] / other[on])
-        return found.sum(axis=0)
+        terms = np.zeros_like(joint)
+        terms[on] = joint[on] * np.log(joint[on] / other[on])
+        return terms.sum(axis=0)
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return np.log(np.maximum(_ratio(joint, reference), _GUARD))
@@ -152,24 +154,25 @@ class MutualInformation(Smooth):
         """Return log(r/π), r ∝ π e^s (P8)."""
         psi = scores - scores.max(axis=0)
         less = reference @ np.expm1(psi)  # Σ π e^ψ − 1, exact for the least of scores
-        whole: FloatArray = np.where(less > -0.5, np.log1p(less), np.log(reference @ np.exp(psi)))
-        return psi - whole
+        log_sum: FloatArray = np.where(less > -0.5, np.log1p(less), np.log(reference @ np.exp(psi)))
+        return psi - log_sum
 
     def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         # (P7), by J: what π q contributes cancels with J under its own logarithm
-        found: FloatArray = np.log(
+        log_ratio: FloatArray = np.log(
             joint / np.maximum(reference[:, None] * joint.sum(axis=0), _TINY)
         )
-        return found
+        return log_ratio
 
     def curvature(self, joint: FloatArray, reference: FloatArray, slopes: FloatArray) -> Curvature:
         mean = logarithmic_mean(joint, self.gradient(joint, reference) - slopes)
         return Curvature(mean, mean / mean.sum(axis=0), np.ones_like(mean))
 
-    def bend(self, joint: FloatArray, change: FloatArray, reference: FloatArray) -> FloatArray:
-        own, mass = np.clip(change / joint, -2.0, 2.0), change.sum(axis=0) / joint.sum(axis=0)
-        found: FloatArray = 0.5 * np.clip(mass, -2.0, 2.0) ** 2 - 0.5 * own**2
-        return found
+    def second_order(
+        self, joint: FloatArray, change: FloatArray, reference: FloatArray
+    ) -> FloatArray:
+        common = relative_change(change.sum(axis=0), joint.sum(axis=0))
+        return 0.5 * common**2 - 0.5 * relative_change(change, joint) ** 2
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp
@@ -222,17 +225,17 @@ class ChiSquared(_Differentiable):
         conjugate = np.where(scores >= -2.0, scores + scores**2 / 4.0, -1.0)
         return _less_mean(scores, conjugate, reference)
 
-    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
+    def parameters(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
         """Return 2 (t − 1), with Σ π t = 1, t ≥ 0."""
-        found = slopes - reference @ slopes
+        scores = slopes - reference @ slopes
         for _ in range(len(reference)):  # by Newton's method, from above
-            on = found >= -2.0
-            less = reference @ np.where(on, found, -2.0)
-            found = found - less / (reference @ on)
-        return found
+            on = scores >= -2.0
+            less = reference @ np.where(on, scores, -2.0)
+            scores = scores - less / (reference @ on)
+        return scores
 
-    def _inverse(self, told: FloatArray) -> FloatArray:
-        return np.maximum(1.0 + 0.5 * told, 0.0)
+    def _inverse(self, slope: FloatArray) -> FloatArray:
+        return np.maximum(1.0 + 0.5 * slope, 0.0)
 
     def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.full_like(ratio, 2.0), np.zeros_like(ratio)
@@ -290,7 +293,7 @@ class SquaredHellinger(_Differentiable):
         kept = np.minimum(scores, 1.0 - _NEAR)
         return _less_mean(kept, kept / (1.0 - kept), reference)
 
-    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
+    def parameters(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
         """Return 1 − t^−½, with Σ π t = 1."""
         top = slopes.argmax(axis=0)
         below = slopes.max(axis=0) - slopes
@@ -299,12 +302,12 @@ class SquaredHellinger(_Differentiable):
             root = below + least
             mass = reference @ root**-2.0
             least = least + (1.0 - mass**-0.5) * mass**1.5 / (reference @ root**-3.0)
-        found: FloatArray = 1.0 - below - least
-        return found
+        scores: FloatArray = 1.0 - below - least
+        return scores
 
-    def _inverse(self, told: FloatArray) -> FloatArray:
-        found: FloatArray = (1.0 - told) ** -2.0
-        return found
+    def _inverse(self, slope: FloatArray) -> FloatArray:
+        ratio: FloatArray = (1.0 - slope) ** -2.0
+        return ratio
 
     def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
         power = np.maximum(ratio, _GUARD) ** -1.5

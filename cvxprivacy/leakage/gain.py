@@ -75,13 +75,13 @@ class Gain(Polyhedral):
         return "V_G"
 
     def latex(self, at: Places) -> str:
-        return r"\max_{g} " + at.sum(rf"{at.own('G')}(g, {at.index}) \, {at.j}")
+        return r"\max_{g} " + at.sum(rf"{at.constant('G')}(g, {at.index}) \, {at.j}")
 
     def latex_scores(self, at: Places) -> tuple[str, list[str]]:
         """Return the gain of a random guess."""
         share = at.score(rf"\eta_{{{self.symbol}{at.mark}}}", "g")
         sound = [at.each(rf"{share} \ge 0", "g"), rf"{at.sum(share, 'g')} = 1"]
-        return at.sum(rf"{share} \, {at.own('G')}(g, {at.index})", "g"), sound
+        return at.sum(rf"{share} \, {at.constant('G')}(g, {at.index})", "g"), sound
 
     def data(self) -> dict[str, Any]:
         rows = self._table.tolist()
@@ -103,8 +103,8 @@ class Gain(Polyhedral):
         return float(np.median(lost[lost > 0])) if (lost > 0).any() else 1.0
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        found: FloatArray = self.lifted(joint, reference).max(axis=0)
-        return found
+        most: FloatArray = self.lifted(joint, reference).max(axis=0)
+        return most
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         """Return the weights of guesses."""
@@ -114,16 +114,16 @@ class Gain(Polyhedral):
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         weights = np.maximum(scores, 0.0)
         weights = np.where(weights.any(axis=0), weights, 1.0)
-        found: FloatArray = exact_floats(self._table).T @ (weights / weights.sum(axis=0))
-        return found
+        mean_gains: FloatArray = exact_floats(self._table).T @ (weights / weights.sum(axis=0))
+        return mean_gains
 
     def face(self, prior: Exact, reference: Exact) -> Face:
         """Return where the best guess without a release is best still: others gain no more."""
         gains, each = fractions(self._table), np.eye(len(self._table))
         best = int((gains @ prior).argmax())
         others = np.arange(len(each)) != best
-        told = (each - each[best])[others]
-        return Face(gains[best], (gains - gains[best])[others], each[best], told)
+        moves = (each - each[best])[others]
+        return Face(gains[best], (gains - gains[best])[others], each[best], moves)
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
         """Return what each guess gains."""
@@ -142,10 +142,10 @@ class Gain(Polyhedral):
         if len(harmless) and harmless.mean(axis=0).min() > 0:  # one of them at random gains
             return Recourse(level, np.zeros(count), np.eye(1, count + 1)[0])
         lent = self.span - sure
-        whole = np.zeros((count + 1, count + 2))
-        whole[:count, 1:], whole[count, 0] = level, 1.0
+        matrix = np.zeros((count + 1, count + 2))
+        matrix[:count, 1:], matrix[count, 0] = level, 1.0
         cost = np.concatenate([[-lent, 1.0], np.zeros(count)])
-        return Recourse(whole, np.concatenate([np.full(count, lent), [1.0]]), cost)
+        return Recourse(matrix, np.concatenate([np.full(count, lent), [1.0]]), cost)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._table.shape[0]} guesses)"

@@ -23,7 +23,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Real, fractions, written
 from cvxprivacy.leakage.base import Face, Leakage, Places
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
-from cvxprivacy.leakage.smooth import Curvature, Smooth
+from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
@@ -80,9 +80,13 @@ class _Norm(Leakage):
 
     def face(self, prior: Exact, reference: Exact) -> Face | None:
         """Return the face of a law: F is q where J = π q."""
-        found, one = super().face(prior, reference), np.ones((len(prior), 1))
-        told = self.told(one, np.asarray(reference, float))[:, 0]
-        return None if found is None else replace(found, score=fractions(one[:, 0]), told=told)
+        face, one = super().face(prior, reference), np.ones((len(prior), 1))
+        parameters = self.parameters(one, np.asarray(reference, float))[:, 0]
+        return (
+            None
+            if face is None
+            else replace(face, score=fractions(one[:, 0]), parameters=parameters)
+        )
 
 
 class Sibson(_Norm, Smooth):
@@ -157,13 +161,13 @@ class Sibson(_Norm, Smooth):
     def _slopes(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         """Return scores, up to a factor."""
         ratio = joint / reference[:, None]
-        found: FloatArray = ratio / np.maximum(ratio.max(axis=0), 1e-300)
-        return found ** (self._order - 1.0)
+        relative: FloatArray = ratio / np.maximum(ratio.max(axis=0), 1e-300)
+        return relative ** (self._order - 1.0)
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         return self._of_norm_one(1.0 + scores, reference)
 
-    def told(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
+    def parameters(self, slopes: FloatArray, reference: FloatArray) -> FloatArray:
         return slopes - 1.0
 
     def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
@@ -181,15 +185,22 @@ class Sibson(_Norm, Smooth):
         mean = along / (rate * np.maximum(middle**rate, _LEAST))
         return Curvature(mean, along, normal / (normal * along).sum(axis=0))
 
-    def bend(self, joint: FloatArray, change: FloatArray, reference: FloatArray) -> FloatArray:
+    def second_order(
+        self, joint: FloatArray, change: FloatArray, reference: FloatArray
+    ) -> FloatArray:
         rate, (ratio, _) = self._order - 1.0, self._ratio(joint, reference)
         share = reference[:, None] * ratio**self._order
-        own = np.clip(change / joint, -2.0, 2.0)
-        common = (share * own).sum(axis=0)
-        apart = own - common
-        spread = rate * apart**2 - own**2 + common**2 - rate * (share * apart**2).sum(axis=0)
-        found: FloatArray = 0.5 * rate * ratio**rate * spread
-        return found
+        relative = relative_change(change, joint)
+        common = (share * relative).sum(axis=0)
+        deviation = relative - common
+        spread = (
+            rate * deviation**2
+            - relative**2
+            + common**2
+            - rate * (share * deviation**2).sum(axis=0)
+        )
+        slopes: FloatArray = 0.5 * rate * ratio**rate * spread
+        return slopes
 
     def _ratio(self, joint: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return J/(π F), and F."""
@@ -202,8 +213,8 @@ class Sibson(_Norm, Smooth):
         # T ≥ ‖z‖_α of z = π^{1/α − 1} x: z ≤ r^{1/α} T^{1 − 1/α}, Σ r = T
         z = cp.multiply(reference[:, None] ** (1.0 / self._order - 1.0), x)
         r, t = cp.Variable(x.shape, nonneg=True), cp.Variable((1, x.shape[1]), nonneg=True)
-        whole = np.ones((len(reference), 1)) @ t
-        flat = [cp.vec(part, order="F") for part in (r, whole, z)]
+        total = np.ones((len(reference), 1)) @ t
+        flat = [cp.vec(part, order="F") for part in (r, total, z)]
         power = cp.PowCone3D(*flat, np.full(flat[0].size, 1.0 / self._order))
         return t[0], {"power": power, "sum": cp.sum(r, axis=0, keepdims=True) == t}
 
@@ -268,8 +279,8 @@ class MaximalLeakageOf(_Norm, Polyhedral):
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         kept = _some(scores)
-        found: FloatArray = kept / (reference @ kept)
-        return found
+        normalised: FloatArray = kept / (reference @ kept)
+        return normalised
 
     def recourse(self, reference: FloatArray) -> Recourse:
         """Return the level τ with π τ ≥ J."""
@@ -293,5 +304,5 @@ def _norm(values: FloatArray, reference: FloatArray, order: float) -> FloatArray
     if math.isinf(order):
         return most
     part = values / np.where(most > 0, most, 1.0)
-    found: FloatArray = most * (reference @ part**order) ** (1.0 / order)
-    return found
+    norm: FloatArray = most * (reference @ part**order) ** (1.0 / order)
+    return norm

@@ -11,10 +11,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage.base import Leakage
 
-__all__ = ["Curvature", "Smooth"]
+__all__ = ["Curvature", "Smooth", "relative_change"]
+
+_GREATEST = 2.0  # relative change of a mass that a second order is taken of
 
 
 class Curvature(NamedTuple):
@@ -72,7 +76,9 @@ class Smooth(Leakage):
         """
         raise NotImplementedError
 
-    def bend(self, joint: FloatArray, change: FloatArray, reference: FloatArray) -> FloatArray:
+    def second_order(
+        self, joint: FloatArray, change: FloatArray, reference: FloatArray
+    ) -> FloatArray:
         """Return what ∇F has of second order in a change of J, relative changes clipped at 2.
 
         Parameters
@@ -85,3 +91,8 @@ class Smooth(Leakage):
             π.
         """
         raise NotImplementedError
+
+
+def relative_change(change: FloatArray, masses: FloatArray) -> FloatArray:
+    """Return changes as shares of the masses > 0 that change, clipped at 2."""
+    return np.clip(change / masses, -_GREATEST, _GREATEST)

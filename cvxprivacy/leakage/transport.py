@@ -111,10 +111,10 @@ class EarthMover(Polyhedral):
     def latex(self, at: Places) -> str:
         """Return the least cost of a plan T."""
         v, w = at.index, f"{at.index}'"
-        plan = rf"T({v}, {w} \mid {at.seen})"
+        plan = rf"T({v}, {w} \mid {at.observation})"
         expected = rf"{at.law.replace('@', w)} \, {at.mass}"
         ends = rf"{at.sum(plan, w)} = {at.j},\; {at.sum(plan)} = {expected}"
-        rho = at.own(r"\rho")
+        rho = at.constant(r"\rho")
         cost = rf"{rho}({v}, {w}) \, {plan}"
         return rf"\min_{{T \ge 0}} \left\{{ {at.sum(cost, f'{v}, {w}')} : {ends} \right\}}"
 
@@ -124,7 +124,7 @@ class EarthMover(Polyhedral):
         f, g = at.score(f"f_{letter}"), at.score(f"g_{letter}", w)
         law = at.law.replace("@", w)
         mean = at.sum(rf"{law} \, {g}", w)
-        rho = at.own(r"\rho")
+        rho = at.constant(r"\rho")
         sound = rf"{f} + {g} \le {rho}({at.index}, {w})"
         return rf"\left({f} + {mean}\right)", [at.each(sound, f"{at.index}, {w}")]
 
@@ -157,16 +157,16 @@ class EarthMover(Polyhedral):
         return float(np.median(apart)) if apart.size else 1.0
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        found: FloatArray
+        costs: FloatArray
         if self.ordered:  # what passes from a value to the next
             size, at = self._places
             passing = beyond(joint, reference).cumsum(axis=0)[:-1]
-            found = np.diff(at) @ np.abs(passing) / max(size - 1, 1)
+            costs = np.diff(at) @ np.abs(passing) / max(size - 1, 1)
         elif isinstance(self.ground, str):
-            found = np.abs(beyond(joint, reference)).sum(axis=0) / 2
+            costs = np.abs(beyond(joint, reference)).sum(axis=0) / 2
         else:
-            found = (self.inside(self.scores(joint, reference), reference) * joint).sum(axis=0)
-        return found
+            costs = (self.inside(self.scores(joint, reference), reference) * joint).sum(axis=0)
+        return costs
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         costs = self._floats.tolist()
@@ -179,8 +179,8 @@ class EarthMover(Polyhedral):
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         """Return f + Σ π g, g the most that f(v) + g(w) ≤ ρ(v, w) allows."""
         g = (self._floats[:, :, None] - scores[:, None, :]).min(axis=0)
-        found: FloatArray = scores + reference @ g
-        return found
+        shifted: FloatArray = scores + reference @ g
+        return shifted
 
     def face(self, prior: Exact, reference: Exact) -> Face | None:
         """Return the face of a law: classes of values at distance 0 have their shares of π q.
@@ -210,9 +210,9 @@ class EarthMover(Polyhedral):
 
 def order_in_words(name: str, values: Sequence[Hashable]) -> str:
     """Say in which order the earth mover's distance takes the values of W."""
-    said = ["missing" if value is None else str(value) for value in values]
-    alphabetical = said == values == sorted(said)
-    if len(said) > SHOWN:
-        said[SHOWN - 2 : -1] = ["…"]
+    labels = ["missing" if value is None else str(value) for value in values]
+    alphabetical = labels == values == sorted(labels)
+    if len(labels) > SHOWN:
+        labels[SHOWN - 2 : -1] = ["…"]
     how = ", which is the alphabet's" if alphabetical else ""
-    return f"the earth mover's distance takes {name} in the order {', '.join(said)}{how}"
+    return f"the earth mover's distance takes {name} in the order {', '.join(labels)}{how}"

@@ -195,7 +195,7 @@ class Lettering:
             joint=f"{joint}({args})",
             law=f"p{under}(@{condition})",
             mass=f"q{under}({observation})",
-            seen=observation,
+            observation=observation,
             posterior=score + under,
             log=self.log,
             mark=mark + (", k" if self.several else ""),

@@ -84,11 +84,11 @@ class Mechanism:
         assert schema is not None
         axis = self.encoder.index("x")
         x_of = [s if self.encoder == "x" else s[axis] for s in inputs]
-        for batch, own, first in batches:
+        for batch, batch_draws, first in batches:
             table = as_narwhals(batch, "values")
             assert isinstance(table, nw.DataFrame)
             rows = self._rows(table, first)
-            drawn = self.draw(rows, own(len(rows), self._names(table, row_id), first))
+            drawn = self.draw(rows, batch_draws(len(rows), self._names(table, row_id), first))
             w = schema.letters(table, schema.sensitive)
             cells = [(v, x_of[s], y) for v, s, y in zip(w, rows, drawn.tolist(), strict=True)]
             counts.update(cells)
@@ -146,33 +146,33 @@ class Mechanism:
 
     # ---- columns -------------------------------------------------------------------------
 
-    def _columns(self, known: Sequence[str]) -> tuple[list[Sequence[str]], list[str]]:
+    def _columns(self, names: Sequence[str]) -> tuple[list[Sequence[str]], list[str]]:
         """Return the groups of columns that make an input, and the columns that are released."""
         if self.schema is None:
-            return self._counted_off(known)
+            return self._counted_off(names)
         groups = self.schema.input_columns(self.encoder)
         for name in (name for group in groups for name in group):
-            present(name, known, "values")
+            present(name, names, "values")
         if self.column is None:
             return groups, list(self.schema.key)
-        if self.column in known:
+        if self.column in names:
             problem = f"a column {self.column!r} is there already"
             remedy = "rename it, or use channel.named(…), which releases u in a column of another "
             raise InputError("values", problem, remedy + "name", value=self.column)
         return groups, [self.column]
 
-    def _counted_off(self, known: Sequence[str]) -> tuple[list[Sequence[str]], list[str]]:
+    def _counted_off(self, names: Sequence[str]) -> tuple[list[Sequence[str]], list[str]]:
         """Return the columns of a table whose names the channel does not know."""
         first = next(iter(self.rows))
         parts = len(first) if isinstance(first, tuple) else 1
-        if len(known) != parts:
-            problem = f"{len(known)} columns where an input has {parts}"
+        if len(names) != parts:
+            problem = f"{len(names)} columns where an input has {parts}"
             raise InputError("values", problem, "pass the key columns alone, in their order")
         if self.column is not None:
             remedy = "make the source with from_table, or pass a list of letters"
             raise InputError("values", "columns that the channel does not know", remedy)
-        check_letters("outputs", self.outputs, [known])
-        return [list(known)], list(known)
+        check_letters("outputs", self.outputs, [names])
+        return [list(names)], list(names)
 
     # ---- inputs --------------------------------------------------------------------------
 
@@ -192,10 +192,10 @@ class Mechanism:
         That every value is an input, and every record's name its own, is made sure of first, so
         that nothing is released of a table that cannot be released whole.
         """
-        known = frame.collect_schema().names()
-        groups = self._columns(known)[0]
+        columns = frame.collect_schema().names()
+        groups = self._columns(columns)[0]
         if row_id is not None:
-            present(row_id, known, "row_id")
+            present(row_id, columns, "row_id")
             _check_names(frame, str(row_id))
         schema = self.schema or TableSchema(key=tuple(groups[0]))
         counts = count_letters(schema, frame, groups)

@@ -293,8 +293,8 @@ class Channel(Frozen):
 
     @cached_property
     def _mechanism(self) -> Mechanism:
-        known = (self._rows, self.outputs, self.arbitrary)
-        return Mechanism(*known, self._draw, self.schema, self.encoder, self._column)
+        letters = (self._rows, self.outputs, self.arbitrary)
+        return Mechanism(*letters, self._draw, self.schema, self.encoder, self._column)
 
     def _draw(self, rows: Places, uniform: np.ndarray) -> Places:
         """Return the number of each record's released letter; one uniform number decides it."""

@@ -95,8 +95,8 @@ class Decoder(Frozen):
     def _read(self, u: Iterable[Any], z: Iterable[Any]) -> list[Any]:
         decoded = []
         for i, (letter, side) in enumerate(zip(u, z, strict=True)):
-            known = not isinstance(letter, str | tuple) and letter in range(len(self.table))
-            if not known:
+            valid = not isinstance(letter, str | tuple) and letter in range(len(self.table))
+            if not valid:
                 remedy = "decode a table that the channel released"
                 raise UnknownValueError("u", f"{letter!r}", remedy, where=i, value=letter)
             if not isinstance(side, Hashable) or side not in self._places:

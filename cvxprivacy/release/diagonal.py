@@ -20,9 +20,9 @@ def diagonal(values: FloatArray) -> FloatArray:
     """Return a diagonal matrix of at most 200 rows, of more variables its diagonal alone."""
     if len(values) > MOST:
         return owned(np.array(values))
-    found = np.zeros((len(values),) * 2)
-    np.fill_diagonal(found, values)
-    return owned(found)
+    matrix = np.zeros((len(values),) * 2)
+    np.fill_diagonal(matrix, values)
+    return owned(matrix)
 
 
 class DiagonalRelease(GaussianRelease):

@@ -100,12 +100,12 @@ class Estimate(FrozenFields):
     def notes(self) -> list[str]:
         """What a reader of the shares should know."""
         unknown, zero = np.isnan(self.covariance.diagonal()), self.law < RESOLUTION
-        said = {
+        masks = {
             'shares below zero: method="em" keeps to laws': self.law < 0,
             "shares at zero: the standard errors take them as known": unknown & zero,
             "shares chosen among many that fit as well": unknown & ~zero & (self.law < 1),
         }
-        notes = [f"{on.sum():,} {text}" for text, on in said.items() if on.any()]
+        notes = [f"{on.sum():,} {text}" for text, on in masks.items() if on.any()]
         if self.gap is not None:
             notes.append(f"log-likelihood within {self.gap:.1e} nats per record of its maximum")
         return notes
@@ -219,8 +219,8 @@ def estimate(
 
 def stochastic(matrix: npt.ArrayLike, shape: tuple[int, int] | None = None) -> np.ndarray:
     """Return a matrix whose rows are laws, to rounding."""
-    said = "(|X|, |X̂|)" if shape is None else shape
-    remedy = f"pass rows of nonnegative numbers that sum to 1, shape {said}"
+    expected = "(|X|, |X̂|)" if shape is None else shape
+    remedy = f"pass rows of nonnegative numbers that sum to 1, shape {expected}"
     k = array(matrix, "matrix", remedy, axes=(2,))
     if shape is not None and k.shape != shape:
         raise InputError("matrix", f"shape {k.shape}", remedy)
@@ -244,9 +244,9 @@ def released_counts(
             remedy = "pass the weighted counts of the released letters"
             raise InputError("released", "a table whose records have weights", remedy)
         columns = schema.key if column is None else (column,)
-        known = as_narwhals(released, "released").lazy().collect_schema().names()
+        names = as_narwhals(released, "released").lazy().collect_schema().names()
         for name in columns:
-            present(name, known, "released")
+            present(name, names, "released")
         released = count_letters(TableSchema(key=columns), released, [columns])
     if not isinstance(released, dict):
         return released
@@ -286,15 +286,15 @@ def _moment(k: np.ndarray, q: np.ndarray, even: np.ndarray) -> tuple[np.ndarray,
     return p, centred.T @ centred
 
 
-def _pull(k: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, float]:
+def _gradient(k: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the likelihood's gradient ∂/∂p(x) Σ q log pK, and a bound of what p falls short.
 
-    By concavity, log-likelihood(p′) − log-likelihood(p) ≤ Σ_x (p′ − p)(x) pull(x)
-    = Σ_x p′(x) pull(x) − 1 ≤ max pull − 1 for every law p′ (Cover, IEEE Transactions on
+    By concavity, log-likelihood(p′) − log-likelihood(p) ≤ Σ_x (p′ − p)(x) gradient(x)
+    = Σ_x p′(x) gradient(x) − 1 ≤ max gradient − 1 for every law p′ (Cover, IEEE Transactions on
     Information Theory 30, 1984, 369–373).  The last term allows for rounding.
     """
-    pull = k @ (q / (p @ k))
-    return pull, max(float(pull.max()) - 1.0, 0.0) + _rounding(k)
+    gradient = k @ (q / (p @ k))
+    return gradient, max(float(gradient.max()) - 1.0, 0.0) + _rounding(k)
 
 
 def _rounding(k: np.ndarray) -> float:
@@ -306,17 +306,17 @@ def _likeliest(
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Return a law of maximal likelihood, its gap, and where it is not at zero; all q > 0."""
     p = _interior(k, q)
-    pull, gap = _pull(k, q, p)
+    gradient, gap = _gradient(k, q, p)
     for _ in range(iterations):
         if gap <= tolerance:
             break
-        p = p * pull / (p @ pull)  # E and M step in one: p(x) ← Σ q(x̂) p(x | x̂)
-        pull, gap = _pull(k, q, p)
-    # Complementary slackness: p (1 − pull) = 0 at the maximum, so one of the two is negligible.
-    on = p > np.minimum(1.0 - pull, RESOLUTION)
+        p = p * gradient / (p @ gradient)  # E and M step in one: p(x) ← Σ q(x̂) p(x | x̂)
+        gradient, gap = _gradient(k, q, p)
+    # Complementary slackness: p (1 − gradient) = 0 at the maximum, so one of the two is negligible.
+    on = p > np.minimum(1.0 - gradient, RESOLUTION)
     trimmed = np.where(on, p, 0.0) / p[on].sum()
     with np.errstate(all="ignore"):  # what is trimmed may be all that explains a rare output
-        shortfall = _pull(k, q, trimmed)[1]
+        shortfall = _gradient(k, q, trimmed)[1]
     return (trimmed, shortfall, on) if shortfall <= max(gap, tolerance) else (p, gap, on)
 
 
@@ -327,8 +327,8 @@ def _interior(k: np.ndarray, q: np.ndarray) -> np.ndarray:
     (Koenker and Mizera, Journal of the American Statistical Association 109, 2014, 674–685).
     """
     p = np.full(len(k), 1.0 / len(k))
-    slack = np.ones(len(k))  # becomes 1 − pull ≥ 0
-    best, least = p, _pull(k, q, p)[1]
+    slack = np.ones(len(k))  # becomes 1 − gradient ≥ 0
+    best, least = p, _gradient(k, q, p)[1]
     with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
         for _ in range(100):
             if least <= 2 * _rounding(k):
@@ -339,7 +339,7 @@ def _interior(k: np.ndarray, q: np.ndarray) -> np.ndarray:
             turn = aim - slack - slack / p * step
             reach = 0.95 / max(0.95, float((-step / p).max()), float((-turn / slack).max()))
             p, slack = p + reach * step, slack + reach * turn
-            gap = _pull(k, q, p / p.sum())[1]
+            gap = _gradient(k, q, p / p.sum())[1]
             if not np.isfinite(gap):
                 break
             if gap < least:

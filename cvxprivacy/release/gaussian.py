@@ -60,16 +60,16 @@ class GaussianRelease(Frozen):
         covariance: Any,
         mean: np.ndarray,
         mean_out: np.ndarray,
-        given: int,
+        side: int,
         expansion: Any,
         inputs: Sequence[str],
         outputs: Sequence[str],
         scale: np.ndarray | None = None,
         scale_out: np.ndarray | None = None,
     ) -> None:
-        own = rationals(sigma)
-        size = own.nrows()
-        law, x, z = rationals(covariance), range(size), range(size, size + given)
+        errors = rationals(sigma)
+        size = errors.nrows()
+        law, x, z = rationals(covariance), range(size), range(size, size + side)
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.scale = frozen(np.ones(len(inputs)) if scale is None else scale)
         self.scale_out = frozen(np.ones(len(outputs)) if scale_out is None else scale_out)
@@ -81,15 +81,15 @@ class GaussianRelease(Frozen):
 
         def kept() -> Any:
             """Return Σ_X⁻¹ Σ (given Z)."""
-            whole = arb_mat(block(law, x, x))
-            if given:
-                whole = whole - regression() * arb_mat(block(law, z, x))
-            return whole.solve(arb_mat(own))
+            conditional = arb_mat(block(law, x, x))
+            if side:
+                conditional = conditional - regression() * arb_mat(block(law, z, x))
+            return conditional.solve(arb_mat(errors))
 
-        least = min(float(own[i, i]) for i in x)
-        self.regression = frozen(rounded(regression) if given else np.zeros((size, 0)))
+        least = min(float(errors[i, i]) for i in x)
+        self.regression = frozen(rounded(regression) if side else np.zeros((size, 0)))
         self.gain = frozen(rounded(lambda: arb_mat(identity(size)) - kept().transpose(), 1.0))
-        noise = rounded(lambda: arb_mat(own) - arb_mat(own) * kept(), least)
+        noise = rounded(lambda: arb_mat(errors) - arb_mat(errors) * kept(), least)
         self.noise = frozen((noise + noise.T) / 2)
 
     def __repr__(self) -> str:
@@ -142,5 +142,5 @@ class GaussianRelease(Frozen):
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         noise = draws.generator.standard_normal((len(data), size)) @ root.T
         independent = expected + (centred[:, :size] - expected) @ self.gain.T + noise
-        own = independent[:, size - self.expansion.shape[1] :] @ self.expansion.T + self.mean_out
-        return own * self.scale_out
+        drawn = independent[:, size - self.expansion.shape[1] :] @ self.expansion.T + self.mean_out
+        return drawn * self.scale_out

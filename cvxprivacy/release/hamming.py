@@ -189,9 +189,9 @@ class HammingChannel(Channel):
     def _draw(self, rows: Places, uniform: np.ndarray) -> Places:
         keep, drawn = self._keep[rows], self._output[rows]
         anew = uniform >= keep
-        rest = (uniform[anew] - keep[anew]) / (1.0 - keep[anew])  # uniform again
-        letters = np.searchsorted(self._cumulative, rest, side="right")
-        drawn[anew] = np.minimum(letters, len(self._kept) - 1)  # rest may be rounded up to 1
+        fresh = (uniform[anew] - keep[anew]) / (1.0 - keep[anew])  # uniform again
+        letters = np.searchsorted(self._cumulative, fresh, side="right")
+        drawn[anew] = np.minimum(letters, len(self._kept) - 1)  # a fresh one may be 1, rounded
         return drawn
 
     # ---- its parts -----------------------------------------------------------------------

@@ -54,8 +54,8 @@ def load(path: str | os.PathLike[str], make: Callable[..., Any]) -> Any:
         problem = f"{os.fspath(path)!r} cannot be read ({error.strerror})"
         raise InputError("path", problem, "pass a file that exists") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        problem = f"{os.fspath(path)!r} is no channel ({said})"
+        message = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        problem = f"{os.fspath(path)!r} is no channel ({message})"
         raise InputError("path", problem, "pass a file that Channel.save wrote") from None
 
 

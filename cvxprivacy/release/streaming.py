@@ -43,8 +43,8 @@ def drawn_batches(engine: Engine, values: Any, draws: Draws) -> Iterator[tuple[A
     batches = engine.batches(values)
     if engine.partitioned:
         parts = list(batches)
-        for part, own in zip(parts, draws.children(len(parts)), strict=True):
-            yield part, own.afresh(), 0
+        for part, child in zip(parts, draws.children(len(parts)), strict=True):
+            yield part, child.afresh(), 0
         return
     first = 0
     for batch in batches:
@@ -98,9 +98,9 @@ def _release_polars(lazy: Any, draws: Draws, release: ReleaseOfBatch, columns: l
     def batches(
         names: list[str] | None, predicate: Any, rows: int | None, size: int | None
     ) -> Iterator[Any]:
-        first, left, own = 0, rows, draws.afresh()
+        first, left, replay = 0, rows, draws.afresh()
         for batch in _polars_batches(lazy):
-            released = release(batch, own, first)
+            released = release(batch, replay, first)
             first += len(released)
             if left is not None:  # a limit counts records before the predicate
                 released, left = released.head(left), left - min(left, len(released))
@@ -128,13 +128,13 @@ def _release_dask(frame: Any, draws: Draws, release: ReleaseOfBatch, columns: li
     meta = release(frame._meta, draws.afresh(), 0)
     types = {name: meta[name].dtype for name in columns}  # partitions may have their own
 
-    def released(part: Any, own: Draws) -> Any:
-        return release(part, own.afresh(), 0).astype(types)
+    def released(part: Any, child: Draws) -> Any:
+        return release(part, child.afresh(), 0).astype(types)
 
     parts = frame.to_delayed()
     made = [
-        delayed(released)(part, own)
-        for part, own in zip(parts, draws.children(len(parts)), strict=True)
+        delayed(released)(part, child)
+        for part, child in zip(parts, draws.children(len(parts)), strict=True)
     ]
     return dd.from_delayed(made, meta=meta, divisions=frame.divisions, verify_meta=False)
 

@@ -100,9 +100,9 @@ class DrawnCounts(FrozenFields):
         return self._summed(self.x_at, self.y_at, (len(self.x), len(self.outputs)))
 
     def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> npt.NDArray[Any]:
-        found = np.zeros(shape, self.masses.dtype)
-        np.add.at(found, (rows, columns), self.masses)
-        return owned(found)
+        sums = np.zeros(shape, self.masses.dtype)
+        np.add.at(sums, (rows, columns), self.masses)
+        return owned(sums)
 
     def relabelled(self, places: Places) -> DrawnCounts:
         """Return the counts after the output y was released as ``places[y]``."""

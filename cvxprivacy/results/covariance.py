@@ -92,25 +92,25 @@ def _expanded(
     program: CovarianceProgram, source: GaussianSource, key: Sequence[int], sigma: fmpq_mat
 ) -> FloatArray:
     """Return Cov(X − X̂) of all key variables."""
-    own = range(program.n - len(key), program.n)
-    inner, t = block(sigma, own, own), rationals(source.expansion)
+    last = range(program.n - len(key), program.n)
+    inner, t = block(sigma, last, last), rationals(source.expansion)
     return rounded(lambda: t * inner * t.transpose())
 
 
 def _release(
     program: CovarianceProgram, source: GaussianSource, sigma: fmpq_mat
 ) -> GaussianRelease:
-    seen, key = [*program.encoded, *program.given], list(source.x)
+    inputs, key = [*program.encoded, *program.given], list(source.x)
     return GaussianRelease(
         sigma,
-        covariance=source.law(seen, seen),
-        mean=source.mean[seen],
+        covariance=source.law(inputs, inputs),
+        mean=source.mean[inputs],
         mean_out=source.mean[key],
-        given=len(program.given),
+        side=len(program.given),
         expansion=source.expansion,
-        inputs=[source.names[i] for i in seen],
+        inputs=[source.names[i] for i in inputs],
         outputs=[source.names[i] for i in key],
-        scale=source.scale[seen],
+        scale=source.scale[inputs],
         scale_out=source.scale[key],
     )
 
@@ -120,15 +120,15 @@ def explained(certificate: Any) -> InfeasibleError:
     program, dual = certificate.program, certificate.dual
     rows = program.constraints
     conflict = [name for name in rows if float(dual.multipliers.get(name, 0.0)) > 0]
-    extremes, said = {}, []
+    extremes, alternatives = {}, []
     for name in conflict:
         others = {key: row for key, row in rows.items() if key != name}
         relaxed = replace(program, objective=rows[name].expression, constraints=others)
         least = solve_gaussian(relaxed).certificate.upper
         if math.isfinite(least):
             extremes[name] = least
-            said.append(f"{name} would have to be at least {above(least)}")
+            alternatives.append(f"{name} would have to be at least {above(least)}")
     typed = " and ".join(f"{name} {float(rows[name].bounds(1)):.6g}" for name in conflict)
     message = f"{typed} cannot hold" + (" together" if len(conflict) > 1 else "")
-    message += f"; with the rest as it is, {' or '.join(said)}" if said else ""
+    message += f"; with the rest as it is, {' or '.join(alternatives)}" if alternatives else ""
     return InfeasibleError(message, certificate, conflict=conflict, extremes=extremes)

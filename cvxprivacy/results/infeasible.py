@@ -216,5 +216,5 @@ def _safe(value: float, up: bool) -> str:
 
 def _below(value: float, limit: float) -> str:
     """Return a number to as few digits as are below ``limit``, six at least."""
-    said = (f"{value:.{digits}g}" for digits in range(6, 18))
-    return next((text for text in said if float(text) < limit), repr(value))
+    texts = (f"{value:.{digits}g}" for digits in range(6, 18))
+    return next((text for text in texts if float(text) < limit), repr(value))

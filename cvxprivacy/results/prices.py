@@ -276,9 +276,9 @@ def _of_floors(
 ) -> Any:
     """Return d value / d floor; ∞ in a full row, where any more is infeasible."""
     assert program.lower is not None
-    own = (rule.lower == program.lower) * derivative
+    effective = (rule.lower == program.lower) * derivative
     full = program.lower.sum(axis=1, keepdims=True) >= 1.0
-    binding = np.where(full & (own > 0), math.inf, own * floors).sum(axis=1)
+    binding = np.where(full & (effective > 0), math.inf, effective * floors).sum(axis=1)
     if rule.entry is None:
         return float(binding.sum())
     prices = np.zeros(np.shape(typed))

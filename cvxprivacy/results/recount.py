@@ -53,10 +53,10 @@ def schema_of(document: Mapping[str, Any]) -> TableSchema:
 def agreement(document: Mapping[str, Any]) -> str:
     """Say what it means that :func:`recount` named no difference: what was compared, and how."""
     schema = schema_of(document)
-    said = f"{document['table']['records']:,} records, counted again: the proof's counts"
+    text = f"{document['table']['records']:,} records, counted again: the proof's counts"
     if schema.weights is not None:
-        said += f", weights agree to {TOLERANCE:g} of their sum"
-    return said
+        text += f", weights agree to {TOLERANCE:g} of their sum"
+    return text
 
 
 def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
@@ -116,8 +116,8 @@ def _differences(
     """Say how the law of a table counted again differs from that of a proof's program."""
     law, atoms = np.array(program["law"], float), source.atoms(table["encoder"])
     if source.records != table["records"]:
-        known = table["records"]
-        count = f"{known:,}" if isinstance(known, int) else repr(known)
+        records = table["records"]
+        count = f"{records:,}" if isinstance(records, int) else repr(records)
         yield f"{source.records:,} records, where the proof has {count}"
     expected = {"W": atoms.w_of}
     for z, name in enumerate(source.z_names):

@@ -80,9 +80,9 @@ def entry_bounds(criteria: Mapping[str, Criterion], rules: Rules, alphabet: Alph
     def bounds(x: int) -> tuple[FloatArray, FloatArray] | None:
         lower, upper = np.zeros(alphabet.m), np.ones(alphabet.m)
         for name, criterion in criteria.items():
-            own = type(criterion).entries_of is not Criterion.entries_of
+            overridden = type(criterion).entries_of is not Criterion.entries_of
             silent = not any(isinstance(rule, EntryBounds) for rule in rules[name].values())
-            entries = criterion.entries_of(alphabet, x) if own or silent else None
+            entries = criterion.entries_of(alphabet, x) if overridden or silent else None
             if entries is None:
                 return None
             lower, upper = np.maximum(lower, entries[0]), np.minimum(upper, entries[1])

@@ -249,8 +249,10 @@ class GaussianSolution(Solution):
 
     _sized = "variables"
 
-    def __init__(self, *given: Any, error_covariance: np.ndarray | None, **rest: Any) -> None:
-        super().__init__(*given, **rest)
+    def __init__(
+        self, *arguments: Any, error_covariance: np.ndarray | None, **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
         self.error_covariance = frozen(error_covariance)
 
 

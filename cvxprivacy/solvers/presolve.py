@@ -276,11 +276,11 @@ def _to_least_leakage(program: ChannelProgram, name: str, least: LeastLeakage) -
         lifted = replace(dual, multipliers={**multipliers, name: value})
         scores, weights = dict(dual.scores), lifted.weights(program)
         for view, face in least.faces.items():
-            scores[view] = np.tile(face.told[:, None], (1, program.m))
+            scores[view] = np.tile(face.parameters[:, None], (1, program.m))
         for key, (view, i) in least.directions.items():
             share = _nonnegative(dual, inner, key) / (weights[view] * program.unit(view))
             # s + Σ_i μ_i u_i/ω (E21)
-            scores[view] += np.outer(least.faces[view].told_directions[i], share)
+            scores[view] += np.outer(least.faces[view].parameter_directions[i], share)
         return replace(lifted, scores=scores)
 
     rounded = any(face.score.any() for face in least.faces.values())  # λ F(p) − λ b, in floats

@@ -174,13 +174,13 @@ def _heaviest(schema: TableSchema, lazy: nw.LazyFrame[Any]) -> float:
     bad = (weight < 0) | is_missing(lazy, schema.weights) | (weight > 1e300)
     bad, records = bad.cast(nw.Int64).sum().alias("bad"), nw.len().alias("records")
     table = collect(lambda: lazy.select(records, bad, weight.max().alias("heaviest")))
-    said = {column.name: python_values(column)[0] or 0 for column in table.iter_columns()}
-    if said["records"] and (said["bad"] or not said["heaviest"]):
-        problem = f"{int(said['bad']):,} weights are negative, missing or infinite"
-        if not said["bad"]:
+    summary = {column.name: python_values(column)[0] or 0 for column in table.iter_columns()}
+    if summary["records"] and (summary["bad"] or not summary["heaviest"]):
+        problem = f"{int(summary['bad']):,} weights are negative, missing or infinite"
+        if not summary["bad"]:
             problem = "all weights are zero"
         raise InputError("weights", problem, "pass finite weights ≥ 0", value=schema.weights)
-    return float(said["heaviest"])
+    return float(summary["heaviest"])
 
 
 def _check_cells(

@@ -235,7 +235,7 @@ def _frame(name: str, **reading: Any) -> pd.DataFrame:
 
     home, folder = HOMES[name], os.environ.get("CVXPRIVACY_DATA")
     path = Path(folder) / f"{name}.csv" if folder else None
-    table = None if path is None else _own(path, home)
+    table = None if path is None else _local(path, home)
     if table is None:
         table = home.convert(_fetched(name, home, path))
         if hashlib.sha256(table).hexdigest() != home.table:
@@ -245,7 +245,7 @@ def _frame(name: str, **reading: Any) -> pd.DataFrame:
     return pd.read_csv(BytesIO(table), **reading)
 
 
-def _own(path: Path, home: Home) -> bytes | None:
+def _local(path: Path, home: Home) -> bytes | None:
     """Return the user's copy of a table, if there is one; another than is pinned is refused."""
     try:
         table = path.read_bytes()
@@ -262,7 +262,7 @@ def _own(path: Path, home: Home) -> bytes | None:
     raise InputError("CVXPRIVACY_DATA", problem, remedy, value=str(path))
 
 
-def _fetched(name: str, home: Home, own: Path | None) -> bytes:
+def _fetched(name: str, home: Home, local: Path | None) -> bytes:
     """Return what lies at a home, whole and unchanged, from the cache if it is there."""
     import pooch
 
@@ -285,7 +285,7 @@ def _fetched(name: str, home: Home, own: Path | None) -> bytes:
             return kept.read_bytes()
         except OSError as error:  # as are all errors of requests
             problem = f"{name}.csv is not at hand, and {home.url} cannot be fetched ({error})"
-            problem += f"; CVXPRIVACY_DATA has no {own}" if own else ""
+            problem += f"; CVXPRIVACY_DATA has no {local}" if local else ""
             problem += f"; {kept} is damaged" if kept.exists() else ""
             remedy = f"go online, or set CVXPRIVACY_DATA to a folder that holds {name}.csv "
             remedy += "(as `python -m pydoc cvxprivacy.tables.datasets` describes it)"

@@ -67,9 +67,9 @@ def collect(query: Callable[[], nw.LazyFrame[Any]]) -> nw.DataFrame[Any]:
     except (MemoryError, InputError):
         raise
     except Exception as error:  # each engine has its own; a column of lists, say
-        said = str(error).strip().splitlines() or [type(error).__name__]
+        lines = str(error).strip().splitlines() or [type(error).__name__]
         remedy = "use columns of strings, numbers or categories"
-        raise InputError("frame", f"cannot be counted ({said[0]})", remedy) from None
+        raise InputError("frame", f"cannot be counted ({lines[0]})", remedy) from None
 
 
 def is_missing(lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
@@ -179,14 +179,14 @@ def _attempts(values: list[Any], like: Any, engine: nw.Implementation) -> list[C
     if engine.is_pandas_like():
         import pandas as pd
 
-        own = pd.Series(values, dtype=object)
+        objects = pd.Series(values, dtype=object)
         inferred = [] if None in values else [lambda: pd.Series(values)]  # which makes None NaN
         room: Any = {"i": "Int64", "u": "UInt64", "b": "boolean"}.get(
             getattr(like.dtype, "kind", "")
         )
         if None in values and room is not None:  # for a missing value
-            inferred = [lambda: own.astype(room)]
-        return [lambda: own.astype(like.dtype), *inferred, lambda: own]
+            inferred = [lambda: objects.astype(room)]
+        return [lambda: objects.astype(like.dtype), *inferred, lambda: objects]
     if engine.is_pyarrow():
         import pyarrow as pa
 

@@ -64,7 +64,7 @@ class Groups:
         if not isinstance(self.groups, Mapping) or not self.groups:
             problem = "no value" if isinstance(self.groups, Mapping) else f"{self.groups!r}"
             raise InputError("groups", problem, "pass {value: group}, every value named")
-        found: dict[str, Any] = {}
+        by_text: dict[str, Any] = {}
         for value, group in self.groups.items():
             if value is None:
                 remedy = "leave it out: it stays missing"
@@ -72,10 +72,10 @@ class Groups:
             if not isinstance(group, str | int | float) or group != group:
                 problem = f"the group {group!r} of {value!r}"
                 raise InputError("groups", problem, "pass text or numbers", value=value)
-            if found.setdefault(as_text(value), group) != group:
+            if by_text.setdefault(as_text(value), group) != group:
                 problem = f"{as_text(value)!r} is in two groups"
                 raise InputError("groups", problem, "name each value once", value=value)
-        object.__setattr__(self, "groups", frozen(found))
+        object.__setattr__(self, "groups", frozen(by_text))
 
     @classmethod
     def most_frequent(cls, counts: Mapping[Any, int], number: int) -> Groups:
@@ -96,14 +96,14 @@ class Groups:
         values = [value for value in counts if value is not None]
         kept = set(sorted(values, key=lambda value: -counts[value])[:number])  # a stable sort
         names = {value: as_text(value) for value in values if value in kept}
-        rest = untaken(REST, names.values()) if len(values) > number else None
-        return cls(names, rest)
+        other = untaken(REST, names.values()) if len(values) > number else None
+        return cls(names, other)
 
     @cached_property
     def labels(self) -> list[Any]:
         """The groups, in order, the rest last."""
-        rest = [] if self.rest is None else [self.rest]
-        return list(dict.fromkeys([*self.groups.values(), *rest]))
+        last = [] if self.rest is None else [self.rest]
+        return list(dict.fromkeys([*self.groups.values(), *last]))
 
     def named(self, values: Iterable[Any]) -> list[Any]:
         """Return each value's group, ``None`` for a missing one, ``Ungrouped`` without.
@@ -113,13 +113,13 @@ class Groups:
         values : iterable
             Values of a column, ``None`` where they are missing.
         """
-        known: dict[Any, Any] = {None: None}
-        found = []
+        groups: dict[Any, Any] = {None: None}
+        names = []
         for value in values:
-            if value not in known:
-                known[value] = self.of(value)
-            found.append(known[value])
-        return found
+            if value not in groups:
+                groups[value] = self.of(value)
+            names.append(groups[value])
+        return names
 
     def of(self, value: Any) -> Any:
         """Return the group of a value that is not missing.
@@ -145,8 +145,8 @@ class Groups:
         data : sequence
             Pairs of value and group, and the group of the rest.
         """
-        pairs, rest = data
-        return cls({value: read(group) for value, group in pairs}, read(rest))
+        pairs, other = data
+        return cls({value: read(group) for value, group in pairs}, read(other))
 
 
 def groups_of(name: str, spec: Any, counts: Callable[[], Mapping[Any, int]]) -> Groups | None:
@@ -172,8 +172,8 @@ def groups_of(name: str, spec: Any, counts: Callable[[], Mapping[Any, int]]) -> 
         if isinstance(spec, bool):
             raise InputError("groups", f"{spec!r} is no number", "", value=spec)
         number = integer(spec, "groups", least=1)
-        known = counts()
-        return Groups.most_frequent(known, number) if set(known) - {None} else None
+        frequencies = counts()
+        return Groups.most_frequent(frequencies, number) if set(frequencies) - {None} else None
     except InputError as error:
         remedy = error.remedy
         if not isinstance(spec, Mapping | int) or isinstance(spec, bool):

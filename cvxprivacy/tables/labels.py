@@ -58,7 +58,7 @@ def read(label: Any) -> Any:
     """Return what :func:`written` was given."""
     if isinstance(label, dict):
         ((kind, text),) = label.items()
-        known: dict[str, Callable[[str], Any]] = {"float": float}
-        known |= {"datetime": datetime.fromisoformat, "date": date.fromisoformat}
-        return known[kind](text)
+        readers: dict[str, Callable[[str], Any]] = {"float": float}
+        readers |= {"datetime": datetime.fromisoformat, "date": date.fromisoformat}
+        return readers[kind](text)
     return tuple(read(part) for part in label) if isinstance(label, list) else label

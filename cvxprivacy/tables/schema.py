@@ -130,11 +130,11 @@ class TableSchema:
         z = () if side is None else column_names(side, "side")
         weight = () if weights is None else (str(weights),)
         lazy = as_narwhals(frame).lazy()
-        known = lazy.collect_schema().names()
+        columns = lazy.collect_schema().names()
         used: list[str] = []
         for argument, names in (("sensitive", w), ("key", x), ("side", z), ("weights", weight)):
             for name in names:
-                present(name, known, argument)
+                present(name, columns, argument)
                 if name in used:
                     problem = f"column {name!r} named twice"
                     raise InputError(argument, problem, "name each column once", value=name)
@@ -218,9 +218,9 @@ class TableSchema:
         try:
             numbers = [math.nan if v is None else float(v) for v in values]
         except (TypeError, ValueError):
-            said = next(v for v in values if not isinstance(v, int | float | None))
-            problem = f"column {name!r} has {said!r}, which no bin can hold"
-            raise InputError("values", problem, "pass numbers", value=said) from None
+            value = next(v for v in values if not isinstance(v, int | float | None))
+            problem = f"column {name!r} has {value!r}, which no bin can hold"
+            raise InputError("values", problem, "pass numbers", value=value) from None
         bands = self.bins[name].named(numbers)
         return [
             band if value is not None and isinstance(band, str) else value
@@ -269,7 +269,7 @@ class TableSchema:
             bins={name: Bins(tuple(float(e) for e in edges)) for name, edges in data["bins"]},
             missing=data["missing"],
             reading=dict(data["reading"]),
-            groups={name: Groups.from_list(rest) for name, *rest in data.get("groups", ())},
+            groups={name: Groups.from_list(listed) for name, *listed in data.get("groups", ())},
         )
 
 

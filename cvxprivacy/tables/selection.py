@@ -55,10 +55,10 @@ def _is_among(schema: TableSchema, lazy: nw.LazyFrame[Any], letters: Sequence[An
         classes.setdefault((*row[:axis], *row[axis + 1 :]), []).append(row[axis])
     missing = is_missing(lazy, schema.key[0])
     terms = [missing & ~missing]  # no letter, no record; engines filter by no constant
-    for rest, values in classes.items():
+    for fixed, values in classes.items():
         term = one_of(axis, values)
         others = (i for i in range(len(schema.key)) if i != axis)
-        for i, value in zip(others, rest, strict=True):
+        for i, value in zip(others, fixed, strict=True):
             term = term & one_of(i, [value])
         terms.append(term)
     while len(terms) > 1:  # a balanced tree: engines limit the depth of an expression

@@ -57,11 +57,13 @@ def test_what_is_told_of_a_face_is_its_score_and_moves_along_its_directions(name
     prior = np.array([0.5, 0.3, 0.2])
     measure = ALL[name].fitted(range(3), range(3))
     face = measure.face(fractions(prior), fractions(prior) / fractions(prior).sum())
-    at = measure.inside(face.told[:, None], prior)[:, 0]
+    at = measure.inside(face.parameters[:, None], prior)[:, 0]
     assert at == pytest.approx(floats(face.score), abs=1e-12)
-    for told, direction in zip(face.told_directions, floats(face.directions), strict=True):
+    for parameters, direction in zip(
+        face.parameter_directions, floats(face.directions), strict=True
+    ):
         for step in (1e-3, 1e-5):
-            moved = measure.inside((face.told + step * told)[:, None], prior)[:, 0]
+            moved = measure.inside((face.parameters + step * parameters)[:, None], prior)[:, 0]
             assert (moved - at) / step == pytest.approx(direction, abs=20 * step)
 
 

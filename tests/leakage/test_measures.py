@@ -164,7 +164,7 @@ def test_gradients_and_curvatures_are_derivatives(name: str, seed: int) -> None:
     ahead = measure.gradient(joint + step * change, prior)
     behind = measure.gradient(joint - step * change, prior)
     second = (ahead + behind - 2 * slope) / (2 * step**2)
-    assert second == pytest.approx(measure.bend(joint, change, prior), abs=1e-5 * size)
+    assert second == pytest.approx(measure.second_order(joint, change, prior), abs=1e-5 * size)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -176,7 +176,7 @@ def test_a_gradient_and_a_constant_tell_the_scores(name: str, seed: int) -> None
     (joint, prior), measure = inner_law(rng), MEASURES[name][0]
     slope = measure.gradient(joint, prior)
     moved = slope + rng.normal(size=5) * 10.0 ** rng.integers(-3, 3) * measure.divergence
-    found = measure.inside(measure.told(moved, prior), prior)
+    found = measure.inside(measure.parameters(moved, prior), prior)
     assert found == pytest.approx(slope, abs=1e-9 * (1 + np.abs(moved).max()))
 
 

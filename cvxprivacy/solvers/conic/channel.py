@@ -71,7 +71,7 @@ class ConicModel(ConicStatement):
         self.offset = 0.0 if phase_one else float(first.constant) + float(least)
         self.parameters: dict[str, cp.Parameter] = {}
         self.letters = _weighty(program)
-        self._own: dict[tuple[str, str], cp.Constraint] = {}
+        self._by_part: dict[tuple[str, str], cp.Constraint] = {}
         self._labels: dict[str, npt.NDArray[np.intp]] = {}
         self._spans: dict[str, tuple[float, float]] = {}
         self._phi: dict[str, Any] = {}
@@ -104,7 +104,7 @@ class ConicModel(ConicStatement):
                 value = cp.sum(self._columns(part, self.scale, shift=False))
                 above = (float(part.constant) - self.offset) / self.scale
                 row = value + above <= self._objective
-                self._own["worst", name] = self._add(indexed("worst", name), row)
+                self._by_part["worst", name] = self._add(indexed("worst", name), row)
         else:
             self._objective = cp.sum(self._columns(program.objective, self.scale, shift=True))
         for name, aux in program.auxiliaries.items():
@@ -132,7 +132,7 @@ class ConicModel(ConicStatement):
         conditional = sparse.csr_array(matrix[labels] / self._mass[None, :])
         self._add(f"joint[{view}]", j == conditional @ self.variables["Q"])
         self._add(f"total[{view}]", q == cp.sum(j, axis=0, keepdims=True))
-        self._own["view", view] = self._add(f"view[{view}]", cp.ExpCone(-t, j, pi @ q))
+        self._by_part["view", view] = self._add(f"view[{view}]", cp.ExpCone(-t, j, pi @ q))
         self._phi[view] = cp.sum(t, axis=0) * program.unit(view)
 
     def _measure(self, view: str, measure: Leakage, matrix: Any) -> None:
@@ -143,7 +143,7 @@ class ConicModel(ConicStatement):
         x = self.variables[f"J[{view}]"] = cp.Variable(
             (len(lifted), self.program.m), name=f"J[{view}]"
         )
-        self._own["view", view] = self._add(f"joint[{view}]", lifted @ q == x)
+        self._by_part["view", view] = self._add(f"joint[{view}]", lifted @ q == x)
         mass = conditional.sum(axis=0, keepdims=True) @ q
         self._phi[view], parts = measure.cone(x, mass, pi)
         for part, constraint in parts.items():
@@ -172,7 +172,7 @@ class ConicModel(ConicStatement):
         left = left if row.per_output else cp.sum(left)
         bound = self.parameters[name] = cp.Parameter(left.shape, name=f"bound[{name}]")
         constraint = left == bound if row.sense == "==" else left - slack <= bound
-        self._own["row", name] = self._add(name, constraint)
+        self._by_part["row", name] = self._add(name, constraint)
 
     def _auxiliary(self, name: str, kind: str, bound: float, slack: Any) -> None:
         q, p = self.variables["Q"], self._mass[:, None]
@@ -188,13 +188,13 @@ class ConicModel(ConicStatement):
             top = min(bound, 2.0 * self.program.m)  # Σ max K ≤ m: a greater one says no more
             parts = {"cap": q <= p @ x, "total": cp.sum(x) - slack <= top}
         for part, constraint in parts.items():
-            self._own[part, name] = self._add(f"{name}.{part}", constraint)
+            self._by_part[part, name] = self._add(f"{name}.{part}", constraint)
 
     def _excess(self, name: str, aux: Excess, slack: Any) -> None:
         q, levels = self.variables["Q"], floats(aux.levels)
         x = self.variables[f"u[{name}]"] = cp.Variable(len(levels), name=f"u[{name}]", nonneg=True)
         marginal = floats(aux.share)[self.letters] @ q
-        self._own["cap", name] = self._add(f"{name}.cap", marginal <= levels + x)
+        self._by_part["cap", name] = self._add(f"{name}.cap", marginal <= levels + x)
         self._add(f"{name}.total", cp.sum(x) - slack <= float(aux.bound))
 
     def set_bounds(self, rows: Mapping[str, Constraint]) -> None:
@@ -227,53 +227,55 @@ class ConicModel(ConicStatement):
         if len(self.letters) == self.program.n:
             return channel
         dual = self.dual() or Dual({}, {}).cleaned(self.program)
-        whole = self.program.least(dual.minorant(self.program)[0])[0]
-        whole[self.letters] = channel
-        return whole
+        full = self.program.least(dual.minorant(self.program)[0])[0]
+        full[self.letters] = channel
+        return full
 
     def dual(self) -> Dual | None:
         """Return the multipliers in the program's own scale, or None if there are none."""
         program = self.program
         multipliers: dict[str, Any] = {}
         for name in program.constraints:
-            value = self._own["row", name].dual_value
+            value = self._by_part["row", name].dual_value
             if value is None:
                 return None
             multipliers[name] = np.asarray(value, float) * self.scale / self._spans[name][1]
         auxiliaries: dict[str, list[FloatArray]] = {}
         for name, aux in program.auxiliaries.items():
             parts = ("floor", "cap") if aux.kind == "ratio" else ("cap",)
-            values = [self._own[part, name].dual_value for part in parts]
+            values = [self._by_part[part, name].dual_value for part in parts]
             if any(value is None for value in values):
                 return None
             auxiliaries[name] = [np.asarray(value, float) * self.scale for value in values]
         objective = 0 if self.phase_one else 1
-        worst = ((k, row.dual_value) for (kind, k), row in self._own.items() if kind == "worst")
+        worst = ((k, row.dual_value) for (kind, k), row in self._by_part.items() if kind == "worst")
         shares = {name: float(value) for name, value in worst if value is not None}
-        known = Dual({}, multipliers, auxiliaries, objective, shares).cleaned(program)
-        weights = known.weights(program)
+        cleaned = Dual({}, multipliers, auxiliaries, objective, shares).cleaned(program)
+        weights = cleaned.weights(program)
         scores = {
-            name: self._scores(name) if view.informs else self._told(name, weights[name])
+            name: self._scores(name)
+            if view.informs
+            else self._score_parameters(name, weights[name])
             for name, view in program.views.items()
         }
         return Dual(scores, multipliers, auxiliaries, objective, shares)
 
-    def _told(self, view: str, weight: FloatArray) -> FloatArray:
+    def _score_parameters(self, view: str, weight: FloatArray) -> FloatArray:
         """Return what the multipliers of x = A J say of the scores: they are ω times those."""
-        program, joint = self.program, self._own.get(("view", view))
+        program, joint = self.program, self._by_part.get(("view", view))
         measure, size = program.views[view].measure, program.views[view].size
         if joint is None or joint.dual_value is None:
             return np.zeros((measure.rows(size), program.m))
         with np.errstate(all="ignore"):
-            told = joint.dual_value * self.scale / (weight * program.unit(view))
+            parameters = joint.dual_value * self.scale / (weight * program.unit(view))
             if isinstance(measure, Smooth):  # x = J, or x = J − π q
-                told = measure.told(np.nan_to_num(told), program.reference(view))
-        return np.where(np.isfinite(told), told, 0.0)
+                parameters = measure.parameters(np.nan_to_num(parameters), program.reference(view))
+        return np.where(np.isfinite(parameters), parameters, 0.0)
 
     def _scores(self, view: str) -> FloatArray:
         """Return log(r/π) from the dual of ExpCone(−T, J, πq), guarded against log 0."""
         scores = np.zeros((self.program.views[view].size, self.program.m))
-        cone = self._own.get(("view", view))
+        cone = self._by_part.get(("view", view))
         if cone is None or any(part.value is None for part in cone.dual_variables):
             return scores
         u, v, _ = (np.asarray(part.value, float) for part in cone.dual_variables)

@@ -57,9 +57,9 @@ class _Statement:
         ]
         for name, constraint in self._cones.items():
             problem.add_cone(name, constraint)
-        whole = cp.maximum(*totals) if totals[1:] else totals[0]
+        objective = cp.maximum(*totals) if totals[1:] else totals[0]
         offset = float(first_part(program.objective).constant)
-        return problem.minimizing(whole, program.scale, offset)
+        return problem.minimizing(objective, program.scale, offset)
 
     def _phi(self, view: str) -> Any:
         """Return Φ_k(y) for every y, in the program's units."""
@@ -81,12 +81,12 @@ class _Statement:
         cost = self.program.cost(expression)
         moving: list[Any] = []
         for symbol, derivative in derivatives.items():
-            own = self.program.cost(derivative)
-            cost = cost - symbol.value * own
+            cost_slope = self.program.cost(derivative)
+            cost = cost - symbol.value * cost_slope
             for view, weight in derivative.columns(self.program.m).items():
                 weights[view] = weights.get(view, np.zeros(self.program.m)) - symbol.value * weight
             if derivative.weights or derivative.cost is not None:
-                part = self._fixed_columns(derivative.columns(self.program.m), own)
+                part = self._fixed_columns(derivative.columns(self.program.m), cost_slope)
                 moving.append(self.parameters.of(symbol) * part)
         return self._fixed_columns(weights, cost) + sum(moving)
 

@@ -42,11 +42,11 @@ class _Statement:
         back = self._matrix_back
         problem.add("0 ≼ Σ", self.sigma >> 0, scaled=self.middle >> 0, back=back)
         above = self.root @ self.root.T
-        own = np.eye(n) - self.middle >> 0
-        problem.add("Σ ≼ Cov(V | Z)", above - self.sigma >> 0, scaled=own, back=back)
+        scaled = np.eye(n) - self.middle >> 0
+        problem.add("Σ ≼ Cov(V | Z)", above - self.sigma >> 0, scaled=scaled, back=back)
         for name, cap in program.caps.items():
-            own = self.white.caps[name] - self.middle >> 0
-            problem.add(name, floats(cap) - self.sigma >> 0, scaled=own, back=back)
+            scaled = self.white.caps[name] - self.middle >> 0
+            problem.add(name, floats(cap) - self.sigma >> 0, scaled=scaled, back=back)
         for name, row in program.constraints.items():
             span = 1.0 if row.expression.weights else self._size(row.expression)
             bound = self.parameters.bound(row)

@@ -29,8 +29,8 @@ class Parameters:
         """Return the parameter of a function of a typed number."""
         if symbol.name not in self.typed:
             value = np.asarray(symbol.typed, float)
-            known = {"name": symbol.name, "value": value, "nonneg": bool((value >= 0).all())}
-            self.typed[symbol.name] = cp.Parameter(value.shape, **known)
+            options = {"name": symbol.name, "value": value, "nonneg": bool((value >= 0).all())}
+            self.typed[symbol.name] = cp.Parameter(value.shape, **options)
         theta = self.typed[symbol.name]
         if not symbol.function:
             return theta
@@ -99,8 +99,8 @@ class PaperProblem(cp.Problem):  # type: ignore[misc]  # CVXPY has no types
             Turns the multiplier of ``scaled`` into that of ``constraint``.
         """
         constraint.set_label(name)
-        seen = _divided(constraint, span) if scaled is None else scaled
-        self._rows.append(_Row(constraint, seen, back or (lambda dual: dual / span)))
+        scaled = _divided(constraint, span) if scaled is None else scaled
+        self._rows.append(_Row(constraint, scaled, back or (lambda dual: dual / span)))
 
     def add_cone(self, name: str, constraint: cp.Constraint) -> None:
         """Add a constraint that states what an expression means, and is the same for the solver."""

@@ -15,8 +15,8 @@ __all__ = ["ConicStatement", "installed_solvers"]
 
 def installed_solvers() -> list[str]:
     """Return the installed solvers that have exponential cones."""
-    known = {"CLARABEL", "SCS", "ECOS", "MOSEK", "CUCLARABEL", "QICS"}
-    return [name for name in cp.installed_solvers() if name in known]
+    exponential = {"CLARABEL", "SCS", "ECOS", "MOSEK", "CUCLARABEL", "QICS"}
+    return [name for name in cp.installed_solvers() if name in exponential]
 
 
 class ConicStatement:

@@ -98,11 +98,11 @@ class SmoothView(Observer):
 
     def second_order(self, joint: FloatArray, change: FloatArray) -> FloatArray:
         """Return what ∇F has of second order in a change of J (N24)."""
-        return self.measure.bend(joint.T, change.T, self.reference).T
+        return self.measure.second_order(joint.T, change.T, self.reference).T
 
     def parameters(self, s: FloatArray) -> FloatArray:
-        """Return what scores are made of."""
-        return self.measure.told(s.T, self.reference).T
+        """Return the parameters of scores."""
+        return self.measure.parameters(s.T, self.reference).T
 
 
 class Hessian:
