@@ -197,7 +197,10 @@ BANNED = {
 }
 PUBLIC = {  # what users and documents call them
     ("CovarianceProgram", "given"),
+    ("CovarianceProblem", "given"),
+    ("FillingProblem", "given"),
     ("CodeMeasures", "told"),
+    ("Groups", "rest"),
 }
 
 
