@@ -35,12 +35,12 @@ class Change:
     mean: float | None = None
 
     def __str__(self) -> str:
-        said = f"{self.column or 'any key column'}: {_share(self.changed)} of the records change"
+        text = f"{self.column or 'any key column'}: {_share(self.changed)} of the records change"
         if self.mean is not None:
-            said += f", by {self.mean:.4g} on average"
+            text += f", by {self.mean:.4g} on average"
         if self.suppressed:
-            said += f"; withheld in {_share(self.suppressed)}"
-        return said
+            text += f"; withheld in {_share(self.suppressed)}"
+        return text
 
 
 def changes(
@@ -62,11 +62,11 @@ def changes(
     number = {cell: i for i, cell in enumerate(dict.fromkeys([*before, *after]))}
     codes = [np.array([number[cell] for cell in side]) for side in (before, after)]
     moved = codes[0][:, None] != codes[1]
-    found = []
+    listed = []
     if several:
         lost = gone & ~np.isin(codes[1], codes[0])
-        found.append(Change(None, _part(joint, moved & ~lost, total),
-                            _part(joint, moved & lost, total)))  # fmt: skip
+        listed.append(Change(None, _part(joint, moved & ~lost, total),
+                             _part(joint, moved & lost, total)))  # fmt: skip
     for axis, name in enumerate(schema.key):
         was, now = ([cell[axis] for cell in side] for side in (before, after))
         places = {v: i for i, v in enumerate(dict.fromkeys([*was, *now]))}
@@ -81,16 +81,16 @@ def changes(
             distance = np.abs(values[:, None] - values)
             mean = float((counts * other * distance).sum() / (counts * other).sum())
         changed = off & ~withheld
-        found.append(Change(name, _part(counts, changed, total),
-                            _part(counts, off & withheld, total), mean))  # fmt: skip
-    return found
+        listed.append(Change(name, _part(counts, changed, total),
+                             _part(counts, off & withheld, total), mean))  # fmt: skip
+    return listed
 
 
 def _summed(table: np.ndarray, places: Sequence[int], size: int) -> np.ndarray:
     """Return the sums of a table's rows that have the same place."""
-    found = np.zeros((size, table.shape[1]))
-    np.add.at(found, places, table)
-    return found
+    sums = np.zeros((size, table.shape[1]))
+    np.add.at(sums, places, table)
+    return sums
 
 
 def _part(joint: np.ndarray, chosen: np.ndarray, total: float) -> float:

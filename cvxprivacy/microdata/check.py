@@ -116,7 +116,7 @@ def lines_of(checks: Iterable[Mapping[str, Any]]) -> list[str]:
     for check in checks:
         bound, sign = check["law"]["bound"], "≥" if check["at_least"] else "≤"
         numbers = [check["law"]["value"], (check["table"] or {}).get("value")]
-        said = ["–" if value is None else f"{value:.6g}" for value in numbers]
+        cells = ["–" if value is None else f"{value:.6g}" for value in numbers]
         limit = "" if bound is None else f"{sign} {bound:.6g} {check['unit']}".rstrip()
-        rows.append((check["criterion"], limit, *said, check["standing"]))
+        rows.append((check["criterion"], limit, *cells, check["standing"]))
     return [f"  {line}" for line in aligned(rows)]

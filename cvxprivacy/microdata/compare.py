@@ -27,7 +27,12 @@ from cvxprivacy.microdata.arrays import distinct, is_frame, numbers, paired
 from cvxprivacy.microdata.cells import CutTable, classes_of
 from cvxprivacy.microdata.comparison import OPTIMUM, Comparison, Point
 from cvxprivacy.microdata.loss import information_loss, probabilistic_loss
-from cvxprivacy.microdata.risk import distance_linkage, interval_disclosure, leakage as told, score
+from cvxprivacy.microdata.risk import (
+    distance_linkage,
+    interval_disclosure,
+    leakage as estimated_leakage,
+    score,
+)
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import differential_entropy, mutual_information
@@ -105,11 +110,11 @@ def compare(
     >>> age = np.arange(20.0, 80.0)
     >>> people = pd.DataFrame({"age": age, "ill": np.where(age % 7 < age / 12, "yes", "no")})
     >>> methods = {"MDAV": [MDAV(k=3), MDAV(k=10)], "noise": AdditiveNoise(0.5)}
-    >>> found = compare(people, methods, sensitive="ill", key="age", cells=6, shares=[0.3])
-    >>> [(point.method, point.setting) for point in found.points]  # doctest: +NORMALIZE_WHITESPACE
+    >>> comparison = compare(people, methods, sensitive="ill", key="age", cells=6, shares=[0.3])
+    >>> [(p.method, p.setting) for p in comparison.points]  # doctest: +NORMALIZE_WHITESPACE
     [('MDAV', 'k = 3'), ('MDAV', 'k = 10'), ('noise', 'scale = 0.5'),
      ('optimal channel', 'D = 0.3 of most')]
-    >>> [round(point.distortion, 3) for point in found.points[:2]]  # (k² − 1)/(60² − 1)
+    >>> [round(point.distortion, 3) for point in comparison.points[:2]]  # (k² − 1)/(60² − 1)
     [0.002, 0.028]
     """
     if not is_frame(original, "original"):
@@ -222,7 +227,7 @@ def _point(
         method,
         setting,
         distortion=table.distortion(masked),
-        leakage=told(confidential, masked, method="neighbours", units=plane.units),
+        leakage=estimated_leakage(confidential, masked, method="neighbours", units=plane.units),
         cut=cut,
         risk=mutual_information(counts, units=plane.units),
         optimum=float(plane.lower(cut)),
@@ -242,12 +247,12 @@ def _masked(method: Any, table: Any, classes: np.ndarray, seed: int) -> Any:
         raise InputError("method", problem, remedy)
     if not hasattr(method, "fit_transform"):
         return method
-    own = copy.deepcopy(method)
-    if hasattr(own, "get_params"):
-        states = {k: v for k, v in own.get_params().items() if k.endswith("random_state")}
-        own.set_params(**{name: seed for name, state in states.items() if state is None})
+    estimator = copy.deepcopy(method)
+    if hasattr(estimator, "get_params"):
+        states = {k: v for k, v in estimator.get_params().items() if k.endswith("random_state")}
+        estimator.set_params(**{name: seed for name, state in states.items() if state is None})
     try:
-        return own.fit_transform(table, classes)
+        return estimator.fit_transform(table, classes)
     except InputError:
         raise
     except Exception as error:  # each estimator has its own

@@ -122,16 +122,16 @@ class Comparison:
     >>> from cvxprivacy.microdata.masking import MDAV
     >>> age = np.arange(20.0, 80.0)
     >>> people = pd.DataFrame({"age": age, "ill": np.where(age % 7 < age / 12, "yes", "no")})
-    >>> found = cpv.compare(
+    >>> comparison = cpv.compare(
     ...     people, {"MDAV": MDAV(k=10)}, sensitive="ill", key="age", cells=6, shares=[0.3, 0.6]
     ... )
-    >>> point = found.points[0]
-    >>> bool(np.isclose(point.risk, found.lower(point.cut) + point.excess))
+    >>> point = comparison.points[0]
+    >>> bool(np.isclose(point.risk, comparison.lower(point.cut) + point.excess))
     True
-    >>> cut = np.linspace(found.within, 1, 5)
-    >>> bool(np.all(found.lower(cut) <= found.upper(cut) + 1e-9))
+    >>> cut = np.linspace(comparison.within, 1, 5)
+    >>> bool(np.all(comparison.lower(cut) <= comparison.upper(cut) + 1e-9))
     True
-    >>> bool(np.all(found.upper(cut) <= found.chord(cut) + 1e-9))
+    >>> bool(np.all(comparison.upper(cut) <= comparison.chord(cut) + 1e-9))
     True
     """
 
@@ -158,12 +158,13 @@ class Comparison:
     @property
     def ends(self) -> dict[str, dict[str, float]]:
         """What each measure is: of nothing released, of the cells untouched, of W itself."""
-        untouched, found = self.measured(self.source.pmf), {}
+        untouched, rows = self.measured(self.source.pmf), {}
         for name, of in self.measures.items():
             nothing, everything = extremes(of, self.source.p_w, units=self.units)
-            ends = {"nothing": nothing, "untouched": untouched[name], "everything": everything}
-            found[name] = ends
-        return found
+            rows[name] = {
+                "nothing": nothing, "untouched": untouched[name], "everything": everything
+            }  # fmt: skip
+        return rows
 
     @property
     def information(self) -> float:
@@ -242,8 +243,8 @@ class Comparison:
         if self.measures:
             notes.append("  in these measures the optimal channels need not be the best:")
         for name, ends in self.ends.items():
-            said = ", ".join(f"{value:.4g} {_ENDS[end]}" for end, value in ends.items())
-            notes.append(f"  {name}: {self.measures[name].meaning}; {said}")
+            values = ", ".join(f"{value:.4g} {_ENDS[end]}" for end, value in ends.items())
+            notes.append(f"  {name}: {self.measures[name].meaning}; {values}")
         if any(of.ordered for of in self.measures.values()) and not self.source.in_order:
             notes.append(f"  {order_in_words('W', self.source.w)}")
         return "\n".join([repr(self), table, *notes])

@@ -146,18 +146,18 @@ class DrawnTable:
             raise InputError("solution", wrong, remedy)
         kept = with_values(problem, frame)
         counts = drawn_counts(channel, kept, problem.source, seed=seed, row_id=row_id)
-        whole = problem.source if source is None else source
-        if counts.total != whole.records:
-            said = f"{counts.total:,} records, where the source has {whole.records:,}"
-            raise InputError("frame", said, "pass the table that the source was counted from")
-        _refuse_other_cells(counts, whole)
-        drawn = cls(problem, solution, counts, whole)
+        source = problem.source if source is None else source
+        if counts.total != source.records:
+            wrong = f"{counts.total:,} records, where the source has {source.records:,}"
+            raise InputError("frame", wrong, "pass the table that the source was counted from")
+        _refuse_other_cells(counts, source)
+        drawn = cls(problem, solution, counts, source)
         if ensure == "law" or drawn.holds is not False:
             return drawn
         rules = list(problem._criteria().values())
         merged = merging(counts, rules, problem.alphabet, _blocked(problem, counts))
         before, after = drawn.distortion, counts.relabelled(merged.places)
-        mended = cls(problem, solution, after, whole, merged, before)
+        mended = cls(problem, solution, after, source, merged, before)
         if left := [check.stated for check in mended.checks if check.unmet]:
             raise BrokenTableError(int((after.sizes > 0).sum()), left)
         return mended
@@ -196,8 +196,8 @@ class DrawnTable:
         assert channel is not None
         feasible = self.solution.certificate.primal is not None
         designed = self.source is self.problem.source and feasible
-        own = (channel, self.source, alphabet.d, self.problem.units)
-        return ReleasedLaw(*own, designed, self.merging)
+        units = self.problem.units
+        return ReleasedLaw(channel, self.source, alphabet.d, units, designed, self.merging)
 
     @property
     def risk(self) -> float:
@@ -271,13 +271,13 @@ def with_values(problem: ChannelProblem, frame: Any) -> Any:
 
 def _refuse_other_cells(counts: DrawnCounts, source: DiscreteSource) -> None:
     """Refuse a table of other records, though they be as many."""
-    found = np.zeros(source.joint.shape)
-    np.add.at(found, (counts.w_at, counts.x_at), counts.masses)
-    apart = np.abs(found / found.sum() - source.joint / source.joint.sum())
+    counted = np.zeros(source.joint.shape)
+    np.add.at(counted, (counts.w_at, counts.x_at), counts.masses)
+    apart = np.abs(counted / counted.sum() - source.joint / source.joint.sum())
     if apart.max() > SLACK:  # of shares: any record of fewer than 1 / SLACK tells
         w, x = np.unravel_index(apart.argmax(), apart.shape)
-        said = f"other records of {source.w[w]!r} and {source.x[x]!r} than the source counted"
-        raise InputError("frame", said, "pass the table that the source was counted from")
+        problem = f"other records of {source.w[w]!r} and {source.x[x]!r} than the source counted"
+        raise InputError("frame", problem, "pass the table that the source was counted from")
 
 
 def mean_cost(cost: Cost, counts: DrawnCounts) -> Fraction:

@@ -96,10 +96,10 @@ def full_domain(
     ...     "age": cpv.Hierarchy.intervals([18, 22, 37, 41], 10, 20),
     ...     "sex": cpv.Hierarchy.suppression(["f", "m"]),
     ... }
-    >>> found = full_domain(source, hierarchies, [cpv.KAnonymity(3)])
-    >>> list(map(dict, found.minimal)), dict(found.levels)
+    >>> recoding = full_domain(source, hierarchies, [cpv.KAnonymity(3)])
+    >>> list(map(dict, recoding.minimal)), dict(recoding.levels)
     ([{'age': 0, 'sex': 1}, {'age': 3, 'sex': 0}], {'age': 3, 'sex': 0})
-    >>> found.evaluated, found.nodes
+    >>> recoding.evaluated, recoding.nodes
     (5, 8)
     """
     criteria = criteria_listed(criteria)
@@ -174,10 +174,10 @@ def _minimal(heights: Sequence[int], satisfied: Callable[[Node], bool]) -> tuple
         chain = [start] if start in undecided else []
         while chain:
             above = (_step(chain[-1], axis) for axis in range(len(heights)))
-            following = next((node for node in above if node in undecided), None)
-            if following is None:
+            successor = next((node for node in above if node in undecided), None)
+            if successor is None:
                 break
-            chain.append(following)
+            chain.append(successor)
         low, high = 0, len(chain)
         while low < high:
             half = (low + high) // 2
@@ -218,8 +218,8 @@ def _columns(source: DiscreteSource, hierarchies: Mapping[str, Hierarchy]) -> di
         if not isinstance(hierarchy, Hierarchy):
             problem = f"a {type(hierarchy).__name__}"
             raise InputError("hierarchies", problem, "pass a Hierarchy", where=name)
-        known = set(hierarchy.letters)
-        unknown = [value for value in columns[name] if value not in known]
+        letters = set(hierarchy.letters)
+        unknown = [value for value in columns[name] if value not in letters]
         if unknown:
             remedy = "make the hierarchy of source.levels"
             problem = f"{unknown[0]!r} is not among its letters"

@@ -56,15 +56,15 @@ class Generalisation:
     >>> import cvxprivacy as cpv
     >>> people = cpv.datasets.load_bezzi()
     >>> source = cpv.DiscreteSource.from_table(people, sensitive="diagnosis", key="height")
-    >>> found = cpv.optimal_intervals(source, [cpv.KAnonymity(3)])
-    >>> found.outputs
+    >>> best = cpv.optimal_intervals(source, [cpv.KAnonymity(3)])
+    >>> best.outputs
     ['[161, 167]', '[170, 181]', '[183, 195]']
-    >>> verdict = found.standing["KAnonymity(3)"]
+    >>> verdict = best.standing["KAnonymity(3)"]
     >>> verdict.values.tolist(), verdict.holds
     ([4.0, 5.0, 3.0], True)
-    >>> round(source.information(), 4), round(found.information, 4)
+    >>> round(source.information(), 4), round(best.information, 4)
     (0.4138, 0.1842)
-    >>> found.channel.apply(people, seed=0)["height"].tolist()[:2]  # no draw depends on the seed
+    >>> best.channel.apply(people, seed=0)["height"].tolist()[:2]  # no draw depends on the seed
     ['[161, 167]', '[161, 167]']
     """
 

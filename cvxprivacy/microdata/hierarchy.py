@@ -156,7 +156,7 @@ class Hierarchy:
             different lengths, and a level that is no coarsening of the one below.
         """
         rows = delimited_rows(path, delimiter, "hierarchy")
-        seen: dict[str, int] = {}
+        lines: dict[str, int] = {}
         for line, row in rows:
             where = f"{Path(path).name}, line {line}"
             if len(row) != len(rows[0][1]) or len(row) < 2:
@@ -165,8 +165,8 @@ class Hierarchy:
                     problem = f"{len(row)} fields, where the first line has {len(rows[0][1])}"
                 remedy = f"write a value and its groups, parted by {delimiter!r}"
                 raise InputError("hierarchy", problem, remedy, where=where)
-            if seen.setdefault(row[0], line) != line:
-                problem = f"{row[0]!r} is in line {seen[row[0]]} too"
+            if lines.setdefault(row[0], line) != line:
+                problem = f"{row[0]!r} is in line {lines[row[0]]} too"
                 raise InputError("hierarchy", problem, "keep one", where=where, value=row[0])
         levels = list(zip(*(row for _, row in rows), strict=True))
         try:
@@ -197,8 +197,7 @@ class Hierarchy:
     def described(self) -> str:
         """Return the levels with their numbers of groups, as "0 (16 groups), 1 (4 groups)"."""
         sizes = [len(set(level)) for level in self.levels]
-        said = (f"{i} ({n} group{'s' * (n > 1)})" for i, n in enumerate(sizes))
-        return ", ".join(said)
+        return ", ".join(f"{i} ({n} group{'s' * (n > 1)})" for i, n in enumerate(sizes))
 
     def channel(self, level: int) -> Channel:
         """Return a level as a channel from letters to groups.
@@ -232,8 +231,8 @@ def delimited_rows(
         problem = f"{os.fspath(path)} cannot be read ({error.strerror})"
         raise InputError(argument, problem, "name a file that is there") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        said = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is broken: {error}"
-        raise InputError(argument, f"{name} {said}", "save it as CSV in UTF-8") from None
+        reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is broken: {error}"
+        raise InputError(argument, f"{name} {reason}", "save it as CSV in UTF-8") from None
     if not rows:
         raise InputError(argument, f"{name} has no line", "write a line for each value")
     for line, row in rows:

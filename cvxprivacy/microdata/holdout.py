@@ -32,7 +32,7 @@ class Halves:
 
     Attributes
     ----------
-    whole, design : DiscreteSource
+    full, design : DiscreteSource
         All records, and those that the channel is designed on, over the same letters.
     holdout : ndarray of counts, shape (|W|, |X|)
         The others.
@@ -40,7 +40,7 @@ class Halves:
         Of the records that is held out.
     """
 
-    whole: DiscreteSource
+    full: DiscreteSource
     design: DiscreteSource
     holdout: npt.NDArray[np.float64]
     share: float
@@ -59,7 +59,7 @@ class PopulationRisk:
     design, holdout : Information
         Plug-in value of either part, with its Miller–Madow bias; of the holdout with a bootstrap
         interval, which is no proof.
-    whole : float
+    overall : float
         Plug-in value of all records.
     records : (int, int)
         On which the channel was designed, and on which it was measured.
@@ -76,7 +76,7 @@ class PopulationRisk:
     level: float
     design: Information
     holdout: Information
-    whole: float
+    overall: float
     records: tuple[int, int]
     distortion: tuple[float, float] | None
     names: tuple[str, str]
@@ -106,7 +106,7 @@ class PopulationRisk:
             "bounds": {bound.name: bound.value for bound in self.bounds},
             "design": {"records": self.records[0], **_estimate(self.design)},
             "holdout": {"records": self.records[1], **_estimate(self.holdout)},
-            "whole": {"records": sum(self.records), "plugin": self.whole},
+            "whole": {"records": sum(self.records), "plugin": self.overall},
             "distortion": None if self.distortion is None else
             {"design": self.distortion[0], "whole": self.distortion[1]},
         }  # fmt: skip
@@ -121,19 +121,19 @@ class PopulationRisk:
             f"  assumed          {self.assumption}",
             f"  plug-in          {self.holdout.plugin:.6g} on the others (bias about "
             f"{self.holdout.bias:.2g}), {self.design.plugin:.6g} on the design (bias about "
-            f"{self.design.bias:.2g}), {self.whole:.6g} on all",
+            f"{self.design.bias:.2g}), {self.overall:.6g} on all",
         ]
         if self.holdout.lower is not None:
             ends = f"[{self.holdout.lower:.6g}, {self.holdout.upper:.6g}]"
             lines.append(f"  bootstrap        {ends} at {self.level:g}, not proved")
         if self.holdout.note:
             lines.append(f"  bootstrap        {self.holdout.note}")
-        said = ", ".join(f"{bound.name} {bound.value:.4g}" for bound in others)
-        lines.append(f"  other bounds     {said}; the first was chosen on the design")
+        values = ", ".join(f"{bound.name} {bound.value:.4g}" for bound in others)
+        lines.append(f"  other bounds     {values}; the first was chosen on the design")
         if self.distortion is not None:
-            designed, whole = self.distortion
+            designed, overall = self.distortion
             lines.append(
-                f"  distortion       {designed:.6g} on the design, {whole:.6g} on all records"
+                f"  distortion       {designed:.6g} on the design, {overall:.6g} on all records"
             )
         return "\n".join(lines)
 
@@ -213,20 +213,20 @@ def measured(
         For a problem of another source, a randomisation that sees more than X, or one that has no
         row for a cell of the table.
     """
-    draws, source = draws_of(bootstrap, "bootstrap"), halves.whole
+    draws, source = draws_of(bootstrap, "bootstrap"), halves.full
     if problem.source is not halves.design:
         raise InputError("problem", "of another source", "state it of the design records")
     if problem.encoder != "x" or problem.side_information is not None:
-        found = f"the randomisation sees {problem.encoder!r}"
-        raise InputError("encoder", found, "use encoder='x', which a holdout can measure")
+        wrong = f"the randomisation sees {problem.encoder!r}"
+        raise InputError("encoder", wrong, "use encoder='x', which a holdout can measure")
     refuse_other(solution.certificate, problem, "solution")
     channel = solution.channel
     assert channel is not None
     place = {x: i for i, x in enumerate(channel.inputs)}
     lacking = [x for x in source.x if x not in place]
     if lacking:
-        found = f"{len(lacking)} cells of the table have no row: the design half lacks them"
-        raise InputError("criteria", found, "hold out fewer records, or ask for less")
+        wrong = f"{len(lacking)} cells of the table have no row: the design half lacks them"
+        raise InputError("criteria", wrong, "hold out fewer records, or ask for less")
     matrix = channel.matrix[[place[x] for x in source.x]]
     units = problem.units
     bounds = population_bounds(matrix, halves.design.law, halves.holdout, level=level, units=units)
@@ -290,10 +290,10 @@ def population_risk(
     --------
     >>> import cvxprivacy as cpv
     >>> source = cpv.DiscreteSource.from_counts([[600, 200], [200, 600]])
-    >>> found = population_risk(
+    >>> population = population_risk(
     ...     source, lambda half: cpv.PrivacyDistortion(half, cpv.hamming(2), budget=0.2), seed=1
     ... )
-    >>> found.holdout.plugin < found.upper < source.information()
+    >>> population.holdout.plugin < population.upper < source.information()
     True
     """
     rng = generator(seed)

@@ -157,7 +157,7 @@ def cuts_by_number(gain: np.ndarray, most: int) -> list[list[int] | None]:
     value = np.full(n + 1, -math.inf)
     value[0] = 0.0
     cuts: list[np.ndarray] = []  # where the last group begins, by number of groups
-    found: list[list[int] | None] = []
+    by_number: list[list[int] | None] = []
     for number in range(1, most + 1):
         options = value[:-1, None] + gain
         cuts.append(np.concatenate([[0], options.argmax(axis=0)]))
@@ -165,8 +165,8 @@ def cuts_by_number(gain: np.ndarray, most: int) -> list[list[int] | None]:
         edges = [n]
         for before in reversed(cuts[:number] if value[n] > -math.inf else []):
             edges.insert(0, int(before[edges[0]]))
-        found.append(edges if len(edges) > 1 else None)
-    return found
+        by_number.append(edges if len(edges) > 1 else None)
+    return by_number
 
 
 def _gains(

@@ -58,35 +58,35 @@ class Search:
     masses: npt.NDArray[np.float64]
     chains: list[list[Cut]]
     most: int
-    seen: dict[tuple[int, ...], tuple[int, float]] = field(default_factory=dict)
+    memo: dict[tuple[int, ...], tuple[int, float]] = field(default_factory=dict)
 
     def cell_codes(self, state: Sequence[int], without: int | None = None) -> Codes:
         """Return the number of each fine cell's recoded cell, 0 to one less than there are."""
-        found = np.zeros(len(self.w), np.int64)
+        cells = np.zeros(len(self.w), np.int64)
         for i, at in enumerate(state):
             if i != without:
                 groups = self.chains[i][at].groups
-                found = found * (int(groups.max()) + 1) + groups[self.codes[i]]
-                if found.max() > 1 << 20:
-                    found = _ranks(found)
-        return _ranks(found)
+                cells = cells * (int(groups.max()) + 1) + groups[self.codes[i]]
+                if cells.max() > 1 << 20:
+                    cells = _ranks(cells)
+        return _ranks(cells)
 
     @property
     def fine(self) -> Codes:
         """The number of each fine cell's key."""
-        found = np.zeros(len(self.w), np.int64)
+        cells = np.zeros(len(self.w), np.int64)
         for codes in self.codes:
-            found = np.unique(found * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
-        return found
+            cells = np.unique(cells * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+        return cells
 
     def measured(self, state: Sequence[int]) -> tuple[int, float]:
         """Return the observed cells and I(W; X̃) in nats, less a constant."""
         key = tuple(state)
-        if key not in self.seen:
+        if key not in self.memo:
             cells = self.cell_codes(key)
             table = tabulated(cells, self.w, self.masses)
-            self.seen[key] = len(table), information_less(table)
-        return self.seen[key]
+            self.memo[key] = len(table), information_less(table)
+        return self.memo[key]
 
     def filled(self, state: tuple[int, ...]) -> tuple[int, ...]:
         """Refine columns as long as the cells allow, by information per cell added."""
@@ -209,40 +209,40 @@ def _coded(named: Sequence[Any]) -> Codes:
 
 
 def intervals_of(
-    search: Search, i: int, rest: Codes, schema: TableSchema, counts: Counts
+    search: Search, i: int, others: Codes, schema: TableSchema, counts: Counts
 ) -> list[Cut]:
     """Return the best 1, 2, … intervals of a number, given the cell of the other columns.
 
     Parameters
     ----------
-    rest : ndarray of int
+    others : ndarray of int
         The number of each fine cell's cell of the other columns.
     """
     name = schema.key[i]
     levels = counts.levels[name]
-    known = len(levels) - (None in levels)
+    present = len(levels) - (None in levels)
     size = int(search.w.max()) + 1
-    flat = (rest * size + search.w) * len(levels) + search.codes[i]
-    table = np.bincount(flat, search.masses, (int(rest.max()) + 1) * size * len(levels)).astype(
+    flat = (others * size + search.w) * len(levels) + search.codes[i]
+    table = np.bincount(flat, search.masses, (int(others.max()) + 1) * size * len(levels)).astype(
         float
     )
-    table = table.reshape(-1, size, len(levels))[:, :, :known]
+    table = table.reshape(-1, size, len(levels))[:, :, :present]
     starts: list[float] = []
     if name in schema.bins:
         bins = schema.bins[name]
         low = dict(zip(bins.labels, bins.edges, strict=False))
-        starts = [low[label] for label in levels[:known]]
+        starts = [low[label] for label in levels[:present]]
     else:
-        starts = [float(v) for v in levels[:known]]
+        starts = [float(v) for v in levels[:present]]
     chain = []
-    for edges in cuts_by_number(_gains(table), min(known, search.most)) if known else ():
+    for edges in cuts_by_number(_gains(table), min(present, search.most)) if present else ():
         assert edges is not None
-        groups = np.searchsorted(edges, np.arange(known), side="right") - 1
-        coded = np.append(groups, [len(edges) - 1] * (len(levels) - known)).astype(np.int64)
+        groups = np.searchsorted(edges, np.arange(present), side="right") - 1
+        coded = np.append(groups, [len(edges) - 1] * (len(levels) - present)).astype(np.int64)
         spec = [-math.inf, *(starts[e] for e in edges[1:-1]), math.inf]
         chain.append(Cut(coded, "bins", spec))
-    if known <= search.most and name not in schema.bins:
-        chain[known - 1 :] = [unchanged(len(levels))]
+    if present <= search.most and name not in schema.bins:
+        chain[present - 1 :] = [unchanged(len(levels))]
     return chain
 
 

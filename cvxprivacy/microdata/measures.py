@@ -98,13 +98,13 @@ def extremes(
     masses : array_like, shape (|W|,)
         Of the values of W.
     """
-    own = array(masses, "masses", "pass finite nonnegative masses", axes=(1,), massive=True)
-    prior = own if reference is None else np.asarray(reference)
+    masses = array(masses, "masses", "pass finite nonnegative masses", axes=(1,), massive=True)
+    prior = masses if reference is None else np.asarray(reference)
     how: dict[str, Any] = {"reference": prior, "units": units}
     nothing = 0.0 if leakage.divergence else float(leaked(leakage, prior[:, None], **how)[0])
-    there = np.flatnonzero(own)
+    there = np.flatnonzero(masses)
     if len(there) > _MOST_VALUES:
         return nothing, math.nan
-    itself = np.zeros((len(own), len(there)))
+    itself = np.zeros((len(masses), len(there)))
     itself[there, np.arange(len(there))] = 1.0
-    return nothing, float(leaked(leakage, itself, **how) @ own[there] / own.sum())
+    return nothing, float(leaked(leakage, itself, **how) @ masses[there] / masses.sum())

@@ -201,8 +201,7 @@ class _Groups:
 
         def leaks(joint: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
             """Return what each group adds to what leaks."""
-            own = leaked(measure, joint, **how) * joint.sum(axis=0) / total
-            return np.nan_to_num(own)
+            return np.nan_to_num(leaked(measure, joint, **how) * joint.sum(axis=0) / total)
 
         active = np.flatnonzero(self.sizes)
         each = leaks(self.joint[:, active])

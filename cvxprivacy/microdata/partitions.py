@@ -112,11 +112,11 @@ def _mdav_line(values: np.ndarray, k: int) -> Labels:
     ranked = np.empty(size, dtype=np.int64)
     ranked[:outer] = 2 * (np.arange(outer) // k)
     ranked[size - outer :] = ranked[:outer][::-1] + 1
-    rest = values[order[outer : size - outer]]
-    inner = np.zeros(len(rest), dtype=np.int64)
-    if len(rest) >= 2 * k:  # fewer than 3k
-        mean = rest.mean()
-        low = mean - rest[0] >= rest[-1] - mean
+    middle = values[order[outer : size - outer]]
+    inner = np.zeros(len(middle), dtype=np.int64)
+    if len(middle) >= 2 * k:  # fewer than 3k
+        mean = middle.mean()
+        low = mean - middle[0] >= middle[-1] - mean
         inner[slice(k, None) if low else slice(None, -k)] = 1
     ranked[outer : size - outer] = 2 * pairs + inner
     labels = np.empty(size, dtype=np.int64)
@@ -168,26 +168,26 @@ def _forest(records: np.ndarray, k: int) -> list[tuple[int, int]]:
     small = list(range(size)) if k > 1 else []
     while small:
         before = np.array([of(node) for node in range(size)])
-        asking, many = np.array([root[own] for own in small]), 2
+        asking, many = np.array([root[node] for node in small]), 2
         while len(asking):  # k records, itself among them, are not all of a tree of fewer than k
             many, waiting = min(2 * many, k), []
             for batch in np.array_split(asking, -(-len(asking) * many // BATCH)):
                 near = np.asarray(tree.query(records[batch], many)[1])
                 foreign = before[near] != before[batch, None]
                 for node, row, outside in zip(batch.tolist(), near, foreign, strict=True):
-                    own = of(node)
-                    if count[own] >= k:  # others have joined it
+                    source = of(node)
+                    if count[source] >= k:  # others have joined it
                         continue
-                    nearest = next((v for v in row[outside].tolist() if of(v) != own), None)
+                    nearest = next((v for v in row[outside].tolist() if of(v) != source), None)
                     if nearest is None:
                         waiting.append(node)
                         continue
                     edges.append((node, nearest))
-                    other = of(nearest)
-                    parent[own] = other
-                    count[other] += count[own]
+                    target = of(nearest)
+                    parent[source] = target
+                    count[target] += count[source]
             asking = np.array(waiting, dtype=np.int64)
-        small = sorted({own for own in map(of, small) if count[own] < k})
+        small = sorted({node for node in map(of, small) if count[node] < k})
     return edges
 
 

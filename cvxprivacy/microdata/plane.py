@@ -111,17 +111,17 @@ def label_points(ax: Axes, marks: Iterable[tuple[float, float, str, str]]) -> No
     marks : iterable of (x, y, text, color)
         The points, in the coordinates of the data.
     """
-    known = list(marks)
+    points = list(marks)
     root: Any = getattr(ax.figure, "figure", ax.figure)
     root.draw_without_rendering()  # so that the axes have their place
     inch, frame, transform = root.dpi / 72, ax.get_window_extent(), ax.transData.transform
     legend = ax.get_legend()
     taken: list[Any] = [] if legend is None else [legend.get_window_extent().extents]
-    spots = [transform((x, y)) for x, y, *_ in known]
+    spots = [transform((x, y)) for x, y, *_ in points]
     radius = 4.5 * inch
     taken += [np.array([*(s - radius), *(s + radius)]) for s in spots]
     inked = _inked(ax)
-    for (x, y, text, color), spot in zip(known, spots, strict=True):
+    for (x, y, text, color), spot in zip(points, spots, strict=True):
         if not text:
             continue
         note: Any = ax.annotate(
@@ -159,11 +159,11 @@ def _overlap(low: np.ndarray, high: np.ndarray, box: Sequence[float]) -> float:
 
 def _inked(ax: Axes) -> np.ndarray:
     """Return points of the page, a few pixels apart, where lines run."""
-    found = [np.empty((0, 2))]
+    points = [np.empty((0, 2))]
     for line in ax.lines:
         path = ax.transData.transform(np.column_stack(line.get_data()).astype(float))
         for start, end in pairwise(path):
             if np.isfinite([*start, *end]).all() and line.get_linestyle() != "None":
                 steps = int(np.hypot(*(end - start)) // 3) + 1
-                found.append(np.linspace(start, end, steps, endpoint=False))
-    return np.concatenate(found)
+                points.append(np.linspace(start, end, steps, endpoint=False))
+    return np.concatenate(points)

@@ -78,16 +78,16 @@ class KeyRecoding:
 
     >>> import pandas as pd
     >>> people = pd.DataFrame({"age": [1, 2, 8, 9] * 9, "ill": ["no", "no", "yes", "yes"] * 9})
-    >>> found = recoded_key(people, sensitive="ill", key="age", cells=2)
-    >>> found
+    >>> recoding = recoded_key(people, sensitive="ill", key="age", cells=2)
+    >>> recoding
     KeyRecoding(4 → 2 cells)
-    >>> round(found.before, 6), round(found.after, 6), dict(found.bins)
+    >>> round(recoding.before, 6), round(recoding.after, 6), dict(recoding.bins)
     (1.0, 1.0, {'age': [-inf, 8.0, inf]})
 
     ``found.source`` goes into a problem:
 
     >>> import cvxprivacy as cpv
-    >>> problem = cpv.PrivacyDistortion(found.source, cpv.hamming(found.source.x), budget=0.1)
+    >>> problem = cpv.PrivacyDistortion(recoding.source, cpv.hamming(recoding.source.x), budget=0.1)
     >>> round(problem.solve().value, 3)  # 1 − h(0.1)
     0.531
     """
@@ -187,11 +187,11 @@ def recoded_key(
     ]
     state = _best(search, cells, fine, counts)
     chosen = {n: c[at] for n, c, at in zip(schema.key, search.chains, state, strict=True)}
-    found = {role: {n: chosen[n].spec for n in free if chosen[n].role == role}
-             for role in ("bins", "levels", "top", "unchanged")}  # fmt: skip
-    levels = {n: hierarchies[n].mapping(at) for n, at in found["levels"].items()}
-    all_bins: dict[Any, Any] = {**(bins or {}), **found["bins"]}
-    all_groups: dict[Any, Any] = {**(groups or {}), **levels, **found["top"]}
+    by_role = {role: {n: chosen[n].spec for n in free if chosen[n].role == role}
+               for role in ("bins", "levels", "top", "unchanged")}  # fmt: skip
+    levels = {n: hierarchies[n].mapping(at) for n, at in by_role["levels"].items()}
+    all_bins: dict[Any, Any] = {**(bins or {}), **by_role["bins"]}
+    all_groups: dict[Any, Any] = {**(groups or {}), **levels, **by_role["top"]}
     source = DiscreteSource.from_table(
         frame, sensitive=sensitive, key=key, weights=weights, missing=missing, bins=all_bins,
         groups=all_groups,
@@ -199,7 +199,7 @@ def recoded_key(
     table = tabulated(search.fine, search.w, search.masses)
     excess = np.count_nonzero(table) - len(table) - table.shape[1] + 1  # Miller and Madow's
     return KeyRecoding(
-        source, found["bins"], found["levels"], found["top"], tuple(found["unchanged"]),
+        source, by_role["bins"], by_role["levels"], by_role["top"], tuple(by_role["unchanged"]),
         cells=len(table),
         before=(information_less(table) - information_less(table.sum(axis=0)[None])) / math.log(2),
         bias=excess / (2 * counts.effective) / math.log(2),
@@ -232,22 +232,22 @@ def _recut(
     search: Search, state: tuple[int, ...], i: int, name: str, schema: TableSchema, counts: Counts
 ) -> tuple[int, ...]:
     """Cut a number anew, given what the other columns tell; keep the cuts if they gain."""
-    rest = search.cell_codes(state, without=i)
+    others = search.cell_codes(state, without=i)
     levels = len(counts.levels[name])
-    if (int(rest.max()) + 1) * (int(search.w.max()) + 1) * levels**2 > MOST_TERMS:
+    if (int(others.max()) + 1) * (int(search.w.max()) + 1) * levels**2 > MOST_TERMS:
         return state
     best, chain = search.measured(state)[1], search.chains[i]
-    old = search.seen
-    search.chains[i], search.seen = intervals_of(search, i, rest, schema, counts), {}
+    old = search.memo
+    search.chains[i], search.memo = intervals_of(search, i, others, schema, counts), {}
     allowed = [0] if search.measured((*state[:i], 0, *state[i + 1 :]))[0] <= search.most else []
     for at in range(1, len(search.chains[i])):
         if search.measured((*state[:i], at, *state[i + 1 :]))[0] <= search.most:
             allowed.append(at)
         elif at > state[i]:
             break
-    found = [(*state[:i], at, *state[i + 1 :]) for at in allowed]
-    other = search.exchanged(search.filled(max(found, key=lambda s: search.measured(s)[1])))
+    candidates = [(*state[:i], at, *state[i + 1 :]) for at in allowed]
+    other = search.exchanged(search.filled(max(candidates, key=lambda s: search.measured(s)[1])))
     if search.measured(other)[1] > best + LEAST:
         return other
-    search.chains[i], search.seen = chain, old
+    search.chains[i], search.memo = chain, old
     return state

@@ -84,9 +84,9 @@ class ReleasedLaw:
         """Return the columns of outputs that are released as one, added."""
         if self.merging is None:
             return joint
-        found = np.zeros_like(joint)
-        np.add.at(found.T, self.merging.places, joint.T)
-        return found
+        merged = np.zeros_like(joint)
+        np.add.at(merged.T, self.merging.places, joint.T)
+        return merged
 
     @property
     def risk(self) -> float:

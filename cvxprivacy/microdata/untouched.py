@@ -143,24 +143,24 @@ def undone(frame: Any, source: DiscreteSource) -> list[dict[str, Any]]:
         ``key``, the released column; ``column``, the copied one; ``share``, the share of the key
         column's entropy that it tells, bias taken off; the greatest first.
     """
-    schema, found = source.schema, []
+    schema, entries = source.schema, []
     assert schema is not None
     lazy = as_narwhals(frame).lazy()
     others = lazy.collect_schema().names()
     copied = [_surveyed(lazy, c) for c in others if c not in (*schema.columns, schema.weights)]
     for name in schema.key:
-        own = replace(schema, sensitive=(name,), key=schema.sensitive, side=(), weights=None)
+        swapped = replace(schema, sensitive=(name,), key=schema.sensitive, side=(), weights=None)
         try:
-            entropy = DiscreteSource.from_schema(frame, own).entropy()
+            entropy = DiscreteSource.from_schema(frame, swapped).entropy()
         except InputError:  # more values than can be counted
             continue
-        leaks = [_leak(frame, column, own, "bits") for column in copied] if entropy else []
+        leaks = [_leak(frame, column, swapped, "bits") for column in copied] if entropy else []
         for leak in sorted(leaks, key=lambda leak: -leak.corrected):
-            whole = leak.names_records(source.records or 0)  # as is told elsewhere
-            if not whole and leak.corrected > MOSTLY * entropy:
+            names_records = leak.names_records(source.records or 0)  # as is told elsewhere
+            if not names_records and leak.corrected > MOSTLY * entropy:
                 share = min(leak.corrected / entropy, 1.0)
-                found.append({"key": name, "column": leak.column, "share": share})
-    return sorted(found, key=lambda entry: -entry["share"])
+                entries.append({"key": name, "column": leak.column, "share": share})
+    return sorted(entries, key=lambda entry: -entry["share"])
 
 
 def undone_words(entry: Mapping[str, Any]) -> str:
@@ -185,8 +185,8 @@ def _surveyed(lazy: nw.LazyFrame[Any], name: str) -> _Column:
     """Return how a column is to be counted."""
     statistics = [nw.len().alias("records"), nw.col(name).n_unique().alias("values")]
     if lazy.collect_schema()[name].is_numeric():
-        known = nw.when(~is_missing(lazy, name)).then(nw.col(name))
-        statistics += [known.min().alias("least"), known.max().alias("most")]
+        filled = nw.when(~is_missing(lazy, name)).then(nw.col(name))
+        statistics += [filled.min().alias("least"), filled.max().alias("most")]
     try:
         row = collect(lambda: lazy.select(statistics))
     except InputError:  # a column of lists, say
@@ -208,9 +208,9 @@ def _leak(frame: Any, column: _Column, schema: TableSchema, units: str) -> Leak:
         return nothing
     bins = dict(schema.bins) | ({} if column.bins is None else {name: column.bins})
     missing = "drop" if schema.missing == "drop" else "level"
-    own = replace(schema, key=(name,), side=(), bins=bins, missing=missing)
+    schema = replace(schema, key=(name,), side=(), bins=bins, missing=missing)
     try:
-        source = DiscreteSource.from_schema(frame, own)
+        source = DiscreteSource.from_schema(frame, schema)
     except InputError:
         return nothing
     intervals = len(set(source.x) - {None}) if name in bins else None
@@ -220,8 +220,8 @@ def _leak(frame: Any, column: _Column, schema: TableSchema, units: str) -> Leak:
 
 def _parts(lazy: nw.LazyFrame[Any], name: str, least: float, most: float) -> Bins:
     """Cut a number into parts of equal counts; of one width in an engine without quantiles."""
-    known = nw.when(~is_missing(lazy, name)).then(nw.col(name)).cast(nw.Float64)
-    quantiles = [known.quantile(k / PARTS, "linear").alias(f"q{k}") for k in range(1, PARTS)]
+    filled = nw.when(~is_missing(lazy, name)).then(nw.col(name)).cast(nw.Float64)
+    quantiles = [filled.quantile(k / PARTS, "linear").alias(f"q{k}") for k in range(1, PARTS)]
     try:
         row = collect(lambda: lazy.select(quantiles))
         edges = [python_values(row[column])[0] for column in row.columns]

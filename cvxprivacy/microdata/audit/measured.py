@@ -155,10 +155,10 @@ class CountedLetters(FrozenFields):
         place, before = {v: i for i, v in enumerate(w)}, None
         if original is not released and {*original.w} == {*w}:
             before = _rows(original, place)
-        own = original.joint.sum(axis=1) if reference == "original" else None
+        prior = original.joint.sum(axis=1) if reference == "original" else None
         at = None if order is None else [place[value] for value in order]
         counts, counted = _rows(released, place), _rows(records, place)
-        return cls(counts, counted, weighted, w, own, at, before)
+        return cls(counts, counted, weighted, w, prior, at, before)
 
     def table(self, units: str) -> Counts:
         """Return what criteria are evaluated at."""
@@ -170,8 +170,8 @@ class CountedLetters(FrozenFields):
         table = self.table(units).in_order(leakage)
         counts, prior = table.joint, table.reference
         values = leaked(leakage, counts, reference=prior, units=units)
-        own = counts.sum(axis=1)
-        ends = measures.extremes(leakage, own, reference=prior, units=units)
+        masses = counts.sum(axis=1)
+        ends = measures.extremes(leakage, masses, reference=prior, units=units)
         before = math.nan
         if self.original is not None:
             was = Counts(self.original, order=self.order).in_order(leakage).joint
@@ -193,12 +193,12 @@ def measured(
 ) -> dict[str, Measure]:
     """Return every measure of the letters; the ordered distance where W has an order."""
     counts, sizes, masses = table.counts, table.records.sum(axis=0), table.counts.sum(axis=0)
-    own: dict[str, Any] = {"reference": table.prior}
+    prior = table.prior
     risk, risky = re_identification(sizes, masses if table.weighted else None), "1/k"
     distinct = measures.distinct_diversity(table.records)
     if table.weighted:
         risky = "estimate of E 1/F"
-    found = {
+    by_name = {
         "k": Measure("k", "k-anonymity: records", sizes, True, sizes, sizes),
         RISK: Measure(RISK, f"individual risk: {risky}", risk, False, sizes, sizes),
         "distinct l": Measure("distinct l", DISTINCT, distinct, True, sizes, sizes),
@@ -209,12 +209,12 @@ def measured(
     for l in (2, 3):  # noqa: E741
         title = f"recursive (c, {l})-diversity: c above"
         rows.append((f"c at l={l}", title, measures.recursive_diversity(counts, l)))
-    observed = disclosure(counts, observed=True, **own)
-    enhanced = measures.likeness(counts, enhanced=True, **own)
+    observed = disclosure(counts, observed=True, reference=prior)
+    enhanced = measures.likeness(counts, enhanced=True, reference=prior)
     rows += [
-        ("delta", "δ-disclosure", disclosure(counts, **own)),
+        ("delta", "δ-disclosure", disclosure(counts, reference=prior)),
         ("delta observed", "δ without absent values", observed),
-        ("beta", "β-likeness", measures.likeness(counts, **own)),
+        ("beta", "β-likeness", measures.likeness(counts, reference=prior)),
         ("enhanced beta", "enhanced β-likeness", enhanced),
         ("I2", f"specific information I2 [{units}]", i2(counts, units=units)),
         ("I3", f"weighted reduction I3 [{units}]", i3(counts, units=units)),
@@ -229,5 +229,5 @@ def measured(
     for name, leakage in family.items():
         leaks.append((name, f"{name} [{units}]" if leakage.informs else name, leakage))
     for name, title, of, *low in rows:
-        found[name] = Measure(name, title, of, bool(low), sizes, masses)
-    return found | {name: table.leaked(name, title, of, units) for name, title, of in leaks}
+        by_name[name] = Measure(name, title, of, bool(low), sizes, masses)
+    return by_name | {name: table.leaked(name, title, of, units) for name, title, of in leaks}

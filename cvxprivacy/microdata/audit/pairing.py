@@ -37,16 +37,16 @@ def counted(
     """
     with _named("original"):
         schema = _schema(original, sensitive, key, bins, missing, groups)
-    own, notes = schema, list[str]()
+    released_schema, notes = schema, list[str]()
     if released is not None:
         with _named("released", besides=True):
-            schema, own, notes = _own_schema(schema, released, bins)
+            schema, released_schema, notes = _schemas(schema, released, bins)
     with _named("original"):
         before = DiscreteSource.from_schema(original, schema, most=MOST_CELLS)
     if released is None:
         return before, before, notes
     with _named("released", besides=True):
-        after = DiscreteSource.from_schema(released, own, most=MOST_CELLS)
+        after = DiscreteSource.from_schema(released, released_schema, most=MOST_CELLS)
     return before, after, [*notes, *_unbinned(schema, after), *_changes(before, after)]
 
 
@@ -91,7 +91,7 @@ def _schema(
     return TableSchema.of(frame, **roles, bins=bins, groups=groups, missing=missing)
 
 
-def _own_schema(
+def _schemas(
     schema: TableSchema, released: Any, bins: Mapping[Hashable, Any]
 ) -> tuple[TableSchema, TableSchema, list[str]]:
     """Return how both tables are counted, and which columns are suppressed in the released one."""
@@ -110,24 +110,24 @@ def _own_schema(
     }
     grouped = {n: g for n, g in schema.groups.items() if n in types.names()}
     grouped = {n: g for n, g in grouped.items() if _ungrouped(released, n, g)}
-    own = _schema(released, schema.sensitive, kept, specs, schema.missing, grouped)
+    released_schema = _schema(released, schema.sensitive, kept, specs, schema.missing, grouped)
     both = dict(schema.bins)
     for column, spec in specs.items():
-        edges = [of.bins[column].edges for of in (schema, own)]
+        edges = [of.bins[column].edges for of in (schema, released_schema)]
         least, most = min(e[0] for e in edges), max(e[-2] for e in edges)
         both[column] = bins_of(column, spec, least, most)
     gone = [name for name in schema.key if name not in kept]
     notes = [f"suppressed in the release: {', '.join(gone)}"] if gone else []
-    own = replace(own, bins={name: both[name] for name in numeric})
-    return replace(schema, bins=both), own, notes
+    released_schema = replace(released_schema, bins={name: both[name] for name in numeric})
+    return replace(schema, bins=both), released_schema, notes
 
 
 def _ungrouped(released: Any, name: str, groups: Groups) -> bool:
     """Tell a released column of the original's values from one of groups, or of something else."""
     values = [v for v in value_counts(as_narwhals(released).lazy(), name) if v is not None]
     labels = set(map(str, groups.labels))
-    known = not any(isinstance(group, Ungrouped) for group in groups.named(values))
-    return known and not all(str(value) in labels for value in values)
+    covered = not any(isinstance(group, Ungrouped) for group in groups.named(values))
+    return covered and not all(str(value) in labels for value in values)
 
 
 # ---- what is notable ---------------------------------------------------------------------
@@ -138,16 +138,16 @@ def _unbinned(schema: TableSchema, after: DiscreteSource) -> list[str]:
     assert after.schema is not None
     notes = []
     for name in (n for n in after.schema.columns if n in schema.bins):
-        own = set(after.levels[name]) - {None, *schema.bins[name].labels}
-        if name not in after.schema.bins and own:
-            some = repr(min(map(str, own)))
+        texts = set(after.levels[name]) - {None, *schema.bins[name].labels}
+        if name not in after.schema.bins and texts:
+            some = repr(min(map(str, texts)))
             notes.append(f"{name} holds text in the release, such as {some}: it is not binned")
     for name in (n for n in after.schema.columns if n in schema.groups):
         labels = {str(label) for label in (None, *schema.groups[name].labels)}
         strange = set(map(str, after.levels[name])) - labels
         if name not in after.schema.groups and strange:
-            said = f"{name} holds other values in the release, such as {min(strange)!r}"
-            notes.append(f"{said}: it is not grouped")
+            some = f"such as {min(strange)!r}: it is not grouped"
+            notes.append(f"{name} holds other values in the release, {some}")
     return notes
 
 
@@ -203,9 +203,9 @@ def order_of(ordered: Any, reference: str, *tables: tuple[DiscreteSource, Any]) 
         assert source.schema is not None
         name, *more = source.schema.sensitive
         stated = more or name in source.schema.groups  # in an order that need not be W's
-        own = None if stated else natural_order(source.schema, frame, name, source.levels[name])
-        if own is not None and values <= set(own):
-            return [value for value in own if value in values]
+        natural = None if stated else natural_order(source.schema, frame, name, source.levels[name])
+        if natural is not None and values <= set(natural):
+            return [value for value in natural if value in values]
     if ordered:
         problem = f"{sources[0].names[0]} has no order of its own"
         raise InputError("ordered", problem, "pass its values in their order")

@@ -87,14 +87,14 @@ class Audit(Findings):
     >>> bands = pd.cut(people["height"], [160, 170, 180, 200], right=False).astype(str)
     >>> released = people.assign(height=bands)
     >>> criteria = [cpv.KAnonymity(4), cpv.TCloseness(0.15)]
-    >>> found = cpv.audit(people, released, key="height", sensitive="diagnosis", criteria=criteria)
-    >>> found.measures["k"].worst, round(found.measures["I1"].worst, 4)
+    >>> audit = cpv.audit(people, released, key="height", sensitive="diagnosis", criteria=criteria)
+    >>> audit.measures["k"].worst, round(audit.measures["I1"].worst, 4)
     (4.0, 0.1791)
-    >>> bool(np.isclose(found.measures["I1"].worst, (np.log2(3) + 3 * np.log2(9 / 11)) / 4))
+    >>> bool(np.isclose(audit.measures["I1"].worst, (np.log2(3) + 3 * np.log2(9 / 11)) / 4))
     True
-    >>> [verdict.holds for verdict in found.verdicts], found.holds
+    >>> [verdict.holds for verdict in audit.verdicts], audit.holds
     ([True, False], False)
-    >>> found.worst("I1", 1), found.records(found.worst("I1", 1))["name"].tolist()
+    >>> audit.worst("I1", 1), audit.records(audit.worst("I1", 1))["name"].tolist()
     (['[180, 200)'], ['Sonya', 'Leslie', 'Erin', 'John'])
     """
 
@@ -248,8 +248,10 @@ class Audit(Findings):
             "w": [written(w, lenient=True) for w in source.w],
         }  # fmt: skip
         if self.laws.weights is not None:
-            own = {"column": self.laws.weights, "effective": law.effective, "measures": COUNTED}
-            document["weights"] = {**own, "population": float(law.joint.sum())}
+            document["weights"] = {
+                "column": self.laws.weights, "effective": law.effective, "measures": COUNTED,
+                "population": float(law.joint.sum()),
+            }  # fmt: skip
         if letters:
             sizes = law.joint.sum(axis=0).tolist()
             document["letters"] = [
@@ -323,16 +325,16 @@ class Audit(Findings):
 
 def _document(measure: Measure) -> dict[str, Any]:
     """Return a measure as JSON holds it, without its letters."""
-    found = {
+    facts = {
         "title": measure.title, "worst": written(measure.worst),
         "average": written(measure.average),
         "letters": measure.letters, "records": measure.records,
     }  # fmt: skip
     if isinstance(measure, Leaked):
         ends = {name: getattr(measure, name) for name in ("nothing", "original", "everything")}
-        found |= {name: None if math.isnan(value) else value for name, value in ends.items()}
-        found["meaning"] = measure.leakage.meaning
-    return found
+        facts |= {name: None if math.isnan(value) else value for name, value in ends.items()}
+        facts["meaning"] = measure.leakage.meaning
+    return facts
 
 
 def audit(

@@ -40,14 +40,14 @@ class CategoricalLoss(Loss):
     >>> import pandas as pd
     >>> before = pd.DataFrame({"edu": ["low", "mid", "mid", "high"]})
     >>> after = pd.DataFrame({"edu": ["low", "mid", "high", "high"]})
-    >>> found = categorical_loss(before, after, orders={"edu": ["low", "mid", "high"]})
-    >>> {name: round(part, 3) for name, part in found.parts.items()}
+    >>> loss = categorical_loss(before, after, orders={"edu": ["low", "mid", "high"]})
+    >>> {name: round(part, 3) for name, part in loss.parts.items()}
     {'changed': 0.25, 'uncertainty': 0.333, 'marginals': 0.25, 'ranks': 0.125}
 
     Of the released categories only "high" leaves one bit open, in half of the records, of the 1.5
     bits that the education has; the total is the mean of the parts, in percent:
 
-    >>> round(found.total, 2)
+    >>> round(loss.total, 2)
     23.96
     """
 
@@ -167,9 +167,9 @@ def _total_variation(before: np.ndarray, after: np.ndarray) -> float:
 
 def _uncertainty(before: np.ndarray, after: np.ndarray) -> float:
     """H(X | X̂) / H(X), 0 where X is constant."""
-    whole, released = (np.unique(part, return_counts=True)[1] for part in (before, after))
-    own = entropy(whole)
-    if own == 0:
+    original, released = (np.unique(part, return_counts=True)[1] for part in (before, after))
+    initial = entropy(original)
+    if initial == 0:
         return 0.0
     _, joint = np.unique(before * (after.max() + 1) + after, return_counts=True)
-    return min(1.0, max(0.0, (entropy(joint) - entropy(released)) / own))
+    return min(1.0, max(0.0, (entropy(joint) - entropy(released)) / initial))

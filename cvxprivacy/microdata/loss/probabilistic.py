@@ -49,8 +49,8 @@ class ProbabilisticLoss(Loss):
 
     >>> import numpy as np
     >>> numbers = np.arange(1.0, 101)[:, None]
-    >>> found = probabilistic_loss(numbers, numbers + 3)
-    >>> found.means.round(4).tolist(), found.variances.tolist()
+    >>> loss = probabilistic_loss(numbers, numbers + 3)
+    >>> loss.means.round(4).tolist(), loss.variances.tolist()
     ([0.7013], [0.0])
     >>> from scipy.special import erf
     >>> round(float(erf(3 / np.sqrt(2 * numbers.var() / 100))), 4)
@@ -128,8 +128,8 @@ def probabilistic_loss(
     >>> import numpy as np
     >>> from cvxprivacy.microdata.masking import MDAV
     >>> table = np.random.default_rng(0).exponential(size=(60, 2))
-    >>> found = probabilistic_loss(table, MDAV(k=3).fit_transform(table), density="kernel")
-    >>> found.parts["PIL(mean)"], 0 < found.parts["PIL(var)"] < 1, 0 < found.total < 100
+    >>> loss = probabilistic_loss(table, MDAV(k=3).fit_transform(table), density="kernel")
+    >>> loss.parts["PIL(mean)"], 0 < loss.parts["PIL(var)"] < 1, 0 < loss.total < 100
     (0.0, True, True)
     """
     one_of(density, "density", "interval", "kernel")
@@ -173,12 +173,12 @@ def _variance_of_correlation(data: np.ndarray, rho: np.ndarray) -> np.ndarray:
     """Return n̂ Var r̂ of all pairs of attributes, by their moments."""
     m22 = _moment(data, 2, 2)
     m2, m4 = _moment(data, 1, 1).diagonal(), m22.diagonal()
-    own = np.maximum(np.outer(m2, m2), np.finfo(float).tiny)
+    products = np.maximum(np.outer(m2, m2), np.finfo(float).tiny)
     fourth = np.divide(m4, m2**2, out=np.zeros_like(m4), where=m2 > 0)
     m13 = _moment(data, 1, 3)
     kappa = np.divide(m13, m2, out=np.zeros_like(m13), where=m2 > 0)  # μ_13 / μ_02
-    variance = m22 / own + rho**2 / 4 * (fourth[:, None] + fourth + 2 * m22 / own)
-    return np.asarray(variance - rho / np.sqrt(own) * (kappa + kappa.T))
+    variance = m22 / products + rho**2 / 4 * (fourth[:, None] + fourth + 2 * m22 / products)
+    return np.asarray(variance - rho / np.sqrt(products) * (kappa + kappa.T))
 
 
 def _pil(off: np.ndarray, variance: np.ndarray, dust: np.ndarray) -> np.ndarray:

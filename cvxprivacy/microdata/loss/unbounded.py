@@ -46,10 +46,10 @@ class InformationLoss(Loss):
 
     >>> import numpy as np
     >>> numbers = np.arange(1.0, 101)[:, None]
-    >>> found = information_loss(numbers, 1.1 * numbers)
-    >>> {name: round(part, 4) for name, part in found.parts.items()}
+    >>> loss = information_loss(numbers, 1.1 * numbers)
+    >>> {name: round(part, 4) for name, part in loss.parts.items()}
     {'IL1': 0.1, 'IL2': 0.1, 'IL3': 0.21}
-    >>> round(found.total, 2)
+    >>> round(loss.total, 2)
     13.67
     """
 
@@ -109,8 +109,8 @@ def information_loss(
     >>> table = pd.DataFrame({"wages": [1.0, 2.0, 3.0, 6.0], "rent": [1.0, 1.0, 2.0, 2.0]})
     >>> information_loss(table, table).total
     0.0
-    >>> found = information_loss(table, table.assign(rent=[2.0, 1.0, 1.0, 2.0]))
-    >>> found.table["R"]["mean absolute error"] > 0.5, found.table["S"]["mean variation"]
+    >>> loss = information_loss(table, table.assign(rent=[2.0, 1.0, 1.0, 2.0]))
+    >>> loss.table["R"]["mean absolute error"] > 0.5, loss.table["S"]["mean variation"]
     (True, 0.0)
     """
     before, after, _ = paired(original, masked, columns)
@@ -156,8 +156,8 @@ def _errors(
 
 def _variation(of: np.ndarray, error: np.ndarray) -> np.ndarray:
     """Return errors as shares of numbers ≥ 0; of 0, any error is the whole."""
-    whole = np.broadcast_to(of, error.shape)
-    return np.divide(error, whole, out=(error > 0).astype(float), where=whole > 0)
+    base = np.broadcast_to(of, error.shape)
+    return np.divide(error, base, out=(error > 0).astype(float), where=base > 0)
 
 
 def _components(

@@ -163,16 +163,17 @@ class PRAM(CategoryMasking):
             size = len(inputs)
             matrix = np.full((size, size), (1.0 - stay) / max(size - 1, 1))
             np.fill_diagonal(matrix, stay if size > 1 else 1.0)
-        known = Channel(matrix, inputs=inputs, outputs=outputs, schema=schema)
+        # letters that fit no columns are refused before records that have no letter
+        Channel(matrix, inputs=inputs, outputs=outputs, schema=schema)
         letters = schema.letters(nw.from_native(pd.DataFrame(columns)), key)
         rows = rows_of({x: i for i, x in enumerate(inputs)}, letters)
         law = np.bincount(rows, minlength=len(inputs)) / len(rows)
-        known = Channel(matrix, inputs=inputs, outputs=outputs, schema=schema, p_input=law)
+        stated = Channel(matrix, inputs=inputs, outputs=outputs, schema=schema, p_input=law)
         if not self.invariant:
-            return known
-        back = known.posterior
+            return stated
+        back = stated.posterior
         back[np.isnan(back[:, 0])] = law
-        return known.then(Channel(back, inputs=outputs, outputs=inputs, schema=schema))
+        return stated.then(Channel(back, inputs=outputs, outputs=inputs, schema=schema))
 
 
 def _sorted(letters: set[Any]) -> list[Any]:

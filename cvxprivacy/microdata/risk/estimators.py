@@ -44,8 +44,8 @@ class Leakage:
 
     Examples
     --------
-    >>> told = Leakage(raw=0.31, bias=0.04, standard_error=0.02, units="bits")
-    >>> round(told.value, 2)
+    >>> estimate = Leakage(raw=0.31, bias=0.04, standard_error=0.02, units="bits")
+    >>> round(estimate.value, 2)
     0.27
     >>> Leakage(raw=0.01, bias=0.04, standard_error=0.02, units="bits").value
     0.0
@@ -194,14 +194,14 @@ def _excess(counts: npt.NDArray[np.int64]) -> float:
     small.  Where cells have few records it tells two to four times as much of the bias as Miller
     and Madow's formula, which is its first term.
     """
-    size, own = int(counts.sum()), counts[counts > 0].astype(float)
+    size, filled = int(counts.sum()), counts[counts > 0].astype(float)
     if size == 1:
         return 0.0
-    terms, less = own * np.log(own), own - 1
-    rest = terms.sum() - terms + less * np.log(np.maximum(less, 1.0))
-    without = np.log(size - 1) - rest / (size - 1)
+    terms, less = filled * np.log(filled), filled - 1
+    sums = terms.sum() - terms + less * np.log(np.maximum(less, 1.0))
+    without = np.log(size - 1) - sums / (size - 1)
     entropy = np.log(size) - terms.sum() / size
-    return float((size - 1) * ((own * without).sum() / size - entropy))
+    return float((size - 1) * ((filled * without).sum() / size - entropy))
 
 
 # ---- nearest neighbours ------------------------------------------------------------------

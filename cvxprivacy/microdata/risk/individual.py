@@ -116,12 +116,12 @@ class IndividualRisk(FrozenFields):
 
     >>> import numpy as np, pandas as pd
     >>> people = pd.DataFrame({"age": [30, 30, 40], "w": [60, 50, 8]})
-    >>> found = individual_risk(people, "age", "w")
-    >>> found.sample.tolist(), found.risk.round(4).tolist()
+    >>> risks = individual_risk(people, "age", "w")
+    >>> risks.sample.tolist(), risks.risk.round(4).tolist()
     ([0.5, 1.0], [0.0171, 0.2971])
     >>> round(float(np.log(8) / 7), 4)
     0.2971
-    >>> found.worst(1), found.above, round(found.expected, 3)
+    >>> risks.worst(1), risks.above, round(risks.expected, 3)
     ([40], 1, 0.331)
     """
 
@@ -197,9 +197,9 @@ class IndividualRisk(FrozenFields):
             "classes": [
                 {
                     "letter": written(x, lenient=True), "records": f, "population": size,
-                    "sample_risk": own, "risk": r,
+                    "sample_risk": sample, "risk": r,
                 }
-                for x, f, size, own, r in rows
+                for x, f, size, sample, r in rows
             ],
         }  # fmt: skip
 
@@ -268,8 +268,8 @@ def individual_risk(
     --------
     >>> import pandas as pd
     >>> people = pd.DataFrame({"age": [30, 30, 40], "sex": list("ffm"), "w": [60, 50, 8]})
-    >>> found = individual_risk(people, ["age", "sex"], "w")
-    >>> found.per_record().round(3).tolist(), round(found.expected, 3)
+    >>> risks = individual_risk(people, ["age", "sex"], "w")
+    >>> risks.per_record().round(3).tolist(), round(risks.expected, 3)
     ([0.017, 0.017, 0.297], 0.331)
     """
     threshold = number(threshold, "threshold", below=1.0)

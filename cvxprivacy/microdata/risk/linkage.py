@@ -62,10 +62,10 @@ def distance_linkage(
     tree = cKDTree(before)
     nearest = np.asarray(tree.query(after)[0]) * (1 + 1e-9)
     nearest += 1e-12 * np.abs(before).max(initial=1.0)
-    own = np.sqrt(((before - after) ** 2).sum(axis=1)) <= nearest
-    if not own.any():
+    linked = np.sqrt(((before - after) ** 2).sum(axis=1)) <= nearest
+    if not linked.any():
         return 0.0
-    ties = np.asarray(tree.query_ball_point(after[own], nearest[own], return_length=True))
+    ties = np.asarray(tree.query_ball_point(after[linked], nearest[linked], return_length=True))
     return float((1 / np.maximum(ties, 1)).sum() / len(after))
 
 
@@ -133,8 +133,8 @@ def probabilistic_linkage(
     best = pairs["match_weight"].groupby(record).transform("max")
     likeliest = pairs["match_weight"] >= best - 1e-9
     ties = record[likeliest].value_counts()
-    own = record[likeliest & pairs["unique_id_l"].eq(pairs["unique_id_r"])]
-    return float((1 / ties.loc[own]).sum() / len(after))
+    linked = record[likeliest & pairs["unique_id_l"].eq(pairs["unique_id_r"])]
+    return float((1 / ties.loc[linked]).sum() / len(after))
 
 
 def _weighted_pairs(before: np.ndarray, after: np.ndarray, steps: np.ndarray, most: int) -> Any:

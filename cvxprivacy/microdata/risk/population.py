@@ -156,11 +156,10 @@ def population_bounds(
     """
     channel = _channel(matrix)
     remedy = f"pass counts of shape (|W|, {len(channel)})"
-    seen = [_counts(of, name, remedy) for of, name in ((design, "design"), (holdout, "holdout"))]
-    if seen[0].shape != seen[1].shape or seen[0].shape[1] != len(channel):
-        raise InputError("holdout", f"shape {seen[1].shape} beside {seen[0].shape}", remedy)
+    first, second = _counts(design, "design", remedy), _counts(holdout, "holdout", remedy)
+    if first.shape != second.shape or first.shape[1] != len(channel):
+        raise InputError("holdout", f"shape {second.shape} beside {first.shape}", remedy)
     level, unit = number(level, "level", zero=False, below=1.0), nat(units)
-    first, second = seen
     like = first * (second.sum() / first.sum())  # the design as a holdout of the other's size
     log, most = math.log(1 / (1 - level)), math.log(min(*first.shape, channel.shape[1]))
     pairs = {
@@ -204,8 +203,8 @@ def _smoothed(counts: Array) -> Array:
 class _Reference:
     """A law of W, or of X̂, that ψ compares with, and how great ψ can be for each letter.
 
-    ``seen`` sums counts over the other letters: its laws weigh ``caps``, and become those of the
-    reference by ``through``.
+    ``marginal`` sums counts over the other letters: its laws weigh ``caps``, and become those of
+    the reference by ``through``.
     """
 
     law: Array
@@ -213,14 +212,14 @@ class _Reference:
     axis: int
     through: Array | None = None
 
-    def seen(self, counts: Array) -> Array:
+    def marginal(self, counts: Array) -> Array:
         return counts.sum(axis=self.axis)
 
     def excess(self, counts: Array) -> float:
         """Return D(p̂ ‖ r)."""
-        own = self.seen(counts)
+        marginal = self.marginal(counts)
         return divergence(
-            own if self.through is None else own @ self.through, self.law, units="nats"
+            marginal if self.through is None else marginal @ self.through, self.law, units="nats"
         )
 
     def above(self, rate: Any, c: Any) -> Array:
@@ -242,28 +241,28 @@ def _references(channel: Array, design: Array) -> list[_Reference]:
 
 def _log_loss(channel: Array, design: Array, holdout: Array, log: float) -> tuple[float, float]:
     """Return the bound that the design promises, and that of the holdout."""
-    size, own = holdout.sum(), mutual_information(design @ channel, units="nats")
+    size, designed = holdout.sum(), mutual_information(design @ channel, units="nats")
     rate = np.repeat(_LAMBDAS, len(_STEPS))
     c = rate ** (2.0 - np.tile(_STEPS, len(_LAMBDAS)))
     best: tuple[float, Any] = (math.inf, None)
     for reference in _references(channel, design):
-        law = _smoothed(reference.seen(design))
+        law = _smoothed(reference.marginal(design))
         fit = (len(reference.law) - 1) * (1 / size + 1 / design.sum()) / 2
         expected = np.empty(len(rate))
         for i in range(0, len(rate), step := max(1, (1 << 20) // len(law))):
             part = slice(i, i + step)
             mean = reference.above(rate[part, None], c[part, None]) @ law
-            found = _solved(rate[part], c[part], own + fit, mean + log / size)
-            expected[part] = np.where(np.isfinite(mean), found, np.inf)  # a law without zeros
+            values = _solved(rate[part], c[part], designed + fit, mean + log / size)
+            expected[part] = np.where(np.isfinite(mean), values, np.inf)  # a law without zeros
         least = int(expected.argmin())
         if best[1] is None or expected[least] < best[0]:
             best = float(expected[least]), (reference, rate[least], c[least])
     promised, (reference, rate, c) = best
-    counts = reference.seen(holdout)
+    counts = reference.marginal(holdout)
     on = counts > 0
     mean = reference.above(rate, c)[on] @ counts[on] / size
-    known = mutual_information(holdout @ channel, units="nats") + reference.excess(holdout)
-    return promised, float(_solved(rate, c, known, mean + log / size))
+    measured = mutual_information(holdout @ channel, units="nats") + reference.excess(holdout)
+    return promised, float(_solved(rate, c, measured, mean + log / size))
 
 
 def _solved(rate: Any, c: Any, information: float, more: Any) -> Any:
@@ -306,8 +305,8 @@ def _box(counts: Array, level: float) -> tuple[Array, Array]:
 
     size, tail = counts.sum(), (1 - level) / counts.size / 2
     low = np.where(counts > 0, beta.ppf(tail, np.maximum(counts, 1e-9), size - counts + 1), 0.0)
-    rest = np.maximum(size - counts, 1e-9)
-    return low, np.where(counts < size, beta.isf(tail, counts + 1, rest), 1.0)
+    others = np.maximum(size - counts, 1e-9)
+    return low, np.where(counts < size, beta.isf(tail, counts + 1, others), 1.0)
 
 
 def _xlogx(values: Array) -> Array:
