@@ -215,7 +215,7 @@ def intervals_of(
 
     Parameters
     ----------
-    rest : ndarray of int
+    others : ndarray of int
         The number of each fine cell's cell of the other columns.
     """
     name = schema.key[i]

@@ -91,7 +91,7 @@ def _letter(label: Any) -> str:
     return ", ".join("*" if part is None else shown(part) for part in parts)
 
 
-def unmodified_columns(document: Mapping[str, Any], solution: Solution, schema: Any) -> Facts:
+def unmodified_columns(document: Mapping[str, Any], solution: Solution) -> Facts:
     """Return what the columns that are copied reveal, each with an advice."""
     after, rows = information_after(solution), []
     for entry in document["untouched"]:

@@ -103,7 +103,7 @@ def release_facts(
         why = "records are counted, not weighted, in the tables of groups and in their measures"
         left_out.append({"section": "Survey weights", "why": why})
     seed = provenance.seed_of(asked.arguments)
-    unmodified = unmodified_columns(document, solution, schema)
+    unmodified = unmodified_columns(document, solution)
     smallest = None if drawn.audit is None else drawn.audit.measures["k"].worst
     return {
         "schema": SCHEMA,
