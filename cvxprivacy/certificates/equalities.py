@@ -59,8 +59,8 @@ def _equalities(program: ChannelProgram) -> list[Equality]:
         else:
             assert isinstance(row.bound, Fraction)
             constant = rational(row.expression.constant)
-            whole = [pair for column in columns for pair in column]
-            equalities.append((whole, (row.bound - constant) * total))
+            coefficients = [pair for column in columns for pair in column]
+            equalities.append((coefficients, (row.bound - constant) * total))
     # rows of sum 1 belong to the system: what moves an equality must not break them
     rows = [([(s * m + y, Fraction(1)) for y in range(m)], Fraction(1)) for s in range(n)]
     return rows + equalities
@@ -125,13 +125,13 @@ def _basic_solution(
     left = fmpq_mat(rank, rank)
     right = fmpq_mat(rank, 1)
     for i, row in enumerate(chosen):
-        coefficients, rest = system[row]
+        coefficients, remainder = system[row]
         for j, value in coefficients:
             if j in place:
                 left[i, place[j]] += fmpq(value.numerator, value.denominator)
             else:
-                rest -= value * fixed[j]  # b − A_N x_N of (C10)
-        right[i, 0] = fmpq(rest.numerator, rest.denominator)
+                remainder -= value * fixed[j]  # b − A_N x_N of (C10)
+        right[i, 0] = fmpq(remainder.numerator, remainder.denominator)
     try:
         moved = left.solve(right)  # A_B⁻¹, exactly
     except ZeroDivisionError:

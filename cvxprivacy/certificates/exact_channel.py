@@ -31,11 +31,11 @@ class ExactChannel(FrozenFields):
     def matrix(self) -> FloatArray:
         """The channel in floats: exact over 2⁵², to half an ulp otherwise."""
         if self.denominator == DENOMINATOR:
-            found = self.numerators.astype(float) / DENOMINATOR
+            matrix = self.numerators.astype(float) / DENOMINATOR
         else:
             rows = [[int(k) / self.denominator for k in row] for row in self.numerators]
-            found = np.array(rows, dtype=float)
-        return owned(found)
+            matrix = np.array(rows, dtype=float)
+        return owned(matrix)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a proof file stores: of each letter the outputs that it has, with what."""
@@ -63,9 +63,9 @@ def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel 
     low, high = np.zeros(shape, np.int64), np.full(shape, DENOMINATOR)
     # bounds are rounded inwards: an integer between them is between the exact ones
     if program.lower is not None:
-        low = _whole(program.lower, math.ceil)
+        low = _numerators(program.lower, math.ceil)
     if program.upper is not None:
-        high = _whole(program.upper, math.floor)
+        high = _numerators(program.upper, math.floor)
     numerators = _fill(np.rint(k * DENOMINATOR).astype(np.int64), low, high, DENOMINATOR)
     if numerators is not None:
         return ExactChannel(numerators)
@@ -73,19 +73,22 @@ def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel 
     bounds = [b.ravel() for b in (program.lower, program.upper) if b is not None]
     fine = {Fraction(b).denominator for b in np.concatenate(bounds).tolist()}
     scale = math.lcm(DENOMINATOR, *fine)
-    low = _whole(np.zeros(shape) if program.lower is None else program.lower, math.ceil, scale)
-    high = _whole(np.ones(shape) if program.upper is None else program.upper, math.floor, scale)
-    numerators = _fill(_whole(k, math.floor, scale), low, high, scale)
+    lower = np.zeros(shape) if program.lower is None else program.lower
+    upper = np.ones(shape) if program.upper is None else program.upper
+    low, high = _numerators(lower, math.ceil, scale), _numerators(upper, math.floor, scale)
+    numerators = _fill(_numerators(k, math.floor, scale), low, high, scale)
     return None if numerators is None else ExactChannel(numerators, scale)
 
 
-def _whole(values: Exact, rounded: Callable[[Any], int], scale: int = DENOMINATOR) -> np.ndarray:
+def _numerators(
+    values: Exact, rounded: Callable[[Any], int], scale: int = DENOMINATOR
+) -> np.ndarray:
     """Return values times ``scale``, rounded to one side; floats are enough for the coarse one."""
     if scale == DENOMINATOR and values.dtype != object:
         ends: Any = {math.ceil: np.ceil, math.floor: np.floor}
         return ends[rounded](values * DENOMINATOR).astype(np.int64)
-    whole = [[rounded(Fraction(v) * scale) for v in row] for row in values.tolist()]
-    return np.array(whole, np.int64 if scale == DENOMINATOR else object)  # beyond 63 bits
+    integers = [[rounded(Fraction(v) * scale) for v in row] for row in values.tolist()]
+    return np.array(integers, np.int64 if scale == DENOMINATOR else object)  # beyond 63 bits
 
 
 def _fill(

@@ -34,15 +34,15 @@ class Relaxed(Certificate):
         # the relaxed encoder may do what any strategy does, the listed ones are some of them:
         # lower(relaxation) ≤ optimum over all strategies ≤ upper(listed)
         ends = relaxation.lower, listed.upper
-        found = status(
+        verdict = status(
             *ends, TOLERANCE[listed.accuracy] * proof_of(listed.program.to_dict()).unit(ends[1])
         )
         if relaxation.status == "infeasible":  # and what has fewer releases is, too
-            found = "infeasible"
+            verdict = "infeasible"
         super().__init__(
             listed.program,
             listed.accuracy,
-            found,
+            verdict,
             *ends,
             listed.primal,
             listed.dual if listed.dual is not None and listed.dual.objective else None,
@@ -94,5 +94,5 @@ class Relaxed(Certificate):
             return [str(error)]
         return [
             *differences(self.program.to_dict(), over.program.to_dict()),
-            *(f"lower end: {said}" for said in self.relaxation.differences(informed)),
+            *(f"lower end: {difference}" for difference in self.relaxation.differences(informed)),
         ]

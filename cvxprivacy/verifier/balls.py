@@ -14,9 +14,9 @@ from cvxprivacy.verifier.rationals import (
     Matrix,
     UnaffordableError,
     UnprovableError,
+    integers,
     number,
     ratio,
-    whole,
 )
 
 __all__ = [
@@ -30,10 +30,10 @@ __all__ = [
     "enclosure",
     "exactly",
     "floor",
+    "integers",
     "number",
     "smallest",
     "total",
-    "whole",
 ]
 
 # bits of a ball's middle: a sum of 10⁶ products is known to 10⁻³² then, where a claim is a float of
@@ -47,8 +47,8 @@ def exactly(value: Any) -> fmpq:
         return fmpq(*value.as_integer_ratio())
     if isinstance(value, str):
         return fmpq(*ratio(value))
-    found = value if isinstance(value, Fraction) else number(value)
-    return fmpq(*found.as_integer_ratio())
+    fraction = value if isinstance(value, Fraction) else number(value)
+    return fmpq(*fraction.as_integer_ratio())
 
 
 def enclosure(pair: Sequence[Any]) -> arb:

@@ -23,12 +23,12 @@ from cvxprivacy.verifier.balls import (
     enclosure,
     exactly,
     floor,
+    integers,
     number,
     smallest,
     total as _sum,
-    whole,
 )
-from cvxprivacy.verifier.costs import Layer, Part, layers_of, read, whole_layers
+from cvxprivacy.verifier.costs import Layer, Part, integer_layers, layers_of, read
 from cvxprivacy.verifier.measures import Measure, measure_of
 from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.weighted_cost import WeightedCost
@@ -63,13 +63,13 @@ class ChannelData:
         if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
             raise UnprovableError("the law has a negative or infinite atom")
         # the same law in whole numbers, for (C13); the factor cancels, as Σ law has it too
-        self.whole, _ = whole(self.atoms)
-        self.whole_total = sum(map(sum, self.whole))
+        self.integer_law, _ = integers(self.atoms)
+        self.integer_total = sum(map(sum, self.integer_law))
         starts = range(0, self.n, self._most)
         self.blocks = [range(s, min(s + self._most, self.n)) for s in starts]
         # entry bounds as whole numbers over a common one, compared with integers k(s, y): (C8)
         boxes = ((k, program[k]) for k in ("lower", "upper"))
-        self.boxes = {k: None if table is None else whole(table) for k, table in boxes}
+        self.boxes = {k: None if table is None else integers(table) for k, table in boxes}
         for table, _ in filter(None, self.boxes.values()):
             if len(table) != self.n or any(len(row) != self.m for row in table):
                 raise UnprovableError("entry bounds of another shape")
@@ -83,9 +83,9 @@ class ChannelData:
         for name, view in program["views"].items():
             if set(view) != {"labels", "reference", "measure"}:
                 raise UnprovableError(f"view {name} has not labels, reference and measure alone")
-            seen, masses = self.view(name, self.law)
+            view_law, masses = self.view(name, self.law)
             self.views[name] = [
-                arb_mat([row[b.start : b.stop] for row in seen]) for b in self.blocks
+                arb_mat([row[b.start : b.stop] for row in view_law]) for b in self.blocks
             ]
             reference = [mass / _sum(masses) for mass in masses]  # π, of sum 1
             self.measures[name] = measure_of(view["measure"], reference, nat)
@@ -143,17 +143,17 @@ class ChannelData:
         size = 1 + max(label for table in tables for row in table for label in row)
         none = law[0][0] * 0
         # p(v, s) of (P1), an atom with the label −1 being unseen
-        seen = [[none] * self.n for _ in range(size)]
+        view_law = [[none] * self.n for _ in range(size)]
         masses = [none] * size
         for rows in zip(tables[0], tables[-1], law, strict=True):
             for s, (v, r, atom) in enumerate(zip(*rows, strict=True)):
                 if v >= 0:
-                    seen[v][s] += atom
+                    view_law[v][s] += atom
                 if r >= 0:
                     masses[r] += atom
         if not all(mass > 0 for mass in masses):  # π > 0: J/π is asked for
             raise UnprovableError(f"view {name} has a label of reference mass 0")
-        return seen, masses
+        return view_law, masses
 
     def _read(self, term: Mapping[str, Any]) -> list[arb]:
         """Return all weights of a term, of which every number is one, used or not."""
@@ -197,21 +197,23 @@ class ChannelData:
             law = [*law, self.mass]
         return WeightedCost(layers, law)
 
-    def whole_cost(self, cost: Any) -> tuple[WeightedCost, int]:
+    def integer_cost(self, cost: Any) -> tuple[WeightedCost, int]:
         """Return the weighted cost in whole numbers, and the denominator that they are over."""
-        layers, common = whole_layers(layers_of(cost, self.n, self.m))
-        law = self.whole if len(layers) > 1 else [[sum(c) for c in zip(*self.whole, strict=True)]]
+        layers, common = integer_layers(layers_of(cost, self.n, self.m))
+        law = self.integer_law
+        if len(layers) == 1:
+            law = [[sum(column) for column in zip(*law, strict=True)]]
         return WeightedCost(layers, law), common
 
     def block(self, term: Mapping[str, Any], letters: range) -> arb_mat:
         """Return the weighted cost of a block of letters; what is small is kept for next time."""
         key = id(term["cost"]), term["cost_radius"], letters.start
-        found = self._kept.get(key)
-        if found is None:
-            found = self.cost(term).block(letters)
+        block = self._kept.get(key)
+        if block is None:
+            block = self.cost(term).block(letters)
             if (len(self._kept) + 1) * len(self.blocks[0]) * self.m <= _KEPT:
-                self._kept[key] = found
-        return found
+                self._kept[key] = block
+        return block
 
     def bounds(self, row: Mapping[str, Any]) -> list[fmpq]:
         """Return the bound of a row, for each output if it is a row for each."""
@@ -219,8 +221,8 @@ class ChannelData:
         bounds = bound if isinstance(bound, list) else [bound] * count
         if len(bounds) != count:
             raise UnprovableError(f"{len(bounds)} bounds where {count} are needed")
-        known = {b: exactly(b) for b in bounds}  # most rows have one bound for all outputs
-        return [known[b] for b in bounds]
+        rationals = {b: exactly(b) for b in bounds}  # most rows have one bound for all outputs
+        return [rationals[b] for b in bounds]
 
     def unit(self, upper: float) -> float:
         """Return the size by which a gap is judged, given the upper end.
@@ -242,9 +244,9 @@ class ChannelData:
         That one in a ball: offsets that cancel between letters must not absorb the rest.
         """
         flint.ctx.prec = PRECISION
-        found = (_steps_of(self, part) for part in self.objectives.values())
+        scales = (_steps_of(self, part) for part in self.objectives.values())
         # of several objectives: what is small in any of them counts as small
-        steps, ceilings, (least, *others) = zip(*found, strict=True)
+        steps, ceilings, (least, *others) = zip(*scales, strict=True)
         for other in others:  # the greatest of several is below none of their least
             least = least.max(other)
         return min(steps), max(ceilings), least
@@ -275,10 +277,10 @@ def _steps_of(data: ChannelData, term: Mapping[str, Any]) -> tuple[float, float,
                 continue
             lowest = smallest(weighted)
             least += lowest / data.total
-            own = [float(c / data.mass[s]) for c in weighted]
-            low = min(own)
+            costs = [float(c / data.mass[s]) for c in weighted]
+            low = min(costs)
             # a difference of 2⁻⁴⁴ of the costs is their rounding, hundreds of units of 2⁻⁵³
-            gaps = [c - low for c in own if c - low > 2.0**-44 * (abs(c) + abs(low))]
+            gaps = [c - low for c in costs if c - low > 2.0**-44 * (abs(c) + abs(low))]
             steps += [min(gaps)] if gaps else []
             ceiling = max(ceiling, highest + max(gaps, default=0.0))
     step = min([*steps, *small], default=1.0)
@@ -291,10 +293,10 @@ def _excesses(
     auxiliaries: Mapping[str, Any], mass: list[arb], m: int
 ) -> dict[str, tuple[list[arb], list[arb]]]:
     """Check auxiliaries; return a(s) p(s)·total and levels of those that are an excess."""
-    found = {}
+    excesses = {}
     for name, aux in auxiliaries.items():
-        known = {"kind", "bound"} | ({"share", "levels"} if aux["kind"] == "excess" else set())
-        if aux["kind"] not in ("ratio", "maximum", "excess") or set(aux) != known:
+        fields = {"kind", "bound"} | ({"share", "levels"} if aux["kind"] == "excess" else set())
+        if aux["kind"] not in ("ratio", "maximum", "excess") or set(aux) != fields:
             raise UnprovableError("an auxiliary of unknown kind")
         if not enclosure(aux["bound"]) > 0:  # (P23)–(P25) take its side for granted
             raise UnprovableError("an auxiliary with a bound ≤ 0")
@@ -302,13 +304,13 @@ def _excesses(
             if (len(aux["share"]), len(aux["levels"])) != (len(mass), m):
                 raise UnprovableError("an excess of another shape")
             weights = [ball(a) * p for a, p in zip(aux["share"], mass, strict=True)]
-            found[name] = weights, list(map(ball, aux["levels"]))
-    return found
+            excesses[name] = weights, list(map(ball, aux["levels"]))
+    return excesses
 
 
 def _refuse_long(parts: list[Layer], m: int) -> None:
     """Refuse tables without a common denominator, or whose sums fill memory over it."""
-    (layer,), _ = whole_layers(parts)
+    (layer,), _ = integer_layers(parts)
     bits = max(c.bit_length() for part in layer for row in part.table for c in row)
     affordable(m * (1 + bits // 64))
 

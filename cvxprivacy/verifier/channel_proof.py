@@ -128,11 +128,11 @@ class ChannelProof(ChannelData):
         bound += _sum(multipliers.outside() for multipliers in auxiliaries)
         return bound + least / self.total  # (C6)
 
-    def _shares(self, given: Any) -> dict[str, fmpq]:
+    def _shares(self, dual: Any) -> dict[str, fmpq]:
         """Return weights ≥ 0 of sum 1 of the objectives, exactly; the first has the rest (C3)."""
         first, *others = self.objectives
-        known = given if isinstance(given, dict) else {}
-        shares = {name: max(exactly(finite(known.get(name))), fmpq(0)) for name in others}
+        weights = dual if isinstance(dual, dict) else {}
+        shares = {name: max(exactly(finite(weights.get(name))), fmpq(0)) for name in others}
         total = sum(shares.values(), fmpq(0))
         # in rationals: weights of a sum above 1 would bound more than the greatest
         if total > 1:
@@ -253,9 +253,9 @@ class Evaluation:
             for row, s in zip(rows, letters, strict=True):
                 for y, k in zip(self._outputs[s], self._k[s], strict=True):
                     row[place[y]] = k
-            for found, own in zip(joint, (block * kind(fmpz_mat(rows))).tolist(), strict=True):
-                for y, x in zip(used, own, strict=True):
-                    found[y] += x
+            for sums, products in zip(joint, (block * kind(fmpz_mat(rows))).tolist(), strict=True):
+                for y, x in zip(used, products, strict=True):
+                    sums[y] += x
         return joint
 
     def phi(self, view: str) -> list[arb]:
@@ -271,12 +271,13 @@ class Evaluation:
         """Return Φ_k(y) for every output in rationals, or raise ``UnprovableError``."""
         if view not in self._exact:
             proof, measure = self.proof, self.proof.measures[view]
-            seen, masses = proof.view(view, proof.whole)
+            view_law, masses = proof.view(view, proof.integer_law)
             # whole numbers: no fraction is reduced before the last step
-            blocks = [fmpz_mat([row[b.start : b.stop] for row in seen]) for b in proof.blocks]
+            blocks = [fmpz_mat([row[b.start : b.stop] for row in view_law]) for b in proof.blocks]
             joint = self._joint(blocks, lambda rows: rows, fmpz(0))
             phi = [measure.exactly(column, masses) for column in zip(*joint, strict=True)]
-            self._exact[view] = [x / (proof.whole_total * self._den) for x in phi if x is not None]
+            scale = proof.integer_total * self._den
+            self._exact[view] = [x / scale for x in phi if x is not None]
         if len(self._exact[view]) < self.proof.m:
             raise UnprovableError(f"what is leaked to {view} is not known to be rational")
         return self._exact[view]
@@ -343,8 +344,8 @@ class Evaluation:
                 value = list(map(operator.add, value, weighted))
             value = value if per_output else [sum(value, exactly(term["constant"][0]))]
             if term["cost"] is not None:
-                cost, common = proof.whole_cost(term["cost"])
-                scale = proof.whole_total * self._den * common
+                cost, common = proof.integer_cost(term["cost"])
+                scale = proof.integer_total * self._den * common
                 spent = (fmpq(x, scale) for x in self._spent(cost, 0, per_output))  # (C13)
                 value = list(map(operator.add, value, spent))
         except UnprovableError:  # no common denominator either
@@ -352,11 +353,11 @@ class Evaluation:
         return value
 
     def _excess(self, aux: Mapping[str, Any], weights: list[arb], levels: list[arb]) -> arb:
-        found, scale = [-level for level in levels], self.proof.total * self._den
+        excesses, scale = [-level for level in levels], self.proof.total * self._den
         for weight, outputs, row in zip(weights, self._outputs, self._k, strict=True):
             for y, k in zip(outputs, row, strict=True):
-                found[y] += weight * k / scale
-        return _sum(x.max(arb(0)) for x in found) - enclosure(aux["bound"])  # least u of (P25)
+                excesses[y] += weight * k / scale
+        return _sum(x.max(arb(0)) for x in excesses) - enclosure(aux["bound"])  # least u of (P25)
 
     def _auxiliary(self, aux: Mapping[str, Any]) -> list[arb]:
         # at the channel itself the best auxiliaries are its extremes: a_y = min, u_y = max

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
+from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of
 from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.wording import (
     MOST_VIEWS,
@@ -44,13 +44,13 @@ def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
     # of counts the sum is how many records: a reader may know that number
     masses = [exact(atom) for atoms in words.law for atom in atoms if atom]
     unit = units_of({"program": program})
-    said = [words.term(part) for part in parts.values()]
-    if len(said) > 1:
-        named = [f"{quoted(name)}: {text}" for name, text in zip(parts, said, strict=True)]
-        said = [f"the greatest of {len(said):,}, {'; '.join(named)}"]
+    texts = [words.term(part) for part in parts.values()]
+    if len(texts) > 1:
+        named = [f"{quoted(name)}: {text}" for name, text in zip(parts, texts, strict=True)]
+        texts = [f"the greatest of {len(texts):,}, {'; '.join(named)}"]
     matters = any(map(words.matters, parts.values()))
     return [
-        minimised(said[0], matters, unit, infeasible),
+        minimised(texts[0], matters, unit, infeasible),
         f"over: all channels from {many(words.n, 'letter')} to {many(words.m, 'output')}; the "
         f"law has {many(len(masses), 'atom')}, of mass {written(sum(masses))} in all",
         *(constraints or ["subject to: nothing, every channel is allowed"]),
@@ -106,12 +106,12 @@ class _Words:
 
     def masses(self, view: str) -> list[Fraction]:
         """Return the reference masses of a view."""
-        own, found = self.program["views"][view], [Fraction(0)] * self.sizes[view]
-        for labels, atoms in zip(own["reference"] or own["labels"], self.law, strict=True):
+        data, masses = self.program["views"][view], [Fraction(0)] * self.sizes[view]
+        for labels, atoms in zip(data["reference"] or data["labels"], self.law, strict=True):
             for label, atom in zip(labels, atoms, strict=True):
                 if label >= 0:
-                    found[label] += exact(atom)
-        return found
+                    masses[label] += exact(atom)
+        return masses
 
     def _letters(self, cost: Any) -> Iterable[list[Any]]:
         """Yield what each output costs a letter, all its atoms together, in some unit."""
@@ -142,7 +142,7 @@ class _Words:
 
     def _added(self, cost: Any) -> tuple[Iterable[list[int]], int]:
         """Return the rows of a cost by parts, in whole numbers over a common one."""
-        (layer,), common = whole_layers(layers_of(cost, self.n, self.m))
+        (layer,), common = integer_layers(layers_of(cost, self.n, self.m))
         return rows_of(layer), common
 
     def _costs(self, cost: Table) -> Iterable[tuple[int, list[Any]]]:
@@ -156,32 +156,33 @@ class _Words:
     def free(self, cost: Any) -> str:
         """Say which moves cost nothing: a permuted cost has the same range."""
         if isinstance(cost, dict):
-            count = own = 0
+            count = diagonal = 0
             for s, row in enumerate(self._added(cost)[0]):
-                count, own = count + row.count(0), own + (row[s : s + 1] == [0])
-            return f" (0 for {self.counted(count, own)})" if count else ""
+                count, diagonal = count + row.count(0), diagonal + (row[s : s + 1] == [0])
+            return f" (0 for {self.counted(count, diagonal)})" if count else ""
         texts = {c for _, row in self._costs(cost) for c in row if isinstance(c, str)}
         zeros = {0, *(c for c in texts if not exact(c))}
-        count = own = 0
+        count = diagonal = 0
         layers = cost if isinstance(cost[0][0], list) else [cost]
         for s, masses in enumerate(zip(*self.law, strict=True)):
             rows = [z[s] for i, z in enumerate(layers) if not layers[1:] or masses[i] > 0]
             costless = [all(c in zeros for c in column) for column in zip(*rows, strict=True)]
-            count, own = count + sum(costless), own + (costless[s : s + 1] == [True])
-        return f" (0 for {self.counted(count, own)})" if count else ""
+            count += sum(costless)
+            diagonal += costless[s : s + 1] == [True]
+        return f" (0 for {self.counted(count, diagonal)})" if count else ""
 
     def among(self, places: set[tuple[int, int]]) -> str:
         """Say how many of all moves these are, and how many lead from a letter to its number."""
         return self.counted(len(places), sum(s == y for s, y in places))
 
-    def counted(self, count: int, own: int) -> str:
+    def counted(self, count: int, diagonal: int) -> str:
         """Say how many moves, of which some lead from a letter to its number."""
-        said = f"{count:,} of {many(self.n * self.m, 'move')}"
+        text = f"{count:,} of {many(self.n * self.m, 'move')}"
         if self.n != self.m:
-            return said
-        if own == count == self.n:
-            return f"{said}: each letter i to output i"
-        return f"{said}, {own:,} of them from a letter i to output i"
+            return text
+        if diagonal == count == self.n:
+            return f"{text}: each letter i to output i"
+        return f"{text}, {diagonal:,} of them from a letter i to output i"
 
     def row(self, row: Mapping[str, Any]) -> tuple[str, str, list[Any]]:
         """Return left side, right side around the bound, and bounds."""
@@ -273,17 +274,17 @@ class _Words:
         part = f", known of {share[1] / sum(share):.4g} of the mass" if share[0] else ""
         if len(joint) == len({s for _, s in joint}) == len({v for v, _ in joint}):
             return f"the letter itself{part}: {information:.6g} {self.units}"
-        said = f"a label with {many(len(prior), 'value')}{part}"
-        return f"{said}; the letters themselves tell {information:.6g} {self.units} about it"
+        text = f"a label with {many(len(prior), 'value')}{part}"
+        return f"{text}; the letters themselves tell {information:.6g} {self.units} about it"
 
 
 def _information(joint: Mapping[tuple[int, int], float], prior: Sequence[float]) -> float:
     """Return what a release of the very letters tells, in nats: no other one tells more."""
-    own: dict[int, float] = {}
+    masses: dict[int, float] = {}
     for (_, s), mass in joint.items():
-        own[s] = own.get(s, 0.0) + mass
+        masses[s] = masses.get(s, 0.0) + mass
     if any(not prior[v] for v, _ in joint):
         return math.inf  # a reference less than any float
-    whole, entries = sum(prior), joint.items()
-    found = (mass * math.log(mass / own[s] / (prior[v] / whole)) for (v, s), mass in entries)
-    return max(math.fsum(found), 0.0)
+    total, entries = sum(prior), joint.items()
+    terms = (mass * math.log(mass / masses[s] / (prior[v] / total)) for (v, s), mass in entries)
+    return max(math.fsum(terms), 0.0)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from cvxprivacy.verifier.rationals import Matrix, UnprovableError, each, whole
+from cvxprivacy.verifier.rationals import Matrix, UnprovableError, each, integers
 
-__all__ = ["Layer", "Part", "layers_of", "read", "rows_of", "steps_of", "whole_layers"]
+__all__ = ["Layer", "Part", "integer_layers", "layers_of", "read", "rows_of", "steps_of"]
 
 
 # A sum over attributes takes Σ |values|² numbers in parts, and (Π |values|)² in one table.
@@ -48,17 +48,17 @@ def _part(part: Any, n: int, m: int) -> Part:
         raise UnprovableError("a part of a cost that is no table with rows and columns")
     if not all(isinstance(part[k], list) and part[k] for k in part):
         raise UnprovableError("a part of a cost with an empty list, or none")
-    found = Part(**part)  # its fields are those that were just asked for
-    width = len(found.table[0]) if isinstance(found.table[0], list) else 0
-    if not _table(found.table, width):
+    table, rows, columns = part["table"], part["rows"], part["columns"]
+    width = len(table[0]) if isinstance(table[0], list) else 0
+    if not _table(table, width):
         raise UnprovableError("a part of a cost with a ragged table")
-    for places, size, count in ((found.rows, len(found.table), n), (found.columns, width, m)):
+    for places, size, count in ((rows, len(table), n), (columns, width, m)):
         # a place below 0 would be read from the end, and True as 1
         if len(places) != count or set(map(type, places)) != {int}:
             raise UnprovableError("a part of a cost without a place for each letter and output")
         if not 0 <= min(places) <= max(places) < size:
             raise UnprovableError("a part of a cost with a place that is not in its table")
-    return found
+    return Part(table, rows, columns)
 
 
 def _table(rows: Any, width: int) -> bool:
@@ -75,10 +75,10 @@ def read(layers: list[Layer], kind: Callable[[Any], Any]) -> list[Layer]:
     ]
 
 
-def whole_layers(layers: list[Layer]) -> tuple[list[Layer], int]:
+def integer_layers(layers: list[Layer]) -> tuple[list[Layer], int]:
     """Return layers in whole numbers over one common denominator."""
     # one denominator for all parts, so that their numerators may be added
-    tables, common = whole([row for layer in layers for part in layer for row in part.table])
+    tables, common = integers([row for layer in layers for part in layer for row in part.table])
     rows = iter(tables)
     return [[p._replace(table=[next(rows) for _ in p.table]) for p in la] for la in layers], common
 
@@ -95,8 +95,8 @@ def rows_of(layer: Layer) -> Iterator[list[Any]]:
         del sums[shared:]
         for part, place in zip(layer[shared:], places[shared:], strict=True):
             row = part.table[place]
-            own = [row[y] for y in part.columns]
-            sums.append(list(map(operator.add, sums[-1], own)) if sums else own)
+            costs = [row[y] for y in part.columns]
+            sums.append(list(map(operator.add, sums[-1], costs)) if sums else costs)
         before = places
         yield sums[-1]
 

@@ -19,8 +19,8 @@ from cvxprivacy.verifier.balls import (
     UnprovableError,
     enclosure,
     exactly,
+    integers,
     number,
-    whole,
 )
 from cvxprivacy.verifier.matrices import (
     block,
@@ -84,7 +84,8 @@ class CovarianceData:
 
     def _read_numbers(self, terms: Sequence[Mapping[str, Any]]) -> None:
         """Refuse weights, radii, constants and bounds that are no numbers of a convex program."""
-        whole([[beta for term in terms for beta in term["weights"].values()]])  # which are added up
+        # weights are added up: over one denominator
+        integers([[beta for term in terms for beta in term["weights"].values()]])
         for pair in [*((0, t["cost_radius"]) for t in terms), *(t["constant"] for t in terms)]:
             enclosure(pair)  # of numbers, and no radius is negative
         for name, row in self.program["rows"].items():
@@ -177,7 +178,7 @@ class CovarianceData:
 
     # ---- for those who propose -----------------------------------------------------------
 
-    def whole(self, view: str) -> Any:
+    def covariance(self, view: str) -> Any:
         """Return Cov(A | Z)."""
         return self._covariances[view]
 

@@ -32,9 +32,9 @@ from cvxprivacy.verifier.balls import (
     ball,
     enclosure,
     exactly,
+    integers,
     number,
     total as _sum,
-    whole,
 )
 from cvxprivacy.verifier.covariance_data import CovarianceData
 from cvxprivacy.verifier.matrices import (
@@ -68,7 +68,7 @@ class CovarianceProof(CovarianceData):
 
     def _lower(self, dual: Mapping[str, Any]) -> arb:
         program = self.program
-        whole([[*dual["multipliers"].values()]])  # which are added up: over one denominator
+        integers([[*dual["multipliers"].values()]])  # which are added up: over one denominator
         parts = self._weighted(dual)
         total, omega, gradient = self._linear_part(parts)
         weighted = {view: o for view, o in omega.items() if o != 0}

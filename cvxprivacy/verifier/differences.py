@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from cvxprivacy.verifier.costs import layers_of, rows_of, whole_layers
+from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of
 from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.wording import MALFORMED, exact, measured, quoted, written
 from cvxprivacy.verifier.work import refuse_long
@@ -114,19 +114,19 @@ class _Comparison:
         if not self.discrete:
             yield from self.entries(f"{label}: variables", mine["of"], theirs["of"])
             if mine["reference"] != theirs["reference"]:
-                given = quoted(mine["reference"]), quoted(theirs["reference"])
-                yield _instead(f"{label}: reference", *given)
+                references = quoted(mine["reference"]), quoted(theirs["reference"])
+                yield _instead(f"{label}: reference", *references)
             return
         yield from self.entries(f"{label}: labels", mine["labels"], theirs["labels"])
         # none means the labels themselves: the same program, said in two ways
         pair = [view["reference"] or view["labels"] for view in (mine, theirs)]
         yield from self.entries(f"{label}: reference", *pair)
-        own, other = mine["measure"], theirs["measure"]
-        if own["kind"] != other["kind"]:
-            yield _instead(f"{label}: measure", quoted(own["kind"]), quoted(other["kind"]))
+        measure, other = mine["measure"], theirs["measure"]
+        if measure["kind"] != other["kind"]:
+            yield _instead(f"{label}: measure", quoted(measure["kind"]), quoted(other["kind"]))
             return
-        for key in {*own} - {"kind"}:
-            yield from self.entries(f"{label}: {key}", own[key], other[key])
+        for key in {*measure} - {"kind"}:
+            yield from self.entries(f"{label}: {key}", measure[key], other[key])
 
     def term(self, label: str, mine: Program, theirs: Program) -> Iterator[str]:
         yield from self.fields(label, mine, theirs)
@@ -142,7 +142,7 @@ class _Comparison:
     def measured(self, view: str) -> str:
         """Say what a view measures: the problem's, if it has it."""
         views = (program["views"].get(view, {}) for program in (self.theirs, self.mine))
-        data = next((own["measure"] for own in views if "measure" in own), None)
+        data = next((fields["measure"] for fields in views if "measure" in fields), None)
         return "information about" if data is None else measured(data)
 
     def row(self, label: str, mine: Program, theirs: Program) -> Iterator[str]:
@@ -200,9 +200,9 @@ class _Comparison:
         if not isinstance(cost, dict):
             return cost
         size = len(self.mine["law"][0]), int(self.mine["outputs"])
-        (layer,), common = whole_layers(layers_of(cost, *size))
-        known = cache(lambda c: Fraction(c, common))  # a few numbers, many times
-        return [[known(c) for c in row] for row in rows_of(layer)]
+        (layer,), common = integer_layers(layers_of(cost, *size))
+        fraction = cache(lambda c: Fraction(c, common))  # a few numbers, many times
+        return [[fraction(c) for c in row] for row in rows_of(layer)]
 
     def pairs(self, label: str, mine: Any, theirs: Any) -> Iterator[str]:
         (mine, radius), (theirs, other) = mine, theirs

@@ -48,24 +48,24 @@ _NAMES = {"multipliers": "rows", "scores": "views", "posteriors": "views"}
 
 
 def refuse_fields(
-    place: str, fields: Any, known: set[str], optional: set[str] | None = None
+    place: str, fields: Any, names: set[str], optional: set[str] | None = None
 ) -> None:
     """Refuse what is no object, has a field that is unknown, or not one that is needed."""
     # an unknown field is refused, not ignored: a reader may take it for what was proved
     if not isinstance(fields, dict):
         raise UnprovableError(f"{place} is no object")
-    if unknown := sorted(str(key) for key in fields if key not in known):
+    if unknown := sorted(str(key) for key in fields if key not in names):
         raise UnprovableError(f"{place} has an unknown field {reprlib.repr(unknown[0])}")
-    if optional is known:  # names, of which any may be left out
+    if optional is names:  # any of which may be left out
         return
-    if missing := sorted(known - fields.keys() - (optional or set())):
+    if missing := sorted(names - fields.keys() - (optional or set())):
         raise UnprovableError(f"{place} has no field {missing[0]!r}")
 
 
 def refuse_unknown(document: Mapping[str, Any]) -> None:
     """Refuse a document whose program, primal or dual has other fields than those of its kind."""
-    for place, fields, known, optional in _objects(document):
-        refuse_fields(place, fields, known, optional)
+    for place, fields, names, optional in _objects(document):
+        refuse_fields(place, fields, names, optional)
 
 
 def _objects(document: Mapping[str, Any]) -> Iterator[tuple[str, Any, set[str], set[str]]]:

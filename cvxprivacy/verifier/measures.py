@@ -19,9 +19,9 @@ from cvxprivacy.verifier.balls import (
     UnprovableError,
     ball,
     exactly,
+    integers,
     smallest,
     total,
-    whole,
 )
 from cvxprivacy.verifier.costs import steps_of
 from cvxprivacy.verifier.transport import exact_cost, least_cost, moved, worth
@@ -156,9 +156,9 @@ class HockeyStick(Measure):
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
-        self._given = exactly(data["gamma"])
-        self._gamma = arb(self._given)
-        if self._given < 1:  # f(1) = (1 − γ)₊ would not be 0: no divergence
+        self._exact_gamma = exactly(data["gamma"])
+        self._gamma = arb(self._exact_gamma)
+        if self._exact_gamma < 1:  # f(1) = (1 − γ)₊ would not be 0: no divergence
             raise UnprovableError("a hockey-stick measure with γ < 1")
 
     def value(self, joint: Sequence[arb]) -> arb:
@@ -168,7 +168,7 @@ class HockeyStick(Measure):
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
         """Return F(J), which has no roots or logarithms."""
         # both sides of J > γπq times the denominators of γ and π
-        by, q = self._given.q * sum(masses), self._given.p * sum(joint, fmpz(0))
+        by, q = self._exact_gamma.q * sum(masses), self._exact_gamma.p * sum(joint, fmpz(0))
         beyond = (by * j - p * q for j, p in zip(joint, masses, strict=True))
         return fmpq(sum((x for x in beyond if x > 0), fmpz(0)), by)
 
@@ -192,10 +192,10 @@ class Transport(Measure):
             raise UnprovableError("a ground distance from a value to itself")
         self.step, self.unit = _sizes([c for row in self._ground for c in row])
         try:
-            self._whole, self._common = whole(data["ground"])
+            self._integer_ground, self._common = integers(data["ground"])
         except UnprovableError:  # balls hold them all the same
-            self._whole, self._common = [], 0
-        self._steps = steps_of(self._whole)  # values on a line need no plan
+            self._integer_ground, self._common = [], 0
+        self._steps = steps_of(self._integer_ground)  # values on a line need no plan
 
     def value(self, joint: Sequence[arb]) -> arb:
         q = total(joint)
@@ -216,7 +216,7 @@ class Transport(Measure):
             return fmpq(moved(supply, demand, self._steps, 0), self._common * mass)
         if not self._common:
             return None
-        paid = exact_cost(supply, demand, self._whole)
+        paid = exact_cost(supply, demand, self._integer_ground)
         return None if paid is None else fmpq(paid, self._common * mass)
 
     def inside(self, column: Column) -> list[arb]:
@@ -233,8 +233,8 @@ class Gain(Measure):
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
-        self._given = data["matrix"]
-        self._gains = _matrix(self._given, len(self._given), self.rows)
+        self._entries = data["matrix"]
+        self._gains = _matrix(self._entries, len(self._entries), self.rows)
         self.rows = len(self._gains)
         if not self.rows:
             raise UnprovableError("a gain of no guess")
@@ -248,20 +248,20 @@ class Gain(Measure):
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
         """Return F(J), which has no roots or logarithms."""
-        gains, common = self._whole
+        gains, common = self._integer_gains
         return fmpq(max(sum(map(operator.mul, row, joint), fmpz(0)) for row in gains), common)
 
     @cached_property
-    def _whole(self) -> tuple[Matrix, int]:
+    def _integer_gains(self) -> tuple[Matrix, int]:
         """G in whole numbers over one denominator."""
-        return whole(self._given)
+        return integers(self._entries)
 
     def inside(self, column: Column) -> list[arb]:
         """Return a mixture of the rows of G, of weights that are made ≥ 0 and of sum 1."""
         # 𝒮 is their hull: the greatest of linear functions is no less than any mean
         weights = _some([arb(max(x, 0.0)) for x in column])
-        columns, whole = zip(*self._gains, strict=True), total(weights)
-        return [total(map(operator.mul, weights, gains)) / whole for gains in columns]
+        columns, total_weight = zip(*self._gains, strict=True), total(weights)
+        return [total(map(operator.mul, weights, gains)) / total_weight for gains in columns]
 
 
 class Sibson(Measure):

@@ -25,16 +25,17 @@ class AuxiliaryMultipliers:
         aux = proof.program["auxiliaries"][name]
         count = {"ratio": 2, "maximum": 1}[aux["kind"]]
         # what has another shape counts as 0: a worse bound, and no reason to refuse a proof
-        given = dual if isinstance(dual, list) and len(dual) == count else [None] * count
-        self._tables = [float_table(d, proof.n, proof.m) for d in given]
-        self._sums = [[arb(0)] * proof.m for _ in given]  # Σ_s p(s) μ(s, y), and of η
+        tables = dual if isinstance(dual, list) and len(dual) == count else [None] * count
+        self._tables = [float_table(d, proof.n, proof.m) for d in tables]
+        self._sums = [[arb(0)] * proof.m for _ in tables]  # Σ_s p(s) μ(s, y), and of η
         self._proof, self._bound = proof, enclosure(aux["bound"])
 
     def add_to(self, table: Matrix, letters: range) -> None:
         """Add what they are worth inside the braces to the table of some letters."""
         for i, s in enumerate(letters):
             p = self._proof.mass[s]
-            rows = [[p * max(x, 0.0) for x in own[s]] for own in self._tables]  # (C3)
+            # p(s) μ(s, y) and p(s) η(s, y), with the multipliers made ≥ 0 (C3)
+            rows = [[p * max(x, 0.0) for x in multipliers[s]] for multipliers in self._tables]
             # gathered on the way: what is outside needs the sums over all blocks of letters
             self._sums = [list(map(operator.add, *x)) for x in zip(self._sums, rows, strict=True)]
             mu, *eta = rows
@@ -56,10 +57,10 @@ class ExcessMultipliers:
     """μ ≥ 0 of each output's marginal above its level, as far as they are numbers."""
 
     def __init__(self, proof: ChannelData, name: str, dual: Any) -> None:
-        (given,) = dual if isinstance(dual, list) and len(dual) == 1 else [None]
+        (values,) = dual if isinstance(dual, list) and len(dual) == 1 else [None]
         none = [0.0] * proof.m
-        known = given if isinstance(given, list) and len(given) == proof.m else none
-        self._mu = [max(finite(x), 0.0) for x in known]
+        mu = values if isinstance(values, list) and len(values) == proof.m else none
+        self._mu = [max(finite(x), 0.0) for x in mu]
         self._weights, self._levels = proof.excesses[name]
         self._bound = enclosure(proof.program["auxiliaries"][name]["bound"])
 

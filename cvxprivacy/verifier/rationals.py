@@ -19,9 +19,9 @@ __all__ = [
     "UnprovableError",
     "bits_of",
     "each",
+    "integers",
     "number",
     "ratio",
-    "whole",
 ]
 
 _MODULUS = 2**61 - 1  # whole numbers that differ by it have one hash: tables would take for ever
@@ -64,24 +64,24 @@ def ratio(text: str) -> tuple[int, int]:
 
 def each(rows: Iterable[Sequence[Any]], kind: Callable[[Any], Any]) -> dict[Any, Any]:
     """Return what ``kind`` reads in the numbers of a table, once for all that are equal."""
-    known: dict[Any, Any] = {}
+    readings: dict[Any, Any] = {}
     for row in rows:
         for value in row:
-            if value not in known or type(value) is bool:  # which is no number, and equals one
-                known[value] = kind(value)
-    return known
+            if value not in readings or type(value) is bool:  # which is no number, and equals one
+                readings[value] = kind(value)
+    return readings
 
 
-def whole(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
+def integers(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     """Return numbers of a document as whole numbers over one common denominator."""
-    known = each(table, number)
-    common = _common(known.values())
+    fractions = each(table, number)
+    common = _common(fractions.values())
     if common.bit_length() > BITS:
         raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
     # a short text may have many different fractions, and each gets the length of all
-    if len(known) * common.bit_length() > _MOST_BITS:
-        raise UnaffordableError(f"{len(known):,} fractions over {common.bit_length():,} bits")
-    scaled = {k: v.numerator * (common // v.denominator) for k, v in known.items()}
+    if len(fractions) * common.bit_length() > _MOST_BITS:
+        raise UnaffordableError(f"{len(fractions):,} fractions over {common.bit_length():,} bits")
+    scaled = {k: v.numerator * (common // v.denominator) for k, v in fractions.items()}
     return [[scaled[value] for value in row] for row in table], common
 
 
@@ -102,10 +102,10 @@ def bits_of(values: Iterable[Any], name: str = "") -> int:
 
     Numbers with a name are added up: they are refused where that denominator has over ``BITS``.
     """
-    known = each([list(values)], number).values()
-    if not known:
+    fractions = each([list(values)], number).values()
+    if not fractions:
         return 0
-    bits = _common(known).bit_length()
+    bits = _common(fractions).bit_length()
     if name and bits > BITS:
         raise UnaffordableError(f"{name}: fractions whose common denominator has over {BITS} bits")
-    return bits + max(abs(x.numerator).bit_length() for x in known)
+    return bits + max(abs(x.numerator).bit_length() for x in fractions)

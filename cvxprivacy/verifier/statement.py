@@ -58,8 +58,8 @@ def stated(document: Mapping[str, Any]) -> list[str]:
         words = WORDS.get(program["kind"], channel_words)
         lines = [f"proved: {_proved(claim)}", *words(program, claim["status"] == "infeasible")]
     except MALFORMED as error:
-        said = f"{type(error).__name__}: {error}"[:200]
-        return [f"WHAT IS PROVED CANNOT BE TOLD, so rely on nothing here ({quoted(said)})"]
+        text = f"{type(error).__name__}: {error}"[:200]
+        return [f"WHAT IS PROVED CANNOT BE TOLD, so rely on nothing here ({quoted(text)})"]
     # the table's record is no part of the proof, and may not keep it from being told
     try:
         lines += _table(document.get("table"))
@@ -70,8 +70,8 @@ def stated(document: Mapping[str, Any]) -> list[str]:
 
 def reported(path: str, document: Mapping[str, Any], encoding: str | None = None) -> str:
     """Return all that is to be said of a verified document, for a console of this encoding."""
-    said = "\n  ".join([f"{path}: verified, {headline(document)}", *stated(document)])
-    return said.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
+    text = "\n  ".join([f"{path}: verified, {headline(document)}", *stated(document)])
+    return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
 
 
 def _proved(claim: Mapping[str, Any]) -> str:
@@ -94,7 +94,7 @@ def _proved(claim: Mapping[str, Any]) -> str:
 
 
 def _covariance(program: Mapping[str, Any], infeasible: bool) -> list[str]:
-    gamma, encoded, given = (program[k] for k in ("covariance", "encoded", "given"))
+    gamma, encoded, side = (program[k] for k in ("covariance", "encoded", "given"))
     views, units, objective = program["views"], program["units"], program["objective"]
     sizes = {name: len(view["of"]) for name, view in views.items()}
 
@@ -116,7 +116,7 @@ def _covariance(program: Mapping[str, Any], infeasible: bool) -> list[str]:
     lines = [
         minimised(words(objective), matters, unit, infeasible),
         f"over: all error covariances 0 <= Sigma <= the covariance of {_variables(encoded)}"
-        + (f" given {_variables(given)}" if given else ""),
+        + (f" given {_variables(side)}" if side else ""),
         f"law: {many(len(gamma), 'jointly Gaussian variable')}, of variance "
         f"{ranged(gamma[i][i] for i in range(len(gamma)))}",
         *together(rows),
@@ -125,7 +125,7 @@ def _covariance(program: Mapping[str, Any], infeasible: bool) -> list[str]:
         lines.append(f"subject to {quoted(name)}: Sigma <= M (M: {_matrix(cap)})")
     for name in [name for name in views if name in used_views(program)][:MOST_VIEWS]:
         beyond = views[name]["reference"] == "conditional"
-        also = f", {'beyond' if beyond else 'counting'} what those given tell" if given else ""
+        also = f", {'beyond' if beyond else 'counting'} what those given tell" if side else ""
         lines.append(f"where {quoted(name)} is {_variables(views[name]['of'])}{also}")
     return lines
 
@@ -138,13 +138,13 @@ def _variables(places: Sequence[int]) -> str:
 
 def _matrix(entries: Table) -> str:
     """Say what a symmetric matrix is like."""
-    size, own = len(entries), [row[i] for i, row in enumerate(entries)]
+    size, diagonal = len(entries), [row[i] for i, row in enumerate(entries)]
     off = {x for i, row in enumerate(entries) for j, x in enumerate(row) if i != j}
     if any(map(exact, off)):
-        return f"{size} × {size}, of entries {ranged([*own, *off], 6)}"
-    if len(set(map(exact, own))) > 1:
-        return f"diagonal, of entries {ranged(own, 6)}"
-    scale = written(own[0])
+        return f"{size} × {size}, of entries {ranged([*diagonal, *off], 6)}"
+    if len(set(map(exact, diagonal))) > 1:
+        return f"diagonal, of entries {ranged(diagonal, 6)}"
+    scale = written(diagonal[0])
     return {"0": "zero", "1": "identity"}.get(scale, f"{scale} × identity")
 
 
@@ -201,11 +201,11 @@ def _table(table: Any) -> list[str]:
     for name, edges in table["bins"]:
         ends = f"{float(edges[0]):g} to {float(edges[-1]):g}"
         parts.append(f"{quoted(name)} in {many(len(edges) - 1, 'interval')} from {ends}")
-    for name, pairs, rest in table.get("groups", ()):
-        groups = {str(group) for _, group in pairs} | ({str(rest)} if rest is not None else set())
+    for name, pairs, other in table.get("groups", ()):
+        groups = {str(group) for _, group in pairs} | ({str(other)} if other is not None else set())
         parts.append(f"{quoted(name)} in {many(len(groups), 'group')}")
     if table["missing"] != "refuse":
         parts.append(f"missing values {quoted(table['missing'])}")
-    known = {"x": "the key", "wx": "sensitive and key"}
-    sees = known.get(table["encoder"], quoted(table["encoder"]))
+    encoders = {"x": "the key", "wx": "sensitive and key"}
+    sees = encoders.get(table["encoder"], quoted(table["encoder"]))
     return [f"table, as recorded: {'; '.join(parts)}; the randomisation sees {sees}"]

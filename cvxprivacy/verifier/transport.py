@@ -35,11 +35,12 @@ def least_cost(supply: Sequence[arb], demand: Sequence[arb], cost: Sequence[Sequ
     moved = [_at_most(row, most) for row, most in zip(rows, supply, strict=True)]
     columns = (_at_most(c, d) for c, d in zip(zip(*moved, strict=True), demand, strict=True))
     # after rows and columns were cut to what there is, the plan is a part of a feasible one
-    paid, rest, largest = arb(0), total(supply), arb(0)
+    paid, remainder, largest = arb(0), total(supply), arb(0)
     for to, column in enumerate(columns):
         for x, row in zip(column, cost, strict=True):
-            paid, rest, largest = paid + x * row[to], rest - x, largest.max(row[to])
-    above = paid + rest.max(arb(0)) * largest
+            paid, remainder = paid + x * row[to], remainder - x
+            largest = largest.max(row[to])
+    above = paid + remainder.max(arb(0)) * largest
     # the dual of (P12): any prices f, with the g that they allow
     below = total(s * x for s, x in zip(map(arb, prices), supply, strict=True))
     below += total(g * x for g, x in zip(worth(prices, cost), demand, strict=True))
@@ -80,11 +81,11 @@ def worth(prices: Sequence[float], cost: Sequence[Sequence[arb]]) -> list[arb]:
 
 def _at_most(values: Sequence[arb], most: arb) -> list[arb]:
     """Return numbers ≥ 0 that are made less, where their sum may exceed the most."""
-    whole = total(values)
-    if whole <= most:
+    mass = total(values)
+    if mass <= most:
         return list(values)
     # by the least that there may be: what a plan moves must be there, for all numbers in the balls
-    share = (most.lower().max(arb(0)) / whole).min(arb(1))
+    share = (most.lower().max(arb(0)) / mass).min(arb(1))
     return [x * share for x in values]
 
 
@@ -104,10 +105,10 @@ def plan(
     # prices with which no edge has a negative length, as Dijkstra's algorithm needs it
     out, into = [none] * n, [min(column) for column in zip(*cost, strict=True)]
     for _ in range(_PATHS * n):  # rounding may not make it go on for ever
-        found = _nearest(left, wanted, flow, cost, (out, into))
-        if found is None:
+        nearest = _nearest(left, wanted, flow, cost, (out, into))
+        if nearest is None:
             break
-        path, rows, columns = found
+        path, rows, columns = nearest
         start, end = path[0][0], path[-1][1]
         moved = min(left[start], wanted[end], *(flow[i][j] for i, j in path[1::2]))
         for step, (i, j) in enumerate(path):

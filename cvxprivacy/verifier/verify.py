@@ -87,7 +87,7 @@ def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
     bound = arb.neg_inf() if dual is None else proof.lower(dual)  # (C6)
     share, tolerance = TOLERANCE[document["accuracy"]], 0.0
     if dual is not None and not dual["objective"]:  # (C7): no primal is looked at
-        found = "infeasible" if bound > 0 else "uncertified"
+        verdict = "infeasible" if bound > 0 else "uncertified"
         lower = math.inf if bound > 0 else lower
     else:
         lower = floor(bound)
@@ -98,25 +98,25 @@ def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
             upper = ceil(evaluation.objective)
             terms = {k: [floor(v), ceil(v)] for k, v in evaluation.terms.items()}
         tolerance = share * proof.unit(upper)  # (C16)
-        found = status(lower, upper, tolerance)
+        verdict = status(lower, upper, tolerance)
     ends = {"lower": lower, "upper": upper, "terms": terms}
-    return {"status": found, "tolerance": tolerance, **ends}
+    return {"status": verdict, "tolerance": tolerance, **ends}
 
 
 def disagreements(document: Mapping[str, Any]) -> list[str]:
     """Return every claim of a document that is not proved; an empty list is a verified one."""
     if document.get("schema") != SCHEMA:
         return [f"schema is not {SCHEMA!r} but {document.get('schema')!r}"[:_LONG]]
-    found: list[str] = []
+    messages: list[str] = []
     # the digest comes last: that a file was changed says less than what it does not prove
     for check in (_unproved, _resealed):
         try:
-            found += check(document)  # what it said before it failed, too
+            messages += check(document)  # what it said before it failed, too
         except _MALFORMED as error:
-            found.append(f"not a certificate: {type(error).__name__}: {error}")
+            messages.append(f"not a certificate: {type(error).__name__}: {error}")
             if isinstance(error, UnaffordableError):  # nothing more is done for it
                 break
-    return [said[:_LONG] for said in found]
+    return [message[:_LONG] for message in messages]
 
 
 def _resealed(document: Mapping[str, Any]) -> Iterator[str]:
@@ -145,10 +145,10 @@ def _unproved(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):  # readers differ in which they take: people may see the other one
+    fields = dict(pairs)
+    if len(fields) < len(pairs):  # readers differ in which they take: people may see the other one
         raise ValueError("a key stands twice")
-    return found
+    return fields
 
 
 def _no_number(text: str) -> float:

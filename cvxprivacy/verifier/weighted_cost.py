@@ -37,8 +37,8 @@ class WeightedCost:
             sums: list[Any] = []
             for table, rows, columns in layer:
                 row = table[rows[s]]
-                own = [row[columns[y]] for y in outputs]
-                sums = list(map(operator.add, sums, own)) if sums else own
+                costs = [row[columns[y]] for y in outputs]
+                sums = list(map(operator.add, sums, costs)) if sums else costs
             yield masses[s], sums
 
     def block(self, letters: range) -> arb_mat:

@@ -85,12 +85,12 @@ def ranged(values: Iterable[Any], digits: int = 12) -> str:
 def extremes(values: Iterable[Any]) -> tuple[Fraction, Fraction]:
     """Return the least and the greatest of some numbers."""
     # exact comparison of millions of numbers would take minutes; floats compare exactly as they are
-    found = set(values)
+    entries = set(values)
     numbers = [
-        value for value in found if not isinstance(value, str)
+        value for value in entries if not isinstance(value, str)
     ]  # floats are compared as such
     some = [min(numbers), max(numbers)] if numbers else []
-    exactly = [exact(value) for value in (*some, *(v for v in found if isinstance(v, str)))]
+    exactly = [exact(value) for value in (*some, *(v for v in entries if isinstance(v, str)))]
     return min(exactly), max(exactly)
 
 
@@ -186,7 +186,7 @@ def information_terms(
     measures: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return the informations of a term, those of one weight and measure together."""
-    found = []
+    terms = []
 
     def alike(pair: tuple[str, Any]) -> tuple[str, str]:
         return _weight(pair[1]), (measures or {}).get(pair[0], "information about")
@@ -197,11 +197,11 @@ def information_terms(
         size = sorted({sizes[name] for name in names})
         count = many(size[0], what) if len(size) == 1 else f"{size[0]:,} to {size[-1]:,} {what}s"
         if len(names) == 1:
-            found.append(f"{weight} × {of} {quoted(names[0])} ({count})")
+            terms.append(f"{weight} × {of} {quoted(names[0])} ({count})")
         else:
             each = f"each of {names_of(names)}"
-            found.append(f"{weight} × {of} {each} ({len(names):,} views of {count})")
-    return found
+            terms.append(f"{weight} × {of} {each} ({len(names):,} views of {count})")
+    return terms
 
 
 def _weight(weight: Any) -> str:
@@ -224,8 +224,8 @@ def together(rows: Iterable[tuple[str, str, str, list[Any]]]) -> list[str]:
         if len(members) < 3:
             members_of = [(quoted(name), bounds) for name, _, _, bounds in members]
         else:
-            whole = f"each of {names_of([row[0] for row in members])} ({len(members):,} rows)"
-            members_of = [(whole, [bound for row in members for bound in row[3]])]
+            label = f"each of {names_of([row[0] for row in members])} ({len(members):,} rows)"
+            members_of = [(label, [bound for row in members for bound in row[3]])]
         for name, bounds in members_of:
             lines.append(f"subject to {name}: {left} {right.format(ranged(bounds))}")
     return lines

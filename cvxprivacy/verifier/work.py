@@ -16,7 +16,7 @@ from typing import Any
 
 from cvxprivacy.verifier.costs import steps_of
 from cvxprivacy.verifier.objective import parts_of
-from cvxprivacy.verifier.rationals import UnaffordableError, bits_of, whole
+from cvxprivacy.verifier.rationals import UnaffordableError, bits_of, integers
 
 __all__ = [
     *("BURDEN", "EXACT", "LONG", "ROOM", "WORK"),
@@ -64,8 +64,8 @@ def work_of(program: Program, primal: Any = None, dual: Any = None) -> int:
     kinds = {"covariance": _covariance, "hamming": _hamming}
     kinds |= {"spectral": _spectral, "water": _water}
     # an unknown kind counts as a channel program, and is refused by its proof
-    own = kinds.get(str(program.get("kind")), _channel)(program, primal, dual)
-    return int(own + 8 * sum(map(_reading, (program, primal, dual))))
+    products = kinds.get(str(program.get("kind")), _channel)(program, primal, dual)
+    return int(products + 8 * sum(map(_reading, (program, primal, dual))))
 
 
 def _reading(node: Any) -> int:
@@ -176,7 +176,7 @@ def _view(view: Program, n: int, m: int, law_bits: int, own_bits: int) -> int:
     if data["kind"] == "transport":  # prices are brought inside in v²; a plan takes v³
         each += v * v * 4 + (
             v * 6
-            if steps_of(whole(data["ground"])[0]) is not None
+            if steps_of(integers(data["ground"])[0]) is not None
             else PLAN * v**3 * (8 + joint) // 8
         )
     return 8 * v * n + products + 12 * (gains + v * v * ("ground" in data)) + m * each
@@ -214,7 +214,7 @@ def _spread(law: Any) -> int:
 
 def _covariance(program: Program, primal: Any, dual: Any) -> int:
     """Count matrices of balls at the highest precision, and exact ones where those may stay so."""
-    gamma, n, given = program["covariance"], len(program["encoded"]), len(program["given"])
+    gamma, n, z = program["covariance"], len(program["encoded"]), len(program["given"])
     size, caps, views = len(gamma), program["caps"], program["views"]
     rows = [row["term"] for row in program["rows"].values()]
     terms = [program["objective"], *program["terms"].values(), *rows]
@@ -226,10 +226,10 @@ def _covariance(program: Program, primal: Any, dual: Any) -> int:
         bits.append(bits_of(dual["multipliers"].values(), "multipliers"))
     bits.append(max(map(_factor_bits, _factors(primal, dual)), default=0))
     limbs = _limbs(*bits)
-    cubes = 2 * size**3 + n * given * (n + given)  # conditioning, and what is semidefinite
+    cubes = 2 * size**3 + n * z * (n + z)  # conditioning, and what is semidefinite
     sizes = {name: len(view["of"]) for name, view in views.items()}
     for a in sizes.values():
-        cubes += n**3 + 2 * a * n * (a + n) + a**3 + 2 * a * given * (a + given)
+        cubes += n**3 + 2 * a * n * (a + n) + a**3 + 2 * a * z * (a + z)
     work = 12 * cubes + 8 * (6 + 4 * len(caps)) * n**3
     for term in terms:
         work += sum(8 * (a * n * (a + n) + a**3) for a in (sizes[v] for v in term["weights"]))

@@ -319,7 +319,7 @@ def test_blocks_are_inverses(seed):
             size = np.abs(inverse).max() * np.abs(x).max()
             assert found[y][free[y]] == pytest.approx(inverse @ x[y][free[y]], abs=1e-5 * size)
             assert (found[y][~free[y]] == 0).all()
-        assert blocks.total(Layout.whole(n, m)) == pytest.approx(
+        assert blocks.total(Layout.full(n, m)) == pytest.approx(
             total, abs=1e-5 * np.abs(total).max()
         )
     if rows.shape[1]:

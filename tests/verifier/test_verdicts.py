@@ -511,18 +511,18 @@ def test_numbers() -> None:
 
 
 def test_whole_numbers_over_one_denominator() -> None:
-    assert balls.whole([["1/6", 0.25], [2, "-3/4"]]) == ([[2, 3], [24, -9]], 12)
-    assert balls.whole([[3, 0]]) == ([[3, 0]], 1)
+    assert balls.integers([["1/6", 0.25], [2, "-3/4"]]) == ([[2, 3], [24, -9]], 12)
+    assert balls.integers([[3, 0]]) == ([[3, 0]], 1)
     half = 2**9_999
-    assert balls.whole([[f"1/{3**1000}"]])[1] == 3**1000
+    assert balls.integers([[f"1/{3**1000}"]])[1] == 3**1000
     limit = [[f"1/{2**k}" for k in (6000,)], [str(Fraction(1, 3**1000))]]
-    assert balls.whole(limit)[1] == 2**6000 * 3**1000
+    assert balls.integers(limit)[1] == 2**6000 * 3**1000
     assert half.bit_length() == 10_000
     primes = [p for p in range(2, 60) if all(p % q for q in range(2, p))]
     powers = [[f"1/{p ** int(6000 / math.log2(p))}" for p in primes[:k]] for k in (3, 4)]
-    assert balls.whole(powers[:1])[1].bit_length() <= rationals.BITS
+    assert balls.integers(powers[:1])[1].bit_length() <= rationals.BITS
     with pytest.raises(UnprovableError, match="common denominator has over 20000 bits"):
-        balls.whole(powers[1:])
+        balls.integers(powers[1:])
 
 
 def test_balls_hold_their_ends_and_little_more() -> None:
@@ -1398,7 +1398,7 @@ def test_beyond_order_eight_nothing_is_eliminated_exactly() -> None:
 def test_what_proposers_may_ask() -> None:
     program = base("gaussian by hand")["program"]
     proof = verify.proof_of(program)
-    assert proof.whole("V") == fmpq_mat([[fmpq(3, 2), fmpq(1, 2)], [fmpq(1, 2), 2]])
+    assert proof.covariance("V") == fmpq_mat([[fmpq(3, 2), fmpq(1, 2)], [fmpq(1, 2), 2]])
     half = [[0.5, 0.0], [0.0, 2.0]]
     matrix = proof.matrix(SimpleNamespace(tolist=lambda: half))
     assert matrix == fmpq_mat([[fmpq(1, 2), 0], [0, 2]])
@@ -1515,10 +1515,10 @@ def test_a_common_denominator_of_all_the_bits_that_there_may_be() -> None:
     for more, fits in ((0, True), (1, False)):
         table = [[f"1/{x}" for x in (*odd, 2 ** (rationals.BITS - bits + more))]]
         if fits:
-            assert balls.whole(table)[1].bit_length() == rationals.BITS == 20_000
+            assert balls.integers(table)[1].bit_length() == rationals.BITS == 20_000
         else:
             with pytest.raises(UnprovableError, match="has over 20000 bits"):
-                balls.whole(table)
+                balls.integers(table)
 
 
 def test_the_digest_is_of_canonical_json() -> None:

@@ -52,7 +52,7 @@ class Whitened:
         self.views: dict[str, tuple[Exact, FloatArray, FloatArray]] = {}
         self.reference: dict[str, float] = {}
         for name, (s, b, reference) in proof.views.items():
-            covariance = proof.whole(name)  # Cov(A | Z)
+            covariance = proof.covariance(name)  # Cov(A | Z)
             root, root_inverse = root_of(covariance)
             s_white = floats(proof.product(root_inverse, s, root_inverse.transpose()))
             t = floats(proof.product(root_inverse, b, self._root))

@@ -132,7 +132,7 @@ class _WorkingSet:
 
     def __init__(self, program: ChannelProgram) -> None:
         self.program = program
-        full = ScaledProgram(program, Layout.whole(program.n, program.m))
+        full = ScaledProgram(program, Layout.full(program.n, program.m))
         self.pricing, self.chosen = Pricing(full), _beginning(full)
         self.among = np.nonzero(self.chosen.any(axis=1))[0]
         self.scaled = ScaledProgram(program, Layout.of(self.chosen))

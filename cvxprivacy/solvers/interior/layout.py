@@ -38,7 +38,7 @@ class Layout:
     counts: np.ndarray | None = None
 
     @classmethod
-    def whole(cls, n: int, m: int) -> Layout:
+    def full(cls, n: int, m: int) -> Layout:
         return cls(n, np.arange(m))
 
     @classmethod
