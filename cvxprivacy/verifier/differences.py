@@ -125,7 +125,8 @@ class _Comparison:
         if measure["kind"] != other["kind"]:
             yield _instead(f"{label}: measure", quoted(measure["kind"]), quoted(other["kind"]))
             return
-        for key in {*measure} - {"kind"}:
+        yield from self.fields(f"{label}: measure", measure, other)
+        for key in sorted(measure.keys() & other.keys() - {"kind"}):
             yield from self.entries(f"{label}: {key}", measure[key], other[key])
 
     def term(self, label: str, mine: Program, theirs: Program) -> Iterator[str]:

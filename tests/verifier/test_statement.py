@@ -306,6 +306,15 @@ def test_differences_are_in_the_words_of_the_measure() -> None:
     assert not any("information about" in said for said in found)
 
 
+def test_a_number_that_one_measure_alone_has_is_a_difference() -> None:
+    program = asked(leakage=cpv.leakage.HockeyStick(1.25)).program.to_dict()
+    other = copy.deepcopy(program)
+    measures = [view["measure"] for view in other["views"].values()]
+    del next(measure for measure in measures if "gamma" in measure)["gamma"]
+    for pair in ((program, other), (other, program)):
+        assert any("gamma" in difference for difference in differences(*pair))
+
+
 def test_nothing_feasible_is_no_proof_that_a_release_exists(documents: dict[str, Document]) -> None:
     document = copy.deepcopy(documents["infeasible"])
     assert "proved: no release satisfies these rows" in stated(document)
