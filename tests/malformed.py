@@ -500,6 +500,27 @@ def boxes_of_coprime_fractions(rng: np.random.Generator, size: int) -> bytes:
 
 
 @kind
+def boxes_of_one_hash(rng: np.random.Generator, size: int) -> bytes:
+    """Numbers that differ by multiples of 2⁶¹ − 1, as text: of one hash once they are read."""
+    count = max(1, size // 60)
+    numbers = [str(k * (2**61 - 1) + 5) for k in range(1, count + 1)]
+    kind = int(rng.integers(3))
+    gains = None if kind == 0 else [f"1/{number}" for number in numbers]
+    if kind == 2 and gains is not None:  # what is many shows only beyond the first
+        gains[: count // 2] = ["1/7"] * (count // 2)
+    return filled(numbers, gains, str(10 ** int(rng.integers(15, 40))))
+
+
+@kind
+def covariance_of_one_hash(rng: np.random.Generator, size: int) -> bytes:
+    """Denominators that differ by multiples of 2⁶¹ − 1."""
+    n = max(2, math.isqrt(size // 30))
+    entries = iter(range(1, n * n + 1))
+    gamma = [[f"1/{next(entries) * (2**61 - 1)}" for _ in range(n)] for _ in range(n)]
+    return written(covariance(gamma, list(range(n))))
+
+
+@kind
 def boxes_of_powers_of_two(rng: np.random.Generator, size: int) -> bytes:
     """Fractions with a common denominator just short of what is tried."""
     powers = rng.integers(0, 6_600, max(1, size // 1_200)).tolist()

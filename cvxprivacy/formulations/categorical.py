@@ -169,9 +169,12 @@ class CategoricalProblem(Problem[Solution]):
             if value != usual[name]:
                 problem, remedy = "a closed form needs no solver", "solve channel_problem() instead"
                 raise InputError(name, problem, remedy, value=value)
+        return Outcome(self._closed_form(options["accuracy"]), [reported("closed form")])
+
+    def _closed_form(self, accuracy: str) -> HammingCertificate:
+        """Return what the level proves."""
         filling = Filling(self._letters, self.level)
-        certificate = HammingCertificate(self.exact_program, options["accuracy"], filling)
-        return Outcome(certificate, [reported("closed form")])
+        return HammingCertificate(self.exact_program, accuracy, filling)
 
     def _solution(self, outcome: Outcome) -> Solution:
         certificate = cast(HammingCertificate, outcome.certificate)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.water import TypedBoxes, WaterCertificate, boxes_of
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats, rational, short
@@ -190,14 +191,15 @@ class FillingProblem(CovarianceProblem):
     def _outcome(
         self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
     ) -> Outcome:
-        program = self.exact_program
-        if program is None:
+        if self.exact_program is None:
             return self._programmed(options, model)
+        return Outcome(self._closed_form(options["accuracy"]), [reported("closed form")])
+
+    def _closed_form(self, accuracy: str) -> Certificate:
+        """Return what the level proves."""
         level = self._top if self.level is None else self.level
-        certificate = WaterCertificate(
-            program, options["accuracy"], self._typed_boxes, level, self._price
-        )
-        return Outcome(certificate, [reported("closed form")])
+        program, boxes = self.exact_program, self._typed_boxes
+        return WaterCertificate(program, accuracy, boxes, level, self._price)
 
     def _programmed(
         self, options: Mapping[str, Any], model: Callable[[], Any] | None = None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq_mat
 
+from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.spectral import SpectralCertificate
 from cvxprivacy.exact import FloatArray, array
 from cvxprivacy.formulations.filling import FillingProblem
@@ -32,8 +33,8 @@ DENSE = 40  # variables of a covariance that is solved as any other
 class SpectralFilling(FillingProblem):
     """Variances, or a covariance: what is poured along its eigenvectors.
 
-    A covariance of up to 40 variables, or one that is nearly singular, is solved and proved as any
-    covariance program; a larger one along the eigenvectors that floats know.
+    A covariance of up to 40 variables, or of up to 200 where these prove little, is solved and
+    proved as any covariance program; a larger one along the eigenvectors that floats know.
     """
 
     _covariance: fmpq_mat | None = None  # the covariance; its eigenvalues are about the caps
@@ -66,15 +67,19 @@ class SpectralFilling(FillingProblem):
     def _outcome(
         self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
     ) -> Outcome:
-        program = self.exact_program
-        if not isinstance(program, SpectralProgram):
+        if not isinstance(self.exact_program, SpectralProgram):
             return super()._outcome(options, model)
-        with one_thread():
-            accuracy, spectrum = options["accuracy"], (self._vectors, self._caps, self.level)
-            certificate = SpectralCertificate(program, accuracy, *spectrum)
+        certificate = self._closed_form(options["accuracy"])
         if certificate.status == "certified" or len(self._caps) > MOST:
             return Outcome(certificate, [reported("closed form, along eigenvectors")])
         return self._programmed(options, model)
+
+    def _closed_form(self, accuracy: str) -> Certificate:
+        program = self.exact_program
+        if not isinstance(program, SpectralProgram):
+            return super()._closed_form(accuracy)
+        with one_thread():
+            return SpectralCertificate(program, accuracy, self._vectors, self._caps, self.level)
 
     def _solution(self, outcome: Outcome) -> GaussianSolution:
         certificate, v = outcome.certificate, getattr(self, "_vectors", None)

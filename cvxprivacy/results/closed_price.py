@@ -15,8 +15,6 @@ from flint import arb
 
 from cvxprivacy.model.information import nat
 from cvxprivacy.results.price import Kind, Price, useful
-from cvxprivacy.solvers.task import checked
-from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.verifier.balls import ceil, exactly, floor
 
 __all__ = ["ClosedFormPrice"]
@@ -39,7 +37,7 @@ class ClosedFormPrice:
     certificate : Certificate
         Of V(t).
     most : int, optional
-        The greatest t that there is, of V = 0.
+        The greatest number that may be typed, at which V = 0.
     """
 
     def __init__(
@@ -63,7 +61,8 @@ class ClosedFormPrice:
         if not t:
             return {self.name: Price(self.slope, -math.inf, high, "one-sided")}
         low = min(floor(_slope(self._ends(t - step)[1], self.lower, step)), high)
-        sharp = useful(low, high, nat(self.problem.units) / float(t))
+        size = float(t)  # 0 of a number beyond floats: then nothing is next to 0
+        sharp = useful(low, high, nat(self.problem.units) / size if size else 0.0)
         kind: Kind = "two-sided" if sharp else "not determined"
         return {self.name: Price(self.slope, low, high, kind)}
 
@@ -77,12 +76,13 @@ class ClosedFormPrice:
         return self.number * min(max(share, _LEAST), _MOST)
 
     def _ends(self, number: Fraction) -> tuple[float, float]:
-        """Return what is proved of V at another number."""
-        problem = self.problem.at(**{self.name: number})
-        certificate = problem._outcome({**checked(), "watch": Watch()}).certificate
+        """Return what the closed form proves of V at another number."""
+        certificate = self.problem.at(**{self.name: number})._closed_form("default")
         return certificate.lower, certificate.upper
 
 
 def _slope(start: float, end: float, step: Fraction) -> arb:
-    """Return (end − start)/h."""
+    """Return (end − start)/h, which may be infinite where little is proved."""
+    if not math.isfinite(end - start):
+        return arb.pos_inf() if end > start else arb.neg_inf()
     return arb((exactly(end) - exactly(start)) / exactly(step))

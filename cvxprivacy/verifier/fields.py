@@ -78,7 +78,7 @@ def _objects(document: Mapping[str, Any]) -> Iterator[tuple[str, Any, set[str], 
     if primal is not None:
         yield "the primal", primal, _PRIMAL[kind], set()
     if dual is not None:
-        yield "the dual", dual, _DUAL[kind], {"objective", "shares"}
+        yield "the dual", dual, _DUAL[kind], {"shares"}
     if kind not in _VIEW:  # a closed form's
         return
     # names are the file's own and may be any; that they are those of an object is all that is asked

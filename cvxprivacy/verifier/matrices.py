@@ -171,10 +171,11 @@ def _burden(matrix: fmpq_mat) -> int:
     # n³ products, of numbers that grow up to n-fold
     entries, count = [x for row in matrix.tolist() for x in row], matrix.nrows() ** 4
     bits, common = max(int(x.p).bit_length() for x in entries), 1
-    for denominator in {int(x.q) for x in entries}:  # elimination has one common denominator
-        common = math.lcm(common, denominator)
-        if count * common.bit_length() > BURDEN:
-            break
+    for denominator in (int(x.q) for x in entries):  # elimination has one common denominator
+        if common % denominator:
+            common = math.lcm(common, denominator)
+            if count * common.bit_length() > BURDEN:
+                break
     return count * (bits + common.bit_length())
 
 

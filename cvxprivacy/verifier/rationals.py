@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 __all__ = [
@@ -75,7 +76,7 @@ def each(rows: Iterable[Sequence[Any]], kind: Callable[[Any], Any]) -> dict[Any,
 def integers(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     """Return numbers of a document as whole numbers over one common denominator."""
     fractions = each(table, number)
-    common = _common(fractions.values())
+    common = _common(fractions)
     if common.bit_length() > BITS:
         raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
     # a short text may have many different fractions, and each gets the length of all
@@ -85,11 +86,14 @@ def integers(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     return [[scaled[value] for value in row] for row in table], common
 
 
-def _common(values: Iterable[Fraction]) -> int:
+def _common(fractions: Mapping[Any, Fraction]) -> int:
     """Return the least common denominator, or one of over ``BITS`` bits that divides it."""
-    # it stops where it is too long already: the rest could only lengthen it
+    # those of floats are powers of two; no set holds the others, as whole numbers that differ by
+    # multiples of 2⁶¹ − 1 have one hash, and a file of such would be compared number by number
+    binary = {x.denominator for typed, x in fractions.items() if type(typed) is float}
+    others = (x.denominator for typed, x in fractions.items() if type(typed) is not float)
     common = 1
-    for denominator in {value.denominator for value in values}:
+    for denominator in chain(binary, others):  # no further where it is too long already
         if common % denominator:
             common = math.lcm(common, denominator)
             if common.bit_length() > BITS:
@@ -102,10 +106,10 @@ def bits_of(values: Iterable[Any], name: str = "") -> int:
 
     Numbers with a name are added up: they are refused where that denominator has over ``BITS``.
     """
-    fractions = each([list(values)], number).values()
+    fractions = each([list(values)], number)
     if not fractions:
         return 0
     bits = _common(fractions).bit_length()
     if name and bits > BITS:
         raise UnaffordableError(f"{name}: fractions whose common denominator has over {BITS} bits")
-    return bits + max(abs(x.numerator).bit_length() for x in fractions)
+    return bits + max(abs(x.numerator).bit_length() for x in fractions.values())

@@ -86,12 +86,13 @@ class SpectralProof:
 
     def along(self, axes: Any) -> tuple[arb_mat, arb_mat]:
         """Return K and G of axes, the columns of V."""
-        if self._last[0] != axes:  # which mostly are the same for both ends
-            v = arb_mat(rational(axes))
-            if (v.nrows(), v.ncols()) != (self.n, self.n):
-                raise UnprovableError("axes of another shape")
+        exact = rational(axes)
+        if (exact.nrows(), exact.ncols()) != (self.n, self.n):
+            raise UnprovableError("axes of another shape")
+        if self._last[0] != exact:  # which mostly are the same for both ends
+            v = arb_mat(exact)
             across = v.transpose()
-            self._last = axes, (across * self.gamma * v, across * v)
+            self._last = exact, (across * self.gamma * v, across * v)
         congruent: tuple[arb_mat, arb_mat] = self._last[1]
         return congruent
 

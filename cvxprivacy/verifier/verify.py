@@ -82,6 +82,8 @@ def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims that program, primal and dual of a document prove by themselves."""
     refuse_unknown(document)  # before any of it is used
     dual, primal = document["dual"], document["primal"]
+    if dual is not None and (type(dual["objective"]) is not int or dual["objective"] not in (0, 1)):
+        raise UnprovableError("the dual's objective is neither 1 nor 0")
     proof = proof_of(document["program"], primal, dual)
     lower, upper, terms = -math.inf, math.inf, {}
     bound = arb.neg_inf() if dual is None else proof.lower(dual)  # (C6)

@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -126,7 +126,7 @@ class Boxes:
         """Return Σ v exactly; None if that is too long."""
         floats = [v for v in values if type(v) is float]
         others = [v for v in values if type(v) is not float] if len(floats) < len(values) else []
-        of_others = of_short(Counter(others))
+        of_others = of_short(counted(others))
         return None if of_others is None else exactly(exact_sum(floats)) + of_others
 
     def balled_sum(self, values: Numbers) -> arb:
@@ -145,30 +145,35 @@ def exact_place(gain: Number, cap: Number, level: fmpq) -> int:
     return 1 if g * level <= 1 else -1 if g * (level - c) >= 1 else 2  # v ≤ 1/g, v ≥ 1/g + c
 
 
-def of_short(counts: Mapping[Number, int]) -> fmpq | None:
+def counted(values: Numbers) -> list[tuple[fmpq, int]]:
+    """Return rationals, and how often each is there.
+
+    They are told apart by their text: numbers that differ by multiples of 2⁶¹ − 1 have one hash,
+    and a file of such would be compared number by number.
+    """
+    by_text = {str(value): value for value in values}
+    counts = [(by_text[text], times) for text, times in Counter(map(str, values)).items()]
+    return [(exactly(v) if type(v) is float else v, times) for v, times in counts]
+
+
+def of_short(counts: Sequence[tuple[fmpq, int]]) -> fmpq | None:
     """Return Σ of rationals as often as each is there; None if the common denominator is long."""
     common = 1
-    for value in counts:
-        common = math.lcm(common, int(value.q))
-        if common.bit_length() > LONG:
-            return None
-    parts = (times * int(value.p) * (common // int(value.q)) for value, times in counts.items())
+    for value, _ in counts:
+        if common % (denominator := int(value.q)):
+            common = math.lcm(common, denominator)
+            if common.bit_length() > LONG:
+                return None
+    parts = (times * int(value.p) * (common // int(value.q)) for value, times in counts)
     return fmpq(sum(parts), common)
 
 
 def of_reciprocals(values: Numbers) -> fmpq | None:
     """Return Σ 1/v exactly; None if the common denominator is long, or of many numbers."""
-    if len(set(values[: 2 * DISTINCT])) > DISTINCT:  # without going through all of them
+    if len(set(map(str, values[: 2 * DISTINCT]))) > DISTINCT:  # without going through all of them
         return None
-    counts: Counter[Number] = Counter(values)
-    if len(counts) > DISTINCT:
-        return None
-    return of_short(
-        {
-            1 / (exactly(value) if type(value) is float else value): times
-            for value, times in counts.items()
-        }
-    )
+    counts = counted(values)
+    return of_short([(1 / g, times) for g, times in counts]) if len(counts) <= DISTINCT else None
 
 
 class Filling:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -106,3 +107,30 @@ def test_a_price_is_proved_of_a_solution_that_was_stored() -> None:
     again = pickle.loads(pickle.dumps(solution))
     assert again.prices == solution.prices
     assert again.prices["total"].kind == "two-sided"
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        cpv.ReverseWaterFilling([4, 1], Fraction(1, 10**400)),
+        cpv.BoxWaterFilling([1, 2], [1, 1], Fraction(1, 10**400)),
+        cpv.HammingWaterFilling([0.5, 0.3, 0.2], Fraction(1, 10**400)),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_of_a_number_beyond_floats_a_price_is_none_or_enclosed(problem: Any) -> None:
+    found = price(problem)
+    assert found.lower <= found <= found.upper <= 0
+
+
+@pytest.mark.parametrize("budget", [1e-14, 1e-300])
+def test_where_hardly_anything_is_proved_no_price_is(budget: float) -> None:
+    rng = np.random.default_rng(0)
+    turn, _ = np.linalg.qr(rng.normal(size=(210, 210)))
+    whole = (turn * rng.uniform(1, 2, 210)) @ turn.T
+    problem = cpv.ReverseWaterFilling((whole + whole.T) / 2, budget, units="nats")
+    solution = problem.solve(certify=False)
+    assert solution.status == "uncertified"
+    found = solution.prices["budget"]
+    assert found.kind == "not determined"
+    assert found.lower <= -210 / (2 * budget) * (1 - 1e-12)
