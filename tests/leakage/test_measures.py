@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import math
 import pickle
 from typing import Any
@@ -120,11 +121,11 @@ def test_values_of_balls_that_touch_zero_hold_all_of_them(name: str) -> None:
     proof = proved(name, prior)
     for lows, highs in (((0.0, 0.1, 0.2), (1e-3, 0.1, 0.2)), ((0.0,) * 3, (1e-9,) * 3)):
         found = proof.value([arb(a).union(arb(b)) for a, b in zip(lows, highs, strict=True)])
-        for share in (0.0, 0.3, 1.0):
-            joint = [a + share * (b - a) for a, b in zip(lows, highs, strict=True)]
-            point = proof.value([arb(x) for x in joint])
-            assert floor(found) <= floor(point) + 1e-12
-            assert ceil(point) <= ceil(found) + 1e-12
+        for shares in itertools.product((0.0, 0.3, 1.0), repeat=3):  # corners too
+            joint = [a + t * (b - a) for t, a, b in zip(shares, lows, highs, strict=True)]
+            point, off = proof.value([arb(x) for x in joint]), 1e-15 * max(joint)
+            assert floor(found) <= floor(point) + off
+            assert ceil(point) <= ceil(found) + off
 
 
 # ---- what the interior-point method is told ---------------------------------------------------

@@ -60,7 +60,7 @@ def test_an_order_or_a_unit_changes_no_value_at_length() -> None:
 
 @posix
 def test_no_file_starves_the_verifier() -> None:
-    passed("malformed", 10)  # every twentieth file is a large one
+    passed("malformed", 10)  # at length every twentieth file is a large one
 
 
 @posix

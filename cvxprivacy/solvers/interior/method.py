@@ -1,9 +1,9 @@
 r"""A primal–dual interior-point method for channel programs, which knows their structure.
 
 Mehrotra's predictor–corrector method on the equations of
-:mod:`~cvxprivacy.solvers.interior.program`, with two centrality correctors (J. Gondzio, *Multiple
-centrality corrections in a primal–dual method for linear programming*, Computational Optimization
-and Applications 6, 1996).  Scores are unknowns of their own, so that the only equation that is not
+:mod:`~cvxprivacy.solvers.interior.program`, with up to three centrality correctors (J. Gondzio,
+*Multiple centrality corrections in a primal–dual method for linear programming*, Computational
+Optimization and Applications 6, 1996).  Scores are unknowns of their own, so that the only equation that is not
 linear besides the products is s = ∇F(J), log(J/π q) for information; what it ends
 with goes to the prover like any other proposal.
 """
@@ -171,8 +171,8 @@ class _Path:
     def _corrected(self, newton: Newton) -> tuple[Point, float]:
         """Predict, correct to second order, and centre while that makes the step longer."""
         mu = self.program.complementarity(self.x) / self.program.count
-        affine = newton.step(self._targets(0.0), 1.0)  # (N23)
-        sigma = max((1.0 - min(1.0, self.x.longest(affine))) ** 3, 1e-6)
+        affine = newton.step(self._targets(0.0), 1.0)
+        sigma = max((1.0 - min(1.0, self.x.longest(affine))) ** 3, 1e-6)  # (N23)
         second_order = self._second_order(newton, affine)
         targets = {  # (N25)
             name: sigma * mu * share - affine.slack[name] * affine.price[name]

@@ -28,8 +28,8 @@ from cvxprivacy.solvers.interior.views import Hessian
 
 __all__ = ["Newton", "SecondOrder"]
 
-# Complementarity below which (N15) is solved in two rounds: with one round throughout, 3 of 160
-# random programs stop short of 1e-8; with two throughout, none takes fewer steps.
+# Complementarity below which (N15) is solved in two rounds: with one round throughout, 3 more of
+# 160 random programs stop short of 1e-8; with two throughout, none takes fewer steps.
 _REFINED = 1e-4
 # Letters up to which a block is inverted in full: at 200, a law of 128 takes fifteen times as long.
 _SMALL = 40
@@ -366,7 +366,7 @@ def _without(
     level_theta, border, added, remainder = (np.zeros_like(masses) for _ in range(4))
     for side, _, factor in level.sides:
         theta_side = theta[side]
-        # what stays of two sides at different factors, without cancellation (N19)
+        # what stays of two sides, the first at factor 1, without cancellation (N19)
         remainder = remainder + added * theta_side * ((factor - 1.0) * masses) ** 2
         level_theta = level_theta + (factor * masses) ** 2 * theta_side
         border = border - factor * masses * theta_side

@@ -20,7 +20,7 @@ class Residuals:
     information, omega : list of (m,) array
         F(J) and ω of each smooth view.
     jacobian : dict of (m, k) array
-        The gradient of each row.
+        The slope a of each row, C + Σ β Mᵀs: its gradient where (N4) holds.
     posterior : list of (m, |V|) array
         Of (N4), ∇F(J) − s of each smooth view.
     dual : (m, k) array
