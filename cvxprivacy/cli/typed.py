@@ -22,14 +22,13 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
         return []
     from cvxprivacy import criteria
 
+    # what a criterion's words show is typed here: one number at most, and maybe a measure
     parameters = {
-        name: [
-            argument.name
-            for argument in inspect.signature(getattr(criteria, name)).parameters.values()
-            if argument.default is argument.empty and argument.name != "leakage"
-        ]
+        name: needed
         for name in criteria.__all__
-        if name not in ("Criterion", "ForbiddenMoves", "PreserveMean", "Linear")
+        if (words := getattr(criteria, name).words)
+        and words.examples
+        and len(needed := _needed(getattr(criteria, name))) < 2
     }
     rules = []
     for text in texts:
@@ -49,6 +48,15 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
         arguments: dict[str, Any] = dict(zip(parameters[name], numbers, strict=True))
         rules.append((name, arguments | _measured(getattr(criteria, name), measure, text)))
     return rules
+
+
+def _needed(kind: Any) -> list[str]:
+    """Return the arguments that a criterion needs besides a measure."""
+    return [
+        argument.name
+        for argument in inspect.signature(kind).parameters.values()
+        if argument.default is argument.empty and argument.name != "leakage"
+    ]
 
 
 def _measured(kind: Any, measure: str, text: str) -> dict[str, Any]:

@@ -3,9 +3,9 @@ r"""A primal–dual interior-point method for channel programs, which knows thei
 Mehrotra's predictor–corrector method on the equations of
 :mod:`~cvxprivacy.solvers.interior.program`, with up to three centrality correctors (J. Gondzio,
 *Multiple centrality corrections in a primal–dual method for linear programming*, Computational
-Optimization and Applications 6, 1996).  Scores are unknowns of their own, so that the only equation that is not
-linear besides the products is s = ∇F(J), log(J/π q) for information; what it ends
-with goes to the prover like any other proposal.
+Optimization and Applications 6, 1996).  Scores are unknowns of their own, so that the only equation
+that is not linear besides the products is s = ∇F(J), log(J/π q) for information; what it ends with
+goes to the prover like any other proposal.
 """
 
 from __future__ import annotations
