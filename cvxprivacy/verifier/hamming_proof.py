@@ -63,6 +63,7 @@ __all__ = [
     "Letters",
     "exact_sum",
     "in_units",
+    "information_unit",
     "nonnegative",
     "scale",
     "sharp",
@@ -107,6 +108,13 @@ def nonnegative(value: arb) -> arb:
         return value
     half = arb(0, value.upper() / 2)
     return half + half.rad()  # from 0, exactly
+
+
+def information_unit(program: Mapping[str, Any]) -> str:
+    """Return the unit of information of a closed form's program."""
+    if program["units"] not in ("nats", "bits"):
+        raise UnprovableError(f"no unit of information is called {program['units']!r}")
+    return str(program["units"])
 
 
 def scale(units: str) -> float:
@@ -275,8 +283,7 @@ class HammingProof:
         if program.get("kind") != "hamming" or set(program) != {"kind", "units", "law", "budget"}:
             raise UnprovableError("a program over letters has a kind, units, a law and a budget")
         self.program, law = program, program["law"]
-        if program["units"] not in ("nats", "bits"):
-            raise UnprovableError(f"no unit of information is called {program['units']!r}")
+        self.units = information_unit(program)
         if not isinstance(law, list) or not all(type(m) is float for m in law):
             raise UnprovableError("the law is no list of floats")
         if not all(0 <= m < math.inf for m in law) or not any(law):
@@ -288,11 +295,11 @@ class HammingProof:
 
     def unit(self, upper: float) -> float:
         """Return the size by which a gap is judged: a nat of information."""
-        return scale(self.program["units"])
+        return scale(self.units)
 
     def converted(self, nats: Callable[[], arb]) -> arb:
         """Return a value in the program's units."""
-        return sharp(lambda: in_units(nats(), self.program["units"]))
+        return sharp(lambda: in_units(nats(), self.units))
 
     def lower(self, dual: Mapping[str, Any]) -> arb:
         """Return the bound that a level proves, in the program's units."""

@@ -37,7 +37,7 @@ import flint
 from flint import arb, arb_mat
 
 from cvxprivacy.verifier.balls import PRECISION, UnprovableError, exactly, number, total
-from cvxprivacy.verifier.hamming_proof import in_units, nonnegative, scale
+from cvxprivacy.verifier.hamming_proof import in_units, information_unit, nonnegative, scale
 from cvxprivacy.verifier.matrices import rational
 
 __all__ = ["SpectralProof"]
@@ -67,9 +67,7 @@ class SpectralProof:
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         flint.ctx.prec = PRECISION
-        if program["units"] not in ("nats", "bits"):
-            raise UnprovableError(f"no unit of information is called {program['units']!r}")
-        self.units, self.n = program["units"], len(program["covariance"])
+        self.units, self.n = information_unit(program), len(program["covariance"])
         exact = rational(program["covariance"])
         if exact.ncols() != self.n or exact != exact.transpose():
             raise UnprovableError("the covariance is not symmetric")

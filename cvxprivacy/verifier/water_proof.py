@@ -46,7 +46,14 @@ import flint
 from flint import arb, ctx, fmpq
 
 from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ball, exactly, number
-from cvxprivacy.verifier.hamming_proof import exact_sum, in_units, nonnegative, scale, sharp
+from cvxprivacy.verifier.hamming_proof import (
+    exact_sum,
+    in_units,
+    information_unit,
+    nonnegative,
+    scale,
+    sharp,
+)
 from cvxprivacy.verifier.work import LONG
 
 __all__ = [
@@ -256,14 +263,12 @@ class WaterProof:
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         flint.ctx.prec = PRECISION
-        if program["units"] not in ("nats", "bits"):
-            raise UnprovableError(f"no unit of information is called {program['units']!r}")
         caps, gains = positive(program["variances"], "variances"), program["gains"]
         if gains is not None:
             gains = positive(gains, "gains")
             if len(gains) != len(caps):
                 raise UnprovableError("as many gains as variances are needed")
-        self.units, self.boxes = program["units"], Boxes(gains, caps)
+        self.units, self.boxes = information_unit(program), Boxes(gains, caps)
         self.budget = number(program["budget"])
         if self.budget <= 0:
             raise UnprovableError("the budget is not positive")
