@@ -27,7 +27,7 @@ def solve(problem: str) -> None:
 
     `python -m pydoc cvxprivacy.cli.problemfile` describes the file.
     """
-    from cvxprivacy.certificates.relaxed import Relaxed
+    from cvxprivacy.certificates.certificate import Relaxed
     from cvxprivacy.cli.problemfile import read
     from cvxprivacy.cli.report import proved
 

@@ -9,12 +9,12 @@ example.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from inspect import Signature
 from typing import Any, ClassVar, Literal
 
 from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.criteria.own_rows import verdict_by_rows
-from cvxprivacy.criteria.words import Words
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen
@@ -27,7 +27,41 @@ from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import untaken
 
-__all__ = ["Criterion", "by_name", "criteria_listed", "reset_claims"]
+__all__ = ["Criterion", "Words", "by_name", "criteria_listed", "reset_claims"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A criterion in words; a class has them with places for numbers and names.
+
+    Attributes
+    ----------
+    asks : str
+        What it asks for, a sentence without its end, of ``{n}`` the number, ``{w}`` and ``{x}`` the
+        columns, ``{measure}`` what leaks and ``{how}`` the same with its unit.
+    quantity, unit : str
+        What it bounds, and in which unit; no unit for a pure number.
+    at_least : bool
+        Whether its number is the least that there may be, else the most.
+    definition, source : str
+        The criterion in one sentence for a board, and who proposed it.
+    examples : tuple of str
+        How it is typed on the command line.
+    """
+
+    asks: str
+    quantity: str
+    unit: str = ""
+    at_least: bool = False
+    definition: str = ""
+    source: str = ""
+    examples: tuple[str, ...] = ()
+
+    def about(self, names: Mapping[str, str]) -> Words:
+        """Return the words with numbers and names in their places."""
+        parts = {key: getattr(self, key).format(**names) for key in ("asks", "quantity", "unit")}
+        return replace(self, **parts)
+
 
 _CLAIMS = {
     *("survives_merging", "survives_informed_encoder", "on_average", "counts_records", "words"),

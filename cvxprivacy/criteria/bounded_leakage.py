@@ -12,9 +12,8 @@ from fractions import Fraction
 
 import numpy.typing as npt
 
-from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.base import Criterion, Words
 from cvxprivacy.criteria.counts import Counts, Verdict
-from cvxprivacy.criteria.words import Words
 from cvxprivacy.exact import Real, rational
 from cvxprivacy.leakage import EarthMover, Leakage, MutualInformation, TotalVariation
 from cvxprivacy.leakage.base import checked

@@ -12,10 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.base import Criterion, Words
 from cvxprivacy.criteria.counts import Counts, Verdict, entropy_diversity, refuse_uncounted
 from cvxprivacy.criteria.decisions import at_least_zero, common
-from cvxprivacy.criteria.words import Words
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, rational
 from cvxprivacy.model.discrete import DiscreteSource

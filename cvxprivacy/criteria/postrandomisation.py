@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria.affine import affine_rows
-from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.criteria.words import Words
+from cvxprivacy.criteria.added import affine_rows
+from cvxprivacy.criteria.base import Criterion, Words
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, array as exact_array, plain, rational
 from cvxprivacy.frozen import frozen

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.base import Criterion, Words
 from cvxprivacy.criteria.bounded_leakage import independent
 from cvxprivacy.criteria.counts import Counts, Verdict, disclosure, leaked
 from cvxprivacy.criteria.decisions import common, within
-from cvxprivacy.criteria.words import Words
 from cvxprivacy.exact import FloatArray, Real, rational
 from cvxprivacy.leakage import MaximalLeakageOf
 from cvxprivacy.programs.alphabet import Alphabet

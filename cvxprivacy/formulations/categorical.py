@@ -23,7 +23,7 @@ from cvxprivacy.model.distortion import hamming
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.laws import Table
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.channel_dual_latex import CategoricalWriter
+from cvxprivacy.programs.channel_latex import CategoricalWriter
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.hamming import HammingProgram
 from cvxprivacy.programs.latex import aligned, displayed

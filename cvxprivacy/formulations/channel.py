@@ -14,19 +14,18 @@ from cvxprivacy.criteria.base import Criterion, by_name, criteria_listed
 from cvxprivacy.criteria.stated_rules import at, names_of, stated_rules
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real
-from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.formulations.restatable import MadeOf
+from cvxprivacy.formulations.problem import MadeOf, Problem
 from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.model.several import Laws, with_letters_of
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.channel_dual_latex import ChannelDual
+from cvxprivacy.programs.channel_latex import ChannelDual
 from cvxprivacy.programs.compiler import Rules, compiled
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import greatest_distortion, least_value
 from cvxprivacy.programs.latex import aligned, displayed, stated
+from cvxprivacy.programs.letters import Laws, with_letters_of
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.worst import each_part
 from cvxprivacy.results.channel import channel_solution

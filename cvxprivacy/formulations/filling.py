@@ -26,7 +26,7 @@ from cvxprivacy.programs.latex import aligned
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.programs.water import WaterProgram
-from cvxprivacy.release.diagonal import MOST, DiagonalRelease, diagonal
+from cvxprivacy.release.gaussian import MOST, DiagonalRelease, diagonal
 from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.task import Outcome, reported

@@ -20,8 +20,8 @@ from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.model.several import Laws
 from cvxprivacy.programs.expression import Minimize
+from cvxprivacy.programs.letters import Laws
 
 __all__ = ["MinimumDistortion"]
 

@@ -29,9 +29,9 @@ from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.leakage.base import checked
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.model.several import Laws
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Minimize
+from cvxprivacy.programs.letters import Laws
 from cvxprivacy.programs.parameter import Parameter
 
 __all__ = ["PrivacyDistortion"]

@@ -18,8 +18,7 @@ from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array as matrix_array, rationals
 from cvxprivacy.programs.spectral import SpectralProgram
-from cvxprivacy.release.diagonal import MOST, diagonal
-from cvxprivacy.release.gaussian import GaussianRelease
+from cvxprivacy.release.gaussian import MOST, GaussianRelease, diagonal
 from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.task import Outcome, reported

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from cvxprivacy.certificates.relaxed import Relaxed
+from cvxprivacy.certificates.certificate import Relaxed
 from cvxprivacy.criteria.base import Criterion, by_name, reset_claims
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.channel import ChannelProblem

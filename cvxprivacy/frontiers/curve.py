@@ -32,10 +32,79 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from flint import arb
 
-from cvxprivacy.frontiers.axis import MONOTONE, Axis, Interval, Number
+from cvxprivacy.errors import InputError
+from cvxprivacy.model.information import nat
+from cvxprivacy.verifier.balls import ball, ceil, floor
 
-__all__ = ["Breakpoint", "Convex", "Curve", "Gap", "Staircase", "curve_of", "rounded"]
+__all__ = [
+    "CONVEX",
+    "EXPONENTIAL",
+    "MONOTONE",
+    "Axis",
+    "Breakpoint",
+    "Convex",
+    "Curve",
+    "Gap",
+    "Interval",
+    "Number",
+    "Staircase",
+    "curve_of",
+    "interval",
+    "rounded",
+]
+
+CONVEX = "convex"
+EXPONENTIAL = "convex in exp"
+MONOTONE = "monotone"
+
+Number = float | Fraction
+Interval = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How an optimum depends on its number.
+
+    It is convex in the number, a right-hand side; or in its exponential, which is one (of an
+    exponent in ``units``); or only monotone, ``falling`` where a greater number is the tighter one.
+    ``rows`` are the constraints, or the auxiliary, whose right-hand side it is: several under
+    several laws.
+    """
+
+    kind: str
+    units: str
+    falling: bool = False
+    rows: tuple[str, ...] = ()
+
+    def bound(self, x: Number) -> Interval:
+        """Enclose the right-hand side of a number."""
+        if self.kind != EXPONENTIAL:
+            return Fraction(x), Fraction(x)
+        power = (ball(x) * (arb(2).log() if self.units == "bits" else 1)).exp()
+        if ceil(power) == math.inf:
+            raise InputError("x", f"{x!r} is out of range", "pass a number < 700", value=x)
+        return interval(power)
+
+    def number(self, bound: Fraction) -> float:
+        """Return a number near the one whose right-hand side this is."""
+        return math.log(bound) * nat(self.units) if self.kind == EXPONENTIAL else float(bound)
+
+    def slopes(self, x: Number, low: float, high: float) -> tuple[float, float]:
+        """Return slopes in the number, given those in its right-hand side."""
+        if self.kind != EXPONENTIAL:
+            return low, high
+        first, last = (float(end) for end in self.bound(x))
+        scaled = np.array([low * last, high * first]) / nat(self.units)
+        below, above = np.nextafter(scaled, [-math.inf, math.inf]).tolist()
+        return below, above
+
+
+def interval(enclosure: arb) -> Interval:
+    """Return floats around a ball, as rationals."""
+    return Fraction(floor(enclosure)), Fraction(ceil(enclosure))
+
 
 NARROWEST = Fraction(1, 2**40)  # of the whole range: no narrower gap is split,
 STEP = 1e-6  # nor, of a staircase, a narrower one than this
@@ -286,12 +355,12 @@ class Staircase(Curve):
         gaps = []
         narrowest = STEP * self.width
         ends = zip(self._order, self._tops, self._floors, strict=True)
-        for (a, top, _), (b, _, floor) in pairwise(ends):
+        for (a, top, _), (b, _, below) in pairwise(ends):
             if math.isfinite(top):
                 low, high = sorted((a.x, b.x))
                 split = float(a.x + (b.x - a.x) / 2)
                 wide = low < split < high and high - low > narrowest
-                gaps.append(_gap(Fraction(top) - Fraction(floor), split if wide else None))
+                gaps.append(_gap(Fraction(top) - Fraction(below), split if wide else None))
         return gaps
 
 

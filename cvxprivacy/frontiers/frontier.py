@@ -24,8 +24,16 @@ from cvxprivacy.exact import Real
 from cvxprivacy.files import whole_file
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers import picture, stored
-from cvxprivacy.frontiers.axis import CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
-from cvxprivacy.frontiers.curve import Convex, Mixture, curve_of
+from cvxprivacy.frontiers.curve import (
+    CONVEX,
+    EXPONENTIAL,
+    MONOTONE,
+    Axis,
+    Convex,
+    Mixture,
+    Number,
+    curve_of,
+)
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import Point, breakpoint_of
 from cvxprivacy.frozen import Frozen

@@ -10,8 +10,7 @@ from typing import Any
 from flint import arb
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.frontiers.axis import EXPONENTIAL, MONOTONE, Axis, interval
-from cvxprivacy.frontiers.curve import Breakpoint
+from cvxprivacy.frontiers.curve import EXPONENTIAL, MONOTONE, Axis, Breakpoint, interval
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.stored import from_json
 from cvxprivacy.frozen import Frozen

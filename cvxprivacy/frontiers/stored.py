@@ -16,7 +16,7 @@ from typing import Any
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import plain, written
-from cvxprivacy.frontiers.axis import CONVEX, MONOTONE, Axis, Number
+from cvxprivacy.frontiers.curve import CONVEX, MONOTONE, Axis, Number
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import number
 from cvxprivacy.verifier.wording import units_of

@@ -15,7 +15,7 @@ from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.stored import channel, multipliers
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.channel import ChannelProblem
-from cvxprivacy.frontiers.axis import CONVEX, Number
+from cvxprivacy.frontiers.curve import CONVEX, Number
 from cvxprivacy.frontiers.parametric import ParametricProblem, mixed_at, refuse_nothing
 from cvxprivacy.frontiers.stored import digest
 from cvxprivacy.programs.dual import Dual

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.additive import dense
-from cvxprivacy.certificates.equalities import has_equalities, project
 from cvxprivacy.certificates.exact_channel import round_channel
+from cvxprivacy.certificates.repair import has_equalities, project
 from cvxprivacy.exact import Exact, FloatArray, fractions, rational
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.certificates.certificate import Certificate
-from cvxprivacy.certificates.relaxed import Relaxed
+from cvxprivacy.certificates.certificate import Certificate, Relaxed
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.alphabet import Alphabet

@@ -29,8 +29,8 @@ from cvxprivacy.verifier.balls import (
     total as _sum,
 )
 from cvxprivacy.verifier.costs import Layer, Part, integer_layers, layers_of, read
+from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.measures import Measure, measure_of
-from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.weighted_cost import WeightedCost
 from cvxprivacy.verifier.work import affordable
 

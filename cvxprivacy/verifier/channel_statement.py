@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of
-from cvxprivacy.verifier.objective import parts_of
+from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import (
     MOST_VIEWS,
     Table,

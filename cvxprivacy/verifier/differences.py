@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of
-from cvxprivacy.verifier.objective import parts_of
+from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import MALFORMED, exact, measured, quoted, written
 from cvxprivacy.verifier.work import refuse_long
 

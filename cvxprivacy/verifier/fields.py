@@ -9,10 +9,21 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cvxprivacy.verifier.objective import parts_of
 from cvxprivacy.verifier.rationals import UnprovableError
 
-__all__ = ["refuse_fields", "refuse_unknown"]
+__all__ = ["parts_of", "refuse_fields", "refuse_unknown"]
+
+
+def parts_of(objective: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the terms of which the greatest is minimised, by name; "" where it is one alone."""
+    # both kinds as one: a single term is the greatest of itself (P26)
+    if set(objective) != {"worst"}:
+        return {"": objective}
+    parts = objective["worst"]
+    if not isinstance(parts, dict) or not parts:
+        raise ValueError("the worst of nothing")
+    return parts
+
 
 _TERM = {"name", "weights", "cost", "cost_radius", "constant"}
 _ROW = {"term", "sense", "bound", "radius", "per_output"}

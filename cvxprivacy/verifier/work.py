@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from cvxprivacy.verifier.costs import steps_of
-from cvxprivacy.verifier.objective import parts_of
+from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.rationals import UnaffordableError, bits_of, integers
 
 __all__ = [

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.frontiers.axis import MONOTONE, Axis
-from cvxprivacy.frontiers.curve import Breakpoint, Convex, Staircase, rounded
+from cvxprivacy.frontiers.curve import MONOTONE, Axis, Breakpoint, Convex, Staircase, rounded
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import breakpoint_of
 from cvxprivacy.verifier import verify

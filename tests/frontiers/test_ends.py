@@ -11,9 +11,9 @@ from scipy.optimize import linprog
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates.bounds import Prover
-from cvxprivacy.frontiers import mixing
-from cvxprivacy.frontiers.ends import INACTIVE_END, _float_between, solve_task
+from cvxprivacy.frontiers import parametric
 from cvxprivacy.frontiers.parametric import ParametricProblem
+from cvxprivacy.frontiers.sweep import INACTIVE_END, _float_between, solve_task
 from tests import referee
 from tests.frontiers.instances import (
     D5,
@@ -267,10 +267,10 @@ def test_a_mixture_goes_back_until_it_is_proved(monkeypatch):
     within, beyond = (problem.at(max_leakage=x).solve() for x in (0.08, 0.23))
     program = problem.at(max_leakage=math.nextafter(beyond.leakage.lower, 0.0)).program
     primals = [(within.certificate.primal, tiny), (beyond.certificate.primal, 1 - tiny)]
-    mixed = mixing.mixture(program, "default", primals, [], beyond.upper)
+    mixed = parametric.mixture(program, "default", primals, [], beyond.upper)
     assert mixed.upper == pytest.approx(beyond.upper, rel=1e-6)
-    monkeypatch.setattr(mixing, "INWARD", (None,))
-    assert mixing.mixture(program, "default", primals, [], beyond.upper).primal is None
+    monkeypatch.setattr(parametric, "INWARD", (None,))
+    assert parametric.mixture(program, "default", primals, [], beyond.upper).primal is None
 
 
 def test_mixed_roots_are_one_covariance():
@@ -300,7 +300,7 @@ def test_a_release_at_numbers_next_to_zero(criterion):
 
 def test_what_is_not_proved_at_a_number_is_refused_with_the_one_to_pass(monkeypatch):
     curve = cpv.frontier(least_distortion(cpv.TCloseness(0.3)), "t_closeness", tol=0.3)
-    monkeypatch.setattr(mixing.BestBounds, "take_primal", lambda *given, **named: False)
+    monkeypatch.setattr(parametric.BestBounds, "take_primal", lambda *given, **named: False)
     with pytest.raises(cpv.InputError, match="no release is proved at t_closeness 0.01; pass 0.0"):
         curve.release_at(0.01)
 

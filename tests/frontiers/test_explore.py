@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.frontiers import parametric, refine
+from cvxprivacy.frontiers import parametric, sweep
 from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.verifier import verify
@@ -49,13 +49,13 @@ def test_workers_keep_to_one_blas_thread(monkeypatch):
     from threadpoolctl import threadpool_info
 
     threads = []
-    work = refine.solve_task
+    work = sweep.solve_task
 
     def spy(problem, task):
         threads.extend(pool["num_threads"] for pool in threadpool_info())
         return work(problem, task)
 
-    monkeypatch.setattr(refine, "solve_task", spy)
+    monkeypatch.setattr(sweep, "solve_task", spy)
     cpv.frontier(grid(5), points=[0.3])
     assert set(threads) == {1}
 

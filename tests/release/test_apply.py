@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import cvxprivacy as cpv
-from cvxprivacy.release import streaming
+from cvxprivacy.release import apply
 from cvxprivacy.tables.engines import python_values
 from tests.engines import (
     ASKED,
@@ -79,7 +79,7 @@ def test_a_frame_comes_back_in_its_kind_with_its_key_replaced(kind, row_id):
 @pytest.mark.parametrize("batch", rest_at_length([7, 399, 1, 400], 2))
 def test_batches_change_nothing(kind, batch, monkeypatch):
     expected = ills(channel().apply(made("polars", TABLE), seed=np.random.default_rng(3)))
-    monkeypatch.setattr(streaming, "BATCH", batch)
+    monkeypatch.setattr(apply, "BATCH", batch)
     sizes, draw = [], cpv.Channel._draw
     monkeypatch.setattr(
         cpv.Channel, "_draw", lambda self, rows, u: sizes.append(len(rows)) or draw(self, rows, u)
@@ -236,7 +236,7 @@ QUERIES = {
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("row_id", rest_at_length(["id", None], 1))
 def test_a_lazy_frame_is_one_release_however_it_is_asked(query, row_id, monkeypatch, tmp_path):
-    monkeypatch.setattr(streaming, "BATCH", 64)
+    monkeypatch.setattr(apply, "BATCH", 64)
     lazy = channel().apply(made("lazy", TABLE), seed=3, row_id=row_id)
     once, ask = lazy.collect(), QUERIES[query]
     assert lazy.collect().equals(once)
@@ -322,7 +322,7 @@ def test_a_list_of_names_lacks_and_repeats_none(name):
 @pytest.mark.parametrize("row_id", [None, "id"])
 @pytest.mark.parametrize("kind", ["pandas", "lazy", "duckdb", "dask"])
 def test_shares_are_the_rows_of_the_matrix(kind, row_id, monkeypatch):
-    monkeypatch.setattr(streaming, "BATCH", 2048)
+    monkeypatch.setattr(apply, "BATCH", 2048)
     n, ill = 30_000, np.repeat(LETTERS, 10_000)
     frame = made(kind, {"ill": ("text", ill.tolist()), "id": ("int", list(range(n)))}, 3)
     drawn = np.array(ills(channel().apply(frame, seed=11, row_id=row_id)))
@@ -340,7 +340,7 @@ def test_shares_are_the_rows_of_the_matrix(kind, row_id, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("value", ["gout", "", None])
 def test_an_unknown_value_is_named_with_its_row_and_nothing_is_drawn(kind, value, monkeypatch):
-    monkeypatch.setattr(streaming, "BATCH", 100)
+    monkeypatch.setattr(apply, "BATCH", 100)
     ill, rng = list(TABLE["ill"][1]), np.random.default_rng(8)
     ill[250] = ill[300] = value
     with pytest.raises(cpv.UnknownValueError) as caught:
@@ -371,13 +371,13 @@ def test_a_table_that_no_engine_streams_is_refused():
         channel().apply(unknown, seed=0)
     spark = SimpleNamespace(implementation=nw.Implementation.PYSPARK)
     with pytest.raises(cpv.InputError, match="^values: a lazy pyspark frame; collect it first"):
-        streaming.engine_of(spark)
+        apply.engine_of(spark)
 
 
 @pytest.mark.filterwarnings("ignore::cvxprivacy.UnseenValueWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_next_months_table_goes_through_the_same_channel(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(streaming, "BATCH", 64)
+    monkeypatch.setattr(apply, "BATCH", 64)
     source = cpv.DiscreteSource.from_table(made("pandas", people()), **ASKED)
     measure = cpv.per_attribute({"age": "ordinal", "sex": "hamming"}, source)
     one = cpv.PrivacyDistortion(source, measure, budget=0.3, encoder="wx").solve().channel
