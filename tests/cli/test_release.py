@@ -298,7 +298,7 @@ def test_bytes_outside_the_key_columns_stay(mark, end, delimiter, encoding, here
     assert len(last.findall(new)) == 80
 
 
-@pytest.mark.parametrize("name", rest_at_length(["a,b", "c=d", 'h"i', "j:k", "e f", " g"], 4))
+@pytest.mark.parametrize("name", rest_at_length(['h"i', "c=d", "a,b", "j:k", "e f", " g"], 2))
 def test_any_name_of_a_column_can_be_typed(name, here):
     quoted = '"' + name.replace('"', '""') + '"'
     write("f.csv", f"{quoted},ill\n" + "".join(f"{i % 7},{'ny'[i % 3 > 1]}\n" for i in range(90)))
@@ -336,18 +336,20 @@ MEASURED = [
 ]
 
 TYPED = [  # what is typed, and the arguments that it stands for
-    *((["--criterion", "=".join(map(str, rule))], {"criteria": [getattr(cpv, rule[0])(*rule[1:])]})
-      for rule in RULES),
-    *((["--criterion", typed], {"criteria": [rule]}) for typed, rule in MEASURED),
     (["--encoder", "wx", "--units", "nats"], {"encoder": "wx", "units": "nats"}),
     (["--weights", "weight"], {"weights": "weight"}),
     (["--leakage", "chi-squared"], {"leakage": cpv.leakage.ChiSquared()}),
     (["--leakage", "hockey-stick:1.5"], {"leakage": cpv.leakage.HockeyStick(1.5)}),
+    *((["--criterion", typed], {"criteria": [rule]}) for typed, rule in MEASURED),
+    *((["--criterion", "=".join(map(str, rule))], {"criteria": [getattr(cpv, rule[0])(*rule[1:])]})
+      for rule in RULES),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("budget", rest_at_length([0.9, None], 1))
-@pytest.mark.parametrize(("typed", "options"), TYPED, ids=lambda given: str(given)[:40])
+@pytest.mark.parametrize(
+    ("typed", "options"), rest_at_length(TYPED, 12), ids=lambda given: str(given)[:40]
+)
 def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     frame = pandas.read_csv("t.csv")
     frame["weight"] = (frame["id"] % 5 + 1) / 4

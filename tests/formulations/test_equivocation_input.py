@@ -15,6 +15,7 @@ from cvxprivacy.verifier import verify
 from tests import referee
 from tests.cli.runner import say
 from tests.formulations.regions import ASKED, CASES, ENCODERS, people, rde
+from tests.lengths import rest_at_length
 from tests.refusals import UNSAID, refused
 from tests.release import test_decoder as td
 
@@ -146,7 +147,8 @@ channel = "channel.json"
 
 
 @pytest.mark.parametrize(
-    ("case", "encoder", "most"), [("decoder", "x", 300), ("decoder", "wx", 20), ("both", "wx", 20)]
+    ("case", "encoder", "most"),
+    rest_at_length([("decoder", "wx", 20), ("both", "wx", 20), ("decoder", "x", 300)], 2),
 )
 def test_a_problem_written_down_is_solved_and_its_proof_verified(
     case, encoder, most, tmp_path, monkeypatch

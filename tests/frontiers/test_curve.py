@@ -78,10 +78,7 @@ def test_a_line_is_what_its_multipliers_prove_at_other_numbers(problem, name, pl
 
 
 def test_the_band_shrinks_at_the_second_order():
-    bands = [
-        cpv.frontier(grid(7), points=np.linspace(0.1, 0.8, count), accuracy="high").band
-        for count in (3, 5, 9)
-    ]
+    bands = [cpv.frontier(grid(7), points=np.linspace(0.1, 0.8, count)).band for count in (3, 5, 9)]
     for wide, narrow in pairwise(bands):
         assert wide / narrow == pytest.approx(4.0, rel=0.25)
     few, many = (cpv.frontier(grid(7), tol=tol).solves for tol in (1.6e-2, 1e-3))

@@ -29,7 +29,7 @@ SOLVED = {
         least_distortion(cpv.TCloseness(0.1), distortion=D5), "t_closeness", tol=0.5
     ),
     "falling": lambda: cpv.frontier(
-        least_risk(cpv.LDiversity(1.5), budget=0.9), "l_diversity", tol=0.3
+        least_risk(cpv.LDiversity(1.5), budget=0.9), "l_diversity", tol=0.6
     ),
     "gaussian": lambda: cpv.frontier(cpv.QuadraticGaussian(THREE, 0.3), points=[0.3, 1.0, 2.0]),
     "criteria": lambda: cpv.frontier(

@@ -236,7 +236,7 @@ def test_a_rare_output_that_was_not_seen_tells_nothing():
 
 @pytest.mark.parametrize(("k", "method"), [(SQUARE, "moment"), (WIDE, "moment"), (WIDE, "em")])
 def test_coverage_bias_and_bootstrap(k, method):
-    runs, records = 1500, 1500
+    runs, records = 600, 1500
     tables = np.random.default_rng(20).multinomial(records, LAW @ k, size=runs)
     found = [estimate(k, n, method=method) for n in tables]
     laws = np.array([e.law for e in found])

@@ -175,7 +175,7 @@ def test_a_kink_of_the_chance_of_a_guess():
 # ---- closed forms ------------------------------------------------------------------------------
 
 
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     p=st.lists(st.integers(1, 1000), min_size=2, max_size=4),
     share=st.floats(0.01, 0.99) | st.sampled_from([1e-9, 1e-6, 1e-3, 1 - 1e-6]),
@@ -222,7 +222,7 @@ def test_the_scalar_gaussian_is_enclosed(rho, share):
     assert price.lower - 1e-9 <= truth <= price.upper + 1e-9
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     error=st.floats(0.01, 0.49), budget=st.floats(0, 0.49) | st.sampled_from([1e-12, 1e-9, 1e-4])
 )
