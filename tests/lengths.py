@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
 
-def rest_at_length(values: Iterable[Any], often: int) -> list[Any]:
+def rest_at_length(values: Collection[Any], often: int) -> list[Any]:
     """Return parameters of which all but the first ``often`` are for the long suite."""
-    found = list(values)
-    rest = [value if isinstance(value, tuple) else (value,) for value in found[often:]]
-    return found[:often] + [pytest.param(*value, marks=pytest.mark.long) for value in rest]
+    always, later = list(values)[:often], list(values)[often:]
+    arguments = [value if isinstance(value, tuple) else (value,) for value in later]
+    return always + [pytest.param(*each, marks=pytest.mark.long) for each in arguments]

@@ -38,17 +38,12 @@ from cvxprivacy.model.laws import tabulated
 from cvxprivacy.validation import labels, table, typed
 
 __all__ = [
-    "Costs",
     "Distortion",
     "absolute_error",
-    "axes_of",
     "hamming",
     "hierarchy_distance",
     "ordinal",
     "squared_error",
-    "suppressed",
-    "suppressed_parts",
-    "with_suppressed_letters",
 ]
 
 

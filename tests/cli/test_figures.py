@@ -6,9 +6,12 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.cli.runner import ROOT, command, refused, say
 
 
+@pytest.mark.long
 def test_figures_are_listed_and_run(here):
     listed = say("figures").out
     scripts = [p.stem for name in ("figures", "problems") for p in (ROOT / name).glob("*.py")]

@@ -77,6 +77,7 @@ def in_every_format(tmp_path_factory):
     return folder, files, found
 
 
+@pytest.mark.long
 def test_one_table_in_every_format(in_every_format, monkeypatch):
     """Counts, optimum and released values are the same; each format's proof is of every file."""
     folder, files, found = in_every_format

@@ -85,6 +85,7 @@ def test_a_killed_command_leaves_what_stood_there(sent, ended, code, large, kept
     assert killed
 
 
+@pytest.mark.long
 @LINUX
 def test_an_error_halfway_leaves_what_stood_there(large, kept, here):
     code = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (10**6, 10**6)); {RUN}"

@@ -348,7 +348,7 @@ TYPED = [  # what is typed, and the arguments that it stands for
 
 @pytest.mark.parametrize("budget", rest_at_length([0.9, None], 1))
 @pytest.mark.parametrize(
-    ("typed", "options"), rest_at_length(TYPED, 12), ids=lambda given: str(given)[:40]
+    ("typed", "options"), rest_at_length(TYPED, 6), ids=lambda given: str(given)[:40]
 )
 def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     frame = pandas.read_csv("t.csv")

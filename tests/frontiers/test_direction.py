@@ -73,7 +73,7 @@ def posed(source, rule):
 
 
 @pytest.mark.parametrize(
-    ("source", "rule", "ends"), rest_at_length(RULES, 6), ids=lambda x: repr(x)[:30]
+    ("source", "rule", "ends"), rest_at_length(RULES, 3), ids=lambda x: repr(x)[:30]
 )
 def test_a_curve_encloses_what_is_solved_at_each_number(source, rule, ends):
     problem = posed(source, rule)

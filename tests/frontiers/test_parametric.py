@@ -10,6 +10,7 @@ import pytest
 
 import cvxprivacy as cpv
 from tests.frontiers.instances import D5, counted, grid, least_distortion, least_risk
+from tests.lengths import rest_at_length
 
 
 def regions(**options):
@@ -104,12 +105,15 @@ SMALL = cpv.PrivacyDistortion(
 
 @pytest.mark.parametrize(
     ("problem", "name"),
-    [
-        (least_risk(), "budget"),
-        (least_risk(cpv.MaximalLeakage(1.0)), "maximal_leakage"),
-        (SMALL, "t_closeness"),
-        (cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), 0.3), "budget"),
-    ],
+    rest_at_length(
+        [
+            (least_risk(), "budget"),
+            (least_risk(cpv.MaximalLeakage(1.0)), "maximal_leakage"),
+            (SMALL, "t_closeness"),
+            (cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), 0.3), "budget"),
+        ],
+        2,
+    ),
 )
 def test_a_fraction_is_solved_at_itself(problem, name, tmp_path):
     third, half = Fraction(1, 3), Fraction(1, 2)

@@ -15,6 +15,7 @@ from scipy.stats import entropy
 import cvxprivacy as cpv
 from cvxprivacy import study, style
 from tests import pictures, referee
+from tests.lengths import rest_at_length
 from tests.public_tables import REAL
 from tests.scripts.oracles import BITS, letters
 from tests.test_architecture import ROOT, script
@@ -132,7 +133,7 @@ def test_script_bezzi_fig2_4(run, tables, tmp_path):
     assert [v.broken.tolist() for v in result.audits["A1, salary"].verdicts] == [[0], [0]]
 
 
-@pytest.mark.parametrize("most", [0.3, 6.0])
+@pytest.mark.parametrize("most", rest_at_length([0.3, 6.0], 1))
 def test_no_label_of_fig2_4_lies_on_another(most):
     """Whatever the table: bounds that are equal, near or in either order, low and high bars."""
     values = np.array([most, -0.5, 0.02, most / 2])

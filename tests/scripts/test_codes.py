@@ -29,6 +29,7 @@ def check_region(result, rate, ends):
     assert (result.codes["H(Wⁿ|J,Zⁿ)/n"] <= h(star(Q, P0)) + 1e-12).all()
 
 
+@pytest.mark.long
 def test_script_quantise_and_bin(run):
     ran = run("problems/quantise_and_bin", "--quick")
     assert ran.differing == set()
@@ -83,6 +84,7 @@ def at(d, kind, who):
     ).solve()
 
 
+@pytest.mark.long
 def test_script_informed_quantise_and_bin(run):
     ran = run("problems/informed_quantise_and_bin", "--quick")
     assert ran.differing == set()
@@ -120,6 +122,7 @@ def test_script_informed_quantise_and_bin(run):
 # ---- the price of a bit ------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("constants", rest_at_length([{"TOL": 2e-3}, {}], 1))
 def test_script_what_does_a_bit_cost(run, constants):
     ran = run("problems/what_does_a_bit_cost", **constants)

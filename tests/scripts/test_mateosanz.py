@@ -19,6 +19,7 @@ from tests.scripts.oracles import BITS, program, proved, revealed
 masking = pytest.importorskip("cvxprivacy.microdata.masking")
 
 
+@pytest.mark.long
 def test_script_mateosanz_tables(run, tables):
     ran = run("figures/mateosanz_tables", "--quick")
     module, result = ran.module, ran.result
@@ -113,6 +114,7 @@ def test_mateosanz_tables_beside_the_paper(run, tables):
     assert found[1] == pytest.approx([0.946, 0.394], abs=0.05)
 
 
+@pytest.mark.long
 def test_script_compare_maskings(run, tables):
     ran = run("problems/compare_maskings")
     module, result = ran.module, ran.result

@@ -46,6 +46,7 @@ def performance(source, channel):
     return (source.p_x[:, None] * channel * np.subtract.outer(x, x) ** 2).sum(), risk
 
 
+@pytest.mark.long
 def test_script_rebollo_fig6(run):
     ran = run("figures/rebollo_fig6", "--quick")
     result = ran.result

@@ -127,6 +127,7 @@ def theorem_2(source, outputs, d):
     return solved(cp.Minimize(told_beyond(joints, p)), rules)
 
 
+@pytest.mark.long
 def test_script_sankar_fig5(run):
     ran = run("figures/sankar_fig5", "--quick")
     assert ran.differing == set()

@@ -25,7 +25,6 @@ from flint import arb, fmpq, fmpq_mat
 
 from cvxprivacy.verifier import (
     balls,
-    covariance_data,
     covariance_proof,
     hamming_proof,
     matrices,
@@ -1317,14 +1316,14 @@ def exact(value: Fraction) -> arb:
 def test_the_entries_that_a_covariance_program_asks_for(monkeypatch: Any) -> None:
     program = base("gaussian by hand")["program"]
     asked: list[int] = []
-    monkeypatch.setattr(covariance_data, "affordable", asked.append)
+    monkeypatch.setattr(covariance_proof, "affordable", asked.append)
     verify.proof_of(program)
     size, views, tables = 4, 3, 3 + 3 + 1
     assert asked == [(1 + views) * size**3 // 6 + (1 + tables) * size**2]
     asked.clear()
     verify.proof_of(gaussian(eye(5)))
     assert asked == [125 // 6 + 25]
-    assert (matrices.BURDEN, covariance_data.MOST, work.EXACT) == (
+    assert (matrices.BURDEN, covariance_proof.MOST, work.EXACT) == (
         10**10,
         4096,
         8,
