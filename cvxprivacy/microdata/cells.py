@@ -12,9 +12,9 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.microdata.arrays import complete, deviations, is_numeric, numbers
-from cvxprivacy.microdata.partitions import mdav
 from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.sdc.partitions import mdav
+from cvxprivacy.tables.arrays import complete, deviations, is_numeric, numbers
 from cvxprivacy.tables.counting import natural_order
 from cvxprivacy.tables.engines import python_values
 from cvxprivacy.tables.labels import as_label

@@ -23,20 +23,20 @@ from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.base import by_name
-from cvxprivacy.microdata.arrays import distinct, is_frame, numbers, paired
 from cvxprivacy.microdata.cells import CutTable, classes_of
 from cvxprivacy.microdata.comparison import OPTIMUM, Comparison, Point
-from cvxprivacy.microdata.loss import information_loss, probabilistic_loss
-from cvxprivacy.microdata.risk import (
+from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.gaussian import GaussianSource
+from cvxprivacy.model.information import differential_entropy, mutual_information
+from cvxprivacy.results.solution import GaussianSolution, Solution
+from cvxprivacy.sdc.loss import information_loss, probabilistic_loss
+from cvxprivacy.sdc.risk import (
     distance_linkage,
     interval_disclosure,
     leakage as estimated_leakage,
     score,
 )
-from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.model.gaussian import GaussianSource
-from cvxprivacy.model.information import differential_entropy, mutual_information
-from cvxprivacy.results.solution import GaussianSolution, Solution
+from cvxprivacy.tables.arrays import distinct, is_frame, numbers, paired
 from cvxprivacy.tables.engines import in_memory
 from cvxprivacy.tables.schema import column_names
 from cvxprivacy.validation import array, integer
@@ -69,7 +69,7 @@ def compare(
         In memory, of any flavour.
     methods : mapping of name to table, estimator, or several of either
         A masked table, with the key columns and record i in row i; or what has
-        ``fit_transform``, such as the estimators of :mod:`cvxprivacy.microdata.masking`, which
+        ``fit_transform``, such as the estimators of :mod:`cvxprivacy.sdc.masking`, which
         is given the key columns, and the classes of W as y.  A list, or a mapping of setting to
         either, is a curve.  Estimators are copied; a random one without a state is given ``seed``.
     sensitive : column name, or several
@@ -106,7 +106,7 @@ def compare(
     Microaggregation in groups of 3 and of 10, and noise, beside the optimum on 60 made-up people:
 
     >>> import numpy as np, pandas as pd
-    >>> from cvxprivacy.microdata.masking import MDAV, AdditiveNoise
+    >>> from cvxprivacy.sdc.masking import MDAV, AdditiveNoise
     >>> age = np.arange(20.0, 80.0)
     >>> people = pd.DataFrame({"age": age, "ill": np.where(age % 7 < age / 12, "yes", "no")})
     >>> methods = {"MDAV": [MDAV(k=3), MDAV(k=10)], "noise": AdditiveNoise(0.5)}

@@ -13,10 +13,10 @@ from cvxprivacy.leakage import Leakage as Measure
 from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.microdata.measures import extremes
 from cvxprivacy.microdata.plane import draw_bounds, draw_curves, draw_estimates
-from cvxprivacy.microdata.risk import Leakage
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import bias_in_words
 from cvxprivacy.results.solution import GaussianSolution, Solution
+from cvxprivacy.sdc.risk import Leakage
 from cvxprivacy.validation import one_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Point:
     optimum : float
         What releases of this cut distortion that see X's cell alone leak at least, as certified.
     linkage, interval, pil, il, score : float
-        :func:`~cvxprivacy.microdata.risk.distance_linkage`, ``interval_disclosure``, the totals
+        :func:`~cvxprivacy.sdc.risk.distance_linkage`, ``interval_disclosure``, the totals
         of ``probabilistic_loss`` and ``information_loss``, and ``score`` with PIL.
     measures : dict of str to float
         The table cut into cells, in the measures of leakage asked for.
@@ -119,7 +119,7 @@ class Comparison:
 
     >>> import numpy as np, pandas as pd
     >>> import cvxprivacy as cpv
-    >>> from cvxprivacy.microdata.masking import MDAV
+    >>> from cvxprivacy.sdc.masking import MDAV
     >>> age = np.arange(20.0, 80.0)
     >>> people = pd.DataFrame({"age": age, "ill": np.where(age % 7 < age / 12, "yes", "no")})
     >>> comparison = cpv.compare(

@@ -17,7 +17,6 @@ import numpy as np
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.base import criteria_listed
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.arrays import codes
 from cvxprivacy.microdata.generalisation import (
     Generalisation,
     allowed,
@@ -31,6 +30,7 @@ from cvxprivacy.microdata.hierarchy import Hierarchy
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information
+from cvxprivacy.tables.arrays import codes
 from cvxprivacy.tables.labels import as_label
 from cvxprivacy.validation import one_of
 

@@ -12,13 +12,13 @@ import numpy as np
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.arrays import codes
 from cvxprivacy.microdata.hierarchy import indicator
 from cvxprivacy.microdata.measures import size
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information
 from cvxprivacy.release.channel import Channel
+from cvxprivacy.tables.arrays import codes
 
 __all__ = ["Generalisation", "allowed", "checked", "counted", "fitted_to", "merged", "represented"]
 

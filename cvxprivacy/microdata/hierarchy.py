@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.arrays import codes
 from cvxprivacy.release.channel import Channel
+from cvxprivacy.tables.arrays import codes
 from cvxprivacy.tables.bins import bins_of
 from cvxprivacy.validation import array, integer, labels
 

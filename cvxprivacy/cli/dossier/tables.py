@@ -114,7 +114,7 @@ def losses(pairs: Pairs) -> dict[str, Any]:
     """Measure what numeric key columns have lost as numbers, and all of them as categories."""
     import pandas as pd
 
-    from cvxprivacy.microdata.loss import categorical_loss
+    from cvxprivacy.sdc.loss import categorical_loss
 
     before, after = (
         pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in side.items()})
@@ -143,7 +143,7 @@ def losses(pairs: Pairs) -> dict[str, Any]:
 
 def _numeric_losses(before: Any, after: Any) -> dict[str, Any]:
     """Return Table 1 of Mateo-Sanz et al. and the probabilistic losses."""
-    from cvxprivacy.microdata.loss import information_loss, probabilistic_loss
+    from cvxprivacy.sdc.loss import information_loss, probabilistic_loss
 
     loss, pil = information_loss(before, after), probabilistic_loss(before, after)
     return {

@@ -15,10 +15,10 @@ from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.microdata.audit.measured import RISK, CountedLetters, Leaked, Measure, measured
 from cvxprivacy.microdata.audit.weighted import Laws, estimated_of_weights
-from cvxprivacy.microdata.bootstrap import Information, estimated
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import mutual_information
 from cvxprivacy.model.one_symbol import Condition, average_conditions, greatest_diversity
+from cvxprivacy.sdc.risk.estimators import Information, estimated
 from cvxprivacy.validation import generator, integer, one_of
 
 SHOWN = 10  # letters of each worst list

@@ -26,9 +26,9 @@ from cvxprivacy.leakage import (
 )
 from cvxprivacy.microdata import measures
 from cvxprivacy.microdata.audit.weighted import Laws
-from cvxprivacy.microdata.risk.individual import re_identification
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.one_symbol import i2, i3, i4
+from cvxprivacy.sdc.risk.individual import re_identification
 
 RISK, DISTINCT = "individual risk", "distinct ℓ-diversity"
 # What is measured of every table besides information and the distances of t-closeness.

@@ -25,8 +25,8 @@ from cvxprivacy.microdata.audit.findings import Findings
 from cvxprivacy.microdata.audit.measured import RISK, STANDARD, Leaked, Measure
 from cvxprivacy.microdata.audit.pairing import counted, laws_of, order_of
 from cvxprivacy.microdata.audit.weighted import COUNTED
-from cvxprivacy.microdata.bootstrap import draws_of
-from cvxprivacy.microdata.risk.individual import ESTIMATE
+from cvxprivacy.sdc.risk.estimators import draws_of
+from cvxprivacy.sdc.risk.individual import ESTIMATE
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.labels import written
 from cvxprivacy.tables.selection import records_with
@@ -386,7 +386,7 @@ def audit(
         records; entropies, divergences, distances, δ, β and leakage are those of the weighted law,
         whose bias is told by Kish's effective number of records; an interval there is none of.
         The sum of the weights of a letter estimates its persons in the population, and gives the
-        individual risk (:mod:`cvxprivacy.microdata.risk.individual`).
+        individual risk (:mod:`cvxprivacy.sdc.risk.individual`).
     ordered : bool or sequence of values, optional
         Whether W's values are in order, for the ordered earth mover's distance, or the values in
         their order.  By default they are where their type says so, in the released table or in the

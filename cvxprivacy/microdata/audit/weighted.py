@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.bootstrap import Information
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import miller_madow, mutual_information
+from cvxprivacy.sdc.risk.estimators import Information
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.values import MOST_CELLS
 from cvxprivacy.validation import present

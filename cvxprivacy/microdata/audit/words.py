@@ -9,8 +9,8 @@ from typing import Any
 from cvxprivacy.microdata.audit.findings import Findings, Verdict, implied_bounds
 from cvxprivacy.microdata.audit.measured import RISK, Leaked, Measure
 from cvxprivacy.microdata.audit.weighted import COUNTED
-from cvxprivacy.microdata.risk.individual import ESTIMATE
 from cvxprivacy.model.one_symbol import equivalent_diversity
+from cvxprivacy.sdc.risk.individual import ESTIMATE
 from cvxprivacy.text import padded
 
 COLUMNS = ("worst", "letters", "records", "average")
