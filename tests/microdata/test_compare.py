@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.cells import cell_finder, classes_of
+from cvxprivacy.microdata.compare import cell_finder, classes_of
 from cvxprivacy.sdc import loss, risk
 from cvxprivacy.tables.engines import as_narwhals
 from tests import referee

@@ -12,8 +12,8 @@ import narwhals as nw
 import numpy as np
 
 from cvxprivacy.microdata.audit.findings import implied_bounds
-from cvxprivacy.microdata.audit.words import shown
 from cvxprivacy.tables.engines import as_narwhals, python_values
+from cvxprivacy.tables.labels import shown
 from cvxprivacy.tables.schema import TableSchema
 
 if TYPE_CHECKING:

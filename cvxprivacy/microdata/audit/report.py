@@ -20,11 +20,9 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.base import by_name
-from cvxprivacy.microdata.audit import page, picture, words
-from cvxprivacy.microdata.audit.findings import Findings
-from cvxprivacy.microdata.audit.measured import RISK, STANDARD, Leaked, Measure
-from cvxprivacy.microdata.audit.pairing import counted, laws_of, order_of
-from cvxprivacy.microdata.audit.weighted import COUNTED
+from cvxprivacy.microdata.audit import view
+from cvxprivacy.microdata.audit.findings import RISK, STANDARD, Findings, Leaked, Measure
+from cvxprivacy.microdata.audit.pairing import COUNTED, counted, laws_of, order_of
 from cvxprivacy.sdc.risk.estimators import draws_of
 from cvxprivacy.sdc.risk.individual import ESTIMATE
 from cvxprivacy.tables.engines import as_narwhals
@@ -177,23 +175,23 @@ class Audit(Findings):
     @property
     def facts(self) -> dict[str, str]:
         """What the tables are, in words."""
-        return words.facts(self)
+        return view.facts(self)
 
     @property
     def conclusions(self) -> list[tuple[str, str, str]]:
         """Every condition: what it says, "holds", "BROKEN" or "seen", and by how much."""
-        return words.conclusions(self)
+        return view.conclusions(self)
 
     @property
     def all_notes(self) -> list[str]:
         """Notes, with those on the intervals."""
-        return words.notes(self)
+        return view.notes(self)
 
     def __str__(self) -> str:
-        return words.text(self)
+        return view.text(self)
 
     def _repr_html_(self) -> str:
-        return page.html(self, document=False)
+        return view.html(self, document=False)
 
     def draw(self, figure: Figure | None = None) -> Figure:
         """Draw the average and the letters, in the layout of Bezzi's Fig. 2.
@@ -203,7 +201,7 @@ class Audit(Findings):
         figure : matplotlib Figure, optional
             A new one by default.
         """
-        return picture.drawn(self, figure)
+        return view.drawn(self, figure)
 
     # ---- written -------------------------------------------------------------------------
 
@@ -320,7 +318,7 @@ class Audit(Findings):
         file : text file
             Open for writing; the caller closes it.
         """
-        file.write(page.html(self))
+        file.write(view.html(self))
 
 
 def _document(measure: Measure) -> dict[str, Any]:
