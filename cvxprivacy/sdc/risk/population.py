@@ -107,14 +107,11 @@ class Halves:
         All records, and those that the channel is designed on, over the same letters.
     holdout : ndarray of counts, shape (|W|, |X|)
         The others.
-    share : float
-        Of the records that is held out.
     """
 
     full: DiscreteSource
     design: DiscreteSource
     holdout: npt.NDArray[np.float64]
-    share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +248,7 @@ def halved(
     left = records - held
     law = owned((counts - holdout).astype(float))
     design = source._with(law=law, records=left, effective=float(left))
-    return Halves(source, design, holdout.astype(float), share)
+    return Halves(source, design, holdout.astype(float))
 
 
 def measured(
