@@ -68,14 +68,18 @@ from .microdata.compare import (
     Comparison as Comparison,
     compare as compare,
 )
-from .microdata.determinism import price_of_determinism as price_of_determinism
 from .microdata.drawn_table import (
     DrawnTable as DrawnTable,
     release_table as release_table,
 )
-from .microdata.full_domain import full_domain as full_domain
-from .microdata.generalisation import Generalisation as Generalisation
-from .microdata.hierarchy import Hierarchy as Hierarchy
+from .microdata.full_domain import (
+    full_domain as full_domain,
+    price_of_determinism as price_of_determinism,
+)
+from .microdata.generalisation import (
+    Generalisation as Generalisation,
+    Hierarchy as Hierarchy,
+)
 from .microdata.intervals import optimal_intervals as optimal_intervals
 from .microdata.recoded_key import (
     KeyRecoding as KeyRecoding,

@@ -25,7 +25,7 @@ from scipy.special import erf
 
 import cvxprivacy as cpv
 from cvxprivacy import style
-from cvxprivacy.microdata import loss, masking
+from cvxprivacy.sdc import loss, masking
 from cvxprivacy.study import claim, run
 
 PARTS = ["PIL(Q)", "PIL(mean)", "PIL(var)", "PIL(cov)", "PIL(r)"]

@@ -22,8 +22,8 @@ from scipy.stats import norm
 
 import cvxprivacy as cpv
 from cvxprivacy import style
-from cvxprivacy.microdata.partitions import hansen_mukherjee, mdav, means, mu_approx
-from cvxprivacy.microdata.risk import leakage
+from cvxprivacy.sdc.partitions import hansen_mukherjee, mdav, means, mu_approx
+from cvxprivacy.sdc.risk import leakage
 from cvxprivacy.study import claim, run
 
 RHO, STEP, PLACES = 0.95, 0.15, (0.05, 0.15, 0.3, 0.5, 0.7, 0.9)  # D of the optimal releases

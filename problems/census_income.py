@@ -31,7 +31,7 @@ from scipy.optimize import brentq
 
 import cvxprivacy as cpv
 from cvxprivacy import style
-from cvxprivacy.microdata.risk import leakage
+from cvxprivacy.sdc.risk import leakage
 from cvxprivacy.study import claim, run
 
 SENSITIVE = ["TAXINC", "WSALVAL"]

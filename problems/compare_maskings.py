@@ -26,7 +26,7 @@ import numpy as np
 
 import cvxprivacy as cpv
 from cvxprivacy import style
-from cvxprivacy.microdata.masking import (
+from cvxprivacy.sdc.masking import (
     MDAV,
     AdditiveNoise,
     HansenMukherjee,

@@ -44,6 +44,7 @@ ROOMS = [
     "frontiers",
     "plotting",
     "reference",
+    "sdc",
     "microdata",
     "cli",
     "__main__",

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.microdata.changes import Change, changes
-from cvxprivacy.microdata.check import lines_of
-from cvxprivacy.microdata.drawn_table import DrawnTable
+from cvxprivacy.microdata.drawn_table import DrawnTable, lines_of
 from cvxprivacy.tables.labels import written
 
 if TYPE_CHECKING:

@@ -131,7 +131,7 @@ def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
     if not texts:
         return {}
     try:
-        from cvxprivacy.microdata import masking
+        from cvxprivacy.sdc import masking
     except ImportError as error:
         remedy = "pip install 'cvxprivacy[masking]', or pass tables with --masked"
         raise InputError("--method", str(error), remedy) from None

@@ -12,9 +12,9 @@ from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
-    from cvxprivacy.microdata.holdout import Halves, PopulationRisk
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
+    from cvxprivacy.sdc.risk.population import Halves, PopulationRisk
 
 __all__ = ["halves_of", "held_out", "measured_of", "population_facts", "refuse_with_holdout"]
 
@@ -74,7 +74,7 @@ def halves_of(source: DiscreteSource, options: Mapping[str, Any], seed: int) -> 
     """
     if options["holdout"] is None:
         return None
-    from cvxprivacy.microdata.holdout import halved
+    from cvxprivacy.sdc.risk.population import halved
 
     try:
         return halved(source, share=options["holdout"], seed=_chance(seed, 1))
@@ -95,7 +95,7 @@ def measured_of(
     """Return what the records held out say, if any are."""
     if halves is None:
         return None
-    from cvxprivacy.microdata.holdout import measured
+    from cvxprivacy.sdc.risk.population import measured
 
     level = options["confidence"]
     level = LEVEL if level is None else level

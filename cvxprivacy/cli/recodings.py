@@ -113,7 +113,7 @@ def read_hierarchies(counting: Mapping[str, Any]) -> dict[str, Any]:
     """Return the hierarchies that are named by files, by column."""
     if not counting.get("hierarchy"):
         return {}
-    from cvxprivacy.microdata.hierarchy import Hierarchy
+    from cvxprivacy.microdata.generalisation import Hierarchy
 
     return {name: Hierarchy.from_csv(path) for name, path in counting["hierarchy"].items()}
 
@@ -126,7 +126,7 @@ def groups_file(path: str) -> dict[str, str]:
     InputError
         For a file that cannot be read, lines of other than two fields, and a value with two lines.
     """
-    from cvxprivacy.microdata.hierarchy import delimited_rows
+    from cvxprivacy.microdata.generalisation import delimited_rows
 
     groups: dict[str, str] = {}
     for line, row in delimited_rows(path, ",", "group"):

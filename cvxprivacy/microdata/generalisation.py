@@ -1,10 +1,16 @@
-"""Deterministic releases, in which every key letter x has one x̃, and how they stand."""
+"""Deterministic releases, in which every key letter x has one x̃, and how they stand.
+
+Hierarchies are coarser and coarser groupings of one attribute, from which such releases are made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import os
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +18,255 @@ import numpy as np
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.arrays import codes
-from cvxprivacy.microdata.hierarchy import indicator
-from cvxprivacy.microdata.measures import size
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information
 from cvxprivacy.release.channel import Channel
+from cvxprivacy.tables.arrays import codes
+from cvxprivacy.tables.bins import bins_of
+from cvxprivacy.validation import array, integer, labels
 
-__all__ = ["Generalisation", "allowed", "checked", "counted", "fitted_to", "merged", "represented"]
+__all__ = ["Generalisation", "Hierarchy"]
+
+
+# ---- hierarchies -------------------------------------------------------------------------
+
+
+class Hierarchy:
+    """Coarser and coarser groupings of an attribute's letters.
+
+    Parameters
+    ----------
+    letters : sequence
+        The attribute's values, distinct.
+    levels : sequence of sequence
+        For each level above the letters themselves, the group of each letter.  Letters of one
+        group stay together above.
+
+    Raises
+    ------
+    InputError
+        For a level that is no coarsening of the one below, with two letters that it parts.
+
+    Examples
+    --------
+    >>> ages = Hierarchy.intervals([18, 22, 37, 41], 10, 20)
+    >>> ages.levels[1:]
+    [['[10, 20)', '[20, 30)', '[30, 40)', '[40, 50)'], ['[0, 20)', '[20, 40)', '[20, 40)', \
+'[40, 60)'], ['*', '*', '*', '*']]
+    """
+
+    def __init__(self, letters: Sequence[Hashable], levels: Sequence[Sequence[Hashable]]) -> None:
+        self.letters = _several(letters, "letters")
+        if not self.letters:
+            raise InputError("letters", "none", "pass at least one letter")
+        labels(self.letters, None, "letters")
+        self.levels: list[list[Any]] = [self.letters]
+        for number, level in enumerate(_several(levels, "levels"), 1):
+            groups = _several(level, "levels", number)
+            if len(groups) != len(self.letters):
+                problem = f"{len(groups)} groups for {len(self.letters)} letters"
+                raise InputError("levels", problem, "name each letter's group", where=number)
+            try:
+                hash(tuple(groups))
+            except TypeError as error:
+                remedy = "use strings, numbers or tuples"
+                raise InputError("levels", f"{error}", remedy, where=number) from None
+            above: dict[Any, tuple[Any, Any]] = {}
+            for letter, below, group in zip(self.letters, self.levels[-1], groups, strict=True):
+                first = above.setdefault(below, (letter, group))
+                if first[1] != group:
+                    problem = f"{first[0]!r} and {letter!r} share {below!r} below and part here"
+                    remedy = "make each level a coarsening of the one before"
+                    raise InputError("levels", problem, remedy, where=number, value=letter)
+            self.levels.append(groups)
+
+    @classmethod
+    def intervals(
+        cls, letters: Sequence[float], *levels: float | Sequence[float], suppress: bool = True
+    ) -> Hierarchy:
+        """Group numbers into intervals, closed below.
+
+        Parameters
+        ----------
+        letters : sequence of numbers
+            The attribute's values.
+        *levels : number, or sequence of numbers
+            The width of bands anchored at 0, or edges, which may begin with −inf and end with inf;
+            from fine to coarse.
+        suppress : bool
+            Whether a last level has all letters in one group ``*``.
+        """
+        numbers = array(letters, "letters", "pass finite numbers", axes=(1,), negative=True)
+        grouped = []
+        for number, spec in enumerate(levels, 1):
+            bins = bins_of(f"level {number}", spec, numbers.min(), numbers.max())
+            groups = bins.named(list(letters))
+            outside = next((x for x, g in zip(letters, groups, strict=True) if x is g), None)
+            if outside is not None:
+                problem = f"{outside!r} is in no interval"
+                remedy = "add edges, such as −inf or inf"
+                raise InputError("levels", problem, remedy, where=number, value=outside)
+            grouped.append(groups)
+        return cls(letters, [*grouped, *([["*"] * len(letters)] if suppress else [])])
+
+    @classmethod
+    def tree(cls, paths: Mapping[Hashable, Sequence[Hashable]]) -> Hierarchy:
+        """Group letters by their ancestors in a tree.
+
+        Parameters
+        ----------
+        paths : mapping of letter to sequence
+            Ancestors of each letter from the nearest up to the root, all of one length:
+            ``{"Paris": ("France", "Europe"), "Rome": ("Italy", "Europe")}``, as for
+            :func:`cvxprivacy.hierarchy_distance`.
+        """
+        if not isinstance(paths, Mapping):
+            remedy = "pass {letter: (parent, …, root)}"
+            raise InputError("paths", f"a {type(paths).__name__}", remedy)
+        paths = {letter: _several(path, "paths", letter) for letter, path in paths.items()}
+        heights = {len(path) for path in paths.values()}
+        if len(heights) != 1:
+            remedy = "give every letter one path to the root"
+            raise InputError("paths", "none, or of different lengths", remedy)
+        return cls(list(paths), [[path[i] for path in paths.values()] for i in range(*heights)])
+
+    @classmethod
+    def suppression(cls, letters: Sequence[Hashable], mark: Hashable = "*") -> Hierarchy:
+        """Keep the letters, or put all of them into one group.
+
+        Parameters
+        ----------
+        letters : sequence
+            The attribute's values.
+        mark : label
+            The name of the one group.
+        """
+        letters = _several(letters, "letters")
+        return cls(letters, [[mark] * len(letters)])
+
+    def __repr__(self) -> str:
+        sizes = " → ".join(str(len(set(level))) for level in self.levels)
+        return f"Hierarchy({sizes} groups)"
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str], *, delimiter: str = ";") -> Hierarchy:
+        """Read a hierarchy as ARX writes it: a line per value, without a header.
+
+        The first field is the value, the next ones its groups from fine to coarse.
+
+        Parameters
+        ----------
+        path : path
+            Of a file in UTF-8.
+        delimiter : str
+            What parts the fields, ";" in ARX.
+
+        Raises
+        ------
+        InputError
+            For a file that cannot be read, a value with two lines, an empty field, lines of
+            different lengths, and a level that is no coarsening of the one below.
+        """
+        rows = delimited_rows(path, delimiter, "hierarchy")
+        lines: dict[str, int] = {}
+        for line, row in rows:
+            where = f"{Path(path).name}, line {line}"
+            if len(row) != len(rows[0][1]) or len(row) < 2:
+                problem = "one field alone"
+                if len(row) > 1:
+                    problem = f"{len(row)} fields, where the first line has {len(rows[0][1])}"
+                remedy = f"write a value and its groups, parted by {delimiter!r}"
+                raise InputError("hierarchy", problem, remedy, where=where)
+            if lines.setdefault(row[0], line) != line:
+                problem = f"{row[0]!r} is in line {lines[row[0]]} too"
+                raise InputError("hierarchy", problem, "keep one", where=where, value=row[0])
+        levels = list(zip(*(row for _, row in rows), strict=True))
+        try:
+            return cls(levels[0], levels[1:])
+        except InputError as error:
+            where = f"{Path(path).name}, level {error.where}"
+            more = {"where": where, "value": error.value}
+            raise InputError("hierarchy", error.problem, error.remedy, **more) from None
+
+    def mapping(self, level: int) -> dict[Any, Any]:
+        """Return the group of each letter at a level, for ``DiscreteSource.from_table(groups=…)``.
+
+        Parameters
+        ----------
+        level : int
+            0 for the letters themselves, then 1, 2, … up to the coarsest.
+
+        Raises
+        ------
+        InputError
+            For a level that is not there; the error says how many groups each level has.
+        """
+        if integer(level, "level", least=0) >= len(self.levels):
+            remedy = f"the levels are {self.described()}"
+            raise InputError("level", f"{level}", remedy, value=level)
+        return dict(zip(self.letters, self.levels[level], strict=True))
+
+    def described(self) -> str:
+        """Return the levels with their numbers of groups, as "0 (16 groups), 1 (4 groups)"."""
+        sizes = [len(set(level)) for level in self.levels]
+        return ", ".join(f"{i} ({n} group{'s' * (n > 1)})" for i, n in enumerate(sizes))
+
+    def channel(self, level: int) -> Channel:
+        """Return a level as a channel from letters to groups.
+
+        Parameters
+        ----------
+        level : int
+            As of :meth:`mapping`.
+        """
+        groups = list(self.mapping(level).values())
+        outputs = list(dict.fromkeys(groups))
+        return Channel(indicator(groups), inputs=self.letters, outputs=outputs)
+
+
+def delimited_rows(
+    path: str | os.PathLike[str], delimiter: str, argument: str
+) -> list[tuple[int, list[str]]]:
+    """Return the lines of a small text table with their numbers, blank ones left out.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read or has no line, and for an empty field.
+    """
+    name = Path(path).name
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if row]
+    except OSError as error:
+        problem = f"{os.fspath(path)} cannot be read ({error.strerror})"
+        raise InputError(argument, problem, "name a file that is there") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is broken: {error}"
+        raise InputError(argument, f"{name} {reason}", "save it as CSV in UTF-8") from None
+    if not rows:
+        raise InputError(argument, f"{name} has no line", "write a line for each value")
+    for line, row in rows:
+        if "" in row[1:]:
+            problem, where = f"no group for {row[0]!r}", f"{name}, line {line}"
+            raise InputError(argument, problem, "name one", where=where, value=row[0])
+    return rows
+
+
+def _several(values: Any, argument: str, where: Any = None) -> list[Any]:
+    """Return a list; what is none is refused, as is text for a level or a path: it is one name."""
+    try:
+        if isinstance(values, str) and argument != "letters":
+            raise TypeError
+        return list(values)
+    except TypeError:
+        problem, remedy = f"{values!r} is no list", "pass a list of names"
+        raise InputError(argument, problem, remedy, where=where, value=values) from None
+
+
+# ---- generalisations ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +384,12 @@ class Generalisation:
 # ---- shared by the searches --------------------------------------------------------------
 
 
+def indicator(groups: Sequence[Any]) -> np.ndarray:
+    """Return which letter is in which group, shape (letters, groups)."""
+    at = codes(groups)
+    return np.eye(int(at.max()) + 1)[at]
+
+
 def merged(table: np.ndarray, groups: Sequence[Any]) -> np.ndarray:
     """Add up the columns of each group."""
     at = codes(groups)
@@ -204,5 +456,5 @@ def checked(source: DiscreteSource, criteria: Sequence[Criterion], units: str) -
         if not allowed(source, [criterion], whole_table, units)[0]:
             most = 2 ** entropy(whole_table.ravel())
             problem = f"{criterion!r} fails even with all records in one group"
-            remedy = f"relax it: ℓ is {most:.4g} and k {size(whole_table)[0]:,.0f} there"
+            remedy = f"relax it: ℓ is {most:.4g} and k {whole_table.sum():,.0f} there"
             raise InputError("criteria", problem, remedy, where=i)

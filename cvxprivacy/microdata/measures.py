@@ -21,20 +21,14 @@ from cvxprivacy.leakage import Leakage
 from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.validation import array, integer
 
-__all__ = ["distinct_diversity", "extremes", "likeness", "recursive_diversity", "size"]
+__all__ = ["distinct_diversity", "extremes", "likeness", "recursive_diversity"]
 
 _MOST_VALUES = 2_000  # of W
 
 Letters = npt.NDArray[np.float64]
 
 
-# ---- identity and diversity --------------------------------------------------------------
-
-
-def size(counts: npt.ArrayLike) -> Letters:
-    """The k of k-anonymity: the records that share a letter (Bezzi 2010, eqs. 5–6)."""
-    mass = checked_counts(counts).sum(axis=0)
-    return np.where(mass > 0, mass, math.nan)
+# ---- diversity --------------------------------------------------------------
 
 
 def distinct_diversity(counts: npt.ArrayLike) -> Letters:

@@ -1,4 +1,4 @@
-"""Labels of letters as JSON holds them."""
+"""Labels of letters as JSON holds them, and as people read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 
-__all__ = ["as_label", "read", "written"]
+__all__ = ["as_label", "printable", "read", "shown", "written"]
 
 
 def as_label(values: Sequence[Any]) -> Any:
@@ -62,3 +62,15 @@ def read(label: Any) -> Any:
         readers |= {"datetime": datetime.fromisoformat, "date": date.fromisoformat}
         return readers[kind](text)
     return tuple(read(part) for part in label) if isinstance(label, list) else label
+
+
+def shown(letter: Any) -> str:
+    """Return a letter as people read it."""
+    if isinstance(letter, tuple):
+        return f"({', '.join(map(shown, letter))})"
+    return "missing" if letter is None else printable(str(letter))
+
+
+def printable(text: str) -> str:
+    """Return text in which no character commands a terminal: those are escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

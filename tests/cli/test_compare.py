@@ -12,7 +12,7 @@ from tests.cli.runner import refused, report, rows, say
 from tests.microdata.helpers import WHY, wealth
 
 masking = pytest.importorskip(
-    "cvxprivacy.microdata.masking", reason="the extra `masking` is not installed"
+    "cvxprivacy.sdc.masking", reason="the extra `masking` is not installed"
 )
 
 SMALL = ("--sensitive", "pay", "--key", "a,b", "--cells", "9", "--classes", "3")

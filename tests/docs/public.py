@@ -18,9 +18,9 @@ MODULES = (
     "cvxprivacy.tables.datasets",
     "cvxprivacy.model.information",
     "cvxprivacy.model.one_symbol",
-    "cvxprivacy.microdata.masking",
-    "cvxprivacy.microdata.loss",
-    "cvxprivacy.microdata.risk",
+    "cvxprivacy.sdc.masking",
+    "cvxprivacy.sdc.loss",
+    "cvxprivacy.sdc.risk",
 )
 
 

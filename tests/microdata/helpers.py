@@ -54,22 +54,6 @@ def wealth(n=600, seed=0):
     return pd.DataFrame({"pay": pay, "a": key[:, 0], "b": key[:, 1] * 100, "name": "x"})
 
 
-def same_partition(one, other):
-    """Tell whether two labellings make the same groups."""
-    pairs = set(zip(np.asarray(one).tolist(), np.asarray(other).tolist(), strict=True))
-    return len(pairs) == len(set(one)) == len(set(other))
-
-
-@st.composite
-def tied_tables(draw, most=60, columns=3):
-    """Draw records, many of them tied, and a group size."""
-    n, d = draw(st.integers(1, most)), draw(st.integers(1, columns))
-    k = draw(st.integers(1, n))
-    seed, levels = draw(st.integers(0, 10**6)), draw(st.sampled_from([1, 2, 3, 10, 10**6]))
-    data = np.random.default_rng(seed).integers(0, levels, size=(n, d)).astype(float)
-    return data, k
-
-
 def refusal(argument, call, *arguments, **options):
     """Return the error of a call, which must name this argument."""
     with pytest.raises(cpv.InputError) as raised:

@@ -45,7 +45,7 @@ def test_every_measure_is_of_the_counts():
     assert (result.released.joint == joint).all()
     p, prior = joint / joint.sum(axis=0), joint.sum(axis=1, keepdims=True) / joint.sum()
     expected = {
-        "k": measures.size(joint),
+        "k": joint.sum(axis=0),
         "individual risk": 1 / joint.sum(axis=0),
         "distinct l": measures.distinct_diversity(joint),
         "entropy l": entropy_diversity(joint),

@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata import loss, risk
-from cvxprivacy.microdata.cells import cell_finder, classes_of
+from cvxprivacy.microdata.compare import cell_finder, classes_of
+from cvxprivacy.sdc import loss, risk
 from cvxprivacy.tables.engines import as_narwhals
 from tests import referee
 from tests.microdata.helpers import WHY, refusal, wealth
 
 masking = pytest.importorskip(
-    "cvxprivacy.microdata.masking", reason="the extra `masking` is not installed"
+    "cvxprivacy.sdc.masking", reason="the extra `masking` is not installed"
 )
 
 FEW = {"cells": 16, "classes": 4, "shares": (0.05, 0.2, 0.5)}

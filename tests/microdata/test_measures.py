@@ -48,7 +48,6 @@ def test_definitions_on_the_records(counts):
         p = {w: group[w] / n for w in everyone}
         q = {w: everyone[w] / total for w in everyone}
         expected = {
-            measures.size: n,
             measures.distinct_diversity: len(group),
             entropy_diversity: math.prod(v**-v for v in p.values() if v),
             measures.likeness: max(p[w] / q[w] - 1 for w in p),
@@ -56,6 +55,7 @@ def test_definitions_on_the_records(counts):
         }
         for measure, value in expected.items():
             assert measure(counts)[x] == pytest.approx(value, abs=1e-12), measure.__name__
+        assert standing(cpv.KAnonymity(2), counts)[0][x] == n
         seen = max(abs(math.log(p[w] / q[w])) for w in p if p[w])
         assert disclosure(counts, observed=True)[x] == pytest.approx(seen, abs=1e-12)
         ranked = sorted(group.values(), reverse=True)
@@ -126,7 +126,7 @@ def test_standing_is_by_the_measures_and_met_by_equality():
     cases = {
         cpv.TCloseness(i1(TABLE)[0]): (i1(TABLE), [True, False, True]),
         cpv.LDiversity(2.0): (entropy_diversity(TABLE), [False, True, True]),
-        cpv.KAnonymity(6): (measures.size(TABLE), [True, False, True]),
+        cpv.KAnonymity(6): (TABLE.sum(axis=0), [True, False, True]),
         cpv.DeltaDisclosure(1.0): (disclosure(TABLE), [False, False, True]),
     }
     for criterion, (values, expected) in cases.items():
@@ -142,8 +142,8 @@ def test_standing_is_by_the_measures_and_met_by_equality():
 def test_a_letter_without_records_has_no_measure_and_breaks_nothing():
     table = np.insert(TABLE, 1, 0, axis=1)
     for measure in (
-        measures.size, measures.distinct_diversity, entropy_diversity,
-        measures.recursive_diversity, disclosure, measures.likeness,
+        measures.distinct_diversity, entropy_diversity, measures.recursive_diversity,
+        disclosure, measures.likeness,
         partial(leaked, EarthMover()),
     ):  # fmt: skip
         found = measure(table)
@@ -155,7 +155,7 @@ def test_a_letter_without_records_has_no_measure_and_breaks_nothing():
 
 def test_wrong_counts():
     for counts in ([[1, -1]], [[0, 0]], [1, 2], [[math.inf]]):
-        refusal("counts", measures.size, counts)
+        refusal("counts", measures.distinct_diversity, counts)
     for l in (0, 1.5, "x"):  # noqa: E741
         refusal("l", measures.recursive_diversity, TABLE, l)
     refusal("reference", leaked, EarthMover(), TABLE, reference=[1, 0, 1])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.audit.weighted import COUNTED
-from cvxprivacy.microdata.risk import individual_risk
+from cvxprivacy.microdata.audit.pairing import COUNTED
 from cvxprivacy.model.information import miller_madow
+from cvxprivacy.sdc.risk import individual_risk
 from tests.engines import KINDS, converted
 from tests.microdata.helpers import audited, coarse, people, refusal
 

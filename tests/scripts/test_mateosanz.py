@@ -10,13 +10,13 @@ from scipy.special import erf, erfinv
 from scipy.stats import kstest, pearsonr, spearmanr
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.loss import probabilistic_loss
+from cvxprivacy.sdc.loss import probabilistic_loss
 from tests import referee
 from tests.lengths import rest_at_length
 from tests.public_tables import REAL
 from tests.scripts.oracles import BITS, program, proved, revealed
 
-masking = pytest.importorskip("cvxprivacy.microdata.masking")
+masking = pytest.importorskip("cvxprivacy.sdc.masking")
 
 
 @pytest.mark.long

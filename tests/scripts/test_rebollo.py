@@ -13,8 +13,8 @@ from scipy.special import rel_entr
 from scipy.stats import norm
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.partitions import mdav, means
 from cvxprivacy.reference import mixture_of_trivial_rules, projected_descent
+from cvxprivacy.sdc.partitions import mdav, means
 from tests import referee
 from tests.lengths import rest_at_length
 

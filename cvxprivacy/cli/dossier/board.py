@@ -10,8 +10,8 @@ from cvxprivacy.cli.dossier.common import Facts, worst_group
 from cvxprivacy.cli.dossier.drawn import Drawn
 from cvxprivacy.cli.dossier.tables import rounded
 from cvxprivacy.cli.report import information_after
-from cvxprivacy.microdata.audit.words import shown
 from cvxprivacy.microdata.untouched import Leak, undone_words
+from cvxprivacy.tables.labels import shown
 
 if TYPE_CHECKING:
     from cvxprivacy.results.solution import Solution

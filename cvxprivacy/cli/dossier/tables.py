@@ -12,8 +12,8 @@ import narwhals as nw
 import numpy as np
 
 from cvxprivacy.microdata.audit.findings import implied_bounds
-from cvxprivacy.microdata.audit.words import shown
 from cvxprivacy.tables.engines import as_narwhals, python_values
+from cvxprivacy.tables.labels import shown
 from cvxprivacy.tables.schema import TableSchema
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def losses(pairs: Pairs) -> dict[str, Any]:
     """Measure what numeric key columns have lost as numbers, and all of them as categories."""
     import pandas as pd
 
-    from cvxprivacy.microdata.loss import categorical_loss
+    from cvxprivacy.sdc.loss import categorical_loss
 
     before, after = (
         pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in side.items()})
@@ -143,7 +143,7 @@ def losses(pairs: Pairs) -> dict[str, Any]:
 
 def _numeric_losses(before: Any, after: Any) -> dict[str, Any]:
     """Return Table 1 of Mateo-Sanz et al. and the probabilistic losses."""
-    from cvxprivacy.microdata.loss import information_loss, probabilistic_loss
+    from cvxprivacy.sdc.loss import information_loss, probabilistic_loss
 
     loss, pil = information_loss(before, after), probabilistic_loss(before, after)
     return {

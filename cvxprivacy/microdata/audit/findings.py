@@ -1,28 +1,250 @@
-"""What an audit finds in two counted tables: numbers alone."""
+"""What an audit finds in two counted tables: every measure, and how criteria stand."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.counts import Counts, disclosure, entropy_diversity, leaked
 from cvxprivacy.frozen import FrozenFields
-from cvxprivacy.leakage import Leakage
+from cvxprivacy.leakage import (
+    ChiSquared,
+    EarthMover,
+    GuessingProbability,
+    Leakage,
+    MaximalLeakageOf,
+    MutualInformation,
+    Sibson,
+    SquaredHellinger,
+    TotalVariation,
+)
 from cvxprivacy.leakage.transport import order_in_words
-from cvxprivacy.microdata.audit.measured import RISK, CountedLetters, Leaked, Measure, measured
-from cvxprivacy.microdata.audit.weighted import Laws, estimated_of_weights
-from cvxprivacy.microdata.bootstrap import Information, estimated
+from cvxprivacy.microdata import measures
+from cvxprivacy.microdata.audit.pairing import Laws, masses_of
 from cvxprivacy.model.discrete import DiscreteSource
-from cvxprivacy.model.information import mutual_information
-from cvxprivacy.model.one_symbol import Condition, average_conditions, greatest_diversity
+from cvxprivacy.model.information import miller_madow, mutual_information
+from cvxprivacy.model.one_symbol import (
+    Condition,
+    average_conditions,
+    greatest_diversity,
+    i2,
+    i3,
+    i4,
+)
+from cvxprivacy.sdc.risk.estimators import Information, estimated
+from cvxprivacy.sdc.risk.individual import re_identification
 from cvxprivacy.validation import generator, integer, one_of
 
 SHOWN = 10  # letters of each worst list
 LEVEL = 0.95  # of the intervals
+RISK, DISTINCT = "individual risk", "distinct ℓ-diversity"
+# What is measured of every table besides information and the distances of t-closeness.
+STANDARD: tuple[Leakage, ...] = (
+    *(ChiSquared(), SquaredHellinger(), GuessingProbability(), Sibson(2), MaximalLeakageOf()),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Measure(FrozenFields):
+    """One measure of a released table.
+
+    Attributes
+    ----------
+    name, title : str
+    values : ndarray, shape (|X̃|,)
+        Of each released letter.
+    low : bool
+        Whether low values are bad, else high ones are.
+    sizes : ndarray, shape (|X̃|,)
+        Records of each letter.
+    masses : ndarray, shape (|X̃|,)
+        What each letter weighs in the average: its records, or their survey weights where the
+        measure is one of the weighted law.
+    """
+
+    name: str
+    title: str
+    values: npt.NDArray[np.float64]
+    low: bool
+    sizes: npt.NDArray[np.float64]
+    masses: npt.NDArray[np.float64]
+
+    @property
+    def worst(self) -> float:
+        """Of the table: the least or the greatest value of its letters."""
+        return float(self.values.min() if self.low else self.values.max())
+
+    @cached_property
+    def _at_worst(self) -> npt.NDArray[np.bool_]:
+        return np.isclose(self.values, self.worst, rtol=1e-12, atol=1e-15)
+
+    @property
+    def letters(self) -> int:
+        """How many letters are as bad as the worst."""
+        return int(self._at_worst.sum())
+
+    @property
+    def records(self) -> int:
+        """How many records they hold."""
+        return int(self.sizes[self._at_worst].sum())
+
+    @property
+    def average(self) -> float:
+        """Over the records, or over the persons whom they stand for."""
+        return float(self.values @ self.masses / self.masses.sum())
+
+    @property
+    def order(self) -> npt.NDArray[np.intp]:
+        """Places of the letters, the worst first; among equals, those of the most records."""
+        return np.lexsort((-self.sizes, self.values if self.low else -self.values))
+
+
+@dataclass(frozen=True, eq=False)
+class Leaked(Measure):
+    """A measure of leakage, whose average is what the release leaks in all.
+
+    Attributes
+    ----------
+    leakage : Leakage
+    nothing, everything : float
+        What leaks if nothing is released, and if W itself is (NaN beyond 2,000 values of W).
+    original : float
+        What the original leaks; NaN where there is no other table, or other values of W in it.
+    """
+
+    leakage: Leakage
+    nothing: float
+    everything: float
+    original: float
+
+
+@dataclass(frozen=True, eq=False)
+class CountedLetters(FrozenFields):
+    """Counts of a released table, with what they are compared with.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (|W|, |X̃|)
+        Records, or their survey weights.
+    records : ndarray, shape (|W|, |X̃|)
+        Records always.
+    weighted : bool
+        Whether the counts are sums of survey weights.
+    w : list
+        The values of their rows.
+    prior : ndarray, shape (|W|,), or None
+        Masses of p(w), by default the row sums.
+    order : list of int or None
+        Rows in the order of the values of W, where that is known.
+    original : ndarray, shape (|W|, |X|), or None
+        The same rows of the original.
+    """
+
+    counts: npt.NDArray[np.float64]
+    records: npt.NDArray[np.float64]
+    weighted: bool
+    w: list[Any]
+    prior: npt.NDArray[np.float64] | None
+    order: list[int] | None
+    original: npt.NDArray[np.float64] | None
+
+    @classmethod
+    def of(
+        cls,
+        laws: Laws,
+        records: DiscreteSource,
+        reference: str,
+        order: Sequence[Any] | None,
+    ) -> CountedLetters:
+        """Lay out the counts; the values are those of the table that is referred to."""
+        original, released, weighted = laws.original, laws.released, laws.weights is not None
+        w = list((released if reference == "released" else original).w)
+        place, before = {v: i for i, v in enumerate(w)}, None
+        if original is not released and {*original.w} == {*w}:
+            before = _rows(original, place)
+        prior = original.joint.sum(axis=1) if reference == "original" else None
+        at = None if order is None else [place[value] for value in order]
+        counts, counted = _rows(released, place), _rows(records, place)
+        return cls(counts, counted, weighted, w, prior, at, before)
+
+    def table(self, units: str) -> Counts:
+        """Return what criteria are evaluated at."""
+        sizes = self.records.sum(axis=0)
+        return Counts(self.counts, units, self.prior, sizes, self.order)
+
+    def leaked(self, name: str, title: str, leakage: Leakage, units: str) -> Leaked:
+        """Return a measure of leakage of the letters."""
+        table = self.table(units).in_order(leakage)
+        counts, prior = table.joint, table.reference
+        values = leaked(leakage, counts, reference=prior, units=units)
+        masses = counts.sum(axis=1)
+        ends = measures.extremes(leakage, masses, reference=prior, units=units)
+        before = math.nan
+        if self.original is not None:
+            was = Counts(self.original, order=self.order).in_order(leakage).joint
+            each = leaked(leakage, was, units=units)
+            before = float(each @ was.sum(axis=0) / was.sum())
+        sizes = self.records.sum(axis=0), counts.sum(axis=0)
+        return Leaked(name, title, values, False, *sizes, leakage, *ends, before)
+
+
+def _rows(source: DiscreteSource, place: Mapping[Any, int]) -> np.ndarray:
+    """Return counts with the rows in other places."""
+    counts = np.zeros((len(place), len(source.x)))
+    counts[[place[value] for value in source.w]] = source.joint
+    return counts
+
+
+def measured(
+    table: CountedLetters, family: Mapping[str, Leakage], units: str
+) -> dict[str, Measure]:
+    """Return every measure of the letters; the ordered distance where W has an order."""
+    counts, sizes, masses = table.counts, table.records.sum(axis=0), table.counts.sum(axis=0)
+    prior = table.prior
+    risk, risky = re_identification(sizes, masses if table.weighted else None), "1/k"
+    distinct = measures.distinct_diversity(table.records)
+    if table.weighted:
+        risky = "estimate of E 1/F"
+    by_name = {
+        "k": Measure("k", "k-anonymity: records", sizes, True, sizes, sizes),
+        RISK: Measure(RISK, f"individual risk: {risky}", risk, False, sizes, sizes),
+        "distinct l": Measure("distinct l", DISTINCT, distinct, True, sizes, sizes),
+    }
+    rows: list[tuple[Any, ...]] = [
+        ("entropy l", "entropy ℓ-diversity", entropy_diversity(counts), True),
+    ]
+    for l in (2, 3):  # noqa: E741
+        title = f"recursive (c, {l})-diversity: c above"
+        rows.append((f"c at l={l}", title, measures.recursive_diversity(counts, l)))
+    observed = disclosure(counts, observed=True, reference=prior)
+    enhanced = measures.likeness(counts, enhanced=True, reference=prior)
+    rows += [
+        ("delta", "δ-disclosure", disclosure(counts, reference=prior)),
+        ("delta observed", "δ without absent values", observed),
+        ("beta", "β-likeness", measures.likeness(counts, reference=prior)),
+        ("enhanced beta", "enhanced β-likeness", enhanced),
+        ("I2", f"specific information I2 [{units}]", i2(counts, units=units)),
+        ("I3", f"weighted reduction I3 [{units}]", i3(counts, units=units)),
+        ("I4", f"membership I4 [{units}]", i4(counts, units=units)),
+    ]
+    leaks: list[tuple[str, str, Leakage]] = [
+        ("I1", f"t-closeness: divergence I1 [{units}]", MutualInformation()),
+        ("equal distance", "t-closeness: equal distance", TotalVariation()),
+    ]
+    if table.order is not None:
+        leaks.append(("ordered distance", "t-closeness: ordered distance", EarthMover()))
+    for name, leakage in family.items():
+        leaks.append((name, f"{name} [{units}]" if leakage.informs else name, leakage))
+    for name, title, of, *low in rows:
+        by_name[name] = Measure(name, title, of, bool(low), sizes, masses)
+    return by_name | {name: table.leaked(name, title, of, units) for name, title, of in leaks}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,11 +373,6 @@ class Findings:
         return self.measures[name]
 
 
-def masses_of(source: DiscreteSource) -> dict[Any, float]:
-    """Return the records of each value of W."""
-    return dict(zip(source.w, source.joint.sum(axis=1).tolist(), strict=True))
-
-
 def implied_bounds(criteria: Sequence[Criterion], entropy: float, units: str) -> dict[str, float]:
     """Return the strictest bounds on I(W; X̃) that criteria imply, by name."""
     bounds: dict[str, float] = {}
@@ -164,3 +381,11 @@ def implied_bounds(criteria: Sequence[Criterion], entropy: float, units: str) ->
             name, most = implied
             bounds[name] = min(most, bounds.get(name, most))
     return bounds
+
+
+def estimated_of_weights(law: DiscreteSource, level: float, draws: int, units: str) -> Information:
+    """Estimate I(W; X) of weighted records, whose bias is that of Kish's effective number."""
+    plugin = mutual_information(law.joint, units=units)
+    bias = miller_madow(law.joint, records=law.effective, units=units)
+    note = "no interval is given of weighted records" if draws else ""
+    return Information(plugin, bias, None, None, level, 0, units, note)

@@ -1,24 +1,43 @@
-"""Two tables counted alike, what became of their records, and the order of W."""
+"""Two tables counted alike, by records or by survey weights, what became of them, and W's order."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.audit.findings import masses_of
-from cvxprivacy.microdata.audit.weighted import Laws, weighted
-from cvxprivacy.microdata.audit.words import shown
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.tables.bins import bins_of
 from cvxprivacy.tables.counting import natural_order
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.groups import Groups, Ungrouped
+from cvxprivacy.tables.labels import shown
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS, value_counts
 from cvxprivacy.validation import labels, present
+
+COUNTED = "k and distinct ℓ are of records, all else is of the weighted law"
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The two tables as they are measured: counts of records, or sums of their weights.
+
+    Attributes
+    ----------
+    original, released : DiscreteSource
+        With the letters of the counted tables, in their order.
+    weights : str or None
+        The column of the weights; None where records are counted.
+    """
+
+    original: DiscreteSource
+    released: DiscreteSource
+    weights: str | None = None
 
 
 def counted(
@@ -66,6 +85,23 @@ def laws_of(
         return Laws(first, first, str(weights))
     with _named("released", besides=True):
         return Laws(first, weighted(released, after, str(weights)), str(weights))
+
+
+def weighted(frame: Any, source: DiscreteSource, weights: str) -> DiscreteSource:
+    """Count a table again, with weights; every letter and every value must weigh something."""
+    assert source.schema is not None
+    present(weights, as_narwhals(frame).lazy().collect_schema().names(), "weights")
+    if weights in source.schema.columns:
+        problem = f"column {weights!r} named twice"
+        raise InputError("weights", problem, "name each column once", value=weights)
+    schema, levels = replace(source.schema, weights=weights), (source.w, source.x)
+    law = DiscreteSource.from_schema(frame, schema, levels, most=MOST_CELLS)
+    for axis, letters, name in ((0, source.x, source.names[1]), (1, source.w, source.names[0])):
+        if idle := np.flatnonzero(law.joint.sum(axis=axis) == 0).tolist():
+            problem = f"every record of {len(idle):,} of {len(letters):,} values of {name} weighs 0"
+            remedy = "leave these records out, or give them weights"
+            raise InputError("weights", problem, remedy, value=weights)
+    return law
 
 
 @contextmanager
@@ -179,6 +215,11 @@ def _changes(before: DiscreteSource, after: DiscreteSource) -> list[str]:
         share = f"{now[least]:,.0f} records of {was[least]:,.0f} are released, the least share"
         notes.append(f"{w} {shown(least)}: {share}")
     return notes
+
+
+def masses_of(source: DiscreteSource) -> dict[Any, float]:
+    """Return the records of each value of W."""
+    return dict(zip(source.w, source.joint.sum(axis=1).tolist(), strict=True))
 
 
 # ---- the order of W ----------------------------------------------------------------------

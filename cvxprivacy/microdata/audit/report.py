@@ -20,13 +20,11 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.base import by_name
-from cvxprivacy.microdata.audit import page, picture, words
-from cvxprivacy.microdata.audit.findings import Findings
-from cvxprivacy.microdata.audit.measured import RISK, STANDARD, Leaked, Measure
-from cvxprivacy.microdata.audit.pairing import counted, laws_of, order_of
-from cvxprivacy.microdata.audit.weighted import COUNTED
-from cvxprivacy.microdata.bootstrap import draws_of
-from cvxprivacy.microdata.risk.individual import ESTIMATE
+from cvxprivacy.microdata.audit import view
+from cvxprivacy.microdata.audit.findings import RISK, STANDARD, Findings, Leaked, Measure
+from cvxprivacy.microdata.audit.pairing import COUNTED, counted, laws_of, order_of
+from cvxprivacy.sdc.risk.estimators import draws_of
+from cvxprivacy.sdc.risk.individual import ESTIMATE
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.labels import written
 from cvxprivacy.tables.selection import records_with
@@ -177,23 +175,23 @@ class Audit(Findings):
     @property
     def facts(self) -> dict[str, str]:
         """What the tables are, in words."""
-        return words.facts(self)
+        return view.facts(self)
 
     @property
     def conclusions(self) -> list[tuple[str, str, str]]:
         """Every condition: what it says, "holds", "BROKEN" or "seen", and by how much."""
-        return words.conclusions(self)
+        return view.conclusions(self)
 
     @property
     def all_notes(self) -> list[str]:
         """Notes, with those on the intervals."""
-        return words.notes(self)
+        return view.notes(self)
 
     def __str__(self) -> str:
-        return words.text(self)
+        return view.text(self)
 
     def _repr_html_(self) -> str:
-        return page.html(self, document=False)
+        return view.html(self, document=False)
 
     def draw(self, figure: Figure | None = None) -> Figure:
         """Draw the average and the letters, in the layout of Bezzi's Fig. 2.
@@ -203,7 +201,7 @@ class Audit(Findings):
         figure : matplotlib Figure, optional
             A new one by default.
         """
-        return picture.drawn(self, figure)
+        return view.drawn(self, figure)
 
     # ---- written -------------------------------------------------------------------------
 
@@ -320,7 +318,7 @@ class Audit(Findings):
         file : text file
             Open for writing; the caller closes it.
         """
-        file.write(page.html(self))
+        file.write(view.html(self))
 
 
 def _document(measure: Measure) -> dict[str, Any]:
@@ -386,7 +384,7 @@ def audit(
         records; entropies, divergences, distances, δ, β and leakage are those of the weighted law,
         whose bias is told by Kish's effective number of records; an interval there is none of.
         The sum of the weights of a letter estimates its persons in the population, and gives the
-        individual risk (:mod:`cvxprivacy.microdata.risk.individual`).
+        individual risk (:mod:`cvxprivacy.sdc.risk.individual`).
     ordered : bool or sequence of values, optional
         Whether W's values are in order, for the ordered earth mover's distance, or the values in
         their order.  By default they are where their type says so, in the released table or in the

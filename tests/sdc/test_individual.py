@@ -11,8 +11,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import nbinom
 
-from cvxprivacy.microdata.risk import individual_risk
-from cvxprivacy.microdata.risk.individual import re_identification
+from cvxprivacy.sdc.risk import individual_risk
+from cvxprivacy.sdc.risk.individual import re_identification
 from tests.engines import KINDS, converted
 from tests.microdata.helpers import refusal
 

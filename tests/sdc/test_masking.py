@@ -14,13 +14,15 @@ from scipy.stats import chi2
 
 import cvxprivacy as cpv
 from tests import referee
-from tests.microdata.helpers import WHY, refusal, same_partition, tied_tables
+from tests.microdata.helpers import WHY, refusal
+from tests.sdc.helpers import same_partition, tied_tables
 from tests.test_architecture import ROOT
 
 masking = pytest.importorskip(
-    "cvxprivacy.microdata.masking", reason="the extra `masking` is not installed"
+    "cvxprivacy.sdc.masking", reason="the extra `masking` is not installed"
 )
 checks = pytest.importorskip("sklearn.utils.estimator_checks")
+clone = pytest.importorskip("sklearn.base").clone
 
 GROUPING = (masking.MDAV, masking.MuApprox, masking.HansenMukherjee)
 ALL = (*GROUPING, masking.RankSwapping, masking.AdditiveNoise, masking.PRAM, masking.OptimalPRAM)
@@ -389,7 +391,7 @@ def test_chance_is_repeatable(method):
     data = np.random.default_rng(0).integers(0, 9, size=(200, 2)).astype(float)
 
     def run(state):
-        return masking.base.clone(method).set_params(random_state=state).fit_transform(data)
+        return clone(method).set_params(random_state=state).fit_transform(data)
 
     assert (run(3) == run(3)).all()
     assert (run(3) != run(4)).any()
@@ -439,7 +441,7 @@ def test_parameters_out_of_range():
 
 
 def test_the_extra_is_named_where_scikit_learn_is_missing():
-    code = "import sys; sys.modules['sklearn'] = None; import cvxprivacy.microdata.masking"
+    code = "import sys; sys.modules['sklearn'] = None; import cvxprivacy.sdc.masking"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
     )

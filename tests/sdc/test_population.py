@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.bootstrap import estimated
-from cvxprivacy.microdata.holdout import halved, measured, population_risk
-from cvxprivacy.microdata.risk import population
-from cvxprivacy.microdata.risk.population import BOUNDS, population_bounds
 from cvxprivacy.model.information import miller_madow, mutual_information
+from cvxprivacy.sdc.risk import population
+from cvxprivacy.sdc.risk.estimators import estimated
+from cvxprivacy.sdc.risk.population import BOUNDS, halved, measured, population_bounds
 from tests.lengths import rest_at_length
 from tests.microdata.helpers import refusal
 from tests.public_tables import real_folder
@@ -267,6 +266,15 @@ def stated(source):
     return cpv.PrivacyDistortion(source, d, budget=0.1)
 
 
+def designed(source, problem, *, seed, share=0.5, bootstrap=200, **options):
+    """Design a channel on a part of the records; return what the others say, and its solution."""
+    rng = np.random.default_rng(seed)
+    halves = halved(source, share=share, seed=rng)
+    half = problem(halves.design)
+    solution = half.solve(**options)
+    return measured(halves, half, solution, bootstrap=bootstrap, seed=rng), solution
+
+
 def test_records_are_held_out_at_random_and_in_all():
     source = of_people()
     halves = halved(source, share=0.3, seed=7)
@@ -280,10 +288,10 @@ def test_records_are_held_out_at_random_and_in_all():
 
 def test_a_release_is_measured_on_records_that_it_was_not_designed_on():
     source = of_people()
-    found = population_risk(source, stated, share=0.5, seed=3)
+    found, solution = designed(source, stated, seed=3)
     halves = halved(source, share=0.5, seed=np.random.default_rng(3))
-    channel = found.solution.channel.matrix
-    assert found.design.plugin == pytest.approx(found.solution.risk)
+    channel = solution.channel.matrix
+    assert found.design.plugin == pytest.approx(solution.risk)
     assert found.holdout.plugin == mutual_information(halves.holdout @ channel)
     assert found.upper == population_bounds(channel, halves.design.law, halves.holdout)[0].value
     assert found.holdout.lower < found.holdout.plugin < found.upper
@@ -296,7 +304,7 @@ def test_a_release_is_measured_on_records_that_it_was_not_designed_on():
     assert f"at most {found.upper:.6g} bits at 0.95, proved: Chernoff" in said
     assert "not proved" in said
     assert found.document()["bounds"] == {b.name: b.value for b in found.bounds}
-    again = population_risk(source, stated, share=0.5, seed=3)
+    again, _ = designed(source, stated, seed=3)
     assert again.document() == found.document()
 
 
@@ -354,7 +362,7 @@ def test_what_cannot_be_held_out_is_refused():
 def test_cells_that_the_design_lacks_have_a_row():
     source = cpv.DiscreteSource.from_counts([[40, 30, 1, 1], [10, 30, 0, 1]])
     for seed in range(6):
-        found = population_risk(
+        found, _ = designed(
             source, lambda half: cpv.PrivacyDistortion(half, cpv.hamming(4), budget=0.2),
             share=0.7, seed=seed, bootstrap=0,
         )  # fmt: skip
@@ -377,8 +385,8 @@ def of_adult(source, records, tables, seed, draws=0):
     for _ in range(tables):
         counts = drawn(source.pmf, records, rng)
         sample = source._with(law=counts, records=records, effective=float(records))
-        found = population_risk(sample, stated, seed=rng, bootstrap=draws, certify=False)
-        truth = mutual_information(source.law @ found.solution.channel.matrix)
+        found, solution = designed(sample, stated, seed=rng, bootstrap=draws, certify=False)
+        truth = mutual_information(source.law @ solution.channel.matrix)
         above += found.upper >= truth
         excess.append(found.upper - truth)
         if found.holdout.lower is not None:

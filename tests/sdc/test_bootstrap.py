@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from cvxprivacy.microdata.bootstrap import estimated
 from cvxprivacy.model.information import miller_madow, mutual_information
+from cvxprivacy.sdc.risk.estimators import estimated
 from tests.microdata.helpers import refusal
 
 

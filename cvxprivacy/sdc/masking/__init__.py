@@ -5,10 +5,16 @@ microaggregation and rank swapping have none, as their promise concerns the reco
 fitted on.  Needs scikit-learn (``pip install "cvxprivacy[masking]"``).
 """
 
-from cvxprivacy.microdata.masking.microaggregation import MDAV, HansenMukherjee, MuApprox
-from cvxprivacy.microdata.masking.noise import AdditiveNoise, Rescaled, rescale
-from cvxprivacy.microdata.masking.pram import PRAM, OptimalPRAM
-from cvxprivacy.microdata.masking.swapping import RankSwapping
+from cvxprivacy.sdc.masking.numeric import (
+    MDAV,
+    AdditiveNoise,
+    HansenMukherjee,
+    MuApprox,
+    RankSwapping,
+    Rescaled,
+    rescale,
+)
+from cvxprivacy.sdc.masking.pram import PRAM, OptimalPRAM
 
 __all__ = [
     "MDAV",

@@ -17,13 +17,13 @@ from cvxprivacy.criteria import Criterion, PreserveMarginal
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
-from cvxprivacy.microdata.arrays import is_frame
-from cvxprivacy.microdata.masking.base import Masking, check_is_fitted, generator, validate_data
 from cvxprivacy.model.attributes import per_attribute
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.release.apply import rows_of
 from cvxprivacy.release.channel import Channel
+from cvxprivacy.sdc.masking.numeric import Masking, check_is_fitted, generator, validate_data
+from cvxprivacy.tables.arrays import is_frame
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import number, present

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.risk import (
+from cvxprivacy.sdc.risk import (
     distance_linkage,
     interval_disclosure,
     leakage,
@@ -116,7 +116,7 @@ def test_intervals_by_hand():
 
 
 def test_rank_swapping_within_the_interval_is_disclosed():
-    masking = pytest.importorskip("cvxprivacy.microdata.masking")
+    masking = pytest.importorskip("cvxprivacy.sdc.masking")
     x = np.random.default_rng(0).normal(size=(400, 2))
     masked = masking.RankSwapping(5, random_state=0).fit_transform(x)
     assert interval_disclosure(x, masked, percents=[5]) == 1.0

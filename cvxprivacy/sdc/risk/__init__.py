@@ -1,0 +1,24 @@
+"""Disclosure risk: of records, of a masked table, and of a release in its population."""
+
+from cvxprivacy.sdc.risk.estimators import Leakage, leakage
+from cvxprivacy.sdc.risk.individual import IndividualRisk, individual_risk
+from cvxprivacy.sdc.risk.linkage import (
+    distance_linkage,
+    interval_disclosure,
+    probabilistic_linkage,
+    score,
+)
+from cvxprivacy.sdc.risk.population import Bound, population_bounds
+
+__all__ = [
+    "Bound",
+    "IndividualRisk",
+    "Leakage",
+    "distance_linkage",
+    "individual_risk",
+    "interval_disclosure",
+    "leakage",
+    "population_bounds",
+    "probabilistic_linkage",
+    "score",
+]
