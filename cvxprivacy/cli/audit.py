@@ -84,8 +84,8 @@ def audit(
     can minimise, beside what nothing and what the column itself would tell.
     """
     from cvxprivacy.cli.dossier import report_outputs, report_targets
-    from cvxprivacy.cli.dossier.common import Asked
     from cvxprivacy.cli.dossier.facts import audit_facts
+    from cvxprivacy.cli.dossier.provenance import Asked
     from cvxprivacy.cli.report import REPORTED
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.audit import audit as audited

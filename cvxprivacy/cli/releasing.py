@@ -13,8 +13,7 @@ import click
 from cvxprivacy.cli import typed
 from cvxprivacy.cli.checks import with_checks
 from cvxprivacy.cli.dossier import report_outputs, report_targets
-from cvxprivacy.cli.dossier.common import Asked
-from cvxprivacy.cli.dossier.provenance import Kept
+from cvxprivacy.cli.dossier.provenance import Asked, Kept
 from cvxprivacy.cli.exits import CODES, arguments
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.population import halves_of, measured_of, population_facts, refuse_with_holdout
