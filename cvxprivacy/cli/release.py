@@ -10,7 +10,6 @@ import click
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.catalogue import Catalogued
 from cvxprivacy.cli.exits import say
-from cvxprivacy.cli.formats import output_format
 from cvxprivacy.cli.outputs import refuse_unwritable, write_all
 from cvxprivacy.cli.population import held_out
 from cvxprivacy.errors import InputError
@@ -164,6 +163,7 @@ def apply(
 
     It is read as the first one was, unless options say otherwise.
     """
+    from cvxprivacy.cli.framed import output_format
     from cvxprivacy.cli.releasing import released_output
     from cvxprivacy.cli.report import records_drawn
     from cvxprivacy.cli.table_files import open_table

@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
-from cvxprivacy.cli.formats import NAMES, ending_of, format_of, imported
+from cvxprivacy.cli.framed import NAMES, ending_of, format_of, imported
 from cvxprivacy.cli.memory_table import MemoryTable, plain
 from cvxprivacy.errors import InputError
 

@@ -22,7 +22,7 @@ import click
 
 from cvxprivacy.cli.dossier.secrecy import KEPT_OUT, Guard, file_name, typed_command
 from cvxprivacy.cli.dossier.words import rounded
-from cvxprivacy.cli.formats import ending_of
+from cvxprivacy.cli.framed import ending_of
 from cvxprivacy.cli.outputs import Output
 
 __all__ = ["Asked", "Facts", "Kept", "input_facts", "input_file", "seed_of", "verification"]
