@@ -154,13 +154,10 @@ def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
             raise InputError("--method", f"{name!r} is unknown", remedy, value=name)
         curve = curves.setdefault(name, {})  # named twice, one curve
         for value in values.split(","):
-            try:
-                number = float(value)
-            except ValueError:
-                problem = f"{value!r} of {name} is no number"
-                remedy = "write it like mdav=3,10,30"
-                raise InputError("--method", problem, remedy, value=value) from None
-            made = makers[plain](number)
+            problem = f"{value!r} of {name} is no number"
+            made = makers[plain](
+                shared.number_of(value, "--method", problem, "write it like mdav=3,10,30")
+            )
             curve[value.strip()] = made if plain == name else masking.Rescaled(made)
     return curves
 

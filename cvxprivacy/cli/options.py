@@ -246,11 +246,8 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
         remedy = f"write {name}=NUMBER" if parameters[name] else f"write {name}"
         if bool(parameters[name]) != bool(value):
             raise InputError("--criterion", f"{text!r}", remedy, value=text)
-        try:
-            numbers = [float(value)] if value else []
-        except ValueError:
-            problem = f"{value!r} of {name}"
-            raise InputError("--criterion", problem, remedy, value=value) from None
+        problem = f"{value!r} of {name}"
+        numbers = [number_of(value, "--criterion", problem, remedy)] if value else []
         arguments: dict[str, Any] = dict(zip(parameters[name], numbers, strict=True))
         rules.append((name, arguments | _measured(getattr(criteria, name), measure, text)))
     return rules
@@ -362,6 +359,16 @@ def name_and_value(text: str, option: str, example: str) -> tuple[str, str]:
     return name, value
 
 
+def number_of(
+    text: str, option: str, problem: str, remedy: str, *, value: str | None = None
+) -> float:
+    """Return the number that a text is, or refuse the value that it is of: by default itself."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(option, problem, remedy, value=value or text) from None
+
+
 def pairs(
     texts: Sequence[str], header: Sequence[str], option: str, example: str, what: str = "column"
 ) -> dict[str, str]:
@@ -388,11 +395,10 @@ def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, Any]:
         if re.fullmatch(r"q[0-9]+", value):
             made[name] = value
             continue
-        try:
-            numbers = [float(part) for part in value.split(":")]
-        except ValueError:
-            remedy = "write a width, age=10, edges, age=-inf:18:65:inf, or quantiles, age=q10"
-            raise InputError("--bins", f"{value!r} for {name!r}", remedy, value=value) from None
+        problem = f"{value!r} for {name!r}"
+        remedy = "write a width, age=10, edges, age=-inf:18:65:inf, or quantiles, age=q10"
+        parts = value.split(":")
+        numbers = [number_of(part, "--bins", problem, remedy, value=value) for part in parts]
         made[name] = numbers[0] if len(numbers) == 1 else numbers
     return made
 
@@ -420,13 +426,10 @@ def prices_of(texts: Sequence[str], columns: Sequence[str]) -> float | dict[str,
     example = "0.3, or age=0.3,sex=0.5"
     named = len(texts) > 1 or "=" in texts[0]
     typed = pairs(texts, columns, "--suppress", example, "key column") if named else {"": texts[0]}
-    prices = {}
-    for name, text in typed.items():
-        try:
-            prices[name] = float(text)
-        except ValueError:
-            remedy = f"write a cost, {example}"
-            raise InputError("--suppress", f"{text!r}", remedy, value=text) from None
+    prices = {
+        name: number_of(text, "--suppress", f"{text!r}", f"write a cost, {example}")
+        for name, text in typed.items()
+    }
     return prices if named else prices[""]
 
 
@@ -435,11 +438,10 @@ def cap_of(text: str | None) -> list[tuple[str, dict[str, Any]]]:
     if text is None:
         return []
     number, _sign, measure = text.partition(":")
-    try:
-        arguments: dict[str, Any] = {"b": float(number)}
-    except ValueError:
-        remedy = "write it like 0.05, in bits, or 0.6:guessing-probability"
-        raise InputError("--at-most", f"{text!r}", remedy, value=text) from None
+    remedy = "write it like 0.05, in bits, or 0.6:guessing-probability"
+    arguments: dict[str, Any] = {
+        "b": number_of(number, "--at-most", f"{text!r}", remedy, value=text)
+    }
     if measure:
         arguments["leakage"] = leakage_of(measure, "--at-most")
     return [("LeakageCap", arguments)]

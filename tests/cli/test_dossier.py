@@ -7,6 +7,7 @@ import math
 import random
 import re
 import shlex
+from contextlib import chdir
 from pathlib import Path
 
 import jsonschema
@@ -48,8 +49,7 @@ def patient():
 def made(tmp_path_factory):
     """Release and audit a table once: its folder."""
     folder = tmp_path_factory.mktemp("made")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    with chdir(folder):
         write("t.csv", people())
         say(*RELEASE, "--criterion", "KAnonymity=12", "--criterion", "TCloseness=0.4", "--seed", 5)
         criterion = ("--criterion", "KAnonymity=2")
