@@ -76,19 +76,18 @@ def release_facts(
     guard, schema, of_all = guard_of(source), source.schema, source is problem.source
     assert schema is not None
     drawn = Drawn.of(asked, source, problem.criteria, kept, data["units"])
-    left_out = dict(drawn.left_out)
     checks = checks_of(document, problem.criteria, solution, drawn.audit, schema)
-    minimised = _minimised(problem)
-    curve, no_curve = tradeoff.curve(
-        problem, solution, minimised, _height(problem, source, solution, data), seconds=seconds,
-        progress=progress,
-    )  # fmt: skip
-    if curve is None:
-        why = no_curve if guard.allows(no_curve) else "it could not be solved"
-        left_out["The trade-off"] = why
-    if data.get("weights") or source.weighted:
-        why = "records are counted, not weighted, in the tables of groups and in their measures"
-        left_out["Survey weights"] = why
+    minimised, height = _minimised(problem), _height(problem, source, solution, data)
+    curve, why = tradeoff.curve(
+        problem, solution, minimised, height, seconds=seconds, progress=progress
+    )
+    why = why if guard.allows(why) else "it could not be solved"
+    unweighted = "records are counted, not weighted, in the tables of groups and in their measures"
+    left_out = {
+        **drawn.left_out,
+        **({"The trade-off": why} if curve is None else {}),
+        **({"Survey weights": unweighted} if data.get("weights") or source.weighted else {}),
+    }
     seed = provenance.seed_of(asked.arguments)
     unmodified = unmodified_columns(document, solution)
     smallest = None if drawn.audit is None else drawn.audit.measures["k"].worst
