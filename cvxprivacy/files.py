@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -41,14 +41,27 @@ def whole_file(
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
     device = Path(path).is_absolute() and Path(path).parts[1] == "dev"  # /dev/stdout may be a file
-    if device or (target.exists() and not target.is_file()):
-        try:
-            with Path(path).open(**how) as file:
-                yield file
-        except OSError as error:
-            raise type(error)(error.errno, error.strerror, str(path)) from None
-        return
+    in_place = device or (target.exists() and not target.is_file())
     permissions = 0o600 if private else 0o666  # the latter less the process's umask
+    with _device(path, how) if in_place else _renamed(path, target, how, permissions) as file:
+        yield file
+
+
+@contextmanager
+def _device(path: str | os.PathLike[str], how: Mapping[str, Any]) -> Iterator[IO[Any]]:
+    """Open what is no file as it is."""
+    try:
+        with Path(path).open(**how) as file:
+            yield file
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
+
+
+@contextmanager
+def _renamed(
+    path: str | os.PathLike[str], target: Path, how: Mapping[str, Any], permissions: int
+) -> Iterator[IO[Any]]:
+    """Open a file without a name, or with another one, that becomes ``target`` at the end."""
     name = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         handle = os.open(target.parent, os.O_TMPFILE | os.O_RDWR, permissions)

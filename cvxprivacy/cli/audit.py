@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cvxprivacy.cli import options as shared, typed
+from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import arguments, say
 from cvxprivacy.cli.outputs import described, refuse_unwritable, write_all
 from cvxprivacy.cli.recodings import resolved, stated
@@ -84,8 +84,8 @@ def audit(
     can minimise, beside what nothing and what the column itself would tell.
     """
     from cvxprivacy.cli.dossier import report_outputs, report_targets
-    from cvxprivacy.cli.dossier.common import Asked
     from cvxprivacy.cli.dossier.facts import audit_facts
+    from cvxprivacy.cli.dossier.provenance import Asked
     from cvxprivacy.cli.report import REPORTED
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.audit import audit as audited
@@ -125,19 +125,19 @@ def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, An
     same = ("leakage", "missing", "weights", "reference", "bootstrap", "seed", "units")
     settings = {name: options[name] for name in same}
     for role in ("sensitive", "key"):
-        settings[role] = typed.split_columns(options[role], header)
-        typed.refuse_unknown(f"--{role}", settings[role], header)
+        settings[role] = shared.split_columns(options[role], header)
+        shared.refuse_unknown(f"--{role}", settings[role], header)
     if settings["weights"] is not None:
-        typed.refuse_unknown("--weights", [settings["weights"]], header)
+        shared.refuse_unknown("--weights", [settings["weights"]], header)
     ordered: Any = False if options["unordered"] else options["ordered"]
     if isinstance(ordered, str):  # the values in their order, or none
         ordered = next(csv.reader([ordered])) or True
     return {
         **settings,
-        "bins": typed.bins_of(options["bins"], header),
+        "bins": shared.bins_of(options["bins"], header),
         "groups": resolved(stated(options["recoding"], header)).get("groups"),
         "criteria": [
-            typed.stated_criterion({"kind": name, **values})
+            shared.stated_criterion({"kind": name, **values})
             for name, values in options["criterion"]
         ],
         "ordered": ordered,

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import click
 
-from cvxprivacy.cli import options as shared, typed
+from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import say
 from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
@@ -72,7 +72,7 @@ def compare(
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.compare import compare as compared
 
-    files = [typed.name_and_value(text, "--masked", "mine=masked.csv") for text in masked]
+    files = [shared.name_and_value(text, "--masked", "mine=masked.csv") for text in masked]
     targets = {"picture": picture, "out": out}
     refuse_unwritable(targets, table, *(path for _, path in files))
     kind = "" if picture is None else Path(picture).suffix.lower()
@@ -81,7 +81,7 @@ def compare(
         raise InputError("--picture", f"{picture} is no kind of picture", remedy, value=picture)
     methods = _methods(method or (() if masked else DEFAULTS), settings["seed"])
     opened = open_table(table, reading)
-    w, x = (typed.split_columns(texts, opened.header) for texts in (sensitive, key))
+    w, x = (shared.split_columns(texts, opened.header) for texts in (sensitive, key))
     frame = _frame(opened, [*w, *x])
     for name, path in files:
         if name in methods:
@@ -147,20 +147,17 @@ def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
     }  # fmt: skip
     curves: dict[str, Any] = {}
     for text in texts:
-        name, values = typed.name_and_value(text, "--method", "mdav=3,10,30")
+        name, values = shared.name_and_value(text, "--method", "mdav=3,10,30")
         plain = name.removeprefix("scaled-")
         if plain not in makers:
             remedy = f"use one of {', '.join(makers)}, or scaled- before it"
             raise InputError("--method", f"{name!r} is unknown", remedy, value=name)
         curve = curves.setdefault(name, {})  # named twice, one curve
         for value in values.split(","):
-            try:
-                number = float(value)
-            except ValueError:
-                problem = f"{value!r} of {name} is no number"
-                remedy = "write it like mdav=3,10,30"
-                raise InputError("--method", problem, remedy, value=value) from None
-            made = makers[plain](number)
+            problem = f"{value!r} of {name} is no number"
+            made = makers[plain](
+                shared.number_of(value, "--method", problem, "write it like mdav=3,10,30")
+            )
             curve[value.strip()] = made if plain == name else masking.Rescaled(made)
     return curves
 

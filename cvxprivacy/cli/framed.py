@@ -1,11 +1,14 @@
-"""What tables have in common that are read into a frame: types of columns, and the release."""
+"""What tables have in common, in whichever format: its name, types of columns, the release."""
 
 from __future__ import annotations
 
+import gzip
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -18,9 +21,32 @@ from cvxprivacy.tables.labels import as_label
 if TYPE_CHECKING:
     from cvxprivacy.release.channel import Channel
 
-__all__ = ["FramedTable", "Progress", "applied"]
+__all__ = [
+    "NAMES", "TABS", "Columns", "FramedTable", "Keep", "Progress", "applied", "ending_of",
+    "format_of", "imported", "output_format", "packed",
+]  # fmt: skip
 
-Progress = Callable[[int], object]
+Columns = Mapping[str, Sequence[Any]]
+Keep = Sequence[bool] | None  # which records; all where None
+Progress = Callable[[int], object] | None  # is given the number of bytes since it was last called
+
+TABS = (".tsv", ".tab")
+ENDINGS = {  # all others are delimited text
+    "parquet": (".parquet", ".pq"),
+    "excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+    "spss": (".sav", ".zsav"),
+    "stata": (".dta",),
+    "sas": (".sas7bdat", ".xpt"),
+}
+NAMES = {
+    "text": "text", "parquet": "Parquet", "excel": "Excel", "spss": "SPSS", "stata": "Stata",
+    "sas": "SAS",
+}  # fmt: skip
+READ_ONLY = (".xlsm", ".xlsb", ".xls", ".ods", ".sas7bdat")
+UNCONVERTED = ("text", "parquet")  # written as what they were read from, and as nothing else
+
+
+# ---- a frame, and its release ------------------------------------------------------------
 
 
 class FramedTable:
@@ -50,7 +76,7 @@ class FramedTable:
         names: Sequence[str] | None = None,
         *,
         binned: Sequence[str] = (),
-        progress: Progress | None = None,
+        progress: Progress = None,
     ) -> Any:
         """Return columns as a pandas frame: numbers where they are, else text."""
         import pandas as pd
@@ -61,19 +87,11 @@ class FramedTable:
             {name: self._series(name, cells, name in numeric) for name, cells in columns.items()}
         )
 
-    def columns(
-        self, names: Sequence[str] | None = None, *, progress: Progress | None = None
-    ) -> Any:
+    def columns(self, names: Sequence[str] | None = None, *, progress: Progress = None) -> Any:
         """Return whole columns by name: text, numbers or None in each cell."""
         raise NotImplementedError
 
-    def write(
-        self,
-        file: IO[bytes],
-        values: Mapping[str, Sequence[Any]],
-        keep: Sequence[bool] | None,
-        progress: Progress | None,
-    ) -> list[str]:
+    def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
         """Write the table with new values in some columns; return what is to be said of it."""
         raise NotImplementedError
 
@@ -118,7 +136,7 @@ class FramedTable:
 
     def release(
         self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
-        row_id: str | None = None, progress: Progress | None = None,
+        row_id: str | None = None, progress: Progress = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Write the released table into an open file; return what was done.
 
@@ -175,3 +193,85 @@ def applied(path: Path, rows: Sequence[int] | None = None) -> Iterator[list[str]
             notes.append(str(warning.message))
         else:
             warnings.warn(warning.message, stacklevel=2)
+
+
+# ---- formats, by the endings of files ----------------------------------------------------
+
+
+def ending_of(path: str | os.PathLike[str]) -> tuple[str, bool]:
+    """Return the ending that tells the format, and whether the file is compressed by gzip.
+
+    Examples
+    --------
+    >>> ending_of("adult.CSV.gz")
+    ('.csv', True)
+    """
+    file = Path(path)
+    if file.suffix.lower() == ".gz":
+        return Path(file.stem).suffix.lower(), True
+    return file.suffix.lower(), False
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """Return the format of a file of this name, one of ``NAMES``; only text may be compressed.
+
+    Examples
+    --------
+    >>> format_of("survey.sav"), format_of("survey.csv.gz"), format_of("survey")
+    ('spss', 'text', 'text')
+    """
+    ending, compressed = ending_of(path)
+    kind = next((name for name, endings in ENDINGS.items() if ending in endings), "text")
+    if compressed and kind != "text":
+        problem = f"{os.fspath(path)}: {NAMES[kind]} inside gzip"
+        raise InputError("table", problem, "decompress it first", value=os.fspath(path))
+    return kind
+
+
+def output_format(path: str | os.PathLike[str], out: str | None) -> str:
+    """Return the format in which a table is released as ``out``; one that cannot be is refused.
+
+    Text is released as text and Parquet as Parquet.  Workbooks and the tables of statistical
+    packages are released in their own format, as text, as Parquet or as ``.xlsx``.
+    """
+    original = format_of(path)
+    if out is None:
+        return original
+    wanted, ending = format_of(out), ending_of(out)[0]
+    endings = " or ".join(ENDINGS.get(original, ()))
+    native = {"excel": ".xlsx", "sas": ".xpt"}.get(original, endings)
+    if original in UNCONVERTED and wanted != original:
+        problem = f"{out} would hold {NAMES[original]}, as {os.fspath(path)} does"
+        raise InputError("--out", problem, "give both the same ending", value=out)
+    if original not in UNCONVERTED and wanted not in (original, "text", "parquet", "excel"):
+        problem = f"{os.fspath(path)} cannot be written as {NAMES[wanted]}"
+        remedy = f"choose {native}, .xlsx, .csv or .parquet"
+        raise InputError("--out", problem, remedy, value=out)
+    if ending in READ_ONLY:
+        problem = f"{ending} is read and not written"
+        others = ".csv or .parquet" if native == ".xlsx" else ".xlsx, .csv or .parquet"
+        raise InputError("--out", problem, f"choose {native}, {others}", value=out)
+    return wanted
+
+
+def imported(module: str, kind: str) -> ModuleType:
+    """Return a library that reads or writes a kind of file, or say how to install it."""
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.replace("_", "-")
+        remedy = f"install it with: pip install {package}, or pip install 'cvxprivacy[files]'"
+        raise InputError("table", f"{kind} needs {package}", remedy) from None
+
+
+@contextmanager
+def packed(file: IO[bytes], *, compressed: bool) -> Iterator[IO[bytes]]:
+    """Lend the file, or what writes into it through gzip: the same table is the same file."""
+    if not compressed:
+        yield file
+        return
+    packing: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0)  # neither time nor name
+    with packing:
+        yield packing

@@ -1,7 +1,12 @@
-"""Tables that the library of their format reads as a whole: workbooks, SPSS, Stata, SAS."""
+"""Tables in memory, which the library of their format reads as a whole; workbooks are some.
+
+They are released in their own format, or in another: as text, Parquet or a workbook.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
@@ -10,12 +15,21 @@ from typing import IO, Any
 
 import narwhals as nw
 
-from cvxprivacy.cli.converted import write_converted
-from cvxprivacy.cli.framed import FramedTable, Progress
+from cvxprivacy.cli.framed import (
+    TABS,
+    Columns,
+    FramedTable,
+    Keep,
+    Progress,
+    ending_of,
+    format_of,
+    imported,
+    packed,
+)
 from cvxprivacy.errors import InputError
 from cvxprivacy.tables.engines import python_values
 
-__all__ = ["MemoryTable", "plain"]
+__all__ = ["MemoryTable", "Workbook", "plain"]
 
 
 def plain(value: Any) -> Any:
@@ -32,17 +46,20 @@ def plain(value: Any) -> Any:
     """
     if value is None or value == "" or value != value:
         return None
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 2.0**63 else value
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ")
-    if isinstance(value, date | time):
-        return value.isoformat()
     if isinstance(value, timedelta):
         return str(value)
-    return value
+    return value if isinstance(value, float) and abs(value) >= 2.0**63 else _textual(value)
+
+
+def _textual(value: Any) -> Any:
+    """Return a cell as text files hold it: whole numbers as integers, ISO 8601."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    return value.isoformat() if isinstance(value, date | time) else value
 
 
 class MemoryTable(FramedTable):
@@ -84,7 +101,7 @@ class MemoryTable(FramedTable):
         return {"format": self.format, "na": list(self.na), "numbers": numbers}
 
     def columns(
-        self, names: Sequence[str] | None = None, *, progress: Progress | None = None
+        self, names: Sequence[str] | None = None, *, progress: Progress = None
     ) -> dict[str, list[Any]]:
         """Return whole columns of numbers and texts, None where a cell is missing."""
         columns = {}
@@ -103,13 +120,7 @@ class MemoryTable(FramedTable):
         """Return what makes a column's cells those that are counted."""
         return plain
 
-    def write(
-        self,
-        file: IO[bytes],
-        values: Mapping[str, Sequence[Any]],
-        keep: Sequence[bool] | None,
-        progress: Progress | None,
-    ) -> list[str]:
+    def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
         """Write the released table in the format of its name."""
         rows = [i for i in range(len(self.cells[self.header[0]])) if keep is None or keep[i]]
         new = {}
@@ -124,7 +135,7 @@ class MemoryTable(FramedTable):
                 show = self._shown(name)
                 shown[name] = [show(v) for v in new.get(name) or [cells[i] for i in rows]]
             assert self.out is not None
-            notes = [*write_converted(file, self.out, shown, self.options), *self.left_behind()]
+            notes = [*_write_converted(file, self.out, shown, self.options), *self.left_behind()]
         if progress is not None:
             progress(self.size)
         return [f"{Path(self.out or '').name}: {note}" for note in notes]
@@ -154,3 +165,230 @@ class MemoryTable(FramedTable):
     def left_behind(self) -> list[str]:
         """Return what a table in another format lacks."""
         return []
+
+
+# ---- workbooks ---------------------------------------------------------------------------
+
+
+class Workbook(MemoryTable):
+    """One sheet of a workbook (``.xlsx``, ``.xls``, ``.ods``, …), read with python-calamine.
+
+    The first row that is not empty has the names of the columns; rows without any cell are no
+    records.  A formula is its value, and an error such as #N/A is missing.
+
+    Parameters
+    ----------
+    options : mapping
+        As of :class:`MemoryTable`; ``sheet`` is taken if the workbook has it.
+    sheet : str, optional
+        The sheet, which must be there.  By default the only one with cells.
+
+    Raises
+    ------
+    InputError
+        For a file that is no workbook, a sheet that is not there, several sheets to choose from,
+        columns without a name or of the same name.
+    """
+
+    format = "excel"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        options: Mapping[str, Any],
+        sheet: str | None,
+        *,
+        out: str | None,
+        written: str,
+    ) -> None:
+        calamine = imported("python_calamine", "Excel")
+        if written == "excel" and out is not None:
+            imported("openpyxl", "writing Excel")  # before any work
+        shown = os.fspath(path)
+        try:
+            book = calamine.CalamineWorkbook.from_path(shown)
+            kinds = {
+                m.name: m.typ == calamine.SheetTypeEnum.WorkSheet for m in book.sheets_metadata
+            }
+            sheets = {n: book.get_sheet_by_name(n) for n in book.sheet_names if kinds.get(n, True)}
+            self.sheet = self._chosen(sheets, shown, sheet, options.get("sheet"))
+            rows = sheets[self.sheet].to_python()
+        except (OSError, calamine.CalamineError) as error:
+            problem = f"{shown!r}: {str(error) or type(error).__name__}"
+            remedy = "pass a workbook that can be read, without a password"
+            raise InputError("table", problem, remedy) from None
+        super().__init__(path, self._columns(rows, shown), options, out=out, written=written)
+
+    def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
+        """Return how these columns were read, to read another table likewise."""
+        return {**super().reading(names, frame), "sheet": self.sheet}
+
+    @staticmethod
+    def _chosen(
+        sheets: Mapping[str, Any], path: str, typed: str | None, recorded: str | None
+    ) -> str:
+        """Return the name of the sheet that is the table."""
+        names = ", ".join(map(repr, sheets))
+        if typed is not None and typed not in sheets:
+            remedy = f"choose from {names}"
+            raise InputError("sheet", f"{path} has no sheet {typed!r}", remedy, value=typed)
+        if typed is not None or recorded in sheets:
+            return typed or str(recorded)
+        filled = [name for name, sheet in sheets.items() if sheet.total_height]
+        if len(filled) > 1:
+            problem = f"{path} has the sheets {', '.join(map(repr, filled))}"
+            raise InputError("sheet", problem, "pass --sheet NAME")
+        if not filled:
+            raise InputError("table", f"{path}: no cells", "put the columns' names in row 1")
+        return filled[0]
+
+    @staticmethod
+    def _columns(rows: Sequence[Sequence[Any]], path: str) -> dict[str, list[Any]]:
+        """Return the columns below the first row; what has neither name nor cells is none."""
+        if not rows:
+            raise InputError("table", f"{path}: no cells", "put the columns' names in row 1")
+        header, records = rows[0], list(rows[1:])
+        while records and not any(v != "" for v in records[-1]):
+            records.pop()
+        if len(header) > 1:
+            records = [row for row in records if any(v != "" for v in row)]
+        columns: dict[str, list[Any]] = {}
+        for i, title in enumerate(header):
+            cells = [None if row[i] == "" else row[i] for row in records]
+            name = plain(title)
+            if name is None and all(cell is None for cell in cells):
+                continue
+            if name is None:
+                problem = f"{path}: column {i + 1} of {len(header)} has no name"
+                raise InputError("table", problem, "name it in the first row")
+            if str(name) in columns:
+                problem = f"{path}: column {i + 1} is the second that is named {str(name)!r}"
+                raise InputError("table", problem, "make the names distinct")
+            columns[str(name)] = cells
+        return columns
+
+
+# ---- written in another format -----------------------------------------------------------
+
+
+def _write_converted(
+    file: IO[bytes], out: str, columns: Columns, options: Mapping[str, Any]
+) -> list[str]:
+    """Write columns in the format of a name; return what is to be said of it.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        Numbers, texts, truth values, dates and times, None where a cell is missing.
+    options : mapping
+        ``delimiter``, ``decimal``, ``encoding`` and ``na`` of text.
+
+    Raises
+    ------
+    InputError
+        For what the format cannot hold.
+    """
+    write = {"text": _write_text, "parquet": _write_parquet, "excel": _write_workbook}
+    return write[format_of(out)](file, out, columns, options)
+
+
+def _write_text(
+    file: IO[bytes], out: str, columns: Columns, options: Mapping[str, Any]
+) -> list[str]:
+    ending, compressed = ending_of(out)
+    decimal, missing = options.get("decimal", "."), options.get("na", ("",))[0]
+    usual = "\t" if ending in TABS else ";" if decimal == "," else ","
+    delimiter, encoding = options.get("delimiter") or usual, options.get("encoding", "utf-8")
+    if len(delimiter) != 1 or delimiter in '"\r\n\0' or delimiter == decimal:
+        remedy = "pass one character that is no quote, line end or decimal sign"
+        raise InputError("delimiter", repr(delimiter), remedy, value=delimiter)
+    if decimal not in (".", ","):
+        raise InputError("decimal", repr(decimal), "pass a point or a comma", value=decimal)
+
+    def cell(value: Any) -> str:
+        text = missing if value is None else str(_textual(value))
+        return text.replace(".", decimal) if isinstance(value, float) else text
+
+    with packed(file, compressed=compressed) as into:
+        text = io.TextIOWrapper(into, encoding, newline="")
+        rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+        try:
+            rows.writerow(columns)
+            rows.writerows(zip(*(map(cell, column) for column in columns.values()), strict=True))
+            text.flush()
+        except UnicodeError as error:
+            problem = f"{out} cannot be written in {encoding} ({error})"
+            raise InputError("encoding", problem, "leave it out, for UTF-8") from None
+        finally:
+            text.detach()
+    return []
+
+
+def _write_parquet(file: IO[bytes], out: str, columns: Columns, _: Any) -> list[str]:
+    pa, pq = imported("pyarrow", "Parquet"), imported("pyarrow.parquet", "Parquet")
+    arrays = {}
+    for name, column in columns.items():
+        values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in column]
+        kinds = {type(v) for v in values} - {type(None)}
+        if kinds == {int, float}:
+            values = [v if v is None else float(v) for v in column]
+        elif len(kinds) > 1:
+            values = [v if v is None else str(_textual(v)) for v in column]
+        arrays[name] = pa.array(values, type=None if kinds else pa.string())
+    pq.write_table(pa.table(arrays), file)
+    return []
+
+
+def _write_workbook(file: IO[bytes], out: str, columns: Columns, _: Any) -> list[str]:
+    """Write one sheet of values, and see that it reads as what was to be written."""
+    openpyxl = imported("openpyxl", "writing Excel")
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.utils.exceptions import IllegalCharacterError
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("released")
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        made = WriteOnlyCell(sheet, value)
+        made.data_type = "s"  # and no formula, whatever it begins with
+        return made
+
+    try:
+        sheet.append([cell(name) for name in columns])
+        for row in zip(*columns.values(), strict=True):
+            sheet.append([cell(value) for value in row])
+        made = io.BytesIO()
+        book.save(made)
+    except (IllegalCharacterError, ValueError) as error:
+        problem = f"{out} cannot hold a value ({type(error).__name__})"
+        raise InputError("--out", problem, "choose .csv or .parquet", value=out) from None
+    _see_that_it_reads(made, out, columns)
+    file.write(made.getvalue())
+    return ["values alone, in one sheet: formats, formulas and other sheets are not in it"]
+
+
+def _see_that_it_reads(made: io.BytesIO, out: str, columns: Columns) -> None:
+    calamine = imported("python_calamine", "Excel")
+    made.seek(0)
+    book = calamine.CalamineWorkbook.from_filelike(made)
+    read = book.get_sheet_by_index(0).to_python(skip_empty_area=False)
+    width = len(columns)
+    rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
+    for i, row in enumerate(rows):
+        again = [*(read[i] if i < len(read) else []), *[""] * width][:width]
+        for name, value, other in zip(columns, row, again, strict=True):
+            if _as_excel(value) != _as_excel(other):
+                where = f"{name!r}, record {i}"
+                problem = f"{out} would not hold a value as it is ({where})"
+                raise InputError("--out", problem, "choose .csv or .parquet", value=out)
+
+
+def _as_excel(value: Any) -> Any:
+    """Return a value as far as a workbook keeps it: 16 digits of a number, no empty text."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:.16g}"
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date()
+    return None if value == "" else value

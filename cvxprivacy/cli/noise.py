@@ -13,10 +13,10 @@ import numpy as np
 from click.core import ParameterSource
 
 from cvxprivacy.cli.exits import CODES, say
+from cvxprivacy.cli.options import refuse_unknown, split_columns
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.report import proved
 from cvxprivacy.cli.table_files import TextTable, open_table
-from cvxprivacy.cli.typed import refuse_unknown, split_columns
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.model.gaussian import GaussianSource
@@ -51,12 +51,7 @@ def release_noise(
     _refuse_others()
     targets = {name: options[name] for name in ("out", "certificate")}
     refuse_unwritable(targets, table)
-    if options["budget"] is None:
-        raise InputError("--budget", "none", "pass the share of variance that is error, as 0.2")
-    share = number(options["budget"], "budget", zero=False)
-    if share > 1:
-        remedy = "pass the share of variance that is error, at most 1"
-        raise InputError("--budget", f"{share:g}", remedy, value=share)
+    share = _share(options["budget"])
     opened = open_table(table, reading, out=targets["out"])
     columns = {role: split_columns(options[role], opened.header) for role in ("sensitive", "key")}
     for role, names in columns.items():
@@ -71,10 +66,8 @@ def release_noise(
         solution = problem.solve(
             accuracy=options["accuracy"], time_limit=options["time_limit"], progress=on_step
         )
-    assert solution.error_covariance is not None
-    shares = np.maximum(solution.error_covariance.diagonal(), 0.0)
-    deviations = np.sqrt(shares) * source.scale[list(source.x)]
-    units = [unit_of(d, s) for d, s in zip(deviations, source.scale[list(source.x)], strict=True)]
+    errors = _errors(solution, source, key)
+    units = [error["unit"] for error in errors.values()]
 
     def write(file: IO[bytes]) -> list[str]:
         released = solution.release.apply(frame, seed=seed)
@@ -82,16 +75,13 @@ def release_noise(
         with progress(opened.size, f"writing {Path(targets['out'] or '').name}") as written:
             return _write(opened, rounded, units, file, written)
 
+    proof = solution.certificate.write
     results = write_all(
         [
             Output("out", targets["out"], write, binary=True),
-            Output("certificate", targets["certificate"], solution.certificate.write, private=True),
+            Output("certificate", targets["certificate"], proof, private=True),
         ]
     )
-    errors = {
-        name: {"deviation": float(d), "share": float(s), "unit": u}
-        for name, d, s, u in zip(key, deviations, shares, units, strict=True)
-    }
     document = {"table": table, "records": source.records, **proved(solution), "errors": errors,
                 "files": {n: p for n, p in targets.items() if p}}  # fmt: skip
     document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ())]
@@ -103,6 +93,28 @@ def release_noise(
         )
     say(document, _text(document, str(solution), columns))
     sys.exit(CODES[solution.status])
+
+
+def _share(budget: float | None) -> float:
+    """Return the share of variance that is error, or say what to pass."""
+    if budget is None:
+        raise InputError("--budget", "none", "pass the share of variance that is error, as 0.2")
+    share = number(budget, "budget", zero=False)
+    if share > 1:
+        remedy = "pass the share of variance that is error, at most 1"
+        raise InputError("--budget", f"{share:g}", remedy, value=share)
+    return share
+
+
+def _errors(solution: Any, source: GaussianSource, key: Sequence[str]) -> dict[str, Any]:
+    """Return the error of each column: its deviation, its share of the variance, its unit."""
+    scales = source.scale[list(source.x)]
+    shares = np.maximum(solution.error_covariance.diagonal(), 0.0)
+    deviations = np.sqrt(shares) * scales
+    return {
+        name: {"deviation": float(d), "share": float(share), "unit": unit_of(d, scale)}
+        for name, d, share, scale in zip(key, deviations, shares, scales, strict=True)
+    }
 
 
 def unit_of(deviation: float, scale: float) -> float:

@@ -85,8 +85,7 @@ from typing import Any
 
 from cvxprivacy import criteria, leakage
 from cvxprivacy.cli.recodings import placed
-from cvxprivacy.cli.toml import Keys
-from cvxprivacy.cli.written import Written, guarded
+from cvxprivacy.cli.toml import Keys, TomlFile, guarded
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.equivocation import RateDistortionEquivocation
@@ -165,7 +164,7 @@ def read(path: str | os.PathLike[str], *, table: Callable[..., Any] | None = Non
     return _Reader(Path(path), text).read(data, table)
 
 
-class _Reader(Written):
+class _Reader(TomlFile):
     """A problem file, read section by section."""
 
     def read(self, data: Any, table: Callable[..., Any] | None) -> ProblemFile:

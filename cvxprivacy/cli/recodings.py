@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli.typed import pairs, refuse_unknown
+from cvxprivacy.cli.options import pairs, refuse_unknown
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,25 +1,47 @@
-"""``cvxprivacy release`` and ``apply``: a table in, a released table out."""
+"""``cvxprivacy release`` and ``apply``: a table in, a released table out.
+
+The help of ``release`` ends with everything that its options may ask for, with its unit.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.catalogue import Catalogued
 from cvxprivacy.cli.exits import say
-from cvxprivacy.cli.formats import output_format
 from cvxprivacy.cli.outputs import refuse_unwritable, write_all
-from cvxprivacy.cli.population import held_out
 from cvxprivacy.errors import InputError
 
 __all__ = ["apply", "release"]
 
+DISTORTIONS = {
+    "hamming": "1 where the value changes: its mean is the share of records",
+    "ordinal": "steps between ordered values, as a share of all steps",
+    "absolute_error": "the change, in the column's unit (years); bands count as their middles",
+    "squared_error": "the change squared, in the square of that unit",
+}
 UNCHECKED = (
     "nothing that was asked of the first table is checked on this one: `cvxprivacy audit` does"
 )
+
+
+class Catalogued(click.Command):
+    """A command whose help ends with everything that its options may ask for."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write criteria, leakages and distortions, a line each."""
+        sections = {
+            "Criteria (W the confidential column, X the key)": _criteria(),
+            "Measures of leakage (pure numbers, but for information)": _leakages(),
+            "Distortions of a key column (age=ordinal)": iter(DISTORTIONS.items()),
+        }
+        for title, entries in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(list(entries), col_max=34)
 
 
 @click.command(cls=Catalogued)
@@ -118,7 +140,20 @@ UNCHECKED = (
     show_default=True,
     help="Measure what the other columns reveal.",
 )
-@held_out
+@click.option(
+    "--holdout",
+    type=float,
+    metavar="SHARE",
+    help="Design the channel on a random part of the records without this share, 0.5 for a "
+    "half, and bound what it tells in the population by the records held out.  All are "
+    "released, through this channel.",
+)
+@click.option(
+    "--confidence",
+    type=float,
+    metavar="PROBABILITY",
+    help="Of the bound on the population's risk, with --holdout; 0.95 by default.",
+)
 @shared.as_json()
 @shared.force
 @shared.drawn
@@ -164,6 +199,7 @@ def apply(
 
     It is read as the first one was, unless options say otherwise.
     """
+    from cvxprivacy.cli.framed import output_format
     from cvxprivacy.cli.releasing import released_output
     from cvxprivacy.cli.report import records_drawn
     from cvxprivacy.cli.table_files import open_table
@@ -185,3 +221,30 @@ def apply(
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *notes])
     say({"table": table, "channel": channel, "out": out, **drawn}, text)
+
+
+# ---- everything that may be asked for ----------------------------------------------------
+
+
+def _criteria() -> Iterator[tuple[str, str]]:
+    """Yield each criterion as it is typed, with what it asks for and in which unit."""
+    from cvxprivacy import criteria
+    from cvxprivacy.cli.options import criteria_of, stated_criterion
+
+    kinds = (getattr(criteria, name) for name in criteria.__all__)
+    examples = (text for kind in kinds if kind.words for text in kind.words.examples)
+    for typed in examples:
+        ((kind, arguments),) = criteria_of([typed])
+        words = stated_criterion({"kind": kind, **arguments}).in_words()
+        complete = "=" not in typed or not words.unit or words.unit in words.asks
+        yield typed, words.asks if complete else f"{words.asks} [{words.unit}]"
+
+
+def _leakages() -> Iterator[tuple[str, str]]:
+    """Yield each measure of leakage as it is typed, with what it means."""
+    from cvxprivacy.cli.options import measures_of_leakage
+    from cvxprivacy.leakage import MEASURES
+
+    for typed, (kind, needed) in measures_of_leakage().items():
+        name = f"{typed}:{needed[0].upper()}" if needed else typed
+        yield name, MEASURES[kind].meaning

@@ -6,20 +6,17 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from cvxprivacy.cli import typed
-from cvxprivacy.cli.checks import with_checks
+from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.dossier import report_outputs, report_targets
-from cvxprivacy.cli.dossier.common import Asked
-from cvxprivacy.cli.dossier.provenance import Kept
+from cvxprivacy.cli.dossier.provenance import Asked, Kept
 from cvxprivacy.cli.exits import CODES, arguments
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
-from cvxprivacy.cli.population import halves_of, measured_of, population_facts, refuse_with_holdout
 from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
-from cvxprivacy.cli.report import report, report_text
+from cvxprivacy.cli.report import report, report_text, with_checks
 from cvxprivacy.cli.statement import (
     problem_data,
     problem_of,
@@ -32,7 +29,25 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.drawn_table import DrawnTable
 from cvxprivacy.microdata.untouched import undone, undone_words
 
+if TYPE_CHECKING:
+    from cvxprivacy.formulations.channel import ChannelProblem
+    from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.results.solution import Solution
+    from cvxprivacy.sdc.risk.population import Halves, PopulationRisk
+
 __all__ = ["Releasing", "released_output"]
+
+LEVEL = 0.95  # of the bound on the population's risk
+_WITHOUT_HOLDOUT = (
+    ("weights", "--weights, records are no independent draws of one law", "leave out either"),
+    ("encoder", "--encoder wx, the randomisation sees W", "use --encoder x, or hold nothing out"),
+    ("cells", "--cells, which looks at W of all records", "paste the options that --cells prints"),
+    (
+        "problem_out",
+        "--problem-out, whose file cannot say which records are held out",
+        "leave out either",
+    ),
+)
 
 
 class Releasing:
@@ -65,7 +80,7 @@ class Releasing:
         self.reports = report_targets(options["report"])
         self.targets |= self.reports
         refuse_unwritable(self.targets, table)
-        refuse_with_holdout(options)
+        _refuse_with_holdout(options)
         if options["ensure"] == "table" and self.targets["out"] is None:
             raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
 
@@ -74,7 +89,7 @@ class Releasing:
         options = self.options
         self.opened = open_table(self.table, self.reading, out=self.targets["out"])
         if self.row_id is not None:
-            typed.refuse_unknown("--row-id", [self.row_id], self.opened.header)
+            shared.refuse_unknown("--row-id", [self.row_id], self.opened.header)
         self.data, choice = problem_data(options, self.opened.header), None
         if options["cells"] is not None:
             self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])
@@ -89,7 +104,7 @@ class Releasing:
         schema = self.source.schema
         assert schema is not None
         self.schema, self.recoding = schema, recoded(self.data["source"], schema, choice)
-        self.halves = halves_of(self.source, options, self.seed)
+        self.halves = _halves_of(self.source, options, self.seed)
         design = self.source if self.halves is None else self.halves.design
         self.problem, self.stated = problem_of(self.data, design), ""
         if (path := self.targets["problem-out"]) is not None:
@@ -103,7 +118,7 @@ class Releasing:
                 accuracy=options["accuracy"], time_limit=options["time_limit"], progress=on_step
             )
         self.seconds = time.monotonic() - started
-        self.population = measured_of(self.halves, self.problem, self.solution, options, self.seed)
+        self.population = _measured_of(self.halves, self.problem, self.solution, options, self.seed)
 
     def draw(self) -> None:
         """Draw the table, hold it against what was asked, and mend it if that is wanted."""
@@ -155,7 +170,7 @@ class Releasing:
             facts["recoding"] = self.recoding
         facts["undone"] = self.undone
         facts["notes"] = [*facts["notes"], *map(undone_words, self.undone)]
-        return population_facts(facts, self.population)
+        return _population_facts(facts, self.population)
 
     @property
     def text(self) -> str:
@@ -194,3 +209,79 @@ def released_output(
             return opened.release(channel, file, used, seed, row_id, written)
 
     return Output("out", out, write, binary=True)
+
+
+# ---- records held out, which bound the population's risk ---------------------------------
+
+
+def _refuse_with_holdout(options: Mapping[str, Any]) -> None:
+    """Refuse what does not go together with ``--holdout``, or does not go without it."""
+    share, level = options["holdout"], options["confidence"]
+    if level is not None and share is None:
+        raise InputError("--confidence", "without --holdout", "pass both, or neither", value=level)
+    if share is None:
+        return
+    if not 0 < share < 1:
+        remedy = "pass a share of the records, such as 0.5"
+        raise InputError("--holdout", f"{share:g}", remedy, value=share)
+    if level is not None and not 0 < level < 1:
+        raise InputError(
+            "--confidence", f"{level:g}", "pass a probability such as 0.95", value=level
+        )
+    for name, problem, remedy in _WITHOUT_HOLDOUT:
+        if options[name] != ("x" if name == "encoder" else None):
+            raise InputError("--holdout", f"with {problem}", remedy)
+
+
+def _halves_of(source: DiscreteSource, options: Mapping[str, Any], seed: int) -> Halves | None:
+    """Return the records in two parts, or None without ``--holdout``.
+
+    Which part a record is in is independent of its draw, though both are of the one seed.
+    """
+    if options["holdout"] is None:
+        return None
+    from cvxprivacy.sdc.risk.population import halved
+
+    try:
+        return halved(source, share=options["holdout"], seed=_chance(seed, 1))
+    except InputError as error:
+        if error.argument != "share":
+            raise
+        more: dict[str, Any] = {"where": error.where, "value": error.value}
+        raise InputError("--holdout", error.problem, error.remedy, **more) from None
+
+
+def _measured_of(
+    halves: Halves | None,
+    problem: ChannelProblem,
+    solution: Solution,
+    options: Mapping[str, Any],
+    seed: int,
+) -> PopulationRisk | None:
+    """Return what the records held out say, if any are."""
+    if halves is None:
+        return None
+    from cvxprivacy.sdc.risk.population import measured
+
+    level = options["confidence"]
+    level = LEVEL if level is None else level
+    return measured(halves, problem, solution, level=level, seed=_chance(seed, 2))
+
+
+def _chance(seed: int, use: int) -> Any:
+    """Return chance of the seed that is independent of the draws of the release."""
+    import numpy as np
+
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(use,)))
+
+
+def _population_facts(document: dict[str, Any], risk: PopulationRisk | None) -> dict[str, Any]:
+    """Return a report with the population's risk."""
+    if risk is None:
+        return document
+    note = (
+        f"the optimum, the risk after and the proof are of the {risk.records[0]:,} records that "
+        f"the channel was designed on; all {sum(risk.records):,} go through it, and "
+        "`cvxprivacy verify --table` counts all"
+    )
+    return {**document, "population": risk.document(), "notes": [*document["notes"], note]}

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli.recodings import placed, resolved, stated
-from cvxprivacy.cli.typed import (
+from cvxprivacy.cli.options import (
     bins_of,
     cap_of,
     leakage_of,
@@ -21,6 +20,7 @@ from cvxprivacy.cli.typed import (
     stated_criterion,
     stated_leakage,
 )
+from cvxprivacy.cli.recodings import placed, resolved, stated
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
-from cvxprivacy.cli.formats import NAMES, ending_of, format_of, imported
+from cvxprivacy.cli.framed import NAMES, ending_of, format_of, imported
 from cvxprivacy.cli.memory_table import MemoryTable, plain
 from cvxprivacy.errors import InputError
 
@@ -136,13 +136,7 @@ class StatisticalTable(MemoryTable):
                 moment = _EPOCH[self.format] + value * unit[0]
             except OverflowError:
                 return value
-            return (
-                moment.date()
-                if unit[1] is date
-                else moment
-                if unit[1] is datetime
-                else moment.time()
-            )
+            return moment.date() if unit[1] is date else moment
 
         return shown
 
@@ -155,13 +149,11 @@ class StatisticalTable(MemoryTable):
         data = self.data.iloc[list(rows)].reset_index(drop=True)
         changed = []
         for name, column in values.items():
-            text = self.meta.readstat_variable_types[name] == "string"
-            if not text and any(isinstance(v, str) for v in column):
-                changed.append(name)
-                column = ["" if v is None else str(v) for v in column]
-            elif text:
-                column = ["" if v is None else str(v) for v in column]
-            data[name] = _column(column, "object" if text or name in changed else "float64")
+            string = self.meta.readstat_variable_types[name] == "string"
+            text = string or any(isinstance(v, str) for v in column)
+            changed += [name] if text and not string else []
+            cells = ["" if v is None else str(v) for v in column] if text else column
+            data[name] = _column(cells, "object" if text else "float64")
         metadata = _metadata(self.meta, changed)
         ready = data.assign(**{
             name: _column(data[name].tolist(), _WIDTHS[kind])
@@ -231,12 +223,11 @@ class StatisticalTable(MemoryTable):
             "missing_ranges": "missing values", "missing_letters": "missing values",
         }.items():  # fmt: skip
             for name, value in metadata[kind].items():
-                if read[kind].get(name) != value and (kind != "missing_letters" or value):
-                    there = kind != "missing_letters" or any(
-                        v in value for v in data[name].tolist()
-                    )
-                    if there:
-                        raise self._unfaithful(f"would lose the {words} of {name!r}")
+                lost = read[kind].get(name) != value
+                if lost and kind == "missing_letters":  # which matter where one stands
+                    lost = any(v in value for v in data[name].tolist())
+                if lost:
+                    raise self._unfaithful(f"would lose the {words} of {name!r}")
 
     def _unfaithful(self, problem: str) -> InputError:
         remedy = "choose .csv, .parquet or .xlsx"

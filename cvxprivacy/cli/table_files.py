@@ -2,25 +2,32 @@
 
 Delimited text (``.csv``, ``.tsv``, through gzip too) is written back byte for byte outside the
 columns that are released; Parquet is streamed; workbooks and the tables of SPSS, Stata and SAS
-are read as a whole (:mod:`cvxprivacy.cli.workbook`, :mod:`cvxprivacy.cli.statistical`).
+are read as a whole (:mod:`cvxprivacy.cli.memory_table`, :mod:`cvxprivacy.cli.statistical`).
 """
 
 from __future__ import annotations
 
 import glob
-import gzip
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cvxprivacy.cli.delimited import DelimitedTable
-from cvxprivacy.cli.encoded import EncodedText, marked
-from cvxprivacy.cli.formats import TABS, ending_of, format_of, output_format
-from cvxprivacy.cli.framed import FramedTable, Progress, applied
+from cvxprivacy.cli.delimited import DelimitedTable, EncodedText, marked
+from cvxprivacy.cli.framed import (
+    TABS,
+    Columns,
+    FramedTable,
+    Keep,
+    Progress,
+    applied,
+    ending_of,
+    format_of,
+    output_format,
+    packed,
+)
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,7 +76,7 @@ def open_table(
             del options["delimiter"]
         return TextTable(path, out=out, **{k: options[k] for k in _TEXT if k in options})
     if kind == "excel":
-        from cvxprivacy.cli.workbook import Workbook
+        from cvxprivacy.cli.memory_table import Workbook
 
         return Workbook(path, options, typed.get("sheet"), out=out, written=written)
     from cvxprivacy.cli.statistical import StatisticalTable
@@ -179,20 +186,10 @@ class TextTable(DelimitedTable, FramedTable):
             "numbers": [n for n in names if frame[n].dtype.kind in "iuf"],
         }
 
-    def write(
-        self,
-        file: IO[bytes],
-        values: Mapping[str, Sequence[Any]],
-        keep: Sequence[bool] | None,
-        progress: Progress | None,
-    ) -> list[str]:
+    def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
         """Write the file with new cells in some columns, byte for byte elsewhere."""
         cells = {name: [self._cell(v) for v in column] for name, column in values.items()}
-        with ExitStack() as stack:
-            into: IO[bytes] = file
-            if self.compressed:  # neither time nor name: the same table is the same file
-                packed: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
-                into = stack.enter_context(packed)
+        with packed(file, compressed=self.compressed) as into:
             for chunk in self.rewritten(cells, keep=keep):
                 into.write(chunk)
                 if progress is not None:
@@ -249,13 +246,7 @@ class ParquetTable:
         """Return the table as a DuckDB relation, whatever columns are asked for."""
         return self.relation
 
-    def write(
-        self,
-        file: IO[bytes],
-        values: Mapping[str, Sequence[Any]],
-        keep: Sequence[bool] | None,
-        progress: Progress | None,
-    ) -> list[str]:
+    def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
         """Write the table with new values in some columns, held in memory as a whole."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -270,7 +261,7 @@ class ParquetTable:
 
     def release(
         self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
-        row_id: str | None = None, progress: Progress | None = None,
+        row_id: str | None = None, progress: Progress = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Write the released table into an open file; return what was done."""
         import pyarrow.parquet as pq

@@ -9,7 +9,6 @@ import io
 import os
 import re
 import tracemalloc
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -18,7 +17,7 @@ import pytest
 from hypothesis import example, given, note, settings, strategies as st
 
 from cvxprivacy import InputError
-from cvxprivacy.cli import delimited, encoded
+from cvxprivacy.cli import delimited
 from cvxprivacy.cli.delimited import DelimitedTable, as_numbers
 
 ENCODINGS = [
@@ -52,10 +51,7 @@ def plain(cell: str, delimiter: str, *, alone: bool) -> str:
 
 def patch_chunk(size: int):
     """Read and write a few bytes at a time."""
-    stack = ExitStack()
-    for module in (encoded, delimited):
-        stack.enter_context(mock.patch.object(module, "CHUNK", size))
-    return stack
+    return mock.patch.object(delimited, "CHUNK", size)
 
 
 # ---- files whose every piece is known ------------------------------------------------------
@@ -404,7 +400,7 @@ def test_an_unreadable_file(tmp_path):
 
 
 def test_a_line_without_end(folder):
-    with mock.patch.object(encoded, "LONGEST", 10), patch_chunk(8):
+    with mock.patch.object(delimited, "LONGEST", 10), patch_chunk(8):
         path = str(folder / "table.csv")
         refused(
             lambda: table(folder, b"a,b\n" + b"x" * 99).columns(),

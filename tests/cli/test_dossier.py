@@ -7,6 +7,7 @@ import math
 import random
 import re
 import shlex
+from contextlib import chdir
 from pathlib import Path
 
 import jsonschema
@@ -15,10 +16,10 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.cli.dossier import pictures, report_targets, schema, tradeoff
-from cvxprivacy.cli.dossier.checks import checks_of, release_verdict
-from cvxprivacy.cli.dossier.mathematics import mathml, statement_rows
-from cvxprivacy.cli.dossier.page import html
+from cvxprivacy.cli.dossier import report_targets, schema, tradeoff
+from cvxprivacy.cli.dossier.board import checks_of, release_verdict
+from cvxprivacy.cli.dossier.facts import statement_rows
+from cvxprivacy.cli.dossier.page import html, letters_svg, mathml
 from cvxprivacy.cli.dossier.secrecy import Guard, typed_command
 from cvxprivacy.cli.dossier.tradeoff import curve
 from cvxprivacy.errors import InputError
@@ -48,8 +49,7 @@ def patient():
 def made(tmp_path_factory):
     """Release and audit a table once: its folder."""
     folder = tmp_path_factory.mktemp("made")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    with chdir(folder):
         write("t.csv", people())
         say(*RELEASE, "--criterion", "KAnonymity=12", "--criterion", "TCloseness=0.4", "--seed", 5)
         criterion = ("--criterion", "KAnonymity=2")
@@ -622,11 +622,11 @@ def test_what_is_withheld_is_not_drawn_as_nothing():
     letters = {"rows": rows, "bounds": {"records": None, "risk": None}, "unit": "bits",
                "average": 0.1, "columns": ["k"]}  # fmt: skip
     small = {"key": ["c"], "records": 3, "risk": None}
-    plain = re.sub("of [0-9]+;", "", pictures.letters_svg(letters))
-    with_small = pictures.letters_svg({**letters, "rows": [*rows, small]})
+    plain = re.sub("of [0-9]+;", "", letters_svg(letters))
+    with_small = letters_svg({**letters, "rows": [*rows, small]})
     assert re.sub("of [0-9]+;", "", with_small) == plain
     assert "of 73;" in with_small
-    assert pictures.letters_svg({**letters, "rows": [small]}) == ""
+    assert letters_svg({**letters, "rows": [small]}) == ""
 
 
 def test_a_price_that_is_not_determined_is_no_number_of_a_dossier():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from contextlib import chdir
 from datetime import date
 from pathlib import Path
 
@@ -67,8 +68,7 @@ def values(path, reading=None, names=("id", "age", "sex", "dose", "ill", "left")
 def in_every_format(tmp_path_factory):
     """Release one table in every format, once: the folder, the files, and what is said of each."""
     folder = tmp_path_factory.mktemp("formats")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    with chdir(folder):
         write("t.csv", people())
         files, found = written(framed()), {}
         for name, options in files.items():

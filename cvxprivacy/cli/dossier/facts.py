@@ -10,32 +10,24 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.certificates.certificate import refuse_other
+from cvxprivacy.cli import dossier
 from cvxprivacy.cli.dossier import provenance, tradeoff, words
 from cvxprivacy.cli.dossier.board import (
+    audit_verdict,
     cautions,
+    checks_of,
     found_rows,
     merged_groups,
+    release_verdict,
     unmodified_columns,
 )
-from cvxprivacy.cli.dossier.checks import audit_verdict, checks_of, release_verdict
-from cvxprivacy.cli.dossier.common import (
-    Asked,
-    Facts,
-    guard_of,
-    input_facts,
-    measures,
-    uncertainty,
-    worst_group,
-)
-from cvxprivacy.cli.dossier.drawn import Drawn
-from cvxprivacy.cli.dossier.mathematics import statement_rows
-from cvxprivacy.cli.dossier.secrecy import file_name
-from cvxprivacy.cli.dossier.tables import counted_letters, rounded
-from cvxprivacy.cli.dossier.verification import verification
+from cvxprivacy.cli.dossier.provenance import Asked, Facts, Kept, input_facts, verification
+from cvxprivacy.cli.dossier.secrecy import file_name, guard_of
+from cvxprivacy.cli.dossier.tables import Drawn, counted_letters, measures, uncertainty, worst_group
+from cvxprivacy.cli.dossier.words import rounded
 from cvxprivacy.programs.worst import first_part
 
 if TYPE_CHECKING:
-    from cvxprivacy.cli.dossier.provenance import Kept
     from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.microdata.audit import Audit
     from cvxprivacy.model.discrete import DiscreteSource
@@ -81,57 +73,59 @@ def release_facts(
         For a solution of another problem.
     """
     refuse_other(solution.certificate, problem, "solution")
-    guard, schema = guard_of(source), source.schema
+    guard, schema, of_all = guard_of(source), source.schema, source is problem.source
     assert schema is not None
     drawn = Drawn.of(asked, source, problem.criteria, kept, data["units"])
-    minimised = _minimised(problem)
-    measure = getattr(problem, "leakage", None)
-    height = source.information(units=solution.units)
-    if "budget" not in data:
-        height = 2 * float(solution.terms["distortion"])
-    elif measure is not None and not measure.informs:
-        height = abs(measure.total(source.pmf) - measure.total(source.p_w[:, None]))
-    curve, no_curve = tradeoff.curve(
+    checks = checks_of(document, problem.criteria, solution, drawn.audit, schema)
+    minimised, height = _minimised(problem), _height(problem, source, solution, data)
+    curve, why = tradeoff.curve(
         problem, solution, minimised, height, seconds=seconds, progress=progress
     )
-    checks = checks_of(document, problem.criteria, solution, drawn.audit, schema)
-    left_out = [*drawn.left_out]
-    if curve is None:
-        why = no_curve if guard.allows(no_curve) else "it could not be solved"
-        left_out.append({"section": "The trade-off", "why": why})
-    if data.get("weights") or source.weighted:
-        why = "records are counted, not weighted, in the tables of groups and in their measures"
-        left_out.append({"section": "Survey weights", "why": why})
+    why = why if guard.allows(why) else "it could not be solved"
+    unweighted = "records are counted, not weighted, in the tables of groups and in their measures"
+    left_out = {
+        **drawn.left_out,
+        **({"The trade-off": why} if curve is None else {}),
+        **({"Survey weights": unweighted} if data.get("weights") or source.weighted else {}),
+    }
     seed = provenance.seed_of(asked.arguments)
     unmodified = unmodified_columns(document, solution)
     smallest = None if drawn.audit is None else drawn.audit.measures["k"].worst
+    return _dossier(
+        "release",
+        title=f"Release of {file_name(asked.table)}",
+        verdict=release_verdict(document, checks, drawn.audit is not None),
+        cautions=cautions(document, seed, unmodified, source, checks, smallest),
+        asked=words.asked(data, problem.criteria, schema),
+        distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
+        found=found_rows(document, solution, drawn),
+        input=input_facts(asked, source, guard, document.get("notes", []), seed),
+        program=_program(problem, solution, minimised),
+        checks=checks,
+        merged=merged_groups(document.get("merged")),
+        letters=drawn.audit and counted_letters(drawn.audit, problem.criteria),
+        measures=drawn.audit and measures(drawn.audit, guard),
+        tradeoff=curve,
+        prices=tradeoff.prices(problem, solution, minimised),
+        changed=drawn.changed,
+        loss=drawn.losses,
+        unmodified=unmodified,
+        uncertainty=uncertainty(drawn.audit, guard, document.get("population")),
+        definitions=words.definitions(_terms(drawn), problem.criteria),
+        verification=verification(kept, asked, guard, schema.sensitive, all_records=of_all),
+        left_out=left_out,
+    )
+
+
+def _dossier(kind: str, *, left_out: Mapping[str, str], **sections: Any) -> Facts:
+    """Return the sections in the order of the schema, None for those that nothing is known of."""
     return {
+        **dict.fromkeys(dossier.schema()["properties"]),
         "schema": SCHEMA,
-        "kind": "release",
-        "title": f"Release of {file_name(asked.table)}",
-        "verdict": release_verdict(document, checks, drawn.audit is not None),
-        "cautions": cautions(document, seed, unmodified, source, checks, smallest),
-        "asked": words.asked(data, problem.criteria, schema),
-        "distortion_words": guard.kept(document.get("distortion_words") or [], numbers=False),
-        "found": found_rows(document, solution, drawn),
+        "kind": kind,
         "signatures": list(SIGNATURES),
-        "input": input_facts(asked, source, guard, document.get("notes", []), seed),
-        "program": _program(problem, solution, minimised),
-        "checks": checks,
-        "merged": merged_groups(document.get("merged")),
-        "letters": drawn.audit and counted_letters(drawn.audit, problem.criteria),
-        "measures": drawn.audit and measures(drawn.audit, guard),
-        "tradeoff": curve,
-        "prices": tradeoff.prices(problem, solution, minimised),
-        "changed": drawn.changed,
-        "loss": drawn.losses,
-        "unmodified": unmodified,
-        "uncertainty": uncertainty(drawn.audit, guard, document.get("population")),
-        "definitions": words.definitions(_terms(drawn), problem.criteria),
-        "verification": verification(
-            kept, asked, guard, schema.sensitive, all_records=source is problem.source
-        ),
-        "left_out": left_out,
+        **sections,
+        "left_out": [{"section": section, "why": why} for section, why in left_out.items()],
     }
 
 
@@ -144,6 +138,18 @@ def _minimised(problem: ChannelProblem) -> tuple[str, str]:
     if measure is None or measure.informs:
         return "the least leakage", problem.program.units
     return f"the least {measure.name}", ""
+
+
+def _height(
+    problem: ChannelProblem, source: DiscreteSource, solution: Solution, data: Mapping[str, Any]
+) -> float:
+    """Return how high the curve is, in the unit of the optimum."""
+    measure = getattr(problem, "leakage", None)
+    if "budget" not in data:
+        return 2 * float(solution.terms["distortion"])
+    if measure is None or measure.informs:
+        return source.information(units=solution.units)
+    return abs(measure.total(source.pmf) - measure.total(source.p_w[:, None]))
 
 
 def _program(problem: ChannelProblem, solution: Solution, minimised: tuple[str, str]) -> Facts:
@@ -179,6 +185,16 @@ def _program(problem: ChannelProblem, solution: Solution, minimised: tuple[str, 
     }
 
 
+def statement_rows(latex: str) -> list[dict[str, str]]:
+    """Split a program, in LaTeX's ``aligned``, into rows of what stands left and right."""
+    body = latex.replace(r"\begin{aligned}", "").replace(r"\end{aligned}", "")
+    rows = []
+    for line in body.split(r"\\"):
+        left, _sign, right = line.partition("&")
+        rows.append({"left": left.replace(r"\quad", "").strip(), "right": right.strip()})
+    return rows
+
+
 def _terms(drawn: Drawn) -> list[str]:
     """Return the terms that a report on a release uses."""
     terms = ["distortion", "law and drawn table", "proved", "price"]
@@ -194,56 +210,44 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
     assert schema is not None
     checks = checks_of({}, audit.criteria, None, audit, schema)
     alone = released is None
-    missing = [
-        ("The program", "an audit measures a table and solves nothing"),
-        ("The trade-off", "an audit solves nothing"),
-        ("Changed cells and loss", "an audit does not set records side by side"),
-        ("Unmodified columns", "an audit counts the columns that it is told of"),
-        ("Proof", "an audit proves nothing: it counts"),
-    ]
     measured = measures(audit, guard)
     measured["notes"] = before.kept(measured["notes"])
-    title = file_name(released or asked.table)
-    rows = [
-        ("Records", f"{source.records:,}"),
-        ("Released groups", f"{len(source.x):,}"),
-        ("What the key tells", f"{audit.after.plugin:.4g} {audit.units}"),
-        ("Smallest group", f"{audit.measures['k'].worst:,.0f} records"),
-        ("Greatest divergence of a group", worst_group(audit)),
-    ]
-    if not alone:
-        row = ("What the original key tells", f"{audit.before.plugin:.4g} {audit.units}")
-        rows.insert(2, row)
+    original_key = {"What the original key tells": f"{audit.before.plugin:.4g} {audit.units}"}
+    rows = {
+        "Records": f"{source.records:,}",
+        "Released groups": f"{len(source.x):,}",
+        **({} if alone else original_key),
+        "What the key tells": f"{audit.after.plugin:.4g} {audit.units}",
+        "Smallest group": f"{audit.measures['k'].worst:,.0f} records",
+        "Greatest divergence of a group": worst_group(audit),
+    }
     w = words.cells(schema.sensitive)
-    return {
-        "schema": SCHEMA,
-        "kind": "audit",
-        "title": f"Audit of {title}",
-        "verdict": audit_verdict(checks),
-        "cautions": [
+    return _dossier(
+        "audit",
+        title=f"Audit of {file_name(released or asked.table)}",
+        verdict=audit_verdict(checks),
+        cautions=[
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
         ],
-        "asked": [f"{c!r}: {c.in_words(w=w, units=audit.units).asks}." for c in audit.criteria],
-        "distortion_words": [],
-        "found": [{"name": name, "value": value} for name, value in rows],
-        "signatures": list(SIGNATURES),
-        "input": {
+        asked=[f"{c!r}: {c.in_words(w=w, units=audit.units).asks}." for c in audit.criteria],
+        distortion_words=[],
+        found=[{"name": name, "value": value} for name, value in rows.items()],
+        input={
             **input_facts(asked, original, before, [], None),
             "released": None if alone else provenance.input_file(str(released)),
         },
-        "program": None,
-        "checks": checks,
-        "merged": None,
-        "letters": counted_letters(audit, audit.criteria),
-        "measures": measured,
-        "tradeoff": None,
-        "prices": [],
-        "changed": None,
-        "loss": None,
-        "unmodified": None,
-        "uncertainty": uncertainty(audit, guard),
-        "definitions": words.definitions([], audit.criteria),
-        "verification": None,
-        "left_out": [{"section": section, "why": why} for section, why in missing],
-    }
+        checks=checks,
+        letters=counted_letters(audit, audit.criteria),
+        measures=measured,
+        prices=[],
+        uncertainty=uncertainty(audit, guard),
+        definitions=words.definitions([], audit.criteria),
+        left_out={
+            "The program": "an audit measures a table and solves nothing",
+            "The trade-off": "an audit solves nothing",
+            "Changed cells and loss": "an audit does not set records side by side",
+            "Unmodified columns": "an audit counts the columns that it is told of",
+            "Proof": "an audit proves nothing: it counts",
+        },
+    )

@@ -1,12 +1,16 @@
-"""Where a dossier's numbers come from: files and their sums, versions, the command, the seed."""
+"""Where a dossier's numbers come from, and how a reader checks them.
+
+Files and their sums, versions, the command, the seed; and the proof, verified on the spot.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -14,14 +18,142 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-from cvxprivacy.cli.dossier.secrecy import file_name
+import click
+
+from cvxprivacy.cli.dossier.secrecy import KEPT_OUT, Guard, file_name, typed_command
+from cvxprivacy.cli.dossier.words import rounded
+from cvxprivacy.cli.framed import ending_of
 from cvxprivacy.cli.outputs import Output
 
-__all__ = ["Kept", "columns_of", "input_file", "now", "seed_of", "sha256", "versions"]
+__all__ = ["Asked", "Facts", "Kept", "input_facts", "input_file", "seed_of", "verification"]
+
+Facts = dict[str, Any]
 
 PACKAGES = ("cvxprivacy", "numpy", "scipy", "pandas", "narwhals", "python-flint", "matplotlib")
+LISTED = 12  # values of a group
 BLOCK = 1 << 20
 MOST_BYTES = 1 << 30  # of a released table that is read again
+MOST_PROOF = 8 << 20  # bytes of a proof that is proved again while the report is made
+
+
+# ---- what was asked, of which file -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A command as it was typed.
+
+    Attributes
+    ----------
+    arguments : sequence of str
+        The command's name first.
+    command : click.Command
+    table : str
+        Path of the original table.
+    opened : TextTable or ParquetTable
+        The same.
+    """
+
+    arguments: Sequence[str]
+    command: click.Command
+    table: str
+    opened: Any
+
+
+def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], seed: Any) -> Facts:
+    """Return where the numbers come from."""
+    schema = source.schema
+    reading = {k: v for k, v in schema.reading.items() if k not in ("na", "numbers")}
+    return {
+        "file": input_file(asked.table),
+        "released": None,
+        "records": source.records,
+        "left_out": source.dropped,
+        "confidential": {"columns": list(schema.sensitive), "values": len(source.w)},
+        "key": {"columns": list(schema.key), "cells": len(source.x)},
+        "columns": _columns(asked.opened.header, schema),
+        "recodings": [
+            {
+                "column": name,
+                "intervals": len(bins.labels),
+                "edges": None
+                if name in schema.sensitive
+                else [rounded(e, 12) if abs(e) < float("inf") else str(e) for e in bins.edges],
+            }
+            for name, bins in schema.bins.items()
+        ],
+        "groups": [
+            {
+                "column": name,
+                "groups": None if name in schema.sensitive else _listed(groups, guard),
+                "rest": None if groups.rest is None else str(groups.rest),
+            }
+            for name, groups in schema.groups.items()
+        ],
+        "missing": schema.missing,
+        "reading": reading,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        },
+        "command": typed_command(asked.arguments, asked.command, schema.sensitive),
+        "seed": seed,
+        "notes": guard.kept(notes),
+    }
+
+
+def input_file(path: str) -> Facts:
+    """Return a table's name without folder, its SHA-256, and its size."""
+    with Path(path).open("rb") as file:
+        total = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"name": file_name(path), "sha256": total, "bytes": Path(path).stat().st_size}
+
+
+def _columns(header: Sequence[str], schema: Any) -> list[dict[str, str]]:
+    """Return the columns of a table, each with its part in the release."""
+    parts: Mapping[str, str] = {
+        **dict.fromkeys(schema.sensitive, "confidential, copied"),
+        **dict.fromkeys(schema.key, "key, released in perturbed form"),
+        **dict.fromkeys(schema.side, "side information"),
+        **({schema.weights: "survey weight, copied"} if schema.weights else {}),
+    }
+    return [{"column": name, "part": parts.get(name, "copied as it is")} for name in header]
+
+
+def _listed(groups: Any, guard: Guard) -> list[Facts]:
+    """Return each group of a key column with how many values it has, and the first of them."""
+    members: dict[str, list[str]] = {}
+    for value, group in groups.groups.items():
+        members.setdefault(str(group), []).append(value)
+    return [
+        {"name": name, "count": len(values), "values": guard.kept(values[:LISTED])}
+        for name, values in members.items()
+    ]
+
+
+def seed_of(arguments: Sequence[str]) -> dict[str, Any]:
+    """Say whether the seed of the draws is secret."""
+    typed, row_id = (
+        any(token == name or token.startswith(f"{name}=") for token in arguments)
+        for name in ("--seed", "--row-id")
+    )
+    words = (
+        "fresh, of 128 bits, drawn for this release from the operating system's generator and "
+        "kept nowhere: it is secret"
+    )
+    if typed:
+        words = (
+            "given on the command line, and kept out of this report: whoever knows that command "
+            "line can draw the same release again and undo it, so it must be kept as secret as "
+            "the table"
+        )
+    if row_id:
+        words += "; each record's draw depends on the seed and the record's name alone"
+    return {"given": typed, "secret": not typed, "words": words}
+
+
+# ---- what was written, and how it is checked ---------------------------------------------
 
 
 @dataclass
@@ -62,26 +194,31 @@ class Kept:
 
     def sum_of(self, option: str) -> str | None:
         """Return the SHA-256 of a written file; None of a device, which cannot be read again."""
+        total = hashlib.sha256()
         try:
-            return _digest(_blocks(self._handles[option]))
+            for block in _blocks(self._handles[option]):
+                total.update(block)
         except OSError:
             return None
+        return total.hexdigest()
 
     @contextmanager
-    def copy(self, option: str, suffix: str) -> Iterator[Path | None]:
-        """Lend a private copy of a written file, which has no name yet; None of a device."""
+    def copy(self, option: str) -> Iterator[Path | None]:
+        """Lend a private copy of a written file, which has no name yet; None of a device.
+
+        Its endings are those of the name that the file will have, which tell its format.
+        """
+        target = next(str(output.path) for output in self.outputs if output.option == option)
+        ending, compressed = ending_of(target)
         with TemporaryDirectory() as folder:
-            path: Path | None = Path(folder) / f"released{suffix}"
+            path, lent = Path(folder) / f"released{ending}{'.gz' * compressed}", None
             handle = self._handles.get(option)
-            try:
-                if handle is None or os.fstat(handle.fileno()).st_size > MOST_BYTES:
-                    raise OSError
-                with Path(folder, f"released{suffix}").open("wb") as file:
-                    for block in _blocks(handle):
-                        file.write(block)
-            except OSError:
-                path = None
-            yield path
+            with suppress(OSError):
+                if handle is not None and os.fstat(handle.fileno()).st_size <= MOST_BYTES:
+                    with path.open("wb") as file:
+                        file.writelines(_blocks(handle))
+                    lent = path
+            yield lent
 
 
 def _blocks(file: IO[Any]) -> Iterator[bytes]:
@@ -95,61 +232,46 @@ def _blocks(file: IO[Any]) -> Iterator[bytes]:
         raise OSError("nothing can be read")
 
 
-def _digest(blocks: Iterator[bytes]) -> str:
-    total = hashlib.sha256()
-    for block in blocks:
-        total.update(block)
-    return total.hexdigest()
+def verification(
+    kept: Kept, asked: Asked, guard: Guard, sensitive: Sequence[str], *, all_records: bool = True
+) -> Facts:
+    """Return how the release is checked; a proof file of moderate size is verified on the spot.
+
+    A proof that is not of ``all_records`` of the table is checked without it.
+
+    What the verifier prints is its own text; a line that names a confidential value is kept out.
+    """
+    from cvxprivacy.verifier.statement import reported
+    from cvxprivacy.verifier.verify import disagreements
+
+    paths = {output.option: output.path for output in kept.outputs if output.path}
+    table, names = file_name(asked.table), {o: file_name(str(p)) for o, p in paths.items()}
+    commands = [f"sha256sum {name}" for name in (table, *names.values())]
+    facts: Facts = {"commands": commands, "files": kept.files(), "verified": None, "says": []}
+    if "certificate" not in names:
+        return {**facts, "note": "no proof was written: pass --certificate proof.json"}
+    proof = names["certificate"]
+    problem = f" --problem {names['problem-out']}" if "problem-out" in names else ""
+    against = f" --table {table}{problem}" if all_records else ""
+    commands.insert(0, f"cvxprivacy verify {proof}{against}")
+    with kept.copy("certificate") as path:
+        if path is None or path.stat().st_size > MOST_PROOF:
+            note = "the proof was not verified again while this report was made: it is large"
+            return {**facts, "note": note}
+        document = json.loads(path.read_text(encoding="utf-8"))
+    problems = disagreements(document)
+    lines = [] if problems else reported(proof, document).splitlines()
+    says = guard.kept((_without_edges(line, sensitive) for line in lines), numbers=False)
+    note = "" if all_records else "the proof is of the records that the channel was designed on"
+    return {**facts, "verified": not problems, "says": says, "note": note}
 
 
-def sha256(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a file."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _without_edges(line: str, sensitive: Sequence[str]) -> str:
+    """Return a line of the verifier without the edges of the confidential columns' bins."""
+    from cvxprivacy.verifier.wording import quoted
 
-
-def now() -> str:
-    """Return date and time, to the second, in UTC."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that made the numbers."""
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
-
-
-def input_file(path: str) -> dict[str, Any]:
-    """Return a table's name without folder, its SHA-256, and its size."""
-    return {"name": file_name(path), "sha256": sha256(path), "bytes": Path(path).stat().st_size}
-
-
-def seed_of(arguments: Sequence[str]) -> dict[str, Any]:
-    """Say whether the seed of the draws is secret."""
-    typed, row_id = (
-        any(token == name or token.startswith(f"{name}=") for token in arguments)
-        for name in ("--seed", "--row-id")
-    )
-    words = (
-        "fresh, of 128 bits, drawn for this release from the operating system's generator and "
-        "kept nowhere: it is secret"
-    )
-    if typed:
-        words = (
-            "given on the command line, and kept out of this report: whoever knows that command "
-            "line can draw the same release again and undo it, so it must be kept as secret as "
-            "the table"
-        )
-    if row_id:
-        words += "; each record's draw depends on the seed and the record's name alone"
-    return {"given": typed, "secret": not typed, "words": words}
-
-
-def columns_of(header: Sequence[str], schema: Any) -> list[dict[str, str]]:
-    """Return the columns of a table, each with its part in the release."""
-    parts: Mapping[str, str] = {
-        **dict.fromkeys(schema.sensitive, "confidential, copied"),
-        **dict.fromkeys(schema.key, "key, released in perturbed form"),
-        **dict.fromkeys(schema.side, "side information"),
-        **({schema.weights: "survey weight, copied"} if schema.weights else {}),
-    }
-    return [{"column": name, "part": parts.get(name, "copied as it is")} for name in header]
+    parts = line.split("; ")
+    for i, part in enumerate(parts):
+        if any(part.startswith(f"{quoted(name)} in ") for name in sensitive):
+            parts[i] = f"{part.partition(' from ')[0]} {KEPT_OUT}"
+    return "; ".join(parts)

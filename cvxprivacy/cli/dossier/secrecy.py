@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-__all__ = ["KEPT_OUT", "Guard", "file_name", "typed_command"]
+__all__ = ["KEPT_OUT", "Guard", "file_name", "guard_of", "typed_command"]
 
 KEPT_OUT = "(kept out)"
 _RECODED = {"bins", "top", "level"}  # of a column of W, whose values they may name
@@ -26,8 +26,6 @@ _SHOWN = {
     *("reference", "bootstrap", "ensure", "suppress", "at-most", "cells", "decimal", "sheet"),
     *("holdout", "confidence"),
 }
-
-
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")
 
 
@@ -91,6 +89,12 @@ class Guard:
         if isinstance(data, str):
             return data if self.allows(data, numbers=False) else KEPT_OUT
         return data
+
+
+def guard_of(source: Any) -> Guard:
+    """Return what knows the values of W; names and key letters are public."""
+    schema, key = source.schema, [source.levels.get(name, []) for name in source.schema.key]
+    return Guard(source.w, [*schema.columns, *(str(level) for levels in key for level in levels)])
 
 
 def file_name(path: str) -> str:

@@ -1,16 +1,19 @@
-"""What was drawn, beside what it was drawn from: letters, changes, and loss."""
+"""The tables of a dossier: the one that was drawn, counted and set beside its original."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
+from cvxprivacy.cli.dossier.provenance import Asked, Facts, Kept
+from cvxprivacy.cli.dossier.secrecy import Guard
+from cvxprivacy.cli.dossier.words import extended, rounded
 from cvxprivacy.microdata.audit.findings import implied_bounds
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.tables.labels import shown
@@ -18,45 +21,93 @@ from cvxprivacy.tables.schema import TableSchema
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
+    from cvxprivacy.model.discrete import DiscreteSource
 
-__all__ = [
-    "INFINITE",
-    "Pairs",
-    "changed",
-    "counted_letters",
-    "extended",
-    "losses",
-    "paired",
-    "released_table",
-    "rounded",
-]
+__all__ = ["Drawn", "counted_letters", "measures", "uncertainty", "worst_group"]
 
-DIGITS = 4
 COARSE = 2  # digits of a group's divergence, off which not every count can be read …
 FEWEST = 10  # … and the records under which it is not told: of one record it tells W
-INFINITE = "infinite"  # which JSON has no number for
 MOST_PAIRS = 5_000_000  # records of which both versions are held in memory
+DRAWS = 200  # of the bootstrap
+SEED = 0  # of the same: a report made twice says the same
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Key letters of each released record, before and after, by column."""
+class Drawn:
+    """What is known of the drawn table.
 
-    before: Mapping[str, list[Any]]
-    after: Mapping[str, list[Any]]
-    records: int
+    Attributes
+    ----------
+    audit : Audit or None
+        Its groups against the original; None where nothing was drawn, or it cannot be read again.
+    changed, losses : dict or None
+        Of its cells beside the original ones.
+    left_out : dict of str to str
+        Why sections of the report are not known.
+    """
 
+    audit: Audit | None = None
+    changed: dict[str, Any] | None = None
+    losses: dict[str, Any] | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
-def rounded(value: float | None, digits: int = 6) -> float | None:
-    """Return a number to so many digits, None for what is no finite number."""
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{float(value):.{digits}g}")
+    @classmethod
+    def of(
+        cls,
+        asked: Asked,
+        source: DiscreteSource,
+        criteria: Sequence[Any],
+        kept: Kept,
+        units: str,
+    ) -> Drawn:
+        """Read the table that was written under ``--out``."""
+        section = "Groups, changed cells and loss"
+        if "out" not in kept.results:
+            return cls(left_out={section: "no table was drawn"})
+        with kept.copy("out") as path:
+            if path is None:
+                why = "the released table was written to a device, or is too large to be read again"
+                return cls(left_out={section: why})
+            return cls._counted(asked, source, criteria, path, units)
 
+    @classmethod
+    def _counted(
+        cls,
+        asked: Asked,
+        source: DiscreteSource,
+        criteria: Sequence[Any],
+        path: Path,
+        units: str,
+    ) -> Drawn:
+        from cvxprivacy.microdata.audit import audit
 
-def extended(value: float, digits: int = DIGITS) -> float | str | None:
-    """Return a number to so many digits, or that it is infinite; None for none."""
-    return INFINITE if math.isinf(value) else rounded(value, digits)
+        schema = source.schema
+        assert schema is not None
+        names = schema.columns
+        after = released_table(path, schema).frame(
+            names, binned=[name for name in schema.sensitive if name in schema.bins]
+        )
+        # what misses a value in the release is suppressed: those that were dropped are not in it
+        before = schema.counted_records(asked.opened.frame(names, binned=list(schema.bins)))
+        pairs = paired(before, after, schema)
+        recodings: dict[str, Any] = {"bins": schema.bins, "groups": schema.groups}
+        audited = audit(
+            before,
+            after,
+            key=list(schema.key),
+            sensitive=list(schema.sensitive),
+            criteria=criteria,
+            **recodings,
+            missing="level",
+            reference="released",
+            bootstrap=DRAWS,
+            seed=SEED,
+            units=units,
+        )
+        if pairs is None:
+            why = "the records of both tables cannot be set side by side in memory"
+            return cls(audited, left_out={"Changed cells and loss": why})
+        return cls(audited, changed(pairs), losses(pairs))
 
 
 def released_table(path: Path, schema: TableSchema) -> Any:
@@ -68,6 +119,18 @@ def released_table(path: Path, schema: TableSchema) -> Any:
         recoded = {*schema.key} & {*schema.bins, *schema.groups}
         reading["numbers"] = [name for name in reading["numbers"] if name not in recoded]
     return open_table(path, None, recorded=reading)
+
+
+# ---- both versions of each record --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Key letters of each released record, before and after, by column."""
+
+    before: Mapping[str, list[Any]]
+    after: Mapping[str, list[Any]]
+    records: int
 
 
 def paired(original: Any, released: Any, schema: TableSchema) -> Pairs | None:
@@ -164,6 +227,9 @@ def _numeric(values: Sequence[Any]) -> bool:
     )
 
 
+# ---- groups ------------------------------------------------------------------------------
+
+
 def counted_letters(audit: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
     """Return every released letter with its records and what it reveals, the worst first.
 
@@ -198,3 +264,51 @@ def counted_letters(audit: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
 
 def _parts(letter: Any) -> tuple[Any, ...]:
     return letter if isinstance(letter, tuple) else (letter,)
+
+
+def measures(audit: Audit, guard: Guard) -> Facts:
+    """Return every measure of the groups at its worst."""
+    rows = [
+        {"measure": m.title, "worst": extended(m.worst), "groups": m.letters,
+         "records": m.records, "average": extended(m.average)}
+        for m in audit.measures.values()
+    ]  # fmt: skip
+    return {"rows": rows, "notes": guard.kept(audit.all_notes)}
+
+
+def worst_group(audit: Audit) -> str:
+    """Return the greatest divergence of a group, with its unit."""
+    measure = audit.measures["I1"]
+    return f"{measure.worst:.4g} {audit.units}"
+
+
+def uncertainty(audit: Audit | None, guard: Guard, population: Any = None) -> Facts:
+    """Return how far the information that was counted is known."""
+
+    def estimate(of: Any) -> Facts:
+        return {
+            "counted": rounded(of.plugin), "bias": rounded(of.bias),
+            "corrected": rounded(of.corrected), "lower": rounded(of.lower),
+            "upper": rounded(of.upper), "level": of.level, "draws": of.draws, "note": of.note,
+        }  # fmt: skip
+
+    rows = []
+    if audit is not None and audit.before is not audit.after:
+        rows.append({"of": "the original table, I(W; X)", **estimate(audit.before)})
+    if audit is not None:
+        alone = audit.before is audit.after
+        of = "the original table, I(W; X)" if alone else "the released table, I(W; X̂)"
+        rows.append({"of": of, **estimate(audit.after)})
+    return {"rows": rows, "population": guard.scalars(_flat(population or {}))}
+
+
+def _flat(data: Any, prefix: str = "") -> Facts:
+    """Return nested numbers by what they are called, level after level."""
+    flat: Facts = {}
+    for name, value in data.items():
+        title = f"{prefix}{name}"
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{title}, ")
+        elif value is not None and value != "":
+            flat[title] = rounded(value) if isinstance(value, float) else value
+    return flat

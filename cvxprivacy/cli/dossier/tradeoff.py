@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxprivacy.cli.dossier.tables import extended, rounded
+from cvxprivacy.cli.dossier.words import extended, rounded
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.results.price import Price
 

@@ -1,11 +1,14 @@
-"""What was asked, terms and sources in plain words."""
+"""Plain words of a dossier: its numbers, what was asked, its terms and their sources."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["asked", "cells", "definitions", "quantity"]
+__all__ = ["INFINITE", "asked", "cells", "definitions", "extended", "quantity", "rounded"]
+
+INFINITE = "infinite"  # which JSON has no number for
 
 _DISTORTIONS = {
     "hamming": "1 if it is changed, else 0",
@@ -87,10 +90,21 @@ _TERMS: dict[str, tuple[str, str]] = {
 }
 
 
+def rounded(value: float | None, digits: int = 6) -> float | None:
+    """Return a number to so many digits, None for what is no finite number."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{float(value):.{digits}g}")
+
+
+def extended(value: float, digits: int = 4) -> float | str | None:
+    """Return a number to so many digits, or that it is infinite; None for none."""
+    return INFINITE if math.isinf(value) else rounded(value, digits)
+
+
 def cells(names: Sequence[str]) -> str:
     """Return names as a phrase: age, sex and race."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def quantity(name: str) -> str:
