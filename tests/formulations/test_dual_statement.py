@@ -16,6 +16,7 @@ from tests import instances
 from tests.formulations.statement_values import Values, _tokens
 from tests.instances import BINARY, COUNTS, HAMMING, KNOWN, SOURCE, D
 from tests.latex_value import Line, Parser, each, lines_of
+from tests.lengths import rest_at_length
 
 L = cpv.leakage
 OTHER = cpv.DiscreteSource([[0.3, 0.2], [0.15, 0.35]])
@@ -106,7 +107,7 @@ CASES = dict(problems())
 NAMES = list(CASES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", rest_at_length(NAMES, 45))
 def test_a_dual_is_worth_what_is_proved(name):
     problem = CASES[name]
     solution = problem.solve()
@@ -145,7 +146,7 @@ def test_a_dual_is_worth_what_is_proved(name):
 PLAIN = [name for name in CASES if "arth" not in name]
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", rest_at_length(PLAIN, 45))
 def test_a_program_is_worth_what_its_release_attains(name):
     problem = CASES[name]
     solution = problem.solve()

@@ -17,6 +17,7 @@ from tests.test_architecture import ROOT, script
 # ---- the region ---------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_script_sankar_fig3(run):
     ran = run("figures/sankar_fig3")
     assert ran.differing == set()

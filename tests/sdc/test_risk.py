@@ -79,6 +79,7 @@ def test_a_constant_column_of_any_size_changes_no_link():
     assert distance_linkage(*wide) == pytest.approx(distance_linkage(x, y))
 
 
+@pytest.mark.long
 def test_probabilistic_linkage():
     pytest.importorskip("splink", reason="the extra `linkage` is not installed")
     rng = np.random.default_rng(0)
