@@ -29,8 +29,8 @@ CAMPAIGNS: dict[str, Any] = {
 PART = 60  # trials at a time, of one process
 
 
-def part(given: tuple[str, int, int, int]) -> Tally:
-    name, count, seed, first = given
+def part(value: tuple[str, int, int, int]) -> Tally:
+    name, count, seed, first = value
     return CAMPAIGNS[name](count, seed, first)
 
 
@@ -51,11 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    given = parser.parse_args(arguments)
-    tally = campaign(given.campaign, given.count, given.seed, given.first, given.jobs)
+    value = parser.parse_args(arguments)
+    tally = campaign(value.campaign, value.count, value.seed, value.first, value.jobs)
     for line in tally.false[:50]:
         print(line)
-    print(f"{given.campaign}: {tally}")
+    print(f"{value.campaign}: {tally}")
     return 1 if tally.false else 0
 
 

@@ -11,16 +11,16 @@ from cvxprivacy.verifier import verify
 
 def claimed(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document that claims what it proves, sealed."""
-    found = json.loads(json.dumps(document))
-    proved = verify.recompute(found)
-    found["claim"] = {
+    summary = json.loads(json.dumps(document))
+    proved = verify.recompute(summary)
+    summary["claim"] = {
         "status": proved["status"],
         "lower": end(proved["lower"]),
         "upper": end(proved["upper"]),
         "terms": {k: [end(x) for x in ends] for k, ends in proved["terms"].items()},
     }
-    found["sha256"] = verify.digest(found)
-    return found
+    summary["sha256"] = verify.digest(summary)
+    return summary
 
 
 def end(value: float) -> Any:

@@ -57,7 +57,7 @@ def converted(kind: str, frame):
     return table if kind == "pyarrow" else duckdb.connect().from_arrow(table)
 
 
-def whole(released):
+def collected(released):
     """Return a frame in memory."""
     if isinstance(released, pl.LazyFrame):
         return released.collect()
@@ -69,7 +69,7 @@ def whole(released):
 
 
 def column(released, name: str) -> list:
-    return nw.from_native(whole(released), eager_only=True)[name].to_list()
+    return nw.from_native(collected(released), eager_only=True)[name].to_list()
 
 
 def people(records: int = 90, seed: int = 0) -> dict:

@@ -42,13 +42,13 @@ REFUSED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, 
 @cache
 def pool(seed: int, count: int) -> list[tuple[str, Document]]:
     """Return honest documents: of every formulation, and some whose minimum is known."""
-    found = [(name, json.loads(json.dumps(d.document()))) for name, d in known()]
-    found += [("parts", json.loads(json.dumps(d.document()))) for d in by_parts()]
-    found += hamming_documents()
-    return found + list(documents(seed, count))
+    outcome = [(name, json.loads(json.dumps(d.document()))) for name, d in honest_proofs()]
+    outcome += [("parts", json.loads(json.dumps(d.document()))) for d in by_parts()]
+    outcome += hamming_documents()
+    return outcome + list(documents(seed, count))
 
 
-def known() -> Iterator[tuple[str, Any]]:
+def honest_proofs() -> Iterator[tuple[str, Any]]:
     bit = cpv.DiscreteSource([[0.5, 0.0], [0.0, 0.5]])
     for units in ("bits", "nats"):
         problem = cpv.PrivacyDistortion(bit, cpv.hamming(2), budget=0.125, units=units)
@@ -78,7 +78,7 @@ def by_parts() -> Iterator[Any]:
 
 def hamming_documents() -> list[tuple[str, Document]]:
     """Return documents of water-filling, if the verifier knows their kind."""
-    found = []
+    outcome = []
     for law, budget, units in (
         ([0.5, 0.25, 0.125, 0.125], 0.3, "bits"),
         ([0.4, 0.25, 0.15, 0.1, 0.05, 0.03, 0.02], 0.2, "nats"),
@@ -86,10 +86,10 @@ def hamming_documents() -> list[tuple[str, Document]]:
     ):
         certificate = solved(cpv.HammingWaterFilling(law, budget, units=units))
         try:
-            found.append(("hamming", json.loads(json.dumps(certificate.document()))))
+            outcome.append(("hamming", json.loads(json.dumps(certificate.document()))))
         except cpv.InputError:  # a closed form without a proof file
             return []
-    return found
+    return outcome
 
 
 # ---- changes -----------------------------------------------------------------------------
@@ -166,10 +166,10 @@ def moved(rng: Chance, value: Any) -> Any:
 def number(rng: Chance, document: Document) -> str:
     """Move a number anywhere."""
     part = str(rng.choice(["program", "program", "dual", "primal"]))
-    found = [p for p in paths(document[part]) if as_fraction(get(document[part], p)) is not None]
-    if not found:
+    outcome = [p for p in paths(document[part]) if as_fraction(get(document[part], p)) is not None]
+    if not outcome:
         return ""
-    path = found[int(rng.integers(len(found)))]
+    path = outcome[int(rng.integers(len(outcome)))]
     value = moved(rng, get(document[part], path))
     put(document[part], path, value)
     return f"{part}/{'/'.join(map(str, path))} = {str(value)[:40]}"
@@ -177,13 +177,13 @@ def number(rng: Chance, document: Document) -> str:
 
 def anything(rng: Chance, document: Document) -> str:
     """Replace anything by something strange, or by another part of the document."""
-    found = [p for p in paths(document) if p[0] not in ("sha256", "claim", "schema")]
-    path = found[int(rng.integers(len(found)))]
+    outcome = [p for p in paths(document) if p[0] not in ("sha256", "claim", "schema")]
+    path = outcome[int(rng.integers(len(outcome)))]
     if rng.random() < 0.5:
         value = STRANGE[int(rng.integers(len(STRANGE)))]
         put(document, path, copy.deepcopy(value))
         return f"{path} = {str(value)[:30]}"
-    other = found[int(rng.integers(len(found)))]
+    other = outcome[int(rng.integers(len(outcome)))]
     put(document, path, copy.deepcopy(get(document, other)))
     return f"{path} = {other}"
 
@@ -191,8 +191,8 @@ def anything(rng: Chance, document: Document) -> str:
 def order(rng: Chance, document: Document) -> str:
     """Permute, reverse, shorten, lengthen, transpose or empty a list."""
     parts = [p for p in ("program", "dual", "primal") if isinstance(document[p], dict)]
-    found = [(p, *q) for p in parts for q in paths(document[p])]
-    lists = [p for p in found if isinstance(get(document, p), list) and get(document, p)]
+    outcome = [(p, *q) for p in parts for q in paths(document[p])]
+    lists = [p for p in outcome if isinstance(get(document, p), list) and get(document, p)]
     if not lists:
         return ""
     path = lists[int(rng.integers(len(lists)))]
@@ -212,8 +212,8 @@ def order(rng: Chance, document: Document) -> str:
 def names(rng: Chance, document: Document) -> str:
     """Drop, rename, add or exchange keys."""
     parts = [p for p in ("program", "dual", "primal") if isinstance(document[p], dict)]
-    found = [(p, *q) for p in parts for q in ((), *paths(document[p]))]
-    dicts = [p for p in found if isinstance(get(document, p), dict) and get(document, p)]
+    outcome = [(p, *q) for p in parts for q in ((), *paths(document[p]))]
+    dicts = [p for p in outcome if isinstance(get(document, p), dict) and get(document, p)]
     path = dicts[int(rng.integers(len(dicts)))]
     here = get(document, path)
     keys = list(here)
@@ -375,24 +375,24 @@ def consistently(rng: Chance, document: Document) -> str:
 CHANGES = (number, number, number, number, anything, order, names, meaning, consistently)
 
 
-def forged(rng: Chance, base: Document, given: list[tuple[str, Document]]) -> tuple[Document, str]:
+def forged(rng: Chance, base: Document, value: list[tuple[str, Document]]) -> tuple[Document, str]:
     """Return a changed document, and what was changed."""
-    document, said = copy.deepcopy(base), []
+    document, text = copy.deepcopy(base), []
     if rng.random() < 0.08:  # parts of another document
         for part in rng.choice(["program", "dual", "primal"], int(rng.integers(1, 3))):
-            other, where = given[int(rng.integers(len(given)))], str(part)
+            other, where = value[int(rng.integers(len(value)))], str(part)
             document[where] = copy.deepcopy(other[1][where])
-            said.append(f"{where} of {other[0]}")
-    if rng.random() < 0.7 and not said:  # a number or two: what verifies most often
+            text.append(f"{where} of {other[0]}")
+    if rng.random() < 0.7 and not text:  # a number or two: what verifies most often
         changes = [number] * int(rng.integers(1, 3))
     else:
         changes = [CHANGES[i] for i in rng.integers(len(CHANGES), size=int(rng.integers(1, 4)))]
     for change in changes:
         try:
-            said.append(change(rng, document))
+            text.append(change(rng, document))
         except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError):
             continue  # an earlier change took away what this one needs
-    return document, "; ".join(filter(None, said))
+    return document, "; ".join(filter(None, text))
 
 
 # ---- truth -------------------------------------------------------------------------------
@@ -440,9 +440,9 @@ def falsehood(document: Document, base: Document) -> str:
         return f"[{low}, {high}] does not meet [{lower}, {upper}]"
     if claim["status"] == "certified":
         proved = verify.recompute(document)["tolerance"]
-        own = float(second_checker.tolerance(program, document["accuracy"], Fraction(high)))
-        if high - low > 1.001 * (own if verify.SCHEMA[-1] != "1" else max(own, proved)):
-            return f"certified, but {high - low} apart with a tolerance of {own}"
+        ours = float(second_checker.tolerance(program, document["accuracy"], Fraction(high)))
+        if high - low > 1.001 * (ours if verify.SCHEMA[-1] != "1" else max(ours, proved)):
+            return f"certified, but {high - low} apart with a tolerance of {ours}"
     for value in values(program, document, base):
         if infeasible:
             return "infeasible is claimed, and a feasible point is found"
@@ -453,9 +453,9 @@ def falsehood(document: Document, base: Document) -> str:
         truth, _ = value_of(*parts)
         if not contains(low, high, truth):
             return f"the minimum is {truth}, not in [{low}, {high}]"
-    known = closed(document, base)
-    if known is not None and not low - 1e-14 <= known <= high + 1e-14:
-        return f"the minimum is {known}, not in [{low}, {high}]"
+    expected = closed(document, base)
+    if expected is not None and not low - 1e-14 <= expected <= high + 1e-14:
+        return f"the minimum is {expected}, not in [{low}, {high}]"
     return wrong_terms(document, terms)
 
 
@@ -513,17 +513,17 @@ def channels(program: Any, document: Document, base: Document) -> Iterator[Any]:
 
 
 def sigmas(program: Any, document: Document, base: Document) -> Iterator[Any]:
-    found = []
+    outcome = []
     primal = base["primal"]
     if primal is not None and len(primal.get("root", [])) == program.n:
         root, middle = program.factored(primal, program.n)
-        found.append(covariance.dot(covariance.dot(root, middle), covariance.transpose(root)))
-    found.append(program.bound)
-    if "root" in (primal or {}) and len(found) == 2:
-        found.append(
-            covariance.add(found[0], covariance.add(found[1], found[0], -1), Fraction(1, 2))
+        outcome.append(covariance.dot(covariance.dot(root, middle), covariance.transpose(root)))
+    outcome.append(program.bound)
+    if "root" in (primal or {}) and len(outcome) == 2:
+        outcome.append(
+            covariance.add(outcome[0], covariance.add(outcome[1], outcome[0], -1), Fraction(1, 2))
         )
-    for sigma in found:
+    for sigma in outcome:
         for exponent in (0, 40, 20, 3, 1, -3, -10):
             t = 1 - Fraction(1, 2**exponent) if exponent > 0 else Fraction(2) ** exponent
             scaled = [[t * x for x in row] for row in sigma]
@@ -560,11 +560,11 @@ def reason(problem: str) -> str:
     return problem.split(":")[1].strip() if problem.startswith("not a cert") else problem[:24]
 
 
-def trial(seed: int, index: int, given: list[tuple[str, Document]], tally: Tally) -> None:
+def trial(seed: int, index: int, value: list[tuple[str, Document]], tally: Tally) -> None:
     """Forge one document, and judge it if it verifies."""
     rng = np.random.default_rng([seed, index])
-    name, base = given[int(rng.integers(len(given)))]
-    document, said = forged(rng, base, given)
+    name, base = value[int(rng.integers(len(value)))]
+    document, text = forged(rng, base, value)
     tally.tried += 1
     try:
         document = claimed(document)
@@ -580,12 +580,12 @@ def trial(seed: int, index: int, given: list[tuple[str, Document]], tally: Tally
     if wrong.startswith("the second checker refuses") and not falsehood(plainly(document), base):
         tally.loose[wrong.split(":")[-1].strip()] += 1
     elif wrong:
-        tally.false.append(f"trial {index} ({name}; {said}): {wrong}")
+        tally.false.append(f"trial {index} ({name}; {text}): {wrong}")
 
 
 def campaign(count: int, seed: int = 0, first: int = 0) -> Tally:
     """Forge so many documents, numbers ``first`` on."""
-    given, tally = pool(0, 65), Tally()
+    value, tally = pool(0, 65), Tally()
     for index in range(first, first + count):
-        trial(seed, index, given, tally)
+        trial(seed, index, value, tally)
     return tally

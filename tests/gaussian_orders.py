@@ -37,14 +37,14 @@ def law(rng: Chance, size: int) -> Matrix:
     loads = [list(map(Fraction, *pair)) for pair in zip(tops, below, strict=True)]
     noise = Fraction(1, 2 ** int(rng.choice([0, 2, 10, 30, 52, 60])))
     quiet = rng.random(size) < 0.3
-    found = [[sum(a * b for a, b in zip(r, s, strict=True)) for s in loads] for r in loads]
+    values = [[sum(a * b for a, b in zip(r, s, strict=True)) for s in loads] for r in loads]
     for i in range(size):
-        found[i][i] += 0 if quiet[i] else noise * int(rng.integers(1, 4))
+        values[i][i] += 0 if quiet[i] else noise * int(rng.integers(1, 4))
     if rng.random() < 0.3:  # floats are rationals too
-        found = [[Fraction(float(x)) for x in row] for row in found]
+        values = [[Fraction(float(x)) for x in row] for row in values]
         for i in range(size):
-            found[i][i] += sum(map(abs, found[i])) * Fraction(1, 2**40)
-    return found
+            values[i][i] += sum(map(abs, values[i])) * Fraction(1, 2**40)
+    return values
 
 
 class Problem:
@@ -64,8 +64,8 @@ class Problem:
         self.options: dict[str, Any] = {}
         self.weights: list[Fraction] | None = None
         if self.kind == "region":
-            known = str(rng.choice(["decoder", "both"])) if side else None
-            self.options = {"side_information": known, "encoder": str(rng.choice(["x", "wx"]))}
+            expected = str(rng.choice(["decoder", "both"])) if side else None
+            self.options = {"side_information": expected, "encoder": str(rng.choice(["x", "wx"]))}
             self.options["minimize"] = str(rng.choice(["rate", "leakage"]))
             if rng.random() < 0.3:
                 self.options["max_leakage"] = float(rng.uniform(0.3, 3))
@@ -138,8 +138,8 @@ def nearly_equal(k: int) -> tuple[list[Any], Any]:
         source = cpv.GaussianSource(gamma, sensitive=["W"], key=key, names=names)
         problems.append(partial(cpv.QuadraticGaussian, source, {"X3": d / 121}))
     with mpmath.workdps(60):
-        told = mpmath.mpf(18) / (2 + mpmath.mpf(15) / 2 + 8 * mpmath.mpf(1) / 2)
-        return problems, mpmath.log(told, 2) / 2
+        information = mpmath.mpf(18) / (2 + mpmath.mpf(15) / 2 + 8 * mpmath.mpf(1) / 2)
+        return problems, mpmath.log(information, 2) / 2
 
 
 def density(bits: int, entropy: float, budget: float = 0.5) -> tuple[list[Any], Any]:
@@ -158,7 +158,7 @@ def density(bits: int, entropy: float, budget: float = 0.5) -> tuple[list[Any], 
         return problems, mpmath.mpf(entropy) - mpmath.log(det, 2) / 2
 
 
-def known() -> Iterator[tuple[str, list[Any], Any]]:
+def cases() -> Iterator[tuple[str, list[Any], Any]]:
     for k in range(8, 31):
         yield f"e = 2^-{k}/3", *nearly_equal(k)
     for bits in (10, 40, 52):
@@ -215,7 +215,9 @@ def falsehood(makers: list[Callable[[], Any]], truth: Any = None) -> str:
     return ""
 
 
-def told(tally: Tally, name: str, makers: list[Callable[[], Any]], truth: Any = None) -> None:
+def same_in_every_order(
+    tally: Tally, name: str, makers: list[Callable[[], Any]], truth: Any = None
+) -> None:
     """Judge problems that must have one value, or be refused for one reason."""
     tally.tried += 1
     try:
@@ -235,10 +237,10 @@ def campaign(count: int, seed: int = 0, first: int = 0) -> Tally:
     """Write so many problems four ways, numbers ``first`` on; the known ones come first."""
     tally = Tally()
     if not first:
-        for name, makers, truth in known():
-            told(tally, name, makers, truth)
+        for name, makers, truth in cases():
+            same_in_every_order(tally, name, makers, truth)
     for index in range(first, first + count):
         rng = np.random.default_rng([seed, index])
         problem = Problem(rng)
-        told(tally, f"trial {index} ({problem.kind})", list(problem.twins(rng)))
+        same_in_every_order(tally, f"trial {index} ({problem.kind})", list(problem.twins(rng)))
     return tally

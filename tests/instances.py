@@ -76,12 +76,14 @@ def documents(seed: int, count: int) -> Iterator[tuple[str, Document]]:
 def law(rng: Chance, *shape: int) -> np.ndarray:
     """Return a joint law, of counts or of floats, some of them far from even, some with zeros."""
     while True:
-        found = rng.dirichlet(np.full(int(np.prod(shape)), 10 ** rng.uniform(-0.7, 0.7)))
-        found = found.reshape(shape)
+        outcome = rng.dirichlet(np.full(int(np.prod(shape)), 10 ** rng.uniform(-0.7, 0.7)))
+        outcome = outcome.reshape(shape)
         if rng.random() < 0.3:
-            found = np.round(found * 20) / 20
-        if (found.sum() > 0.5) and all((found.sum(axis=i) > 0).all() for i in range(len(shape))):
-            return found / found.sum()
+            outcome = np.round(outcome * 20) / 20
+        if (outcome.sum() > 0.5) and all(
+            (outcome.sum(axis=i) > 0).all() for i in range(len(shape))
+        ):
+            return outcome / outcome.sum()
 
 
 def source(rng: Chance, *, side: bool = False) -> Any:
@@ -94,15 +96,15 @@ def source(rng: Chance, *, side: bool = False) -> Any:
     return cpv.DiscreteSource(law(rng, w, x))
 
 
-def measure(rng: Chance, given: Any, *, square: bool = False) -> Any:
-    x = len(given.x)
+def measure(rng: Chance, value: Any, *, square: bool = False) -> Any:
+    x = len(value.x)
     choice = rng.random()
     if choice < 0.4 or square:
         return cpv.hamming(x)
     y = int(rng.integers(2, 5))
     size = 10 ** rng.choice([0.0, 0.0, 3.0, -3.0])
     if choice < 0.55:
-        return size * rng.random((len(given.w), x, y))
+        return size * rng.random((len(value.w), x, y))
     if choice < 0.7:
         return by_parts(rng, x, y)
     return size * np.round(4 * rng.random((x, y))) / 4
@@ -121,10 +123,10 @@ def by_parts(rng: Chance, x: int, y: int) -> cpv.Distortion:
     return cpv.Distortion(AdditiveCost(tuple(parts)))
 
 
-def span(given: Any, d: Any) -> tuple[float, float]:
+def span(value: Any, d: Any) -> tuple[float, float]:
     """Return the least distortion there is, and that of the best constant release."""
     table = np.asarray(getattr(d, "matrix", d), float)
-    mass = np.asarray(given.law, float)
+    mass = np.asarray(value.law, float)
     mass = mass.sum(axis=tuple(range(2, mass.ndim)))
     if table.ndim == 2:
         table = np.broadcast_to(table, (mass.shape[0], *table.shape))
@@ -132,23 +134,23 @@ def span(given: Any, d: Any) -> tuple[float, float]:
     return float(each.min(axis=1).sum()), float(each.sum(axis=0).min())
 
 
-def budget(rng: Chance, given: Any, d: Any) -> Any:
-    least, most = span(given, d)
+def budget(rng: Chance, argument: Any, d: Any) -> Any:
+    least, most = span(argument, d)
     share = rng.choice([0.0, 1.0, -0.1, rng.uniform(0, 1)], p=[0.05, 0.05, 0.05, 0.85])
     value = max(0.0, least + float(share) * (most - least))
     return Fraction(round(value * 64), 64) if rng.random() < 0.2 else value
 
 
-def per_letter(rng: Chance, given: Any) -> list[Any]:
+def per_letter(rng: Chance, value: Any) -> list[Any]:
     """Return criteria that every letter, or the channel, must satisfy."""
-    x = len(given.x)
+    x = len(value.x)
     choices: list[Callable[[], Any]] = [
         lambda: cpv.TCloseness(rng.uniform(0, 0.6)),
-        lambda: cpv.LDiversity(rng.uniform(1, len(given.w))),
+        lambda: cpv.LDiversity(rng.uniform(1, len(value.w))),
         lambda: cpv.DeltaDisclosure(rng.uniform(0.05, 1.5)),
         lambda: cpv.LocalPrivacy(rng.uniform(0.1, 2)),
         lambda: cpv.MaximalLeakage(rng.uniform(0.05, 1)),
-        lambda: cpv.LeakageCap(rng.uniform(0, 0.5) * given.information()),
+        lambda: cpv.LeakageCap(rng.uniform(0, 0.5) * value.information()),
         lambda: cpv.KeepProbability(rng.uniform(0, 0.8)),
         lambda: cpv.PreserveMarginal(),
         lambda: cpv.MarginalDistance(rng.uniform(0.01, 0.3)),
@@ -156,8 +158,8 @@ def per_letter(rng: Chance, given: Any) -> list[Any]:
         lambda: cpv.ForbiddenMoves(np.tri(x, x, -1, dtype=bool)),
         lambda: cpv.Linear(rng.normal(size=(x, x)), rng.uniform(0, 0.5)),
     ]
-    if given.records is not None:
-        choices.append(lambda: cpv.KAnonymity(rng.uniform(1, given.records / 2)))
+    if value.records is not None:
+        choices.append(lambda: cpv.KAnonymity(rng.uniform(1, value.records / 2)))
     count = int(rng.choice([1, 1, 2]))
     return [choices[i]() for i in rng.choice(len(choices), count, replace=False)]
 
@@ -171,74 +173,74 @@ def units(rng: Chance) -> str:
 
 @kind
 def privacy_distortion(rng: Chance) -> Instance:
-    given = source(rng)
-    d = measure(rng, given)
+    value = source(rng)
+    d = measure(rng, value)
     options: dict[str, Any] = {"units": units(rng)}
     if rng.random() < 0.25:
         options["encoder"] = "wx"
     if rng.random() < 0.3:
         options["price"] = float(10 ** rng.uniform(-1.5, 1))
     else:
-        options["budget"] = budget(rng, given, d)
-    return cpv.PrivacyDistortion(given, d, **options)
+        options["budget"] = budget(rng, value, d)
+    return cpv.PrivacyDistortion(value, d, **options)
 
 
 @kind
 def with_criteria(rng: Chance) -> Instance:
-    given = source(rng)
-    d = measure(rng, given, square=True)
-    bound = budget(rng, given, d) if rng.random() < 0.6 else None
+    value = source(rng)
+    d = measure(rng, value, square=True)
+    bound = budget(rng, value, d) if rng.random() < 0.6 else None
     return cpv.PrivacyDistortion(
-        given, d, budget=bound, criteria=per_letter(rng, given), units=units(rng)
+        value, d, budget=bound, criteria=per_letter(rng, value), units=units(rng)
     )
 
 
 @kind
 def several_laws(rng: Chance) -> Instance:
-    given = source(rng)
-    shape = np.shape(given.law)
+    value = source(rng)
+    shape = np.shape(value.law)
     laws = [cpv.DiscreteSource(law(rng, *shape)) for _ in range(int(rng.integers(1, 3)))]
-    d, own = measure(rng, given, square=True), units(rng)
+    d, ours = measure(rng, value, square=True), units(rng)
     if rng.random() < 0.5:
-        return cpv.MinimumDistortion(given, d, per_letter(rng, given), laws=laws, units=own)
-    least = max(span(each, d)[0] for each in (given, *laws))
-    most = max(span(each, d)[1] for each in (given, *laws))
+        return cpv.MinimumDistortion(value, d, per_letter(rng, value), laws=laws, units=ours)
+    least = max(span(each, d)[0] for each in (value, *laws))
+    most = max(span(each, d)[1] for each in (value, *laws))
     bound = least + float(rng.uniform(0.05, 0.9)) * (most - least)
-    return cpv.PrivacyDistortion(given, d, budget=bound, laws=laws, units=own)
+    return cpv.PrivacyDistortion(value, d, budget=bound, laws=laws, units=ours)
 
 
 @kind
 def minimum_distortion(rng: Chance) -> Instance:
-    given = source(rng)
-    d = measure(rng, given, square=True)
-    return cpv.MinimumDistortion(given, d, per_letter(rng, given), units=units(rng))
+    value = source(rng)
+    d = measure(rng, value, square=True)
+    return cpv.MinimumDistortion(value, d, per_letter(rng, value), units=units(rng))
 
 
 @kind
 def region(rng: Chance) -> Instance:
-    known = rng.choice([None, "decoder", "both"])
-    given = source(rng, side=known is not None)
-    d = measure(rng, given, square=True)
-    options: dict[str, Any] = {"units": units(rng), "side_information": known}
+    expected = rng.choice([None, "decoder", "both"])
+    value = source(rng, side=expected is not None)
+    d = measure(rng, value, square=True)
+    options: dict[str, Any] = {"units": units(rng), "side_information": expected}
     options["minimize"] = ["rate", "leakage", {"rate": 1.0, "leakage": 0.3}][int(rng.integers(3))]
     if rng.random() < 0.3:
-        options["max_leakage"] = float(rng.uniform(0.2, 1.2)) * given.information()
+        options["max_leakage"] = float(rng.uniform(0.2, 1.2)) * value.information()
     if rng.random() < 0.2:
         options["max_rate"] = float(rng.uniform(0.1, 1))
     if rng.random() < 0.2:
         options["min_equivocation"] = float(rng.uniform(0, 0.5))
     if rng.random() < 0.3:
         options["encoder"] = "wx"
-    return cpv.RateDistortionEquivocation(given, d, budget(rng, given, d), **options)
+    return cpv.RateDistortionEquivocation(value, d, budget(rng, value, d), **options)
 
 
 @kind
 def region_by_distortion(rng: Chance) -> Instance:
-    given = source(rng)
-    d = measure(rng, given)
-    cap = float(rng.uniform(0.05, 0.9)) * given.information()
+    value = source(rng)
+    d = measure(rng, value)
+    cap = float(rng.uniform(0.05, 0.9)) * value.information()
     return cpv.RateDistortionEquivocation(
-        given, d, minimize="distortion", max_leakage=cap, units=units(rng)
+        value, d, minimize="distortion", max_leakage=cap, units=units(rng)
     )
 
 
@@ -270,13 +272,13 @@ def covariance(rng: Chance, size: int) -> Any:
     if choice < 0.5:
         return test_covariance_proof.random_covariance(rng, size, 10 ** rng.uniform(0, 4))
     loads = rng.integers(-4, 5, (size, size))
-    whole = [[int(v) for v in row] for row in loads @ loads.T]
+    values = [[int(v) for v in row] for row in loads @ loads.T]
     scale = [Fraction(1, int(k)) for k in rng.integers(1, 9, size)]
     noise = Fraction(1, int(rng.choice([1, 8, 2**20])))
     return [
         [(Fraction(v) + (noise if i == j else 0)) * a * b
          for j, (v, b) in enumerate(zip(row, scale, strict=True))]
-        for i, (row, a) in enumerate(zip(whole, scale, strict=True))
+        for i, (row, a) in enumerate(zip(values, scale, strict=True))
     ]  # fmt: skip
 
 
@@ -293,30 +295,30 @@ def gaussian_source(rng: Chance, *, side: bool = False) -> Any:
 
 @kind
 def quadratic_gaussian(rng: Chance) -> Instance:
-    given = gaussian_source(rng)
-    variances = np.diag(given.block(given.x, given.x))
+    value = gaussian_source(rng)
+    variances = np.diag(value.block(value.x, value.x))
     share = float(rng.uniform(0.02, 1.1))
     options: dict[str, Any] = {"units": units(rng)}
     bound: Any = share * variances.sum()
     if rng.random() < 0.3:
-        some = [i for i in range(len(given.x)) if rng.random() < 0.7] or [0]
-        bound = {given.names[given.x[i]]: share * float(variances[i]) for i in some}
+        some = [i for i in range(len(value.x)) if rng.random() < 0.7] or [0]
+        bound = {value.names[value.x[i]]: share * float(variances[i]) for i in some}
     elif rng.random() < 0.3:
-        options["weights"] = rng.uniform(0.1, 2, len(given.x))
+        options["weights"] = rng.uniform(0.1, 2, len(value.x))
     if rng.random() < 0.2:
-        spread = rng.uniform(0.3, 1.2) * np.asarray(given.block(given.x, given.x))
+        spread = rng.uniform(0.3, 1.2) * np.asarray(value.block(value.x, value.x))
         options["cap"] = spread + 0.05 * np.diag(variances)
     if rng.random() < 0.2:
         options["entropy"] = float(rng.uniform(-1, 3))
-    return cpv.QuadraticGaussian(given, bound, **options)
+    return cpv.QuadraticGaussian(value, bound, **options)
 
 
 @kind
 def gaussian_region(rng: Chance) -> Instance:
-    known = rng.choice([None, "decoder", "both"])
-    given = gaussian_source(rng, side=known is not None)
-    total = float(np.trace(given.block(given.x, given.x)))
-    options: dict[str, Any] = {"units": units(rng), "side_information": known}
+    expected = rng.choice([None, "decoder", "both"])
+    value = gaussian_source(rng, side=expected is not None)
+    total = float(np.trace(value.block(value.x, value.x)))
+    options: dict[str, Any] = {"units": units(rng), "side_information": expected}
     if rng.random() < 0.3:
         options["encoder"] = "wx"
     options["minimize"] = str(rng.choice(["rate", "leakage"]))
@@ -324,15 +326,15 @@ def gaussian_region(rng: Chance) -> Instance:
         options["max_leakage"] = float(rng.uniform(0.05, 2))
     if rng.random() < 0.3:
         options["max_rate"] = float(rng.uniform(0.3, 3))
-    return cpv.GaussianEquivocation(given, float(rng.uniform(0.05, 1.1)) * total, **options)
+    return cpv.GaussianEquivocation(value, float(rng.uniform(0.05, 1.1)) * total, **options)
 
 
 @kind
 def reverse_water_filling(rng: Chance) -> Instance:
     variances = [Fraction(int(k), 8) for k in rng.integers(1, 40, int(rng.integers(1, 5)))]
-    given: Any = variances if rng.random() < 0.5 else [float(v) * 1.1 for v in variances]
+    value: Any = variances if rng.random() < 0.5 else [float(v) * 1.1 for v in variances]
     total = Fraction(int(rng.integers(1, 30)), 10)
-    return cpv.ReverseWaterFilling(given, total, units=units(rng))
+    return cpv.ReverseWaterFilling(value, total, units=units(rng))
 
 
 @kind

@@ -67,34 +67,34 @@ class Parser:
         """Return what stands in braces, or one token, as text."""
         if self.next != "{":
             return self.take()
-        depth, said = 0, []
+        depth, text = 0, []
         while True:
             token = self.take()
             depth += (token == "{") - (token == "}")
-            said.append(f"{token} " if re.fullmatch(r"\\[a-zA-Z]+", token) else token)
+            text.append(f"{token} " if re.fullmatch(r"\\[a-zA-Z]+", token) else token)
             if not depth:
-                return "".join(said[1:-1])
+                return "".join(text[1:-1])
 
     def letter(self) -> str:
         """Return an index such as w, w', \\hat x or w_{…}."""
-        said = self.take()
-        if said == r"\hat":
+        text = self.take()
+        if text == r"\hat":
             return rf"\hat {self.take()}"
         if self.next == "_":
             self.take()
-            said += f"_{{{self.raw()}}}".replace(" ", "")
+            text += f"_{{{self.raw()}}}".replace(" ", "")
         while self.next == "'":
-            said += self.take()
-        return said
+            text += self.take()
+        return text
 
     def letters(self, text: str) -> list[str]:
         inner = Parser(text, self.symbols, self.domains)
-        found = [inner.letter()]
+        values = [inner.letter()]
         while inner.next == ",":
             inner.take()
-            found.append(inner.letter())
+            values.append(inner.letter())
         assert inner.next == "", text
-        return found
+        return values
 
     def sum(self) -> Value:
         sign = -1.0 if self.next == "-" else 1.0
@@ -133,7 +133,7 @@ class Parser:
         self.take("_")
         letters = self.letters(self.raw())
         inner = self.product()
-        return lambda env: combine(inner({**env, **own}) for own in each(letters, self.domains))
+        return lambda env: combine(inner({**env, **ours}) for ours in each(letters, self.domains))
 
     def braced(self) -> Value:
         inner = Parser(self.raw(), self.symbols, self.domains)
@@ -199,11 +199,11 @@ class Parser:
         below: list[str] = []
         if self.next == "_":
             self.take()
-            said = self.raw().replace(" ", "")
-            pieces = re.match(r"(.*?)(?:, ?([ki]))?$", said, re.DOTALL)
-            below = [said] if said in ("k", "i") else [pieces[2]] if pieces and pieces[2] else []
-            rest = "" if said in ("k", "i") else pieces[1].rstrip(", ") if pieces else said
-            token += f"_{{{rest}}}" if rest else ""
+            text = self.raw().replace(" ", "")
+            pieces = re.match(r"(.*?)(?:, ?([ki]))?$", text, re.DOTALL)
+            below = [text] if text in ("k", "i") else [pieces[2]] if pieces and pieces[2] else []
+            others = "" if text in ("k", "i") else pieces[1].rstrip(", ") if pieces else text
+            token += f"_{{{others}}}" if others else ""
         arguments: list[tuple[str, Value]] = []
         after = 0
         if self.next == "(":
@@ -252,8 +252,8 @@ class Line:
     def excess_at(self, **other: Any) -> float:
         """Return the same where other letters have these values."""
         worst = -math.inf
-        for own in each(self.letters, self.domains):
-            env = {**other, **own}
+        for ours in each(self.letters, self.domains):
+            env = {**other, **ours}
             for lows, relation, highs in zip(
                 self.sides, self.relations, self.sides[1:], strict=False
             ):

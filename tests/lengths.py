@@ -1,4 +1,4 @@
-"""Parameters of which only some are tried every time."""
+"""Parameters of which only some are tried every time; the others are for the long suite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import pytest
 
 
 def rest_at_length(values: Collection[Any], often: int) -> list[Any]:
-    """Return parameters of which all but the first ``often`` are for the long suite."""
-    always, later = list(values)[:often], list(values)[often:]
-    arguments = [value if isinstance(value, tuple) else (value,) for value in later]
-    return always + [pytest.param(*each, marks=pytest.mark.long) for each in arguments]
+    """Return parameters of which the first ``often`` are tried every time."""
+    return _marked(values, set(range(often)))
+
+
+def some_at_length(values: Collection[Any], often: int) -> list[Any]:
+    """Return parameters of which ``often``, spread over all of them, are tried every time."""
+    return _marked(values, {i * len(values) // often for i in range(often)})
+
+
+def _marked(values: Collection[Any], always: set[int]) -> list[Any]:
+    marked = []
+    for i, value in enumerate(values):
+        arguments = value if isinstance(value, tuple) else (value,)
+        marked.append(value if i in always else pytest.param(*arguments, marks=pytest.mark.long))
+    return marked

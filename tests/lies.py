@@ -49,11 +49,11 @@ class Liar:
         self.size = float(10 ** rng.uniform(-14, 2))
         self.share = float(rng.choice([1.0, 1.0, 0.5]))  # how often it lies
 
-    def __call__(self, given: Any) -> Any:
+    def __call__(self, value: Any) -> Any:
         """Return the array, or something in its place that has the same shape."""
-        if given is None or self.rng.random() > self.share:
-            return given
-        table = np.asarray(given, float)
+        if value is None or self.rng.random() > self.share:
+            return value
+        table = np.asarray(value, float)
         if len(self.memory) < 200:
             self.memory.append(table.copy())
         return self.spoilt(table)
@@ -90,12 +90,12 @@ class Liar:
             return np.round(table, 1)
         return table * (1 + self.size * rng.normal(size=table.shape))
 
-    def dual(self, given: Dual | None) -> Dual | None:
+    def dual(self, value: Dual | None) -> Dual | None:
         """Return multipliers of a channel program, some of them wrong."""
-        if given is None:
+        if value is None:
             return None
         which = self.rng.random(3) < 0.7
-        scores, multipliers, parts = given.scores, given.multipliers, given.auxiliaries
+        scores, multipliers, parts = value.scores, value.multipliers, value.auxiliaries
         if which[0]:
             scores = {k: self(v) for k, v in scores.items()}
         if which[1]:
@@ -104,7 +104,7 @@ class Liar:
             parts = {k: [self(a) for a in v] for k, v in parts.items()}
         if self.rng.random() < 0.1:
             multipliers = dict(zip(multipliers, reversed(multipliers.values()), strict=True))
-        objective = 0 if self.rng.random() < 0.1 else given.objective
+        objective = 0 if self.rng.random() < 0.1 else value.objective
         return Dual(scores, multipliers, parts, objective)
 
 
@@ -114,24 +114,24 @@ def patches(liar: Liar) -> Iterator[Any]:
     dual, channel, path = model.dual, model.channel, covariance.central_path
     run, constant, contradictions = cp.Problem.solve, presolve.constant, presolve.contradictions
 
-    def wrong_path(*given: Any, follow: Any = interior.central_path) -> Iterator[Any]:
-        for iterate in follow(*given):
+    def wrong_path(*argument: Any, follow: Any = interior.central_path) -> Iterator[Any]:
+        for iterate in follow(*argument):
 
             def proposal(objective: int = 1, iterate: Any = iterate) -> Any:
-                found, multipliers = iterate.proposal(objective)
-                return liar(found), liar.dual(multipliers)
+                values, multipliers = iterate.proposal(objective)
+                return liar(values), liar.dual(multipliers)
 
             gap, breach = (liar.rng.choice([0.0, true]) for true in (iterate.gap, iterate.breach))
             yield SimpleNamespace(
                 number=iterate.number, gap=gap, progress=gap, breach=breach, proposal=proposal
             )
 
-    def wrong_central(*given: Any) -> Any:
-        middle, multipliers = path(*given)
+    def wrong_central(*argument: Any) -> Any:
+        middle, multipliers = path(*argument)
         return liar(middle), {k: float(liar(v)) for k, v in multipliers.items()}
 
-    def wrong_run(self: Any, *given: Any, **options: Any) -> Any:
-        value = run(self, *given, **options)
+    def wrong_run(self: Any, *argument: Any, **options: Any) -> Any:
+        value = run(self, *argument, **options)
         for variable in self.variables():
             if variable.value is not None:
                 variable.save_value(liar(np.asarray(variable.value, float)))
@@ -142,12 +142,12 @@ def patches(liar: Liar) -> Iterator[Any]:
         return value
 
     def wrong_constant(program: Any) -> Any:
-        found = constant(program)
-        return None if found is None else (liar(found[0]), liar.dual(found[1]))
+        values = constant(program)
+        return None if values is None else (liar(values[0]), liar.dual(values[1]))
 
     def wrong_contradictions(program: Any) -> list[Any]:
-        found = [*contradictions(program), presolve.zero_multipliers(program)]
-        return [Dual(d.scores, liar.dual(d).multipliers, d.auxiliaries, 0) for d in found]  # type: ignore[union-attr]
+        values = [*contradictions(program), presolve.zero_multipliers(program)]
+        return [Dual(d.scores, liar.dual(d).multipliers, d.auxiliaries, 0) for d in values]  # type: ignore[union-attr]
 
     yield mock.patch.object(model, "dual", lambda self: liar.dual(dual(self)))
     yield mock.patch.object(model, "channel", lambda self: liar(channel(self)))
@@ -189,13 +189,13 @@ def covariance_model() -> Any:
 def spoil_closed_form(problem: Instance, liar: Liar) -> None:
     """Make the closed form of a covariance problem propose something else."""
     honest = getattr(problem, "proposal", None)
-    if honest is None or (found := honest()) is None:
+    if honest is None or (obtained := honest()) is None:
         return
 
-    if callable(found):  # proposes M and multipliers, in floats
+    if callable(obtained):  # proposes M and multipliers, in floats
 
         def nearly(white: Any) -> Any:
-            middle, multipliers = found(white)
+            middle, multipliers = obtained(white)
             return liar(middle), {k: float(liar(v)) for k, v in multipliers.items()}
 
         mock.patch.object(type(problem), "proposal", return_value=nearly).start()
@@ -206,7 +206,7 @@ def spoil_closed_form(problem: Instance, liar: Liar) -> None:
         finite = np.where(np.isfinite(table), table, 0.0)
         return [[Fraction(float(x)) for x in row] for row in finite]
 
-    primal, dual = found
+    primal, dual = obtained
     spoilt = (
         ErrorCovariance(primal.root, wrong(primal.middle)),
         CovarianceDual(
@@ -228,41 +228,41 @@ def outcome(problem: Instance, **options: Any) -> Any:
     try:
         solution = problem.solve(**options)
     except cpv.InfeasibleError as error:
-        return said(error.certificate, "infeasible")
+        return one_of_statuses(error.certificate, "infeasible")
     except cpv.CertificationError as error:
-        return said(error.certificate, "uncertified")
-    return said(solution.certificate, "certified", "loose")
+        return one_of_statuses(error.certificate, "uncertified")
+    return one_of_statuses(solution.certificate, "certified", "loose")
 
 
-def said(certificate: Any, *expected: str) -> Any:
+def one_of_statuses(certificate: Any, *expected: str) -> Any:
     if certificate.status not in expected:
         raise AssertionError(f"{certificate.status}, and not {' or '.join(expected)}")
     return certificate
 
 
-def falsehood(found: Any, honest: Any) -> str:
+def falsehood(obtained: Any, honest: Any) -> str:
     """Return what is false about a certificate, given an honest one; empty if nothing is."""
-    document = found.document()
+    document = obtained.document()
     problems = verify.disagreements(document)
     if problems:
         return f"not verified: {problems[0]}"
-    if found.status == "infeasible" and math.isfinite(honest.upper):
+    if obtained.status == "infeasible" and math.isfinite(honest.upper):
         return "infeasible is claimed of what has a feasible point"
-    if honest.status == "infeasible" and math.isfinite(found.upper):
+    if honest.status == "infeasible" and math.isfinite(obtained.upper):
         return "a feasible point of what is infeasible"
-    both = {found.status, honest.status}
+    both = {obtained.status, honest.status}
     if "infeasible" not in both and not (
-        found.lower <= honest.upper and honest.lower <= found.upper
+        obtained.lower <= honest.upper and honest.lower <= obtained.upper
     ):
-        return f"{found!r} does not meet {honest!r}"
+        return f"{obtained!r} does not meet {honest!r}"
     try:
         lower, upper, status = check(document)
     except Refused as error:
         return f"the second checker refuses it: {error}"
-    if (status == "infeasible") != (found.status == "infeasible"):
-        return f"{found.status} is claimed, {status} is found"
-    if status != "infeasible" and not (lower <= found.upper and found.lower <= upper):
-        return f"{found!r} does not meet the second checker's enclosure"
+    if (status == "infeasible") != (obtained.status == "infeasible"):
+        return f"{obtained.status} is claimed, {status} is found"
+    if status != "infeasible" and not (lower <= obtained.upper and obtained.lower <= upper):
+        return f"{obtained!r} does not meet the second checker's enclosure"
     return ""
 
 
@@ -278,11 +278,11 @@ def lied_to(problem: Instance, honest: Any, rng: Chance, memory: list[np.ndarray
         if rng.random() < 0.8:
             spoil_closed_form(problem, liar)
         try:
-            found = outcome(problem, **options)
+            obtained = outcome(problem, **options)
         except Exception as error:  # nothing else is documented
             return f": lie {liar.move} raises {type(error).__name__}: {str(error)[:150]}"
-    wrong = falsehood(found, honest)
-    return f": lie {liar.move}: {wrong}" if wrong else found.status
+    wrong = falsehood(obtained, honest)
+    return f": lie {liar.move}: {wrong}" if wrong else obtained.status
 
 
 def campaign(count: int, seed: int = 0, first: int = 0) -> Tally:

@@ -37,13 +37,13 @@ TARGET = 1.0  # seconds of processor time within which every refusal should come
 
 
 def term(**changes: Any) -> Document:
-    whole = {"name": "", "weights": {}, "cost": None, "cost_radius": 0.0, "constant": [0.0, 0.0]}
-    return {**whole, **changes}
+    full = {"name": "", "weights": {}, "cost": None, "cost_radius": 0.0, "constant": [0.0, 0.0]}
+    return {**full, **changes}
 
 
 def row(**changes: Any) -> Document:
-    whole = {"term": term(), "sense": "<=", "bound": "1", "radius": 0.0, "per_output": False}
-    return {**whole, **changes}
+    full = {"term": term(), "sense": "<=", "bound": "1", "radius": 0.0, "per_output": False}
+    return {**full, **changes}
 
 
 def channel(letters: int = 2, outputs: int = 2, **changes: Any) -> Document:
@@ -115,10 +115,10 @@ def diagonal(values: list[Any]) -> list[list[Any]]:
     return rows
 
 
-def written(found: Document) -> bytes:
+def written(summary: Document) -> bytes:
     """Return a document as a file, with its digest."""
-    found["sha256"] = verify.digest(found)
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
+    summary["sha256"] = verify.digest(summary)
+    return json.dumps(summary, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def digits(rng: np.random.Generator, count: int) -> str:
@@ -155,27 +155,27 @@ def labels_times_letters(rng: np.random.Generator, size: int) -> bytes:
 
 @kind
 def labels_in_the_millions(rng: np.random.Generator, size: int) -> bytes:
-    found = channel(max(2, size // 12))
-    found["program"]["views"]["W"]["labels"][0][0] = int(10 ** rng.uniform(6, 18))
-    return written(found)
+    summary = channel(max(2, size // 12))
+    summary["program"]["views"]["W"]["labels"][0][0] = int(10 ** rng.uniform(6, 18))
+    return written(summary)
 
 
 @kind
 def wide_channels(rng: np.random.Generator, size: int) -> bytes:
     side = max(2, math.isqrt(size // 4))
-    found = channel(side, side)
-    found["primal"] = listed([[1] * side] * side, side)
-    return written(found)
+    summary = channel(side, side)
+    summary["primal"] = listed([[1] * side] * side, side)
+    return written(summary)
 
 
 @kind
 def numerators_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
     side = max(2, math.isqrt(max(size // 4000, 1)))
-    found = channel(side, 2)
+    summary = channel(side, 2)
     den = 10**3999
     part = [int(digits(rng, 3000)) for _ in range(side)]
-    found["primal"] = listed([[k, den - k] for k in part], den)
-    return written(found)
+    summary["primal"] = listed([[k, den - k] for k in part], den)
+    return written(summary)
 
 
 @kind
@@ -190,9 +190,9 @@ def many_views(rng: np.random.Generator, size: int) -> bytes:
 def many_rows_per_output(rng: np.random.Generator, size: int) -> bytes:
     many = row(per_output=True, term=term(weights={"W": 1.0}))
     rows = {f"r{i}": many for i in range(max(1, size // 150))}
-    found = channel(2, int(10 ** rng.uniform(1, 5)), rows=rows)
-    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
-    return written(found)
+    summary = channel(2, int(10 ** rng.uniform(1, 5)), rows=rows)
+    summary["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(summary)
 
 
 @kind
@@ -200,9 +200,9 @@ def many_views_and_rows(rng: np.random.Generator, size: int) -> bytes:
     view = {"labels": [[0, 1]], "reference": None, "measure": INFORMATION}
     count = max(1, size // 250)
     rows = {f"r{i}": row(term=term(weights={f"v{i}": 1.0})) for i in range(count)}
-    found = channel(2, 2, views={"W": view, **{f"v{i}": view for i in range(count)}}, rows=rows)
-    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
-    return written(found)
+    summary = channel(2, 2, views={"W": view, **{f"v{i}": view for i in range(count)}}, rows=rows)
+    summary["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(summary)
 
 
 @kind
@@ -236,10 +236,10 @@ def costs_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
     count = max(2, size // (4 * width))
     cost = [[f"{digits(rng, width)}/{digits(rng, width)}" for _ in range(count)] for _ in "01"]
     budget = row(bound="1/2", term=term(cost=cost))
-    found = channel(2, count, rows={"r": budget}, objective=term(cost=cost))
-    found["dual"]["multipliers"] = {"r": 1.0}
-    found["primal"] = listed([[1] * count] * 2, count)
-    return written(found)
+    summary = channel(2, count, rows={"r": budget}, objective=term(cost=cost))
+    summary["dual"]["multipliers"] = {"r": 1.0}
+    summary["primal"] = listed([[1] * count] * 2, count)
+    return written(summary)
 
 
 @kind
@@ -254,9 +254,9 @@ def costs_by_parts(rng: np.random.Generator, size: int) -> bytes:
         part["table"] = [[f"1/{digits(rng, 1900)}" for _ in range(12)]]
     rows = {f"r{i}": row(term=term(cost={"parts": [part] * 2})) for i in range(count)}
     view = {"labels": [[0, *[1] * (letters - 1)]], "reference": None, "measure": INFORMATION}
-    found = channel(letters, outputs, rows=rows, views={"W": view})
-    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
-    return written(found)
+    summary = channel(letters, outputs, rows=rows, views={"W": view})
+    summary["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(summary)
 
 
 @kind
@@ -274,10 +274,10 @@ def weights_and_constants_of_many_digits(rng: np.random.Generator, size: int) ->
     one = term(weights={"W": long}) if place == 0 else term(constant=[long, 0.0])
     if place == 2:
         one = term(cost=[[long, 0.0], [0.0, 0.0]])
-    found = channel(objective=one)
+    outcome = channel(objective=one)
     if place == 3:
-        found = channel(auxiliaries={"a": {"kind": "ratio", "bound": [long, "0"]}})
-    return written(found)
+        outcome = channel(auxiliaries={"a": {"kind": "ratio", "bound": [long, "0"]}})
+    return written(outcome)
 
 
 @kind
@@ -300,20 +300,20 @@ def law_of_all_exponents(rng: np.random.Generator, size: int) -> bytes:
 @kind
 def scores_of_all_exponents(rng: np.random.Generator, size: int) -> bytes:
     count = max(2, size // 50)
-    found = channel(2, count)
+    summary = channel(2, count)
     scores = rng.choice([1e308, -1e308, 1e4, 5e-324, 1e-300], (2, count))
-    found["dual"]["scores"] = {"W": scores.tolist()}
-    return written(found)
+    summary["dual"]["scores"] = {"W": scores.tolist()}
+    return written(summary)
 
 
 @kind
 def exact_products(rng: np.random.Generator, size: int) -> bytes:
     """Tell in rationals whether a channel says anything: J = π q of a square program."""
     side = min(max(2, math.isqrt(size // 12)), 900)
-    found = channel(side, side, law=[rng.random(side).tolist()])
+    summary = channel(side, side, law=[rng.random(side).tolist()])
     k = rng.integers(1, 2**52, side)
-    found["primal"] = listed([k.tolist()] * side, int(k.sum()))
-    return written(found)
+    summary["primal"] = listed([k.tolist()] * side, int(k.sum()))
+    return written(summary)
 
 
 @kind
@@ -347,12 +347,12 @@ def covariance_of_many_digits(rng: np.random.Generator, size: int) -> bytes:
         gamma[i][i] = f"{9 + i}{digits(rng, width)}/{digits(rng, width)}"
         for j in range(i):
             gamma[i][j] = gamma[j][i]
-    found = covariance(gamma, list(range(1, side)))
+    summary = covariance(gamma, list(range(1, side)))
     part = [[gamma[i][j] for j in range(1, side)] for i in range(1, side)]
     lower = [[x if j <= i else 0 for j, x in enumerate(line)] for i, line in enumerate(part)]
-    found["dual"]["parts"][""] = {"root": lower, "middle": part}
-    found["primal"] = {"root": lower, "middle": part}
-    return written(found)
+    summary["dual"]["parts"][""] = {"root": lower, "middle": part}
+    summary["primal"] = {"root": lower, "middle": part}
+    return written(summary)
 
 
 @kind
@@ -372,9 +372,9 @@ def many_gaussian_views(rng: np.random.Generator, size: int) -> bytes:
     gamma = (np.ones((side, side), int) + side * np.eye(side, dtype=int)).tolist()
     view = {"of": list(range(1, side)), "reference": "conditional"}
     views = {f"v{i}": view for i in range(max(1, size // (50 + 4 * side)))}
-    found = covariance(gamma, list(range(1, side)), given=[])
-    found["program"]["views"] |= views
-    return written(found)
+    summary = covariance(gamma, list(range(1, side)), given=[])
+    summary["program"]["views"] |= views
+    return written(summary)
 
 
 @kind
@@ -386,9 +386,9 @@ def many_gaussian_rows(rng: np.random.Generator, size: int) -> bytes:
     rows = {f"r{i}": row(term=term(cost=cost, weights={"W": 1.0})) for i in range(count)}
     caps = {f"c{i}": diagonal([side * 2.0] * (side - 1)) for i in range(count)}
     which = {"rows": rows} if rng.random() < 0.5 else {"caps": caps}
-    found = covariance(gamma, list(range(1, side)), **which)
-    found["dual"]["multipliers"] = dict.fromkeys(which.get("rows", {}), 1.0)
-    return written(found)
+    summary = covariance(gamma, list(range(1, side)), **which)
+    summary["dual"]["multipliers"] = dict.fromkeys(which.get("rows", {}), 1.0)
+    return written(summary)
 
 
 @kind
@@ -396,9 +396,9 @@ def multipliers_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
     """Of many rows of one view: their sum has as many digits as the file."""
     count = max(8, size // 2200)
     rows = {f"r{i}": row(term=term(weights={"W": 1.0})) for i in range(count)}
-    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
-    found["dual"]["multipliers"] = {name: f"1/{digits(rng, 1999)}" for name in rows}
-    return written(found)
+    summary = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    summary["dual"]["multipliers"] = {name: f"1/{digits(rng, 1999)}" for name in rows}
+    return written(summary)
 
 
 @kind
@@ -406,9 +406,9 @@ def weights_that_are_coprime(rng: np.random.Generator, size: int) -> bytes:
     count = max(8, size // 2200)
     long = (f"1/{digits(rng, 1999)}" for _ in range(count))
     rows = {f"r{i}": row(term=term(weights={"W": x})) for i, x in enumerate(long)}
-    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
-    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
-    return written(found)
+    summary = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    summary["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(summary)
 
 
 @kind
@@ -416,9 +416,9 @@ def gaussian_costs_that_are_coprime(rng: np.random.Generator, size: int) -> byte
     count = max(8, size // 2200)
     long = (f"1/{digits(rng, 1999)}" for _ in range(count))
     rows = {f"r{i}": row(term=term(cost=[[x]])) for i, x in enumerate(long)}
-    found = covariance([[2, 1], [1, 2]], [1], rows=rows)
-    found["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
-    return written(found)
+    summary = covariance([[2, 1], [1, 2]], [1], rows=rows)
+    summary["dual"]["multipliers"] = dict.fromkeys(rows, 1.0)
+    return written(summary)
 
 
 @kind
@@ -439,10 +439,10 @@ def outputs_of_a_general_plan(rng: np.random.Generator, size: int) -> bytes:
     np.fill_diagonal(ground, 0)
     measure = {"kind": "transport", "ground": ground.tolist()}
     view = {"labels": [list(range(values))], "reference": None, "measure": measure}
-    found = channel(values, outputs, views={"W": view})
-    found["dual"]["scores"] = {"W": rng.integers(0, 5, (values, outputs)).astype(float).tolist()}
-    found["primal"] = listed(rng.integers(1, 99, (values, outputs)).tolist(), 1)
-    return written(found)
+    summary = channel(values, outputs, views={"W": view})
+    summary["dual"]["scores"] = {"W": rng.integers(0, 5, (values, outputs)).astype(float).tolist()}
+    summary["primal"] = listed(rng.integers(1, 99, (values, outputs)).tolist(), 1)
+    return written(summary)
 
 
 @kind
@@ -455,8 +455,8 @@ def letters_times_outputs(rng: np.random.Generator, size: int) -> bytes:
         "rows": [0] * letters,
         "columns": [i % 2 for i in range(letters)],
     }
-    found = channel(letters, letters, views={"W": view}, objective=term(cost={"parts": [part]}))
-    return written(found)
+    outcome = channel(letters, letters, views={"W": view}, objective=term(cost={"parts": [part]}))
+    return written(outcome)
 
 
 @kind
@@ -548,25 +548,25 @@ def deep(rng: np.random.Generator, size: int) -> bytes:
 
 @kind
 def long_strings(rng: np.random.Generator, size: int) -> bytes:
-    found, text = channel(), rng.choice(["x", "9", "é", "\n", "/"]) * size
+    summary, text = channel(), rng.choice(["x", "9", "é", "\n", "/"]) * size
     place = int(rng.integers(8))
     if place == 0:
-        found["software"] = text
+        summary["software"] = text
     elif place == 1:
-        found["program"]["rows"] = {text[: size // 2]: row(bound=text[: size // 2])}
+        summary["program"]["rows"] = {text[: size // 2]: row(bound=text[: size // 2])}
     elif place == 2:
-        found["claim"]["lower"] = text
+        summary["claim"]["lower"] = text
     elif place == 3:
-        found["program"]["units"] = text
+        summary["program"]["units"] = text
     elif place == 4:
-        found["program"]["kind"] = text
+        summary["program"]["kind"] = text
     elif place == 5:
-        found["schema"] = text
+        summary["schema"] = text
     elif place == 6:
-        found["claim"]["status"] = text
+        summary["claim"]["status"] = text
     else:
-        found["primal"]["numerators"] = [[text], [1]]
-    return written(found)
+        summary["primal"]["numerators"] = [[text], [1]]
+    return written(summary)
 
 
 @kind
@@ -601,8 +601,8 @@ def not_utf8(rng: np.random.Generator, size: int) -> bytes:
 
 @kind
 def truncated(rng: np.random.Generator, size: int) -> bytes:
-    found = written(channel(max(2, size // 50)))
-    return found[: int(rng.integers(len(found)))]
+    outcome = written(channel(max(2, size // 50)))
+    return outcome[: int(rng.integers(len(outcome)))]
 
 
 @kind
@@ -629,16 +629,16 @@ class Seen:
     code: int
     seconds: float
     bytes: int
-    said: str
+    output: str
 
     @property
     def starved(self) -> str:
         """What is wrong with it; empty if nothing is."""
-        if "Traceback" in self.said:
+        if "Traceback" in self.output:
             return "traceback"
         if self.code not in (0, 1, 2):
             return f"ended by {self.code}"
-        if "MemoryError" in self.said:
+        if "MemoryError" in self.output:
             return "out of memory"
         return ""
 
@@ -664,12 +664,12 @@ def watched(path: Path) -> tuple[int, float, int, str]:
     """Run the verifier on a file; return its exit code, processor time, memory and output."""
     held = path.with_suffix(".held")
     command = [sys.executable, "-c", WATCHED, str(path), str(held)]
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said)
+    with tempfile.TemporaryFile() as message:
+        process = subprocess.Popen(command, stdout=message, stderr=message)
         _, state, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(state)
-        said.seek(0)
-        text = said.read().decode(errors="replace")
+        message.seek(0)
+        text = message.read().decode(errors="replace")
     memory = int(held.read_text()) if held.exists() else used.ru_maxrss
     return process.returncode, used.ru_utime + used.ru_stime, memory * 1024, text
 
@@ -686,8 +686,8 @@ def offered(rng: np.random.Generator, name: str, size: int) -> Seen:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "proof.json"
         path.write_bytes(made(rng, name, size))
-        code, seconds, used, said = watched(path)
-        return Seen(name, path.stat().st_size, code, seconds, used, said)
+        code, seconds, used, text = watched(path)
+        return Seen(name, path.stat().st_size, code, seconds, used, text)
 
 
 def sizes(rng: np.random.Generator, index: int) -> int:
@@ -700,16 +700,16 @@ def campaign(count: int, seed: int = 0, first: int = 0) -> Tally:
     tally, names = Tally(), list(KINDS)
     for index in range(first, first + count):
         rng = np.random.default_rng([seed, index])
-        found = offered(rng, names[index * 7 % len(names)], sizes(rng, index))
+        outcome = offered(rng, names[index * 7 % len(names)], sizes(rng, index))
         tally.tried += 1
-        tally.verified += found.code == 0
-        tally.slowest = max(tally.slowest, (found.seconds, found.kind))
-        tally.largest = max(tally.largest, (found.bytes, found.kind))
-        if found.starved:
-            said = f"{found.seconds:.1f} s, {found.bytes / 2**20:.0f} MiB"
+        tally.verified += outcome.code == 0
+        tally.slowest = max(tally.slowest, (outcome.seconds, outcome.kind))
+        tally.largest = max(tally.largest, (outcome.bytes, outcome.kind))
+        if outcome.starved:
+            text = f"{outcome.seconds:.1f} s, {outcome.bytes / 2**20:.0f} MiB"
             tally.false.append(
-                f"trial {index} ({found.kind}, {found.size} bytes): {found.starved}, {said}"
+                f"trial {index} ({outcome.kind}, {outcome.size} bytes): {outcome.starved}, {text}"
             )
         else:
-            tally.refusals[f"exit {found.code}"] += 1
+            tally.refusals[f"exit {outcome.code}"] += 1
     return tally

@@ -16,13 +16,13 @@ SHARE = 0.1  # of the smaller of two texts that may lie under the other: boxes a
 
 def texts(figure: Figure) -> list[Text]:
     """Return what can be read: visible, not empty, on visible axes."""
-    found = []
+    values = []
     for text in figure.findobj(Text):
         axes = text.axes
         shown = text.get_visible() and (axes is None or (axes.get_visible() and axes.axison))
         if shown and text.get_text().strip():
-            found.append(text)
-    return found
+            values.append(text)
+    return values
 
 
 def ticks_out_of_sight(figure: Figure) -> set[Text]:
@@ -64,8 +64,8 @@ def check(figure: Figure) -> None:
         along = min(a.y1, b.y1) - max(a.y0, b.y0)
         if across > 0 and along > 0 and not (one.get_rotation() % 90 or other.get_rotation() % 90):
             least = min(a.width * a.height, b.width * b.height)
-            said = f"{one.get_text()!r} lies on {other.get_text()!r}"
-            assert across * along <= SHARE * least, said
+            message = f"{one.get_text()!r} lies on {other.get_text()!r}"
+            assert across * along <= SHARE * least, message
     for axes in figure.axes:
         for line in axes.get_lines():
             shade = to_hex(line.get_color()).upper()

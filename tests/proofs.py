@@ -31,14 +31,14 @@ BLANK: dict[str, Any] = {"cost": None, "cost_radius": 0, "constant": [0, 0]}
 
 def document(program: Any, primal: Any, dual: Any, accuracy: str = "default") -> Document:
     """Return a document that claims what it proves."""
-    found = {"schema": verify.SCHEMA, "software": "by hand", "accuracy": accuracy, "table": None}
-    found |= {"program": program, "primal": primal, "dual": dual}
-    return claimed(found)
+    results = {"schema": verify.SCHEMA, "software": "by hand", "accuracy": accuracy, "table": None}
+    results |= {"program": program, "primal": primal, "dual": dual}
+    return claimed(results)
 
 
-def spoilt(rng: Chance, given: Document, size: float) -> Document:
+def spoilt(rng: Chance, value: Document, size: float) -> Document:
     """Return a document with multipliers that are off by about ``size`` of themselves."""
-    found = copy.deepcopy(given)
+    summary = copy.deepcopy(value)
 
     def off(node: Any, key: str = "") -> Any:
         if isinstance(node, dict):
@@ -49,14 +49,14 @@ def spoilt(rng: Chance, given: Document, size: float) -> Document:
             return node * (1 + size * float(rng.normal())) + 0.1 * size * float(rng.normal())
         return node
 
-    dual = found["dual"]
+    dual = summary["dual"]
     for key in ("scores", "multipliers", "auxiliaries", "level"):
         if key in dual:
             dual[key] = off(dual[key])
     for table in (*dual.get("posteriors", {}).values(), *dual.get("parts", {}).values()):
         for i, row in enumerate(table["middle"]):
             row[i] = (float(Fraction(row[i])) + size) * (1 + size)
-    return claimed(found)
+    return claimed(summary)
 
 
 # ---- channel programs by hand ------------------------------------------------------------
@@ -98,17 +98,19 @@ def channel_program(rng: Chance) -> tuple[Any, Any]:
             "constant": [written(rng, rng.normal()), radius],
         }
 
-    def row(given: Any, sense: str, bound: Any, radius: Any = 0, many: bool = False) -> Any:
+    def row(value: Any, sense: str, bound: Any, radius: Any = 0, many: bool = False) -> Any:
         return {
-            "term": given,
+            "term": value,
             "sense": sense,
             "bound": bound,
             "radius": radius,
             "per_output": many,
         }
 
-    own = [written(rng, x) for x in rng.uniform(0, 1, m)]
-    objective = term("o", {"W": written(rng, 0.7), "P": own}, radius=float(rng.choice([0, 1e-3])))
+    values = [written(rng, x) for x in rng.uniform(0, 1, m)]
+    objective = term(
+        "o", {"W": written(rng, 0.7), "P": values}, radius=float(rng.choice([0, 1e-3]))
+    )
     close = {**BLANK, "name": "t", "weights": {"W": 1}, "cost": [["-1/9"] * m] * n}
     kept = {**BLANK, "name": "kept", "weights": {}, "cost": [[1] * m] * n}
     p = [sum(Fraction(r[s]) for r in law) for s in range(n)]
@@ -144,7 +146,7 @@ def channel_program(rng: Chance) -> tuple[Any, Any]:
                 "levels": [written(rng, x) for x in rng.uniform(-0.1, 0.3, m)],
             },
         },
-        "terms": {"x": term("x", {"X": -1}, radius=1e-6), "w": term("w", {"W": own})},
+        "terms": {"x": term("x", {"X": -1}, radius=1e-6), "w": term("w", {"W": values})},
     }, listed(numerators, 90)
 
 
@@ -245,18 +247,18 @@ def channels(rng: Chance) -> Any:
 def gaussians(rng: Chance) -> Any:
     for flavour, index in itertools.product(test_covariance_proof.FLAVOURS, range(2)):
         problem = Program(test_covariance_proof.random_program(rng, flavour))
-        found = json.loads(json.dumps(solved(problem).document()))
+        outcome = json.loads(json.dumps(solved(problem).document()))
         if index and flavour != "balls":
-            found = spoilt(rng, found, 0.05)
-        if len(json.dumps(found)) < 30_000:
-            yield f"gaussian {flavour}", found
+            outcome = spoilt(rng, outcome, 0.05)
+        if len(json.dumps(outcome)) < 30_000:
+            yield f"gaussian {flavour}", outcome
     # exact: S is singular, W is one of X, a cap in fractions, costs and constants with radii
     gamma = [["3/2", 1, "1/2", "1/4"], [1, 1, "1/4", 0], ["1/2", "1/4", 2, "1/3"],
              ["1/4", 0, "1/3", 1]]  # fmt: skip
     cost = [["2/3", "1/7"], ["1/7", 1]]
     both = {"root": [[1.0, 0.0], [0.25, 1.5]], "middle": [["1/2", "1/9"], ["1/9", "1/3"]]}
     one = {"root": [[0.75]], "middle": [["4/5"]]}
-    for units, objective, given in itertools.product(
+    for units, objective, value in itertools.product(
         ("bits", "nats"), ({"W": "1/3", "V": 0.25}, {"V": 1}, {}), ([], [3])
     ):
         term = {"name": "o", "weights": objective, "cost": cost if len(objective) != 1 else None}
@@ -270,7 +272,7 @@ def gaussians(rng: Chance) -> Any:
             "units": units,
             "covariance": gamma,
             "encoded": [0, 2],
-            "given": given,
+            "given": value,
             "objective": term,
             "terms": {"r": rate, "d": near, "m": mixed},
             "views": {
@@ -295,7 +297,7 @@ def gaussians(rng: Chance) -> Any:
             "parts": {"": large, "cap": {**large, "middle": [[0.5, 0], [0, "1/4"]]}},
         }
         yield "gaussian by hand", document(program, primal, dual)
-        if not given:
+        if not value:
             negative = {**dual, "multipliers": {"d": -1.0, "r": 0.25}}
             yield "gaussian by hand", document(program, None, negative, "high")
         elif units == "bits":
@@ -353,16 +355,16 @@ def waters() -> Any:
 def main() -> None:
     """Write the file."""
     rng = np.random.default_rng(20)
-    found = [*channels(rng), *gaussians(rng), *letters(rng), *waters()]
+    values = [*channels(rng), *gaussians(rng), *letters(rng), *waters()]
     for name, honest in documents(7, 33):
         if len(json.dumps(honest)) < 6000:
-            found.append((name, honest))
-            if honest["dual"] is not None and len(found) % 2:
-                found.append((f"{name}, spoilt", spoilt(rng, honest, 0.03)))
+            values.append((name, honest))
+            if honest["dual"] is not None and len(values) % 2:
+                values.append((f"{name}, spoilt", spoilt(rng, honest, 0.03)))
     lines = [
         json.dumps({"name": name, "tolerance": verify.recompute(d)["tolerance"], "document": d},
                    separators=(",", ":"), ensure_ascii=False)
-        for name, d in found
+        for name, d in values
     ]  # fmt: skip
     assert all(math.isfinite(json.loads(line)["tolerance"]) for line in lines)
     PATH.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")

@@ -107,8 +107,8 @@ def exact_linear(
 
 def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
     """Return the size by which the gap is judged, from its definition."""
-    found = [steps_of(program, part) for part in program.objectives.values()]
-    step, most, least = (np.array(column) for column in zip(*found, strict=True))
+    values = [steps_of(program, part) for part in program.objectives.values()]
+    step, most, least = (np.array(column) for column in zip(*values, strict=True))
     return max(step.min(), min(solution.upper - least.max(), most.max()))
 
 
@@ -119,12 +119,12 @@ def steps_of(program: ChannelProgram, objective: Expression) -> tuple[float, flo
     for view, weight in weights.items():
         share = joint_of(program, view, uniform).sum()
         weights[view] = min(weight, max(weight * share, 1.0))
-    told = {k: measure_of(program, k, reference_of(program, k)) for k in weights}
-    nats = [w * float(told[view].step) for view, w in weights.items() if w > 0]
-    highest = [w * float(told[view].unit) for view, w in weights.items() if w > 0]
+    information = {k: measure_of(program, k, reference_of(program, k)) for k in weights}
+    nats = [w * float(information[view].step) for view, w in weights.items() if w > 0]
+    highest = [w * float(information[view].unit) for view, w in weights.items() if w > 0]
     mass = program.law.sum(axis=0) / program.law.sum()
     steps, most, least = list(nats), max(highest, default=0.0), float(objective.constant)
-    for view, measure in told.items():
+    for view, measure in information.items():
         if not measure.divergence:
             joint = joint_of(program, view, uniform).sum(axis=1)
             none = leaked(program, view, joint, reference_of(program, view))
@@ -199,16 +199,16 @@ def check(
     # primal: the channel's integers satisfy every linear constraint exactly
     primal, dual = certificate.primal, certificate.dual
     numerators = [[int(k) for k in row] for row in primal.numerators]
-    whole = int(primal.denominator)
-    assert all(sum(row) == whole and min(row) >= 0 for row in numerators)
-    channel = np.array([[k / whole for k in row] for row in numerators])
+    full = int(primal.denominator)
+    assert all(sum(row) == full and min(row) >= 0 for row in numerators)
+    channel = np.array([[k / full for k in row] for row in numerators])
     flat = [k for row in numerators for k in row]
     if program.lower is not None:
         lower = program.lower.ravel().tolist()
-        assert all(Fraction(b) <= Fraction(k, whole) for k, b in zip(flat, lower, strict=True))
+        assert all(Fraction(b) <= Fraction(k, full) for k, b in zip(flat, lower, strict=True))
     if program.upper is not None:
         upper = program.upper.ravel().tolist()
-        assert all(Fraction(b) >= Fraction(k, whole) for k, b in zip(flat, upper, strict=True))
+        assert all(Fraction(b) >= Fraction(k, full) for k, b in zip(flat, upper, strict=True))
     slack = 0.0
     for name, row in program.constraints.items():
         value = columns_of(program, row.expression, channel)
@@ -222,7 +222,7 @@ def check(
         else:
             assert violation.max() <= 1e-12 * max(1.0, np.abs(bound).max()), name
         if row.linear and not row.per_output and row.expression.cost is not None:
-            left = exact_linear(program, row.expression, numerators, whole)
+            left = exact_linear(program, row.expression, numerators, full)
             assert left == row.bound if row.sense == "==" else left <= row.bound, name
         lam = np.atleast_1d(np.asarray(dual.multipliers[name], float))
         assert row.sense == "==" or (lam >= 0).all(), f"{name}: a multiplier of the wrong sign"
@@ -234,8 +234,10 @@ def check(
     value = max(values[k] + float(part.constant) for k, part in worst.items())
     assert math.isclose(value, solution.value, rel_tol=1e-11, abs_tol=1e-12)
     for name, term in program.terms.items():
-        found = columns_of(program, term, channel).sum() + float(term.constant)
-        assert math.isclose(found, float(solution.terms[name]), rel_tol=1e-11, abs_tol=1e-12), name
+        outcome = columns_of(program, term, channel).sum() + float(term.constant)
+        assert math.isclose(outcome, float(solution.terms[name]), rel_tol=1e-11, abs_tol=1e-12), (
+            name
+        )
 
     if isinstance(certificate, Relaxed):  # its lower end is another program's
         assert solution.lower == certificate.relaxation.lower
@@ -262,8 +264,10 @@ def check(
         if not program.views[view].informs:
             if not omega.any():
                 continue
-            told = measure_of(program, view, pi)
-            columns = [told.below([Fraction(float(x)) for x in column]) for column in score.T]
+            information = measure_of(program, view, pi)
+            columns = [
+                information.below([Fraction(float(x)) for x in column]) for column in score.T
+            ]
             slopes = np.array(columns, float).T
             for a, s, mass in atoms_of(program):
                 if labels[a, s] >= 0:
@@ -325,9 +329,9 @@ def check(
 
 def check_against_conic(problem: Any) -> None:
     """Check the own solver's optimum, found without another's help, beside the conic one."""
-    own = problem.solve(method="structured")
-    check(own)
-    assert not any("CLARABEL" in line for line in own.log)
+    solution = problem.solve(method="structured")
+    check(solution)
+    assert not any("CLARABEL" in line for line in solution.log)
     conic = problem.solve(method="conic")
-    assert own.lower <= conic.upper
-    assert conic.lower <= own.upper
+    assert solution.lower <= conic.upper
+    assert conic.lower <= solution.upper

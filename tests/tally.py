@@ -35,12 +35,12 @@ class Tally:
         )
 
     def __str__(self) -> str:
-        said = f"{self.tried} tried, {self.verified} verified, {len(self.false)} false"
-        said += "".join(f", {count} {kind}" for kind, count in self.refusals.most_common())
+        text = f"{self.tried} tried, {self.verified} verified, {len(self.false)} false"
+        text += "".join(f", {count} {kind}" for kind, count in self.refusals.most_common())
         if self.loose:
-            said += "; loosely written, and true: "
-            said += ", ".join(f"{count} {kind}" for kind, count in self.loose.most_common())
+            text += "; loosely written, and true: "
+            text += ", ".join(f"{count} {kind}" for kind, count in self.loose.most_common())
         if self.slowest[1]:
-            said += f"; slowest {self.slowest[0]:.2f} s ({self.slowest[1]})"
-            said += f", largest {self.largest[0] / 2**20:.0f} MiB ({self.largest[1]})"
-        return said
+            text += f"; slowest {self.slowest[0]:.2f} s ({self.slowest[1]})"
+            text += f", largest {self.largest[0] / 2**20:.0f} MiB ({self.largest[1]})"
+        return text

@@ -49,14 +49,14 @@ def made(seed: int, rows: int = 6, columns: int = 5) -> AdditiveCost:
 @pytest.mark.parametrize("seed", range(30))
 def test_sums_are_exact_and_floats_are_the_nearest(seed: int) -> None:
     cost = made(seed)
-    known = summed(cost)
+    expected = summed(cost)
     table = additive.dense(cost)
     assert table.shape == cost.shape == (6, 5)
-    assert [[Fraction(v) for v in row] for row in table.tolist()] == known
-    assert additive.floats(cost).tolist() == [[float(v) for v in row] for row in known]
+    assert [[Fraction(v) for v in row] for row in table.tolist()] == expected
+    assert additive.floats(cost).tolist() == [[float(v) for v in row] for row in expected]
     assert np.asarray(cost).tolist() == additive.floats(cost).tolist()
-    assert cost.largest == max(abs(v) for row in known for v in row)
-    assert cost.any() or not any(itertools.chain(*known))
+    assert cost.largest == max(abs(v) for row in expected for v in row)
+    assert cost.any() or not any(itertools.chain(*expected))
     with pytest.raises(ValueError, match="read-only"):
         additive.floats(cost)[0, 0] = 1
     with pytest.raises(ValueError, match="read-only"):
@@ -72,10 +72,10 @@ def test_products_and_sums_are_exact(seed: int) -> None:
     both = additive.plus(one, other)
     assert isinstance(both, AdditiveCost)
     pairs = zip(summed(one), summed(other), strict=True)
-    known = [[a + b for a, b in zip(*rows, strict=True)] for rows in pairs]
-    assert summed(both) == known
+    expected = [[a + b for a, b in zip(*rows, strict=True)] for rows in pairs]
+    assert summed(both) == expected
     table = additive.plus(additive.dense(one), other)
-    assert [[Fraction(v) for v in row] for row in np.asarray(table, object).tolist()] == known
+    assert [[Fraction(v) for v in row] for row in np.asarray(table, object).tolist()] == expected
     double = additive.plus(one, additive.times(one, -1))
     assert isinstance(double, AdditiveCost)
     assert len(double.parts) == len(one.parts)  # tables of the same places are added
@@ -97,14 +97,14 @@ def test_a_distortion_per_attribute_is_what_it_was() -> None:
     measures = {"a": cpv.ordinal(4), "b": cpv.hamming(["u", "v"])}
     d = cpv.per_attribute(measures, cells, weights=weights) * 0.3
     index = {"a": [a for a, _ in cells], "b": ["uv".index(b) for _, b in cells]}
-    whole = {k: measures[k].exact[np.ix_(i, i)] for k, i in index.items()}
-    known = reduce(exact.plus, (exact.times(whole[k], weights[k]) for k in whole))
-    known = exact.times(known, 0.3)
-    assert d.exact.tolist() == known.tolist()
-    assert d.exact.dtype == known.dtype
-    assert d.matrix.tolist() == exact.floats(known).tolist()
+    full = {k: measures[k].exact[np.ix_(i, i)] for k, i in index.items()}
+    expected = reduce(exact.plus, (exact.times(full[k], weights[k]) for k in full))
+    expected = exact.times(expected, 0.3)
+    assert d.exact.tolist() == expected.tolist()
+    assert d.exact.dtype == expected.dtype
+    assert d.matrix.tolist() == exact.floats(expected).tolist()
     assert {k: np.asarray(part).tolist() for k, part in d.parts.items()} == {
-        k: exact.floats(part).tolist() for k, part in whole.items()
+        k: exact.floats(part).tolist() for k, part in full.items()
     }
     fitted = d.fitted(1, cells[::-1])
     assert fitted.matrix.tolist() == d.matrix[::-1].tolist()

@@ -59,14 +59,14 @@ def tree_of(path: Path) -> ast.Module:
 @cache
 def imports_of(path: Path) -> set[str]:
     """Return the modules that a file imports, wherever in it, for whatever reason."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             inner = {f"{node.module}.{alias.name}" for alias in node.names} & MODULES
-            found |= inner or {node.module}
-    return found
+            names |= inner or {node.module}
+    return names
 
 
 def modules() -> list[Path]:
@@ -96,8 +96,8 @@ def test_no_modules_import_each_other():
 def test_the_verifier_needs_only_the_standard_library_and_flint():
     for path in (PACKAGE / "verifier").glob("*.py"):
         for name in imports_of(path):
-            known = name.split(".")[0] in {"flint", *sys.stdlib_module_names}
-            assert known or name.startswith("cvxprivacy.verifier"), f"{path.name}: {name}"
+            expected = name.split(".")[0] in {"flint", *sys.stdlib_module_names}
+            assert expected or name.startswith("cvxprivacy.verifier"), f"{path.name}: {name}"
         source = path.read_text(encoding="utf-8")
         assert "__import__" not in source
         assert "importlib" not in source
@@ -178,8 +178,8 @@ def lines_of_code(node: ast.Module | ast.ClassDef) -> int:
     """Count the lines up to the last one, without those of docstrings."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
     nodes = [n for n in ast.walk(node) if isinstance(n, documented) and ast.get_docstring(n)]
-    said = sum(n.body[0].end_lineno - n.body[0].lineno + 1 for n in nodes)
-    return node.body[-1].end_lineno - getattr(node, "lineno", 1) + 1 - said
+    text = sum(n.body[0].end_lineno - n.body[0].lineno + 1 for n in nodes)
+    return node.body[-1].end_lineno - getattr(node, "lineno", 1) + 1 - text
 
 
 def test_formulations_fit_on_a_slide():
@@ -228,6 +228,12 @@ def test_names_say_what_things_are(path):
         assert not banned, f"{dotted(path)}: {name} of {owner or 'the module'}"
 
 
+def test_names_in_tests_say_what_things_are():
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        names = {name for _, name in identifiers(ast.parse(path.read_text(encoding="utf-8")))}
+        assert not {name for name in names if name.strip("_") in BANNED}, path
+
+
 def test_what_a_problem_shows_is_documented():
     source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
     for problem in (
@@ -237,9 +243,9 @@ def test_what_a_problem_shows_is_documented():
         cpv.HammingWaterFilling([0.5, 0.3, 0.2], 0.2),
         cpv.ReverseWaterFilling([1.0, 2.0], 0.5),
     ):
-        said = "".join(kind.__doc__ or "" for kind in type(problem).__mro__)
+        text = "".join(kind.__doc__ or "" for kind in type(problem).__mro__)
         for name in dir(problem):
             if not name.startswith("_"):
-                own = any(getattr(vars(k).get(name), "__doc__", 0) for k in type(problem).__mro__)
-                word = re.search(rf"\b{name}\b", said)
-                assert own or word, f"{type(problem).__name__}.{name}"
+                ours = any(getattr(vars(k).get(name), "__doc__", 0) for k in type(problem).__mro__)
+                word = re.search(rf"\b{name}\b", text)
+                assert ours or word, f"{type(problem).__name__}.{name}"

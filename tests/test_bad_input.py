@@ -65,8 +65,8 @@ def test_what_is_no_problem(options, argument, value, where):
     refused(lambda: cpv.PrivacyDistortion(**options), argument, value=value, where=where)
     if not {"budget", "price", "encoder"} & {argument}:
         del options["budget"]
-        rest = {"criteria": CAPPED, **options}
-        refused(lambda: cpv.MinimumDistortion(**rest), argument, value=value, where=where)
+        others = {"criteria": CAPPED, **options}
+        refused(lambda: cpv.MinimumDistortion(**others), argument, value=value, where=where)
 
 
 @pytest.mark.parametrize("budget", [0.1, 0.0, 0.5])  # of which the ends need no solver
@@ -122,9 +122,9 @@ def test_a_cost_of_one_layer_is_of_all_atoms():
     source = cpv.DiscreteSource([[0.25, 0.25], [0.125, 0.375]])
     problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
     cost = np.array([[3.0, 1.0], [2.0, 5.0]])
-    for given in (cost, cost[None], np.stack([cost, cost])):
+    for value in (cost, cost[None], np.stack([cost, cost])):
         assert (
-            least_value(problem.program, Expression("c", cost=given, constant=0.5))
+            least_value(problem.program, Expression("c", cost=value, constant=0.5))
             == 0.5 + 0.375 + 2 * 0.625
         )
 

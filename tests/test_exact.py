@@ -39,11 +39,11 @@ def as_fractions(values: Any) -> list[Fraction]:
 
 @given(st.lists(NUMBERS, min_size=1, max_size=8))
 def test_an_array_holds_the_numbers_that_were_typed(values: list[Any]) -> None:
-    found = exact.array(values)
-    assert as_fractions(found) == [Fraction(v) for v in values]
-    assert (found.dtype == object) == any(float(v) != Fraction(v) for v in values)
-    assert not found.flags.writeable
-    assert json.loads(json.dumps([exact.written(v) for v in found])) == [
+    outcome = exact.array(values)
+    assert as_fractions(outcome) == [Fraction(v) for v in values]
+    assert (outcome.dtype == object) == any(float(v) != Fraction(v) for v in values)
+    assert not outcome.flags.writeable
+    assert json.loads(json.dumps([exact.written(v) for v in outcome])) == [
         float(v) if float(v) == v else str(v) for v in as_fractions(values)
     ]
 
@@ -59,22 +59,22 @@ def test_sums_and_products_are_exact(pairs: list[tuple[Any, Any]], factor: Any) 
 @given(st.lists(NUMBERS, min_size=1, max_size=5), st.lists(NUMBERS, min_size=1, max_size=5))
 def test_distances_are_exact(values: list[Any], outputs: list[Any]) -> None:
     for made, power in ((cpv.squared_error, 2), (cpv.absolute_error, 1)):
-        found = made(np.array(values, dtype=object), np.array(outputs, dtype=object)).cost
+        outcome = made(np.array(values, dtype=object), np.array(outputs, dtype=object)).cost
         wanted = [[abs(Fraction(a) - Fraction(b)) ** power for b in outputs] for a in values]
-        assert as_fractions(found) == [d for row in wanted for d in row]
+        assert as_fractions(outcome) == [d for row in wanted for d in row]
 
 
 def test_distances_of_whole_numbers_beyond_64_bits_are_exact() -> None:
     values = [0, 1, 2**31, 2**31 + 1, 3 * 2**40]
-    found = cpv.squared_error(values).cost
-    assert as_fractions(found) == [Fraction((a - b) ** 2) for a in values for b in values]
+    outcome = cpv.squared_error(values).cost
+    assert as_fractions(outcome) == [Fraction((a - b) ** 2) for a in values for b in values]
 
 
 def test_equal_numbers_are_one_object() -> None:
-    found = cpv.squared_error([Fraction(i, 3) for i in range(5)]).cost
-    assert found.dtype == object
-    assert found[0, 2] is found[4, 2]
-    assert found[1, 0] is not found[2, 0]
+    outcome = cpv.squared_error([Fraction(i, 3) for i in range(5)]).cost
+    assert outcome.dtype == object
+    assert outcome[0, 2] is outcome[4, 2]
+    assert outcome[1, 0] is not outcome[2, 0]
 
 
 def test_what_is_known_of_an_array_is_forgotten_with_it_and_where_it_can_change() -> None:
@@ -120,20 +120,20 @@ def test_the_algebra_of_terms_is_exact(costs: list[tuple[Any, Any]], factor: Any
     one, two = (
         Expression("t", {"W": row[0]}, np.array([row], object), constant=row[1]) for row in costs
     )
-    found = factor * one + two
+    outcome = factor * one + two
     by, (a, b), (c, d) = Fraction(factor), *([Fraction(v) for v in row] for row in costs)
-    assert as_fractions(found.cost) == [by * a + c, by * b + d]
-    assert Fraction(found.weights["W"]) == by * a + c
-    assert Fraction(found.constant) == by * b + d
-    document = json.loads(json.dumps(found.to_dict()))
+    assert as_fractions(outcome.cost) == [by * a + c, by * b + d]
+    assert Fraction(outcome.weights["W"]) == by * a + c
+    assert Fraction(outcome.constant) == by * b + d
+    document = json.loads(json.dumps(outcome.to_dict()))
     assert [number(v) for v in document["cost"][0]] == [by * a + c, by * b + d]
     assert number(document["weights"]["W"]) == by * a + c
 
 
 def test_radii_add_up_to_no_less_than_their_sum() -> None:
     tiny = Expression("t", constant=1.0, constant_radius=0.1, cost=np.ones((1, 1)), cost_radius=0.1)
-    found = sum([tiny] * 9, tiny)
-    assert Fraction(found.constant_radius) == Fraction(found.cost_radius) == 10 * Fraction(0.1)
+    outcome = sum([tiny] * 9, tiny)
+    assert Fraction(outcome.constant_radius) == Fraction(outcome.cost_radius) == 10 * Fraction(0.1)
     assert Fraction((-0.3 * tiny).constant_radius) == Fraction(0.3) * Fraction(0.1)
 
 
@@ -285,12 +285,12 @@ def test_a_heavy_weight_does_not_either() -> None:
 
 
 def test_a_ball_of_a_document_contains_its_ends() -> None:
-    found = ball("1/3", "1/7")
+    outcome = ball("1/3", "1/7")
     third = Fraction(1, 3)
     for end in (third - Fraction(1, 7), third, third + Fraction(1, 7)):
         from flint import arb, fmpq
 
-        assert found.contains(arb(fmpq(end.numerator, end.denominator)))
+        assert outcome.contains(arb(fmpq(end.numerator, end.denominator)))
 
 
 def test_whole_numbers_next_to_two_to_the_53_are_told_apart() -> None:
@@ -385,10 +385,10 @@ def test_what_somebody_can_still_write_to_is_copied() -> None:
         values = np.array([[0, Fraction(1, 4)], [Fraction(1, 4), 0]], dtype=dtype)
         part = values[:]
         values.flags.writeable = False
-        found = exact.array(values)
-        known = exact.floats(found).tolist()
+        outcome = exact.array(values)
+        expected = exact.floats(outcome).tolist()
         part[0, 1] = Fraction(-7) if dtype is object else -7.0
-        assert exact.floats(found).tolist() == known == [[0.0, 0.25], [0.25, 0.0]]
+        assert exact.floats(outcome).tolist() == expected == [[0.0, 0.25], [0.25, 0.0]]
         with pytest.raises(cpv.InputError, match="negative"):
             cpv.Distortion(values)
-        assert exact.array(found) is found  # its own are not copied again
+        assert exact.array(outcome) is outcome  # its own are not copied again

@@ -30,20 +30,20 @@ def brute(pmf, d, code):
         """Mean over i of the entropy of what is named."""
         return -plogp(table.groupby(["i", *names])["p"].sum()) / n
 
-    known, seen, before = ("j", "z"), ("x̂_i", "z_i"), h("x_i", "z_i") - h("z_i")
+    expected, recorded, before = ("j", "z"), ("x̂_i", "z_i"), h("x_i", "z_i") - h("z_i")
     table["cost"] = table["p"] * d[table["x_i"], table["x̂_i"]]
     guesses = [table["p"] * d[table["x_i"], y] for y in range(d.shape[1])]
     costs = pd.concat(guesses, axis=1).groupby([table["i"], table["j"], table["z"]]).sum()
     return reference.CodeMeasures(
         rate=math.log2(len(code.read)) / n,
-        told=(h(*known) - h("z")) / n,
-        of_letters=before - (h("x_i", *known) - h(*known)),
-        by_letters=before - (h("x_i", *seen) - h(*seen)),
+        told=(h(*expected) - h("z")) / n,
+        of_letters=before - (h("x_i", *expected) - h(*expected)),
+        by_letters=before - (h("x_i", *recorded) - h(*recorded)),
         distortion=table["cost"].sum() / n,
         best=costs.min(axis=1).sum() / n,
-        equivocation=(h("w", *known) - h(*known)) / n,
-        left_of_letters=h("w_i", *known) - h(*known),
-        left_by_letters=h("w_i", *seen) - h(*seen),
+        equivocation=(h("w", *expected) - h(*expected)) / n,
+        left_of_letters=h("w_i", *expected) - h(*expected),
+        left_by_letters=h("w_i", *recorded) - h(*recorded),
     )
 
 
@@ -52,14 +52,14 @@ def test_a_code_does_what_its_joint_law_says(n):
     rng = np.random.default_rng(n)
     pmf = rng.dirichlet(np.full(12, 0.7)).reshape(2, 3, 2)
     code = reference.BlockCode(rng.integers(0, 4, (3**n, 2**n)), rng.integers(0, 2, (4, 2**n, n)))
-    found = reference.measure_code(pmf, D, code)
-    assert found == pytest.approx(brute(pmf, D, code), abs=1e-12)
+    outcome = reference.measure_code(pmf, D, code)
+    assert outcome == pytest.approx(brute(pmf, D, code), abs=1e-12)
     # the converse, for any code at all
-    assert found.rate >= found.told >= found.of_letters - 1e-12
-    assert found.of_letters >= found.by_letters - 1e-12
-    assert found.equivocation <= found.left_of_letters + 1e-12
-    assert found.left_of_letters <= found.left_by_letters + 1e-12
-    assert found.best <= found.distortion + 1e-12
+    assert outcome.rate >= outcome.told >= outcome.of_letters - 1e-12
+    assert outcome.of_letters >= outcome.by_letters - 1e-12
+    assert outcome.equivocation <= outcome.left_of_letters + 1e-12
+    assert outcome.left_of_letters <= outcome.left_by_letters + 1e-12
+    assert outcome.best <= outcome.distortion + 1e-12
 
 
 def chosen(book, law, words):
@@ -76,36 +76,36 @@ def test_quantise_and_bin_takes_the_likeliest_words(informed):
     if not informed:  # p(u | x, z) = p(u | x)
         joint = joint.sum(axis=2)[..., None] * rng.dirichlet(np.ones(3), 2)[:, None]
     reading = np.array([[0, 0], [0, 1], [1, 1]])
-    binned, whole = reference.quantise_and_bin(joint, reading, n, seed=2)
+    binned, full = reference.quantise_and_bin(joint, reading, n, seed=2)
 
     p_u, p_zu, p_xz = joint.sum(axis=(0, 1)), joint.sum(axis=0), joint.sum(axis=2)
-    told = plogp(joint) - plogp(p_xz) - plogp(p_u)
-    found = plogp(p_zu) - plogp(p_zu.sum(axis=1)) - plogp(p_u)
-    assert len(whole.read) == math.ceil(2 ** (n * told))
-    assert len(binned.read) == math.ceil(2 ** (n * (told - found)))
+    information = plogp(joint) - plogp(p_xz) - plogp(p_u)
+    outcome = plogp(p_zu) - plogp(p_zu.sum(axis=1)) - plogp(p_u)
+    assert len(full.read) == math.ceil(2 ** (n * information))
+    assert len(binned.read) == math.ceil(2 ** (n * (information - outcome)))
     # the words and their bins, as they were drawn
     draw = np.random.default_rng([2, n])
-    book = draw.choice(3, p=p_u, size=(len(whole.read), n))
+    book = draw.choice(3, p=p_u, size=(len(full.read), n))
     bin_of = draw.permutation(len(book)) % len(binned.read)
     words = list(itertools.product((0, 1), repeat=n))
     pairs = [list(zip(x, z, strict=True)) for x in words for z in words]
     places = np.reshape(chosen(book, joint / p_u / p_xz[..., None], pairs), (8, 8))
-    assert (whole.sent == places).all()
+    assert (full.sent == places).all()
     assert (binned.sent == bin_of[places]).all()
     if not informed:
-        assert (whole.sent == whole.sent[:, :1]).all()
+        assert (full.sent == full.sent[:, :1]).all()
     for j in range(len(binned.read)):
         members = np.flatnonzero(bin_of == j)
         taken = members[chosen(book[members], p_zu / p_u, [[(a,) for a in z] for z in words])]
         assert (binned.read[j] == reading[book[taken], words]).all()
-    assert (whole.read[0] == reading[book[0], words]).all()
+    assert (full.read[0] == reading[book[0], words]).all()
 
     # what a bin hides beside the word is what it leaves open (28b)
     pmf = rng.dirichlet(np.ones(2), 4).T.reshape(2, 2, 2) * p_xz
-    some, all_ = (reference.measure_code(pmf, 1 - np.eye(2), code) for code in (binned, whole))
+    some, all_ = (reference.measure_code(pmf, 1 - np.eye(2), code) for code in (binned, full))
     assert -1e-12 <= some.equivocation - all_.equivocation <= all_.told - some.told + 1e-12
     # with a bin for each word nothing is mistaken
-    wide, same = reference.quantise_and_bin(joint, reading, n, seed=2, margin=found + 1)
+    wide, same = reference.quantise_and_bin(joint, reading, n, seed=2, margin=outcome + 1)
     assert reference.measure_code(pmf, 1 - np.eye(2), wide)[1:] == pytest.approx(
         reference.measure_code(pmf, 1 - np.eye(2), same)[1:], abs=1e-12
     )
@@ -120,9 +120,9 @@ def test_every_z_has_a_book_of_its_own():
     assert 0 < code.read[:, words == 0].mean() < 1
     law = joint / joint.sum()
     p_zu, p_xz = law.sum(axis=0), law.sum(axis=2)
-    told = plogp(law) + plogp(p_xz.sum(axis=0)) - plogp(p_xz) - plogp(p_zu)
-    assert len(code.read) == math.ceil(2 ** (3 * told))
-    given = np.maximum(law / np.where(p_zu > 0, p_zu, 1), 1e-300)
+    information = plogp(law) + plogp(p_xz.sum(axis=0)) - plogp(p_xz) - plogp(p_zu)
+    assert len(code.read) == math.ceil(2 ** (3 * information))
+    value = np.maximum(law / np.where(p_zu > 0, p_zu, 1), 1e-300)
     for place, z in enumerate(words):
         pairs = [list(zip(x, z, strict=True)) for x in words]
-        assert (code.sent[:, place] == chosen(code.read[:, place], given, pairs)).all()
+        assert (code.sent[:, place] == chosen(code.read[:, place], value, pairs)).all()

@@ -1,4 +1,4 @@
-"""What was proved about a program, and the document that proves it again."""
+"""What was proved about a program, or of two that enclose it, and the document that proves it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Releasing", "released_output"]
 
-LEVEL = 0.95  # of the bound on the population's risk
+LEVEL = 0.95  # of the bound on the population's risk; the help of --confidence says it, too
 _WITHOUT_HOLDOUT = (
     ("weights", "--weights, records are no independent draws of one law", "leave out either"),
     ("encoder", "--encoder wx, the randomisation sees W", "use --encoder x, or hold nothing out"),

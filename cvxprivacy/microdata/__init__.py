@@ -1,1 +1,1 @@
-"""Tables: masking and coarsening them, what a release has lost, and what it still reveals."""
+"""Tables: coarsening and drawing them, auditing what they reveal, comparing what masks them."""

@@ -19,7 +19,6 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
@@ -41,6 +40,7 @@ from cvxprivacy.sdc.risk import (
     score,
 )
 from cvxprivacy.tables.arrays import (
+    Codes,
     complete,
     deviations,
     distinct,
@@ -57,8 +57,6 @@ from cvxprivacy.tables.values import ranked
 from cvxprivacy.validation import array, integer, present
 
 __all__ = ["Comparison", "Point", "compare"]
-
-Codes = npt.NDArray[np.int64]
 
 # Shares of the greatest distortion, and of the variance for the QGLB.
 SHARES = (0.002, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)

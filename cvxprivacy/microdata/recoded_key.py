@@ -27,7 +27,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.generalisation import Hierarchy
 from cvxprivacy.microdata.intervals import cuts_by_number
 from cvxprivacy.model.discrete import DiscreteSource
-from cvxprivacy.tables.arrays import codes
+from cvxprivacy.tables.arrays import Codes, codes
 from cvxprivacy.tables.bins import Bins
 from cvxprivacy.tables.counting import Counts, count_records
 from cvxprivacy.tables.engines import as_narwhals
@@ -43,8 +43,6 @@ STEPS = (1, 2, 4, 8, 16, 32, 64, 128)  # along a chain
 ROUNDS = 4
 LEAST = 1e-12  # nats: what two sums of floats may be apart
 MOST_TERMS = 2e8  # of intervals that are cut anew, given the other columns
-
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

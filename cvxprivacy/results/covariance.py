@@ -19,7 +19,7 @@ from cvxprivacy.model.matrices import block, rationals, rounded
 from cvxprivacy.programs.covariance import CovarianceProgram, ErrorCovariance
 from cvxprivacy.programs.notation import above
 from cvxprivacy.release.gaussian import GaussianRelease
-from cvxprivacy.results.closed_price import Chords
+from cvxprivacy.results.chords import Chords
 from cvxprivacy.results.price import SHARP, Price, useful
 from cvxprivacy.results.prices import Moving, constants, enclosed, moving
 from cvxprivacy.results.solution import GaussianSolution

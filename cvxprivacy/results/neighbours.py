@@ -1,6 +1,6 @@
 """Releases and multipliers near an optimum, from which chords prove its slopes.
 
-None of them is believed: :class:`~cvxprivacy.results.closed_price.Chords` proves what each is
+None of them is believed: :class:`~cvxprivacy.results.chords.Chords` proves what each is
 worth.
 """
 
@@ -21,7 +21,7 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.least_leakage import breach
-from cvxprivacy.results.closed_price import Chords
+from cvxprivacy.results.chords import Chords
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.interior.method import foreign_measures
 from cvxprivacy.solvers.presolve import zero_multipliers

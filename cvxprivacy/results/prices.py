@@ -3,7 +3,7 @@
 The multipliers' prices are ∂f/∂θ + Σ_j λ_j ∂g_j/∂θ.  They are worth what the multipliers are, which
 an optimum certified to within 1e-6 says little of where the bound itself is 1e-9.  Of a number that
 is the bound of constraints, the optimum is convex in it (P27), and
-:mod:`~cvxprivacy.results.closed_price` prove ends of its slopes (C17).
+:mod:`~cvxprivacy.results.chords` prove ends of its slopes (C17).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
-from cvxprivacy.results.closed_price import Chords
+from cvxprivacy.results.chords import Chords
 from cvxprivacy.results.neighbours import (
     FEW,
     MANY,

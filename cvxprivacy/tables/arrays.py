@@ -21,6 +21,7 @@ from cvxprivacy.tables.engines import (
 from cvxprivacy.validation import array, present
 
 __all__ = [
+    "Codes",
     "codes",
     "complete",
     "deviations",
@@ -32,6 +33,8 @@ __all__ = [
     "paired",
     "same_records",
 ]
+
+Codes = npt.NDArray[np.int64]
 
 
 # ---- refusals ----------------------------------------------------------------------------
@@ -70,7 +73,7 @@ def is_frame(table: Any, argument: str) -> bool:
 # ---- columns -----------------------------------------------------------------------------
 
 
-def codes(values: Iterable[Any]) -> npt.NDArray[np.int64]:
+def codes(values: Iterable[Any]) -> Codes:
     """Number values of any kind as they first occur."""
     place: dict[Any, int] = {}
     return np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)

@@ -61,7 +61,11 @@ LOST = 8  # bits for what balls lose with every pivot, to begin with; more are t
 
 
 class CovarianceData:
-    """The exact program behind ``CovarianceProgram.to_dict()``."""
+    """The exact program behind ``CovarianceProgram.to_dict()``, derived before any proof.
+
+    Σ̄ = Cov(V | Z), S and B of each view, (G3) and (G4), are rational where exact elimination is
+    worth its time, and balls elsewhere.
+    """
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         self.program = program

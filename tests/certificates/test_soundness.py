@@ -92,23 +92,23 @@ def random_program(
     budget = distortion <= least + share * (most - least) + 1e-9
     risk = Expression("risk", {"W": 1.0})
     units = "bits" if rng.random() < 0.5 else "nats"
-    given: dict[str, Any] = {"law": law, "outputs": m, "views": views, "units": units}
-    given["terms"] = {"risk": risk, "distortion": distortion}
-    inside = ChannelProgram(objective=risk, **given)
+    summary: dict[str, Any] = {"law": law, "outputs": m, "views": views, "units": units}
+    summary["terms"] = {"risk": risk, "distortion": distortion}
+    inside = ChannelProgram(objective=risk, **summary)
 
     if flavour == "leakage":
-        return ChannelProgram(objective=risk, constraints={"budget": budget}, **given)
+        return ChannelProgram(objective=risk, constraints={"budget": budget}, **summary)
     if flavour == "rate":
         return ChannelProgram(
-            objective=Expression("rate", {"X": 1.0}), constraints={"budget": budget}, **given
+            objective=Expression("rate", {"X": 1.0}), constraints={"budget": budget}, **summary
         )
     if flavour == "priced":
-        return ChannelProgram(objective=risk + 10 ** rng.uniform(-1, 1) * distortion, **given)
+        return ChannelProgram(objective=risk + 10 ** rng.uniform(-1, 1) * distortion, **summary)
     if flavour == "views":
         cap = risk <= inside.value(risk, inner) * rng.uniform(1.0, 1.2) + 1e-3
         objective = Expression("rate", {"X": 1.0, "W": rng.random(m)}, constant=-0.25)
         return ChannelProgram(
-            objective=objective, constraints={"budget": budget, "leakage": cap}, **given
+            objective=objective, constraints={"budget": budget, "leakage": cap}, **summary
         )
     if flavour == "per_output":
         t = rng.uniform(0.05, 0.9)
@@ -117,7 +117,7 @@ def random_program(
             "<=",
             tuple(rng.choice([0.0, 1e-3], m)) if rng.random() < 0.5 else 0.0,
         )
-        return ChannelProgram(objective=distortion, constraints={"t": close}, **given)
+        return ChannelProgram(objective=distortion, constraints={"t": close}, **summary)
     if flavour == "equality":
         d = rng.random((x, m)) * (1 - np.eye(x))
         distortion = Expression("distortion", cost=d)
@@ -131,24 +131,24 @@ def random_program(
         else:
             mean = sum(q * Fraction(float(v)) for q, v in zip(exact, score, strict=True))
             rows["mean"] = Constraint(Expression("mean", cost=np.tile(score, (x, 1))), "==", mean)
-        given["terms"] = {"distortion": distortion}
-        return ChannelProgram(objective=risk, constraints=rows, **given)
+        summary["terms"] = {"distortion": distortion}
+        return ChannelProgram(objective=risk, constraints=rows, **summary)
     if flavour == "ratio":
         aux = {"ldp": Auxiliary("ratio", math.exp(rng.uniform(0.1, 3)), 1e-15)}
-        return ChannelProgram(objective=distortion, auxiliaries=aux, **given)
+        return ChannelProgram(objective=distortion, auxiliaries=aux, **summary)
     if flavour == "maximum":
         aux = {"leak": Auxiliary("maximum", 1 + rng.random() * (min(x, m) - 1), 1e-15)}
-        return ChannelProgram(objective=distortion, auxiliaries=aux, **given)
+        return ChannelProgram(objective=distortion, auxiliaries=aux, **summary)
     if flavour == "partial":
         labels = np.where(rng.random(law.shape) < 0.4, -1, w_labels)
         labels[0, 0] = w - 1  # so that the view has all w labels
-        given["views"] = {"P": View(labels, w_labels), "W": views["W"]}
+        summary["views"] = {"P": View(labels, w_labels), "W": views["W"]}
         objective = Expression("partial", {"P": 1.0}, cost=0.1 * d)
-        return ChannelProgram(objective=objective, constraints={"budget": budget}, **given)
+        return ChannelProgram(objective=objective, constraints={"budget": budget}, **summary)
     if flavour == "layers":
         cost = rng.random((*law.shape, m))
         objective = Expression("both", {"W": 0.5}, cost=cost, cost_radius=1e-15, constant=1.0)
-        return ChannelProgram(objective=objective, constraints={"budget": budget}, **given)
+        return ChannelProgram(objective=objective, constraints={"budget": budget}, **summary)
 
     # entry bounds: forbidden moves, floors and caps around a channel within them
     lower = np.round(64 * rng.random((x, m)) * rng.choice([0.0, 0.5 / m], (x, m))) / 64
@@ -157,11 +157,11 @@ def random_program(
     room = upper - lower
     left = 1 - lower.sum(axis=1, keepdims=True)
     inner = lower + left * room / room.sum(axis=1, keepdims=True)
-    given |= {"lower": lower, "upper": upper}
+    summary |= {"lower": lower, "upper": upper}
     room_for_both = 0.01
     budget = distortion <= float((p[:, None] * d * inner).sum()) + room_for_both
     if flavour == "entries":
-        return ChannelProgram(objective=risk, constraints={"budget": budget}, **given)
+        return ChannelProgram(objective=risk, constraints={"budget": budget}, **summary)
     assert flavour == "everything"
     lower[:] = np.minimum(lower, 0.01 / m)
     upper[:] = np.maximum(upper, 0.8)
@@ -177,7 +177,7 @@ def random_program(
         "leak": Auxiliary("maximum", 1 + 0.5 * (min(x, m) - 1), 1e-15),
     }
     objective = Expression("sum", {"W": 1.0, "X": 0.25}, cost=d)
-    return ChannelProgram(objective=objective, constraints=rows, auxiliaries=auxiliaries, **given)
+    return ChannelProgram(objective=objective, constraints=rows, auxiliaries=auxiliaries, **summary)
 
 
 class Plain:
@@ -185,18 +185,18 @@ class Plain:
 
     def __init__(self, program: ChannelProgram) -> None:
         self.program = program
-        self.seen, self.pi = {}, {}
+        self.joints, self.pi = {}, {}
         for name, view in program.views.items():
-            self.seen[name] = np.zeros((view.size, program.n))
+            self.joints[name] = np.zeros((view.size, program.n))
             for a, s, mass in atoms_of(program):
                 if view.labels[a, s] >= 0:
-                    self.seen[name][view.labels[a, s], s] += mass
+                    self.joints[name][view.labels[a, s], s] += mass
             self.pi[name] = reference_of(program, name)
 
     def columns(self, term: Expression, channels: np.ndarray) -> np.ndarray:
         value = np.einsum("sy,bsy->by", cost_of(self.program, term), channels)
         for view, weight in term.weights.items():
-            joint = np.einsum("vs,bsy->bvy", self.seen[view], channels)
+            joint = np.einsum("vs,bsy->bvy", self.joints[view], channels)
             other = self.pi[view][:, None] * joint.sum(axis=1, keepdims=True)
             ratio = np.where(joint > 0, joint / np.where(joint > 0, other, 1.0), 1.0)
             phi = (joint * np.log(ratio)).sum(axis=1)
@@ -259,7 +259,7 @@ def referee(program: ChannelProgram, certificate: Any) -> float:
     return value
 
 
-def known(program: ChannelProgram) -> Case:
+def agreed(program: ChannelProgram) -> Case:
     """Return a program with the truth that two solvers and the referee agree on."""
     case = Case(program)
     for solver, options in (("CLARABEL", {}), ("SCS", SCS)):
@@ -396,8 +396,8 @@ def campaign(case: Case, pairs: int, seed: int) -> int:
             if number % 2:
                 for row in numerators:
                     row[int(np.argmax(row))] += 2**52 - sum(row)
-            found = evaluated(proof, listed(numerators, 2**52))
-            upper = ceil(found.objective) if found is not None else INF
+            obtained = evaluated(proof, listed(numerators, 2**52))
+            upper = ceil(obtained.objective) if obtained is not None else INF
         else:
             with np.errstate(all="ignore"):
                 prover.offer_channel(channel)
@@ -414,7 +414,7 @@ def pool(seed: int, count: int, sizes: list[tuple[int, int, int]]) -> Iterator[C
     for number in range(count):
         flavour = FLAVOURS[number % len(FLAVOURS)]
         size = sizes[number % len(sizes)]
-        yield known(random_program(rng, flavour, size, (0.1, 1.0, 10.0)[number % 3]))
+        yield agreed(random_program(rng, flavour, size, (0.1, 1.0, 10.0)[number % 3]))
 
 
 SMALL = [(2, 2, 2), (2, 2, 3), (2, 3, 2), (3, 3, 3), (2, 4, 3)]
@@ -423,10 +423,10 @@ SMALL = [(2, 2, 2), (2, 2, 3), (2, 3, 2), (3, 3, 3), (2, 4, 3)]
 def evaluated(proof: ChannelProof, primal: dict[str, Any]) -> Evaluation | None:
     """Return what a channel is worth if it is one that is feasible."""
     try:
-        found = proof.upper(primal)
+        obtained = proof.upper(primal)
     except UnprovableError:
         return None
-    return found if found.feasible else None
+    return obtained if obtained.feasible else None
 
 
 def test_garbage_proves_nothing_false() -> None:
@@ -467,20 +467,20 @@ def test_the_binary_closed_form_is_enclosed(p: float, share: float) -> None:
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_two_solvers_enclose_one_value(flavour: str) -> None:
     """``known`` holds the assertions; here it must also have come close to the value."""
-    case = known(random_program(np.random.default_rng(5), flavour, (3, 4, 4)))
+    case = agreed(random_program(np.random.default_rng(5), flavour, (3, 4, 4)))
     assert case.upper - case.lower <= 1e-5 * case.program.scale
 
 
 def test_rows_multipliers_of_another_program_stay_sound() -> None:
     rng = np.random.default_rng(8)
-    cases = [known(random_program(rng, "leakage", (2, 3, 3))) for _ in range(5)]
+    cases = [agreed(random_program(rng, "leakage", (2, 3, 3))) for _ in range(5)]
     for one, other in itertools.permutations(cases, 2):
         lower = floor(one.prover.proof.lower(raw(other.duals[0])))
         assert lower <= one.upper + one.slack
 
 
 def test_strings_and_ragged_lists_are_no_multipliers() -> None:
-    case = known(random_program(np.random.default_rng(9), "everything", (2, 3, 3)))
+    case = agreed(random_program(np.random.default_rng(9), "everything", (2, 3, 3)))
     proof = case.prover.proof
     blank = raw(Dual({}, {}).cleaned(case.program))
     zero = floor(proof.lower(blank))
@@ -498,7 +498,7 @@ def test_strings_and_ragged_lists_are_no_multipliers() -> None:
 
 
 def test_the_prover_takes_any_object_for_multipliers() -> None:
-    case = known(random_program(np.random.default_rng(9), "ratio", (2, 3, 3)))
+    case = agreed(random_program(np.random.default_rng(9), "ratio", (2, 3, 3)))
     for junk in ("x", None, [[1.0], [1.0, 2.0]], object()):
         case.prover.offer_dual(Dual({"W": junk}, {"none": junk}, {"ldp": [junk, junk]}))  # type: ignore
         assert case.prover.lower <= case.upper + case.slack
@@ -552,7 +552,7 @@ def test_no_channel_of_a_fine_grid_beats_a_proved_end(flavour: str, outputs: int
     rows = grid(outputs, 200 if outputs == 2 else 36)
     pairs = np.array(list(itertools.product(range(len(rows)), repeat=2)))
     channels = rows[pairs]
-    seen = 0
+    recorded = 0
     for _ in range(3):
         program = random_program(rng, flavour, (2, 2, outputs))
         if flavour in ("equality", "everything"):  # equalities that the grid can meet
@@ -564,7 +564,7 @@ def test_no_channel_of_a_fine_grid_beats_a_proved_end(flavour: str, outputs: int
             if "mean" in program.constraints and flavour == "equality":
                 mean = replace(program.constraints["mean"], bound=Fraction(1, 8))
                 program = replace(program, constraints={**program.constraints, "mean": mean})
-        case, plain = known(program), Plain(program)
+        case, plain = agreed(program), Plain(program)
         stacks = channels if program.m == outputs else grid(2, 200)[grid_pairs(201)]
         feasible = stacks[plain.violation(stacks) <= 1e-13]
         if len(feasible):
@@ -572,8 +572,8 @@ def test_no_channel_of_a_fine_grid_beats_a_proved_end(flavour: str, outputs: int
             assert case.lower <= least + 1e-9
             spacing = 0.2 if outputs == 3 else 0.05
             assert least <= case.upper + spacing * max(1.0, program.scale)  # the grid is fine
-            seen += 1
-    assert seen >= 2, "the grid met too few of these programs"
+            recorded += 1
+    assert recorded >= 2, "the grid met too few of these programs"
 
 
 def grid_pairs(count: int) -> np.ndarray:
@@ -678,20 +678,22 @@ def outcome(problem: Any) -> Any:
 
 def settle(problem: Any, truth: Any) -> str:
     """Solve; what is claimed must hold of the truth (a solution; None: nothing is feasible)."""
-    found = outcome(problem)
-    assert found.certificate.verify()
-    if isinstance(found, cpv.InfeasibleError):
+    obtained = outcome(problem)
+    assert obtained.certificate.verify()
+    if isinstance(obtained, cpv.InfeasibleError):
         assert truth is None, "a feasible problem was called infeasible"
         return "infeasible"
-    if isinstance(found, cpv.CertificationError):
-        assert found.upper == INF if truth is None else found.upper >= truth.lower
-        assert truth is None or found.lower <= truth.upper
+    if isinstance(obtained, cpv.CertificationError):
+        assert obtained.upper == INF if truth is None else obtained.upper >= truth.lower
+        assert truth is None or obtained.lower <= truth.upper
         return "uncertified"
     assert truth is not None, "an infeasible problem was solved"
-    overlap(found, truth)
+    overlap(obtained, truth)
     tolerance = 1e-6 * problem.program.scale
-    assert found.status == ("certified" if found.upper - found.lower <= tolerance else "loose")
-    return str(found.status)
+    assert obtained.status == (
+        "certified" if obtained.upper - obtained.lower <= tolerance else "loose"
+    )
+    return str(obtained.status)
 
 
 def problems() -> Iterator[Any]:
@@ -713,15 +715,15 @@ PROBLEMS = list(problems())
 
 @pytest.fixture(scope="module")
 def truths() -> list[Any]:
-    found: list[Any] = []
+    values: list[Any] = []
     for build in PROBLEMS:
         try:
-            found.append(build().solve())
-            assert found[-1].status == "certified"
+            values.append(build().solve())
+            assert values[-1].status == "certified"
         except cpv.InfeasibleError:
-            found.append(None)
-    assert [truth is None for truth in found] == [False, False, True]
-    return found
+            values.append(None)
+    assert [truth is None for truth in values] == [False, False, True]
+    return values
 
 
 @pytest.mark.parametrize("number", range(len(PROBLEMS)))
@@ -736,14 +738,14 @@ def test_what_the_solver_says_of_itself_decides_nothing(
         return status
 
     monkeypatch.setattr(cvxpy_channel.ConicModel, "solve", lying)
-    found = settle(PROBLEMS[number](), truths[number])
-    assert found == ("infeasible" if truths[number] is None else "certified")
+    obtained = settle(PROBLEMS[number](), truths[number])
+    assert obtained == ("infeasible" if truths[number] is None else "certified")
 
     # and nothing is proved by a solver that says so and does nothing
     monkeypatch.setattr(interior, "fits", lambda program: False)
     monkeypatch.setattr(cvxpy_channel.ConicModel, "solve", lambda *_, **__: status)
-    found = settle(PROBLEMS[number](), truths[number])
-    assert found in ("loose", "uncertified")
+    obtained = settle(PROBLEMS[number](), truths[number])
+    assert obtained in ("loose", "uncertified")
 
 
 @pytest.mark.parametrize("number", range(len(PROBLEMS)))
@@ -778,8 +780,8 @@ def test_a_crash_is_survived(
         return honest(self, *args, **options)
 
     monkeypatch.setattr(cp.Problem, "solve", sometimes)  # the next attempt still counts
-    found = settle(PROBLEMS[number](), truths[number])
-    assert found == ("infeasible" if truths[number] is None else "certified")
+    obtained = settle(PROBLEMS[number](), truths[number])
+    assert obtained == ("infeasible" if truths[number] is None else "certified")
 
 
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
@@ -795,12 +797,12 @@ def test_an_interrupt_proves_nothing_false(
 ) -> None:
     monkeypatch.setattr(cp.Problem, "solve", raising(KeyboardInterrupt()))
     problem = PROBLEMS[number]()
-    found = problem.solve(method="conic", certify=False)
-    if found.log[-1] == "stopped: interrupted":
-        assert found.status in ("loose", "uncertified")
+    solution = problem.solve(method="conic", certify=False)
+    if solution.log[-1] == "stopped: interrupted":
+        assert solution.status in ("loose", "uncertified")
     if truths[number] is not None:
-        assert found.lower <= truths[number].upper
-        assert truths[number].lower <= found.upper
+        assert solution.lower <= truths[number].upper
+        assert truths[number].lower <= solution.upper
 
 
 def test_contradictions_with_wrong_multipliers_are_no_proof(truths: list[Any]) -> None:
@@ -808,7 +810,7 @@ def test_contradictions_with_wrong_multipliers_are_no_proof(truths: list[Any]) -
     rng = np.random.default_rng(4)
     offered = 0
     for flavour in FLAVOURS:
-        case = known(random_program(rng, flavour, (2, 3, 3)))
+        case = agreed(random_program(rng, flavour, (2, 3, 3)))
         stream = bad_duals(rng, case)
         for _ in range(60):
             dual = replace(next(stream), objective=0)
@@ -824,7 +826,7 @@ def test_entries_may_be_fixed_at_any_float() -> None:
     program = random_program(np.random.default_rng(3), "leakage", (2, 3, 3))
     lower, upper = np.zeros((3, 3)), np.ones((3, 3))
     lower[0, 1] = upper[0, 1] = 0.1
-    case = known(replace(program, lower=lower, upper=upper, constraints={}))
+    case = agreed(replace(program, lower=lower, upper=upper, constraints={}))
     assert case.upper - case.lower <= 1e-5 * program.scale
 
 
@@ -854,7 +856,7 @@ def test_a_label_that_no_atom_shows_costs_nothing() -> None:
     law = np.array([[0.1, 0.2], [0.4, 0.3]])
     view = View(np.array([[1, -1], [1, -1]]), np.array([[0, 0], [1, 1]]))
     objective = Expression("partial", {"P": 1.0}, cost=np.array([[0.0, 0.2], [0.3, 0.0]]))
-    case = known(ChannelProgram(law, 2, {"P": view}, objective))
+    case = agreed(ChannelProgram(law, 2, {"P": view}, objective))
     assert case.upper - case.lower <= 1e-5 * case.program.scale
 
 
@@ -862,10 +864,10 @@ def test_a_label_that_no_atom_shows_costs_nothing() -> None:
 def test_what_is_called_feasible_is(flavour: str) -> None:
     """Channels around the optimum, on a coarse grid, some with rows or signs that are wrong."""
     rng = np.random.default_rng(hash_of(flavour))
-    case = known(random_program(rng, flavour, (2, 3, 3)))
+    case = agreed(random_program(rng, flavour, (2, 3, 3)))
     n, m, plain = case.program.n, case.program.m, Plain(case.program)
     best, den = case.channels[0], 2**20
-    said = {True: 0, False: 0}
+    text = {True: 0, False: 0}
     for number in range(200):
         weight = rng.choice([0.0, 1e-3, 0.1, 1.0])
         mixed = (1 - weight) * best + weight * rng.dirichlet(np.ones(m), size=n)
@@ -876,20 +878,20 @@ def test_what_is_called_feasible_is(flavour: str) -> None:
             k[s, a], k[s, b] = k[s, a] - den, k[s, b] + den
         if number % 4 == 1:
             k[s, a] += rng.choice([-1, 1]) * rng.integers(1, den)
-        found = evaluated(case.prover.proof, listed(k.tolist(), den))
-        said[found is not None] += 1
+        obtained = evaluated(case.prover.proof, listed(k.tolist(), den))
+        text[obtained is not None] += 1
         if (k < 0).any() or (k.sum(axis=1) != den).any():
-            assert found is None
+            assert obtained is None
             continue
         violation = plain.violation(k[None] / den)[0]
-        if found is not None:
+        if obtained is not None:
             assert violation <= 1e-12
             value = plain.value(case.program.objective, k[None] / den)[0]
-            assert abs(value - float(found.objective.mid())) <= 1e-11
+            assert abs(value - float(obtained.objective.mid())) <= 1e-11
         elif flavour not in ("equality", "everything"):
             assert violation >= -1e-12
-    assert said[False] >= 50
-    assert said[True] >= (0 if flavour in ("equality", "everything") else 1)
+    assert text[False] >= 50
+    assert text[True] >= (0 if flavour in ("equality", "everything") else 1)
 
 
 @pytest.mark.parametrize("off", [0, 1, -1])
@@ -899,21 +901,21 @@ def test_an_equality_holds_from_both_sides(off: int) -> None:
     mean = Expression("mean", cost=np.array([[0.0, 1.0], [0.0, 1.0]])) == Fraction(1, 2)
     program = ChannelProgram(law, 2, {"W": view}, Expression("risk", {"W": 1.0}), {"mean": mean})
     channel = listed([[4 + off, 4 - off], [4, 4]], 8)
-    found = ChannelProof(program.to_dict()).upper(channel)
-    assert found.feasible == (off == 0)
-    assert found.broken == ([] if off == 0 else ["mean"])
+    obtained = ChannelProof(program.to_dict()).upper(channel)
+    assert obtained.feasible == (off == 0)
+    assert obtained.broken == ([] if off == 0 else ["mean"])
 
 
 def test_repair_never_returns_an_infeasible_channel() -> None:
     rng = np.random.default_rng(6)
     repaired = 0
     for flavour in FLAVOURS:
-        case = known(random_program(rng, flavour, (2, 3, 3)))
+        case = agreed(random_program(rng, flavour, (2, 3, 3)))
         plain, stream = Plain(case.program), bad_channels(rng, case)
         for _ in range(40):
-            found = repair(case.program, case.prover.proof, next(stream))
-            if found is not None:
-                exact, evaluation = found
+            obtained = repair(case.program, case.prover.proof, next(stream))
+            if obtained is not None:
+                exact, evaluation = obtained
                 assert evaluation.feasible
                 assert plain.violation(exact.matrix[None])[0] <= 1e-12
                 assert ceil(evaluation.objective) >= case.lower

@@ -46,12 +46,12 @@ def test_sums_of_logarithms_are_proved(kind):
         assert letters.total == exact_sum(v)
         with ctx.workprec(400):
             exact = sum((part(Fraction(x)) for x in v.tolist()), arb(0))
-            found = sum_of_v_log_v(v)
-            assert found.contains(exact)
+            outcome = sum_of_v_log_v(v)
+            assert outcome.contains(exact)
             with ctx.workprec(160):
                 assert letters.m_log_m(0, len(v)).contains(exact)
             size = sum(x * (abs(math.log2(x)) + 2) for x in v.tolist())
-            assert float(found.rad()) <= 2.0**-51 * 1.01 * size + 1e-300  # and no more
+            assert float(outcome.rad()) <= 2.0**-51 * 1.01 * size + 1e-300  # and no more
             # the error of a single logarithm is within its own share of the radius
             for x in v[:20].tolist():
                 assert sum_of_v_log_v(np.array([x])).contains(part(Fraction(x)))
@@ -83,5 +83,5 @@ def test_rounded_down():
         Fraction(-1, 3),
         Fraction(1, 10**330),
     ):
-        found = rounded_down(value)
-        assert Fraction(found) <= value < Fraction(math.nextafter(found, math.inf))
+        outcome = rounded_down(value)
+        assert Fraction(outcome) <= value < Fraction(math.nextafter(outcome, math.inf))

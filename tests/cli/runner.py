@@ -65,12 +65,12 @@ def report(*args, code=0):
 def refused(*args, pieces=(), code=2):
     """One line that says why, and nothing written."""
     before = contents()
-    said = say(*args, code=code)
+    printed = say(*args, code=code)
     assert contents() == before
-    assert said.out == ""
-    lines = said.err.strip().splitlines()
+    assert printed.out == ""
+    lines = printed.err.strip().splitlines()
     assert len(lines) == 1 or (lines[0].startswith("Usage:") and lines[-1].startswith("Error:"))
-    assert [piece for piece in pieces if piece not in said.err] == [], said.err
+    assert [piece for piece in pieces if piece not in printed.err] == [], printed.err
 
 
 def contents(folder="."):

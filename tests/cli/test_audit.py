@@ -25,8 +25,8 @@ PLAIN = (*BOTH, "--bootstrap", 0)
 
 
 def test_the_command_says_what_python_says():
-    told = say(*PLAIN, "--criterion", "KAnonymity=10")
-    assert told.out.strip() == str(audited(criteria=[cpv.KAnonymity(10)]))
+    printed = say(*PLAIN, "--criterion", "KAnonymity=10")
+    assert printed.out.strip() == str(audited(criteria=[cpv.KAnonymity(10)]))
     document = report(*PLAIN, "--criterion", "TCloseness=0.05", code=1)
     expected = audited(criteria=[cpv.TCloseness(0.05)])
     assert "letters" not in document
@@ -44,13 +44,13 @@ def test_the_command_says_what_python_says():
 
 
 def test_the_command_writes_for_the_owner_alone_and_says_so():
-    told = say(*BOTH, "--report", "a.html", "--report", "a.json", "--criterion", "LDiversity=2.9",
-               code=1)  # fmt: skip
-    assert "BROKEN" in told.out
+    printed = say(*BOTH, "--report", "a.html", "--report", "a.json",
+                  "--criterion", "LDiversity=2.9", code=1)  # fmt: skip
+    assert "BROKEN" in printed.out
     for name in ("a.html", "a.json"):
         assert owner_only(name)
-        assert f"{name}: the report" in told.out
-    assert told.out.count("only you can read it") == 2
+        assert f"{name}: the report" in printed.out
+    assert printed.out.count("only you can read it") == 2
     assert loaded("a.json")["verdict"]["may_be_released"] is False
     Page(Path("a.html").read_text(encoding="utf-8").replace("<br>", ""))
 
@@ -100,15 +100,15 @@ atexit.register(lambda: print(*sys.modules, file=sys.stderr))
 
 
 def test_the_command_takes_measures_of_leakage():
-    told = say(*PLAIN, "--leakage", "hockey-stick:1.5", "--leakage", "earth-mover").out
+    information = say(*PLAIN, "--leakage", "hockey-stick:1.5", "--leakage", "earth-mover").out
     measures = [cpv.leakage.HockeyStick(1.5), cpv.leakage.EarthMover()]
-    assert told.strip() == str(audited(leakage=measures))
-    assert "takes ill in the order cold, flu, none, which is the alphabet's" in told
-    found = report(*PLAIN)["measures"]["guessing probability"]
+    assert information.strip() == str(audited(leakage=measures))
+    assert "takes ill in the order cold, flu, none, which is the alphabet's" in information
+    summary = report(*PLAIN)["measures"]["guessing probability"]
     expected = audited().measures["guessing probability"]
-    assert found["average"] == expected.average
-    assert (found["nothing"], found["everything"]) == (expected.nothing, 1.0)
-    assert found["meaning"] == expected.leakage.meaning
+    assert summary["average"] == expected.average
+    assert (summary["nothing"], summary["everything"]) == (expected.nothing, 1.0)
+    assert summary["meaning"] == expected.leakage.meaning
     broken = say(*PLAIN, "--criterion", "PerLetter=0.01:total-variation", code=1).out
     assert "BROKEN  PerLetter(TotalVariation(), 0.01)" in broken
 

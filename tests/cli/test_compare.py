@@ -26,20 +26,20 @@ def table(tmp_path, monkeypatch):
 
 def test_the_command():
     wealth(200).assign(a=0.0, b=500.0).to_csv("masked.csv", index=False)
-    said = say("compare", "people.csv", *SMALL, "--method", "mdav=3,20", "--method",
+    text = say("compare", "people.csv", *SMALL, "--method", "mdav=3,20", "--method",
                "scaled-noise=0.5", "--masked", "mine=masked.csv", "--out", "found.csv", "--picture",
                "plane.svg").out  # fmt: skip
     for piece in ("mdav", "scaled-noise", "mine", "optimal channel", "certified", "found.csv"):
-        assert piece in said
-    found = rows("found.csv")
-    assert [r["method"] for r in found[:4]] == ["mdav", "mdav", "scaled-noise", "mine"]
-    assert [r["setting"] for r in found[:3]] == ["3", "20", "0.5"]
-    assert float(found[3]["risk [bits]"]) == pytest.approx(0.0, abs=1e-12)
+        assert piece in text
+    outcome = rows("found.csv")
+    assert [r["method"] for r in outcome[:4]] == ["mdav", "mdav", "scaled-noise", "mine"]
+    assert [r["setting"] for r in outcome[:3]] == ["3", "20", "0.5"]
+    assert float(outcome[3]["risk [bits]"]) == pytest.approx(0.0, abs=1e-12)
     expected = cpv.compare(
         pd.read_csv("people.csv"), {"mdav": masking.MDAV(20)}, sensitive="pay", key=["a", "b"],
         cells=9, classes=3,
     ).points[0]  # fmt: skip
-    assert float(found[1]["excess"]) == pytest.approx(expected.excess)
+    assert float(outcome[1]["excess"]) == pytest.approx(expected.excess)
     assert "<svg" in Path("plane.svg").read_text(encoding="utf-8")[:2000]
 
 
@@ -66,8 +66,8 @@ def test_the_command_measures_in_other_measures():
     for name, value in expected.points[0].measures.items():
         assert document["points"][0][name] == pytest.approx(value)
         assert expected.measures[name].meaning in document["leakage"][name]["meaning"]
-    told = say("compare", "people.csv", *SMALL, "--method", "mdav=20", *typed).out
-    assert "the probability of guessing W right from x̂; 0.335 if nothing is released" in told
+    information = say("compare", "people.csv", *SMALL, "--method", "mdav=20", *typed).out
+    assert "the probability of guessing W right from x̂; 0.335 if nothing is released" in information
 
 
 def test_a_parquet_table():
@@ -81,7 +81,7 @@ def test_a_parquet_table():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "text"),
     [
         (("--method", "mdav"), "--method: 'mdav'; write it like mdav=3,10,30"),
         (("--method", "median=3"), "--method: 'median' is unknown; use one of mdav,"),
@@ -100,5 +100,5 @@ def test_a_parquet_table():
         (("--key", "zz"), "no column 'zz'; there are pay, a, b, name"),
     ],
 )
-def test_the_command_refuses(options, said):
-    refused("compare", "people.csv", *SMALL, *options, pieces=[said])
+def test_the_command_refuses(options, text):
+    refused("compare", "people.csv", *SMALL, *options, pieces=[text])

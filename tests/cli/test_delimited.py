@@ -151,11 +151,11 @@ def test_only_the_cells_of_the_replaced_columns_change(folder, file, chunk, data
     ]  # fmt: skip
     with patch_chunk(chunk):
         one = opened(folder, file)
-        found = written(one, {file.names[j]: cells for j, cells in new.items()}, keep=keep)
-        assert found == file.data(raw, keep)
+        outcome = written(one, {file.names[j]: cells for j, cells in new.items()}, keep=keep)
+        assert outcome == file.data(raw, keep)
         assert written(one) == file.data()  # the input stays as it is
     kept = [True] * len(file.cells) if keep is None else keep
-    again = table(folder, found, delimiter=file.delimiter, encoding=file.encoding).columns()
+    again = table(folder, outcome, delimiter=file.delimiter, encoding=file.encoding).columns()
     for j, name in enumerate(file.names):
         expected = new.get(j, [record[j] for record in file.cells])
         assert again[name] == [c or None for c, k in zip(expected, kept, strict=True) if k]
@@ -275,10 +275,10 @@ def test_a_header_alone_is_a_table_without_records(folder, data):
 
 
 def test_progress_is_told_every_byte(folder):
-    one, told = table(folder, b"a,b\n" + b"1,2\n" * 200_000), []
-    one.columns(["a"], progress=told.append)
-    assert sum(told) == one.path.stat().st_size
-    assert len(told) > 3
+    one, information = table(folder, b"a,b\n" + b"1,2\n" * 200_000), []
+    one.columns(["a"], progress=information.append)
+    assert sum(information) == one.path.stat().st_size
+    assert len(information) > 3
 
 
 def test_memory_holds_only_what_is_asked_for(folder):
@@ -459,7 +459,7 @@ def test_a_file_that_changes_meanwhile(folder):
 
 
 @pytest.mark.parametrize(
-    ("cells", "found"),
+    ("cells", "outcome"),
     [
         ([], []),
         ([None], [None]),
@@ -470,11 +470,11 @@ def test_a_file_that_changes_meanwhile(folder):
         (["0.000123456789012345"], [0.000123456789012345]),
     ],
 )
-def test_numbers(cells, found):
+def test_numbers(cells, outcome):
     numbers = as_numbers(cells)
-    assert numbers == found
-    assert [type(n) for n in numbers] == [type(f) for f in found]
-    assert as_numbers(cells, strict=False) == found
+    assert numbers == outcome
+    assert [type(n) for n in numbers] == [type(f) for f in outcome]
+    assert as_numbers(cells, strict=False) == outcome
 
 
 @pytest.mark.parametrize(

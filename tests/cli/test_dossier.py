@@ -75,7 +75,7 @@ class Whole(Page):
 
 
 def text_of(facts):
-    return re.sub(r"\s+", " ", " ".join(Whole(html(facts)).said))
+    return re.sub(r"\s+", " ", " ".join(Whole(html(facts)).pieces))
 
 
 # ---- what it says, against independent counting ------------------------------------------
@@ -111,9 +111,9 @@ def test_changes_groups_and_risks_are_counted(made, facts):
     divergence = groups.apply(
         lambda w: sum(p * math.log2(p / prior[v]) for v, p in w.value_counts(True).items() if p)
     )
-    told = {tuple(row["key"]): row for row in facts["letters"]["rows"]}
-    assert {key: row["records"] for key, row in told.items()} == groups.size().to_dict()
-    for key, row in told.items():
+    information = {tuple(row["key"]): row for row in facts["letters"]["rows"]}
+    assert {key: row["records"] for key, row in information.items()} == groups.size().to_dict()
+    for key, row in information.items():
         assert row["risk"] == (float(f"{divergence[key]:.2g}") if row["records"] >= 10 else None)
     risks = [row["risk"] for row in facts["letters"]["rows"]]
     assert risks == sorted(risks, reverse=True)
@@ -148,17 +148,17 @@ def test_unmodified_columns_come_with_advice(facts):
 
 
 def test_the_input_is_told_without_folder_and_seed(made, facts):
-    told = facts["input"]
-    assert told["records"] == 300
-    assert {row["column"]: row["edges"] for row in told["recodings"]} == {
+    summary = facts["input"]
+    assert summary["records"] == 300
+    assert {row["column"]: row["edges"] for row in summary["recodings"]} == {
         "age": [20, 30, 40, 50, 60]
     }
-    assert told["versions"]["numpy"] == np.__version__
-    assert "--seed (kept out)" in told["command"]
-    assert told["seed"]["given"]
-    assert not told["seed"]["secret"]
+    assert summary["versions"]["numpy"] == np.__version__
+    assert "--seed (kept out)" in summary["command"]
+    assert summary["seed"]["given"]
+    assert not summary["seed"]["secret"]
     assert any("without --seed" in line for line in facts["cautions"])
-    words = shlex.split(told["command"].replace("(kept out)", "X"))
+    words = shlex.split(summary["command"].replace("(kept out)", "X"))
     assert words[:3] == ["cvxprivacy", "release", "t.csv"]
 
 
@@ -227,14 +227,14 @@ def test_both_forms_say_the_same_and_need_nothing_else(made, name):
     assert "http" not in page
     assert "<script" not in page
     assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", page)
-    whole = Whole(page)
+    complete = Whole(page)
     for tag in ("link", "img", "iframe", "object", "embed"):
-        assert whole.all(tag) == []
-    assert {a["href"][0] for a in whole.all("use") if "href" in a} <= {"#"}
-    assert whole.all("html") == [{"lang": "en"}]
-    assert whole.tags.index(("h1", {})) < whole.tags.index(("h2", {}))
-    assert all(svg["role"] == "img" and svg["aria-label"] for svg in whole.all("svg"))
-    ids = [attributes["id"] for _, attributes in whole.tags if "id" in attributes]
+        assert complete.all(tag) == []
+    assert {a["href"][0] for a in complete.all("use") if "href" in a} <= {"#"}
+    assert complete.all("html") == [{"lang": "en"}]
+    assert complete.tags.index(("h1", {})) < complete.tags.index(("h2", {}))
+    assert all(svg["role"] == "img" and svg["aria-label"] for svg in complete.all("svg"))
+    ids = [attributes["id"] for _, attributes in complete.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert not re.search(r"<(metadata|dc:|rdf:)", page)
 
@@ -291,10 +291,10 @@ def released(checks, status="certified"):
 
 
 def check(law=True, table=True, groups=0, records=0):
-    found = {"value": 7.0, "bound": 100.0, "holds": table, "groups": groups, "records": records}
+    results = {"value": 7.0, "bound": 100.0, "holds": table, "groups": groups, "records": records}
     return {
         "criterion": "KAnonymity(100)", "says": "every released group has at least 100 records",
-        "law": {"value": None, "bound": 100.0, "holds": law}, "table": found, "unit": "records",
+        "law": {"value": None, "bound": 100.0, "holds": law}, "table": results, "unit": "records",
         "per_group": True, "breaks": table is False,
     }  # fmt: skip
 
@@ -316,9 +316,9 @@ def test_the_verdict_turns_where_a_check_fails():
 
 
 def test_the_checks_of_the_command_come_before_those_of_the_report(facts):
-    own = check(table=False, groups=3, records=21)
-    assert checks_of({"checks": [{**own, "more": 1}]}, [], None, None, None) == [own]
-    facts["checks"], facts["verdict"] = [own], released([own])
+    checked = check(table=False, groups=3, records=21)
+    assert checks_of({"checks": [{**checked, "more": 1}]}, [], None, None, None) == [checked]
+    facts["checks"], facts["verdict"] = [checked], released([checked])
     facts["merged"] = {
         "groups": 3, "records": 21, "distortion_before": 0.1, "distortion_after": 0.125,
         "moves": [{"from": "20, f", "to": "*, f", "records": 21}],
@@ -338,11 +338,11 @@ def test_a_drawn_table_is_judged_by_what_was_drawn(here):
             "--report", "a.json", "--seed", 1, "--force", code=1 - may)  # fmt: skip
         facts = loaded("a.json")
         sizes = pd.read_csv("o.csv").groupby(["age", "sex"]).size()
-        budget, found = facts["checks"]
+        budget, summary = facts["checks"]
         assert (budget["criterion"], budget["per_group"]) == ("budget 0.1", False)
-        assert found["table"]["groups"] == int((sizes < k).sum())
-        assert found["table"]["records"] == int(sizes[sizes < k].sum())
-        assert found["table"]["value"] == sizes.min()
+        assert summary["table"]["groups"] == int((sizes < k).sum())
+        assert summary["table"]["records"] == int(sizes[sizes < k].sum())
+        assert summary["table"]["value"] == sizes.min()
         assert facts["verdict"]["may_be_released"] is may
         words = "May be released" if may else "Must not be released"
         assert words in text_of(facts)
@@ -375,11 +375,11 @@ def test_a_release_that_is_only_priced_approves_nothing(here):
 
 ILLNESSES = [f"PLANTED-illness-{i}" for i in range(7)]
 SETTINGS = {
-    "moved earth": ("--criterion", "TCloseness=0.4:emd"),
-    "seen": ("--budget", "0.1", "--encoder", "wx"),
     "mended": ("--criterion", "TCloseness=0.3", "--criterion", "KAnonymity=200",
                "--suppress", "0.3", "--ensure", "table"),
     "held out": ("--at-most", "0.1", "--holdout", "0.5", "--top", "sex=1"),
+    "moved earth": ("--criterion", "TCloseness=0.4:emd"),
+    "seen": ("--budget", "0.1", "--encoder", "wx"),
     "moved on average": ("--budget", "0.1", "--leakage", "earth-mover"),
     "information": ("--budget", "0.1"),
     "criteria": ("--criterion", "TCloseness=1.2", "--criterion", "LDiversity=1.2"),
@@ -409,10 +409,10 @@ def scanned(path):
     assert "illness-" not in text
     assert str(Path.cwd()) not in text
     assert "987654321" not in text
-    said = text if path.endswith(".json") else " ".join(Whole(text).said)
+    message = text if path.endswith(".json") else " ".join(Whole(text).pieces)
     for count in COUNTS[:3]:
         for written in (str(count), f"{count:,}"):
-            assert not re.search(rf"(?<![\w.,]){written}(?![\w.])", said), count
+            assert not re.search(rf"(?<![\w.,]){written}(?![\w.])", message), count
 
 
 @pytest.mark.parametrize("setting", rest_at_length(SETTINGS, 2))
@@ -444,9 +444,9 @@ def test_no_report_of_an_audit_names_a_confidential_value(here):
 
 def loaded_code(tables, more):
     """Say what code the audit ends with: 1 where the criterion is broken."""
-    said = report("audit", *tables, "--sensitive", "illness", "--key", "age,sex", *more,
+    summary = report("audit", *tables, "--sensitive", "illness", "--key", "age,sex", *more,
                   "--bootstrap", 0)  # fmt: skip
-    return said["measures"]["entropy l"]["worst"] < 1.01
+    return summary["measures"]["entropy l"]["worst"] < 1.01
 
 
 def test_bins_of_the_confidential_column_are_kept_out(here):
@@ -472,8 +472,8 @@ def test_a_guard_knows_values_from_what_reads_like_them():
     assert guard.allows("in order 7, 8", numbers=False)
     assert guard.kept(["fine", "cold"])[0] == "fine"
     assert "1 line names" in guard.kept(["fine", "cold"])[1]
-    told = guard.scalars({"size": 3, "flu": 2, "who": ["a cold", "warm"]})
-    assert told == {"size": 3, "who": ["(kept out)", "warm"]}
+    information = guard.scalars({"size": 3, "flu": 2, "who": ["a cold", "warm"]})
+    assert information == {"size": 3, "who": ["(kept out)", "warm"]}
 
 
 def test_a_command_is_told_without_what_it_must_not_say():
@@ -519,11 +519,11 @@ def test_a_board_is_told_that_merging_cost_more_than_was_asked(here):
     assert "KAnonymity(45) holds" in words
     assert "budget 0.1 is not met" in words
     assert "KeepProbability(0.5) is not proved of this release" in words
-    said = " ".join(facts["cautions"])
-    assert "no longer met, as groups were merged" in said
-    assert "by chance" not in said
-    found = {row["name"]: row["value"] for row in facts["found"]}
-    assert float(found["Expected distortion"]) == pytest.approx(
+    text = " ".join(facts["cautions"])
+    assert "no longer met, as groups were merged" in text
+    assert "by chance" not in text
+    results = {row["name"]: row["value"] for row in facts["found"]}
+    assert float(results["Expected distortion"]) == pytest.approx(
         document["merged"]["distortion"], rel=1e-3
     )
     moves = facts["merged"]["moves"]
@@ -545,7 +545,7 @@ def test_the_dossier_of_a_part_checks_as_it_says(here):
     command = facts["verification"]["commands"][0].split()
     assert command[:2] == ["cvxprivacy", "verify"]
     assert "verified" in say(*command[1:]).out
-    assert any("designed on a part" in said for said in facts["cautions"])
+    assert any("designed on a part" in text for text in facts["cautions"])
     assert "{'" not in text_of(facts)
     assert any(row["name"] == "In the population, proved" for row in facts["found"])
 
@@ -585,9 +585,10 @@ def test_a_group_of_few_does_not_tell_its_divergence(here):
 def test_a_copied_column_that_undoes_the_key_is_named(here):
     frame = pd.read_csv("t.csv").assign(title=lambda t: t["sex"].map({"F": "Ms", "M": "Mr"}))
     frame.to_csv("u.csv", index=False)
-    said = report("release", "u.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10",
-                  "--budget", "0.2", "--out", "o.csv", "--report", "a.json")  # fmt: skip
-    first = said["undone"][0]
+    summary = report("release", "u.csv", "--sensitive", "ill", "--key", "age,sex",
+                     "--bins", "age=10", "--budget", "0.2",
+                     "--out", "o.csv", "--report", "a.json")  # fmt: skip
+    first = summary["undone"][0]
     assert (first["key"], first["column"]) == ("sex", "title")
     assert first["share"] == pytest.approx(1, abs=0.02)
     assert any("title is copied and tells" in note for note in loaded("a.json")["cautions"])
@@ -612,8 +613,8 @@ def test_a_slow_machine_leaves_out_the_curve_alone(here, monkeypatch):
         cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1),
         cpv.MinimumDistortion(source, cpv.hamming(2), rules),
     ):
-        found, why = curve(problem, problem.solve(), ("the least leakage", "bits"), 0.2)
-        assert (found is None) == bool(why)
+        outcome, why = curve(problem, problem.solve(), ("the least leakage", "bits"), 0.2)
+        assert (outcome is None) == bool(why)
 
 
 def test_what_is_withheld_is_not_drawn_as_nothing():

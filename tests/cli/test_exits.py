@@ -73,14 +73,14 @@ def test_help_and_verify_load_neither_solver_nor_plots(kept, here):
 
 
 def test_the_help_lists_the_exit_code_of_a_loose_optimum():
-    said = say("-h").out.split()
+    text = say("-h").out.split()
     assert re.search(
-        r"; 5 the release is made, but proved to be optimal only loosely;", " ".join(said)
+        r"; 5 the release is made, but proved to be optimal only loosely;", " ".join(text)
     )
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "text"),
     [
         (MemoryError(), 2, "not enough memory"),
         (KeyboardInterrupt(), 130, "interrupted"),
@@ -89,15 +89,15 @@ def test_the_help_lists_the_exit_code_of_a_loose_optimum():
         (RuntimeError("why"), 70, "this should not have happened: RuntimeError: why (set CVXPRIV"),
     ],
 )
-def test_every_failure_is_one_line_and_a_code(error, code, said, monkeypatch):
+def test_every_failure_is_one_line_and_a_code(error, code, text, monkeypatch):
     def fail():
         raise error
 
     group = Commands(commands=[click.Command("fail", callback=fail)])
     done = CliRunner().invoke(group, ["fail"])
     assert (done.exit_code, done.stdout) == (code, "")
-    assert done.stderr.startswith(f"cvxprivacy: {said}" if said else "")
-    assert len(done.stderr.splitlines()) == bool(said)
+    assert done.stderr.startswith(f"cvxprivacy: {text}" if text else "")
+    assert len(done.stderr.splitlines()) == bool(text)
     monkeypatch.setenv("CVXPRIVACY_TRACEBACK", "1")
     done = CliRunner().invoke(group, ["fail"])
     assert done.exit_code == (1 if code == 70 else code)

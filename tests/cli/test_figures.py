@@ -11,12 +11,15 @@ import pytest
 from tests.cli.runner import ROOT, command, refused, say
 
 
-@pytest.mark.long
-def test_figures_are_listed_and_run(here):
+def test_figures_are_listed(here):
     listed = say("figures").out
     scripts = [p.stem for name in ("figures", "problems") for p in (ROOT / name).glob("*.py")]
     assert sorted(re.findall(r"^\w+/(\w+) +\S", listed, re.M)) == sorted(scripts)
     refused("figures", "nope", pieces=["'nope'", scripts[0]])
+
+
+@pytest.mark.long
+def test_figures_are_run(here):
     environment = {
         "CVXPRIVACY_DATA": str(here), "CVXPRIVACY_CACHE": str(here / "cache"),
         "https_proxy": "http://127.0.0.1:9", "NO_PROXY": "", "no_proxy": "",

@@ -70,17 +70,17 @@ def in_every_format(tmp_path_factory):
     folder = tmp_path_factory.mktemp("formats")
     with chdir(folder):
         write("t.csv", people())
-        files, found = written(framed()), {}
+        files, outcome = written(framed()), {}
         for name, options in files.items():
             how = ("--out", f"o.{name}", "--certificate", f"{name}.p", "--channel", f"{name}.c")
-            found[name] = report("release", name, *ROLES, *FIXED, *how, *options)
-    return folder, files, found
+            outcome[name] = report("release", name, *ROLES, *FIXED, *how, *options)
+    return folder, files, outcome
 
 
 @pytest.mark.long
 def test_one_table_in_every_format(in_every_format, monkeypatch):
     """Counts, optimum and released values are the same; each format's proof is of every file."""
-    folder, files, found = in_every_format
+    folder, files, summary = in_every_format
     monkeypatch.chdir(folder)
     released = {}
     for name, options in files.items():
@@ -89,9 +89,9 @@ def test_one_table_in_every_format(in_every_format, monkeypatch):
         say("verify", f"{name}.p", "--table", "f.csv")
         say("verify", "f.csv.p", "--table", name)
     kept = ("records", "lower", "upper", "risk_before", "terms", "prices")
-    for name, document in found.items():
-        assert {k: document[k] for k in kept} == {k: found["f.csv"][k] for k in kept}, name
-        assert document["released"]["changed"] == found["f.csv"]["released"]["changed"] > 0
+    for name, document in summary.items():
+        assert {k: document[k] for k in kept} == {k: summary["f.csv"][k] for k in kept}, name
+        assert document["released"]["changed"] == summary["f.csv"]["released"]["changed"] > 0
         assert released[name] == released["f.csv"], name
     assert {age for _, age, *_ in released["f.csv"]} <= {
         f"[{a}, {a + 10})" for a in (20, 30, 40, 50)
@@ -109,8 +109,8 @@ def test_what_is_not_released_stays_as_it_is(in_every_format, monkeypatch):
     monkeypatch.chdir(folder)
     for name, options in files.items():
         reading = {"decimal": ","} if options else {}
-        rest = ("id", "ill", "left", "note")
-        assert values(f"o.{name}", reading, rest) == values(name, reading, rest)
+        others = ("id", "ill", "left", "note")
+        assert values(f"o.{name}", reading, others) == values(name, reading, others)
     before, after = (Path(n).read_bytes().splitlines() for n in ("semi.csv", "o.semi.csv"))
     for one, other in zip(before, after, strict=True):
         assert [one.split(b";")[i] for i in (0, 3, 4, 6)] == [
@@ -149,9 +149,9 @@ def test_codes_labels_and_missing_values_are_kept(ending, here):
     key = ("--sensitive", "ill", "--key", "sex,age", "--budget", "0.2", "--bins", "age=10")
     refused("release", path, *key, "--out", f"o.{ending}", pieces=["missing", "'sex'"])
     how = (*key, "--missing", "level", "--seed", 1)
-    said = say("release", path, *how, "--out", f"o.{ending}").out
-    assert f"o.{ending}: values are codes, and their labels are kept" in said
-    assert f"o.{ending}: now text, without labels of values: age" in said
+    text = say("release", path, *how, "--out", f"o.{ending}").out
+    assert f"o.{ending}: values are codes, and their labels are kept" in text
+    assert f"o.{ending}: now text, without labels of values: age" in text
     read = pyreadstat.read_dta if ending == "dta" else pyreadstat.read_sav
     (old, before), (new, after) = (read(p, user_missing=True) for p in (path, f"o.{ending}"))
     assert after.column_names_to_labels == before.column_names_to_labels
@@ -166,8 +166,8 @@ def test_codes_labels_and_missing_values_are_kept(ending, here):
     assert codes == {1, 2}  # 9 and .a are missing: released as the system's missing value
     assert 0 < new["sex"].isna().sum() < len(new)
     assert set(new["age"]) == {"[20, 30)", "[30, 40)", "[40, 50)", "[50, 60)"}
-    said = say("release", path, *how, "--out", "o.csv").out
-    assert "o.csv: values are codes; their labels are not in it" in said
+    text = say("release", path, *how, "--out", "o.csv").out
+    assert "o.csv: values are codes; their labels are not in it" in text
     assert {r["sex"] for r in rows("o.csv")} == {"1", "2", ""}
     assert {r["day"] for r in rows("o.csv")} == {f"2020-01-{d:02}" for d in range(1, 29)}
 
@@ -211,8 +211,8 @@ def test_a_sheet_is_named_where_there_are_several(frame):
     refused(*how, "--sheet", "Data", pieces=["no sheet 'Data'", "choose from 'data', 'about'"])
     outputs = ("--out", "o.xlsx", "--certificate", "p.json", "--channel", "c.json",
                "--problem-out", "r.toml")  # fmt: skip
-    said = say(*how, "--sheet", "data", *outputs).out
-    assert "o.xlsx: values alone, in one sheet" in said
+    text = say(*how, "--sheet", "data", *outputs).out
+    assert "o.xlsx: values alone, in one sheet" in text
     assert loaded("p.json")["table"]["reading"]["sheet"] == "data"
     say("verify", "p.json", "--table", "two.xlsx", "--problem", "r.toml")  # read as recorded
     say("solve", "r.toml")
@@ -256,11 +256,11 @@ def test_a_decimal_comma_is_no_guess(frame):
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
+    ("header", "text"),
     [("a;b", ";"), ("a\tb", "\t"), ("a|b", "|"), ("a,b;c", ","), ('"a,b";c', ";"), ("ab", ",")],
 )
-def test_a_header_tells_the_delimiter(header, said, here):
-    assert open_table(write("f.csv", header + "\n")).delimiter == said
+def test_a_header_tells_the_delimiter(header, text, here):
+    assert open_table(write("f.csv", header + "\n")).delimiter == text
 
 
 def broken(name, keep):
@@ -361,8 +361,10 @@ def test_dates_of_a_workbook_stay_dates(here):
     frame.to_excel("d.xlsx", index=False)
     frame.to_csv("d.csv", index=False)
     key = ("--sensitive", "ill", "--key", "day", "--budget", "0.1", "--seed", 3)
-    found = [report("release", f"d.{e}", *key, "--out", f"o.{e}")["lower"] for e in ("csv", "xlsx")]
-    assert found[0] == found[1]
+    outcome = [
+        report("release", f"d.{e}", *key, "--out", f"o.{e}")["lower"] for e in ("csv", "xlsx")
+    ]
+    assert outcome[0] == outcome[1]
     names = ("day", "seen", "ill")
     assert values("o.xlsx", {}, names) == values("o.csv", {}, names)
     cells = openpyxl.load_workbook("o.xlsx").active

@@ -37,8 +37,8 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_release_has_the_error_that_is_proved(here):
-    said = report("release", "t.csv", *ASK, "--budget", 0.3, *OUT)
-    assert said["status"] == "certified"
+    summary = report("release", "t.csv", *ASK, "--budget", 0.3, *OUT)
+    assert summary["status"] == "certified"
     names = ("income", "rent")
     data = {n: numbers("t.csv", n) for n in (*names, "tax")}
     import pandas as pd
@@ -47,21 +47,21 @@ def test_a_release_has_the_error_that_is_proved(here):
         pd.DataFrame(data), sensitive="tax", key=list(names), standardize=True
     )
     same = cpv.QuadraticGaussian(source, budget=0.6).solve()
-    assert said["upper"] == pytest.approx(same.upper, abs=1e-9)
-    assert sum(said["errors"][n]["share"] for n in names) == pytest.approx(0.6, abs=1e-6)
+    assert summary["upper"] == pytest.approx(same.upper, abs=1e-9)
+    assert sum(summary["errors"][n]["share"] for n in names) == pytest.approx(0.6, abs=1e-6)
     for n in names:
-        error = said["errors"][n]
+        error = summary["errors"][n]
         moved = data[n] - numbers("o.csv", n)
         assert moved.std() == pytest.approx(error["deviation"], rel=0.08)
         assert error["deviation"] == pytest.approx(error["share"] ** 0.5 * data[n].std(), rel=1e-3)
         assert 100 <= error["deviation"] / error["unit"] < 1000
     for n in ("id", "tax"):
         assert [row[n] for row in rows("o.csv")] == [row[n] for row in rows("t.csv")]
-    assert all(re.fullmatch(r"-?\d+00", row["income"]) or row["income"] == "0"
-               for row in rows("o.csv")) == (said["errors"]["income"]["unit"] == 100)  # fmt: skip
+    hundreds = all(re.fullmatch(r"-?\d+00|0", row["income"]) for row in rows("o.csv"))
+    assert hundreds == (summary["errors"]["income"]["unit"] == 100)
 
     document = loaded("p.json")
-    assert document["claim"]["upper"] == pytest.approx(said["upper"])
+    assert document["claim"]["upper"] == pytest.approx(summary["upper"])
     assert "verified, certified" in say("verify", "p.json").out
     assert stat.S_IMODE(Path("p.json").stat().st_mode) == 0o600
     first = Path("o.csv").read_bytes()
@@ -70,10 +70,10 @@ def test_a_release_has_the_error_that_is_proved(here):
 
 
 def test_the_caveat_is_said_and_a_column_left_bare_is_named(here):
-    said = say("release", "t.csv", *ASK, "--budget", 0.2).out
+    text = say("release", "t.csv", *ASK, "--budget", 0.2).out
     for piece in ("holds for second moments", "is not proved", "mean share", "not measured"):
-        assert piece in said
-    assert "almost as they are" not in said
+        assert piece in text
+    assert "almost as they are" not in text
     lines = Path("t.csv").read_text(encoding="utf-8").splitlines()
     more = [f"{line},{i * 7 % 1999}" for i, line in enumerate(lines[1:])]
     write("u.csv", "\n".join([lines[0] + ",size", *more]) + "\n")
@@ -87,10 +87,10 @@ def test_parquet_stays_parquet(here):
     pd.read_csv("t.csv").to_parquet("t.parquet")
     say("release", "t.parquet", *ASK, "--budget", 0.3, "--seed", 3, "--out", "o.parquet")
     say("release", "t.csv", *ASK, "--budget", 0.3, "--seed", 3, "--out", "o.csv")
-    found = pd.read_parquet("o.parquet")
-    assert list(found) == ["id", "income", "tax", "rent"]
-    assert np.allclose(found["income"], numbers("o.csv", "income"))
-    assert found["tax"].tolist() == pd.read_csv("t.csv")["tax"].tolist()
+    summary = pd.read_parquet("o.parquet")
+    assert list(summary) == ["id", "income", "tax", "rent"]
+    assert np.allclose(summary["income"], numbers("o.csv", "income"))
+    assert summary["tax"].tolist() == pd.read_csv("t.csv")["tax"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cvxprivacy.files import whole_file
 from tests.cli.runner import (
     OUTPUTS,
     ROOT,
@@ -89,10 +90,28 @@ def test_a_killed_command_leaves_what_stood_there(sent, ended, code, large, kept
 @LINUX
 def test_an_error_halfway_leaves_what_stood_there(large, kept, here):
     code = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (10**6, 10**6)); {RUN}"
-    write("o.csv", "old")
+    for _ in range(2):
+        before = contents()
+        how = ("apply", kept / "c.json", large, "--out", "o.csv", "--force")
+        done = command(*how, cwd=here, code=code)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert re.fullmatch(r"cvxprivacy: .*too large\n", done.stderr)
+        assert contents() == before
+        write("o.csv", "old")
+
+
+@pytest.mark.parametrize("old", [None, "old"])
+@pytest.mark.parametrize("unnamed", [True, False])
+def test_an_exception_leaves_what_stood_there(unnamed, old, here, monkeypatch):
+    if not unnamed:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    if old is not None:
+        write("o.csv", old)
     before = contents()
-    how = ("apply", kept / "c.json", large, "--out", "o.csv", "--force")
-    done = command(*how, cwd=here, code=code)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"cvxprivacy: .*too large\n", done.stderr)
+    with pytest.raises(TypeError), whole_file("o.csv") as file:
+        file.writelines(["new", None])
     assert contents() == before
+    with whole_file("o.csv") as file:
+        file.write("new")
+    assert Path("o.csv").read_text() == "new"
+    assert contents().keys() == before.keys() | {Path("o.csv")}

@@ -14,38 +14,40 @@ HALF = ("release", "t.csv", *BOTH, "--seed", 1, "--holdout", 0.5, "--no-untouche
 
 
 def test_all_records_are_released_through_the_channel_of_a_part(here):
-    said = say(*HALF, "--out", "o.csv", "--certificate", "p.json", "--channel", "c.json").out
-    assert "population: channel designed on 150 records, measured on 150 others" in said
-    assert re.search(r"I\(W; X̂\) +at most [0-9.]+ bits at 0\.95, proved: Chernoff", said)
-    assert "all 300 go through it" in said
+    text = say(*HALF, "--out", "o.csv", "--certificate", "p.json", "--channel", "c.json").out
+    assert "population: channel designed on 150 records, measured on 150 others" in text
+    assert re.search(r"I\(W; X̂\) +at most [0-9.]+ bits at 0\.95, proved: Chernoff", text)
+    assert "all 300 go through it" in text
     assert len(rows("o.csv")) == 300
     assert (cpv.Channel.load("c.json").p_input * 150).sum() == pytest.approx(150)
     assert say("verify", "p.json").out.startswith("p.json: verified, certified")
     assert "of mass 150 in all" in say("verify", "p.json").out
-    told = say("verify", "p.json", "--table", "t.csv", code=1)
-    assert "300 records, where the proof has 150" in told.out + told.err
+    printed = say("verify", "p.json", "--table", "t.csv", code=1)
+    assert "300 records, where the proof has 150" in printed.out + printed.err
 
 
 def test_the_document_has_the_population(here):
     document = report(*HALF)
-    found = document["population"]
-    assert found["bound"] in found["bounds"]
-    assert found["upper"] == found["bounds"][found["bound"]]
-    assert found["holdout"]["plugin"] < found["upper"]
-    assert found["level"] == 0.95
-    assert found["design"]["plugin"] == pytest.approx(document["upper"])
-    assert found["design"]["records"] + found["holdout"]["records"] == document["records"] == 300
-    assert found["distortion"]["design"] == pytest.approx(0.1)
-    assert "independent draws" in found["assumption"]
+    summary = document["population"]
+    assert summary["bound"] in summary["bounds"]
+    assert summary["upper"] == summary["bounds"][summary["bound"]]
+    assert summary["holdout"]["plugin"] < summary["upper"]
+    assert summary["level"] == 0.95
+    assert summary["design"]["plugin"] == pytest.approx(document["upper"])
+    assert (
+        summary["design"]["records"] + summary["holdout"]["records"] == document["records"] == 300
+    )
+    assert summary["distortion"]["design"] == pytest.approx(0.1)
+    assert "independent draws" in summary["assumption"]
     assert any("designed on" in note for note in document["notes"])
-    assert report(*HALF)["population"] == found  # by the seed
+    assert report(*HALF)["population"] == summary  # by the seed
     other = report("release", "t.csv", *BOTH, "--seed", 2, "--holdout", 0.5, "--no-untouched")
-    assert other["population"]["holdout"] != found["holdout"]
+    assert other["population"]["holdout"] != summary["holdout"]
     surer = report(*HALF, "--confidence", 0.999)["population"]
-    assert surer["upper"] > found["upper"]
-    assert surer["holdout"]["plugin"] == found["holdout"]["plugin"]
+    assert surer["upper"] > summary["upper"]
+    assert surer["holdout"]["plugin"] == summary["holdout"]["plugin"]
     nats = report(*HALF, "--units", "nats")["population"]
-    assert nats["holdout"]["plugin"] == pytest.approx(found["holdout"]["plugin"] * 0.693147, 1e-3)
+    assert nats["holdout"]["plugin"] == pytest.approx(summary["holdout"]["plugin"] * 0.693147, 1e-3)
     assert "population" not in report("release", "t.csv", *BOTH, "--no-untouched")
 
 
@@ -54,8 +56,8 @@ def test_criteria_and_measures_go_with_a_holdout(here):
     closer = report("release", "t.csv", *roles, "--criterion", "TCloseness=0.01", "--holdout", 0.3)
     assert closer["population"]["holdout"]["records"] == 90
     chance = ("--budget", 0.1, "--leakage", "guessing-probability", "--holdout", 0.5)
-    found = report("release", "t.csv", *roles, *chance)
-    assert 0 < found["population"]["holdout"]["plugin"] < found["population"]["upper"]
+    summary = report("release", "t.csv", *roles, *chance)
+    assert 0 < summary["population"]["holdout"]["plugin"] < summary["population"]["upper"]
     missing = people().replace(",M,", ",,", 20)
     write("gaps.csv", missing)
     kept = report("release", "gaps.csv", *roles, "--budget", 0.1, "--missing", "drop",
@@ -65,9 +67,9 @@ def test_criteria_and_measures_go_with_a_holdout(here):
 
 
 def test_parquet_is_held_out_too(parquet):
-    found = report("release", "t.parquet", *BOTH, "--seed", 1, "--holdout", 0.5, "--no-untouched",
+    summary = report("release", "t.parquet", *BOTH, "--seed", 1, "--holdout", 0.5, "--no-untouched",
                    "--out", "o.parquet")  # fmt: skip
-    assert found["population"]["whole"]["records"] == found["released"]["records"] == 300
+    assert summary["population"]["whole"]["records"] == summary["released"]["records"] == 300
 
 
 @pytest.mark.parametrize(
@@ -109,9 +111,9 @@ def weighing():
 def test_an_audit_with_weights(here):
     write("w.csv", weighing())
     roles = ("audit", "w.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10")
-    said = say(*roles, "--weights", "w").out
-    assert re.search(r"weights +[0-9,]+ persons by w; records weigh as", said)
-    assert re.search(r"re-identified +[0-9.]+ records expected.*estimate", said)
+    text = say(*roles, "--weights", "w").out
+    assert re.search(r"weights +[0-9,]+ persons by w; records weigh as", text)
+    assert re.search(r"re-identified +[0-9.]+ records expected.*estimate", text)
     document = report(*roles, "--weights", "w")
     assert document["weights"]["column"] == "w"
     assert "estimate" in document["individual_risk"]["model"]

@@ -18,7 +18,7 @@ from cvxprivacy.cli import problemfile
 from cvxprivacy.cli.toml import written
 from cvxprivacy.model import distortion
 from tests import referee
-from tests.lengths import rest_at_length
+from tests.lengths import some_at_length
 
 COUNTS = [[40, 22, 9, 4], [18, 30, 21, 10], [5, 12, 28, 41]]
 AGES = [25, 40, 55, 70]
@@ -61,15 +61,15 @@ def read(write):
     return lambda text, **options: problemfile.read(write(text), **options)
 
 
-def same_program(found: cpv.ChannelProblem, expected: cpv.ChannelProblem) -> None:
+def same_program(outcome: cpv.ChannelProblem, expected: cpv.ChannelProblem) -> None:
     """Assert that two problems are the same canonical data, letters and units included."""
-    assert type(found) is type(expected)
-    assert (found.encoder, found.units) == (expected.encoder, expected.units)
+    assert type(outcome) is type(expected)
+    assert (outcome.encoder, outcome.units) == (expected.encoder, expected.units)
     for name in ("w", "x", "names", "records"):
-        assert getattr(found.source, name) == getattr(expected.source, name)
-    assert found.alphabet.d.outputs == expected.alphabet.d.outputs
-    assert found.program.to_dict() == expected.program.to_dict()
-    assert [c.latex for c in found.criteria] == [c.latex for c in expected.criteria]
+        assert getattr(outcome.source, name) == getattr(expected.source, name)
+    assert outcome.alphabet.d.outputs == expected.alphabet.d.outputs
+    assert outcome.program.to_dict() == expected.program.to_dict()
+    assert [c.latex for c in outcome.criteria] == [c.latex for c in expected.criteria]
 
 
 # ---- every formulation, every criterion --------------------------------------------------
@@ -136,29 +136,29 @@ def test_further_laws_are_written_down(read, tmp_path):
     labels = 'w = ["none", "mild", "severe"]\nx = [25, 40, 55, 70]\n'
     rules = '[[criteria]]\nkind = "LeakageCap"\nb = 0.1\n'
     text = head + SOURCE + law.format('name = "2025"\n') + labels + law.format("") + labels
-    found = read(text + YEARS + rules).problem
+    outcome = read(text + YEARS + rules).problem
     counts = [[3, 9, 2, 4], [1, 3, 1, 8], [5, 2, 8, 1]]
     other = cpv.DiscreteSource.from_counts(counts, w=source().w, x=source().x)
     laws = {"2025": other, "law 2": other}
     expected = cpv.MinimumDistortion(source(), years(), [cpv.LeakageCap(0.1)], laws=laws)
-    same_program(found, expected)
-    for wrong, said in (
+    same_program(outcome, expected)
+    for wrong, message in (
         (law.format('name = "a"\n') * 2, "two laws are called 'a'"),
         (law.format("name = 3\n"), r"laws\[0\]\.name: 3 is a number"),
         (law.format("") + labels.replace("70", "71"), "71 is no letter of the source"),
         ("[[laws]]\n", r"laws\[0\]: does not say what it is"),
         ("[laws]\ncounts = [[1, 1]]\n", "laws: .* is a table"),
     ):
-        with pytest.raises(cpv.InputError, match=said):
+        with pytest.raises(cpv.InputError, match=message):
             read(head + SOURCE + wrong + YEARS + rules)
 
 
 def test_every_formulation_and_criterion_has_an_example():
     """A new one is reachable by its name alone; write down here how."""
     assert set(CRITERIA) == set(criteria.__all__) - {"Criterion"}
-    known = {name: getattr(cpv, name) for name in cpv.__all__}
+    expected = {name: getattr(cpv, name) for name in cpv.__all__}
     base = cpv.ChannelProblem
-    discrete = {n for n, c in known.items() if isinstance(c, type) and issubclass(c, base)}
+    discrete = {n for n, c in expected.items() if isinstance(c, type) and issubclass(c, base)}
     assert set(FORMULATIONS) == discrete - {"ChannelProblem"}
 
 
@@ -166,39 +166,39 @@ def test_every_formulation_and_criterion_has_an_example():
 @pytest.mark.parametrize("kind", CRITERIA)
 def test_a_file_and_python_state_the_same_program(formulation, kind, read):
     head, python = FORMULATIONS[formulation]
-    found = read(head + SOURCE + YEARS + rule(kind))
-    same_program(found.problem, python([getattr(cpv, kind)(**CRITERIA[kind])]))
-    assert (found.solve, found.output) == ({}, {})
+    problem = read(head + SOURCE + YEARS + rule(kind))
+    same_program(problem.problem, python([getattr(cpv, kind)(**CRITERIA[kind])]))
+    assert (problem.solve, problem.output) == ({}, {})
 
 
 def test_a_measure_of_leakage_is_written_down(read):
     text = BUDGET + 'leakage = { kind = "HockeyStick", gamma = 1.5 }\n' + SOURCE + YEARS
     measure = cpv.leakage.HockeyStick(1.5)
-    found = read(text).problem
-    expected = cpv.PrivacyDistortion(source(), years(), budget=found.budget, leakage=measure)
-    same_program(found, expected)
+    outcome = read(text).problem
+    expected = cpv.PrivacyDistortion(source(), years(), budget=outcome.budget, leakage=measure)
+    same_program(outcome, expected)
     gains = 'leakage = { kind = "Gain", matrix = [[1, 0, 0], [0, 1, 1]] }\n'
     same_program(
         read(BUDGET + gains + SOURCE + YEARS).problem,
         cpv.PrivacyDistortion(
-            source(), years(), budget=found.budget,
+            source(), years(), budget=outcome.budget,
             leakage=cpv.leakage.Gain([[1, 0, 0], [0, 1, 1]]),
         ),
     )  # fmt: skip
-    for wrong, said in (
+    for wrong, message in (
         ('leakage = "ChiSquared"', "leakage: 'ChiSquared' is a string"),
         ('leakage = { kind = "Chi" }', r"leakage\.kind: 'Chi' is unknown"),
         ('leakage = { kind = "Sibson" }', r"leakage\.order: missing"),
         ('leakage = { kind = "Sibson", order = 1 }', r"leakage\.order: 1 is out of range"),
         ('leakage = { kind = "ChiSquared", more = 1 }', r"leakage\.more: unknown key"),
     ):
-        with pytest.raises(cpv.InputError, match=said):
+        with pytest.raises(cpv.InputError, match=message):
             read(BUDGET + wrong + "\n" + SOURCE + YEARS)
 
 
 def test_all_criteria_of_one_file_keep_their_order(read):
-    found = read(BUDGET + SOURCE + YEARS + "".join(map(rule, CRITERIA))).problem
-    assert [type(c).__name__ for c in found.criteria] == list(CRITERIA)
+    outcome = read(BUDGET + SOURCE + YEARS + "".join(map(rule, CRITERIA))).problem
+    assert [type(c).__name__ for c in outcome.criteria] == list(CRITERIA)
 
 
 def test_a_file_is_solved_as_python_solves_it(read):
@@ -216,24 +216,24 @@ def test_a_file_is_solved_as_python_solves_it(read):
 
 def test_the_example_of_the_documentation(read):
     lines = problemfile.__doc__.split("\n\nKeys are")[0].split("\n\n", 1)[1]
-    found = read(textwrap.dedent(lines))
+    problem = read(textwrap.dedent(lines))
     rules = [cpv.KeepProbability(0.3)]
     same_program(
-        found.problem, cpv.PrivacyDistortion(source(), years(), budget=5.0, criteria=rules)
+        problem.problem, cpv.PrivacyDistortion(source(), years(), budget=5.0, criteria=rules)
     )
-    assert found.solve == {"accuracy": "high"}
-    assert found.output == {"certificate": Path("proof.json"), "channel": Path("channel.json")}
-    referee.check(found.solution())
+    assert problem.solve == {"accuracy": "high"}
+    assert problem.output == {"certificate": Path("proof.json"), "channel": Path("channel.json")}
+    referee.check(problem.solution())
 
 
 def test_the_documentation_says_every_kind_and_every_argument():
-    said = problemfile.__doc__
+    text = problemfile.__doc__
     words = [name for name in distortion.__all__ if name.islower() and name != "per_attribute"]
     words += inspect.signature(cpv.ChannelProblem.solve).parameters
     words += inspect.signature(cpv.PrivacyDistortion).parameters
     words += inspect.signature(cpv.DiscreteSource.from_table).parameters
     missing = [
-        word for word in words if word not in said and word not in ("self", "frame", "progress")
+        word for word in words if word not in text and word not in ("self", "frame", "progress")
     ]
     assert not missing
 
@@ -248,8 +248,8 @@ def test_a_formulation_that_is_added_later_is_reachable(monkeypatch, read):
             return self.risk, {}
 
     monkeypatch.setattr(problemfile, "FORMULATIONS", (*problemfile.FORMULATIONS, Constant))
-    found = read('formulation = "Constant"\nlevel = 3' + SOURCE + YEARS).problem
-    assert (type(found), found.level) == (Constant, 3)
+    outcome = read('formulation = "Constant"\nlevel = 3' + SOURCE + YEARS).problem
+    assert (type(outcome), outcome.level) == (Constant, 3)
     with pytest.raises(
         cpv.InputError, match="line 3, budget: unknown key; the keys here are source, distortion"
     ):
@@ -288,10 +288,10 @@ SOURCES = {
 @pytest.mark.parametrize("form", list(SOURCES))
 def test_sources(form, read):
     text, python = SOURCES[form]
-    found = read('formulation = "PrivacyDistortion"\nbudget = 0.1\n[source]\n' + text + HAMMING)
+    problem = read('formulation = "PrivacyDistortion"\nbudget = 0.1\n[source]\n' + text + HAMMING)
     expected = python()
     same_program(
-        found.problem, cpv.PrivacyDistortion(expected, cpv.hamming(expected.x), budget=0.1)
+        problem.problem, cpv.PrivacyDistortion(expected, cpv.hamming(expected.x), budget=0.1)
     )
 
 
@@ -340,8 +340,8 @@ def test_every_distortion_has_an_example():
 def test_distortions(form, read):
     text, measure = DISTORTIONS[form]
     head = 'formulation = "PrivacyDistortion"\nbudget = 0.5'
-    found = read(head + SOURCE + "\n[distortion]\n" + textwrap.dedent(text))
-    same_program(found.problem, cpv.PrivacyDistortion(source(), measure, budget=0.5))
+    problem = read(head + SOURCE + "\n[distortion]\n" + textwrap.dedent(text))
+    same_program(problem.problem, cpv.PrivacyDistortion(source(), measure, budget=0.5))
 
 
 def test_values_of_released_letters_that_are_no_key_letters(read):
@@ -351,11 +351,11 @@ def test_values_of_released_letters_that_are_no_key_letters(read):
     values = { 25 = 1, 40 = 1, 55 = 2, 70 = 2, young = 1, old = 2 }
     """
     measure, python = DISTORTIONS["matrix"]
-    found = read(BUDGET + SOURCE + "\n[distortion]\n" + measure + rules)
+    problem = read(BUDGET + SOURCE + "\n[distortion]\n" + measure + rules)
     values = {25: 1, 40: 1, 55: 2, 70: 2, "young": 1, "old": 2}
     rule = cpv.PreserveMean(values)
     same_program(
-        found.problem, cpv.PrivacyDistortion(source(), python, budget=5.0, criteria=[rule])
+        problem.problem, cpv.PrivacyDistortion(source(), python, budget=5.0, criteria=[rule])
     )
 
 
@@ -403,22 +403,22 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["", 'kind = "per_attribute"'])
 def test_a_table_is_counted_and_measured_by_attribute(kind, folder, read):
-    found = read(TABLE.replace("attributes", f"{kind}\nattributes"), table=by_pandas)
+    problem = read(TABLE.replace("attributes", f"{kind}\nattributes"), table=by_pandas)
     expected = cpv.DiscreteSource.from_table(
         people(), sensitive="income", key=["age", "sex"], bins={"age": 30}
     )
     measure = cpv.per_attribute(
         {"age": "ordinal", "sex": "hamming"}, expected, weights={"age": 2.0}
     )
-    same_program(found.problem, cpv.PrivacyDistortion(expected, measure, budget=0.5))
-    referee.check(found.solution())
+    same_program(problem.problem, cpv.PrivacyDistortion(expected, measure, budget=0.5))
+    referee.check(problem.solution())
 
 
 def test_what_the_reader_of_tables_is_given(tmp_path, read):
-    seen = {}
+    recorded = {}
 
-    def table(path, **rest):
-        seen.update(rest, path=path)
+    def table(path, **others):
+        recorded.update(others, path=path)
         return source()
 
     read(
@@ -426,8 +426,8 @@ def test_what_the_reader_of_tables_is_given(tmp_path, read):
         'sensitive = "w"\nkey = ["x"]\nweights = "n"\nmissing = "drop"\nbins = { x = [0, 40, inf] }'
         + YEARS, table=table,
     )  # fmt: skip
-    assert seen.pop("path") == tmp_path / "a" / "b.csv"
-    assert seen == {
+    assert recorded.pop("path") == tmp_path / "a" / "b.csv"
+    assert recorded == {
         "sensitive": "w", "key": ["x"], "weights": "n", "missing": "drop",
         "bins": {"x": [0, 40, float("inf")]},
     }  # fmt: skip
@@ -615,23 +615,23 @@ SHORT = {
 
 def cases(text: str) -> list[tuple[str, str]]:
     """Return what is said of each file, and the file."""
-    found = []
+    values = []
     for block in text.split("\n>> ")[1:]:
-        said, body = block.split("\n", 1)
+        message, body = block.split("\n", 1)
         body = body.replace(" | ", "\n")
-        found.append((said, re.sub(r"@\w+", lambda name: SHORT[name[0]], body)))
-    return found
+        values.append((message, re.sub(r"@\w+", lambda name: SHORT[name[0]], body)))
+    return values
 
 
 def refused(call, text: str, expected: str) -> None:
     """Assert an InputError that says what is expected of the line that is marked."""
-    (line,) = [i for i, said in enumerate(text.split("\n"), 1) if "# here" in said]
+    (line,) = [i for i, message in enumerate(text.split("\n"), 1) if "# here" in message]
     with pytest.raises(cpv.InputError) as caught:
         call()
-    _, _, said = str(caught.value).partition("problem.toml, ")
+    _, _, message = str(caught.value).partition("problem.toml, ")
     pattern = ".*".join(map(re.escape, f"line {line}, {expected}".split(" … ")))
-    assert re.match(pattern, said, re.DOTALL), said
-    assert "np." not in said
+    assert re.match(pattern, message, re.DOTALL), message
+    assert "np." not in message
 
 
 @pytest.mark.parametrize(("expected", "text"), cases(REFUSED))
@@ -645,7 +645,7 @@ def test_tables_refused_on_their_line(expected, text, folder, read):
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         ('accuracy = "hihg"', '\'hihg\' is unknown; use "default" or "high"'),
         ('method = "guess"', "'guess' is unknown"),
@@ -653,19 +653,19 @@ def test_tables_refused_on_their_line(expected, text, folder, read):
         ('certify = "maybe"', "'maybe'"),
     ],
 )
-def test_a_setting_refused_while_solving_names_its_line(setting, said, read):
+def test_a_setting_refused_while_solving_names_its_line(setting, message, read):
     text = BUDGET + SOURCE + YEARS + f"\n[solve]\nverbose = false\n{setting} # here\n"
-    found = read(text)
-    refused(found.solution, text, f"solve.{setting.split()[0]}: {said}")
+    problem = read(text)
+    refused(problem.solution, text, f"solve.{setting.split()[0]}: {message}")
 
 
 def test_an_infeasible_problem_is_no_input_error(read):
     rules = (
         '[[criteria]]\nkind = "LeakageCap"\nb = 0\n[[criteria]]\nkind = "KeepProbability"\np = 0.9'
     )
-    found = read(BUDGET + SOURCE + YEARS + rules)
+    problem = read(BUDGET + SOURCE + YEARS + rules)
     with pytest.raises(cpv.InfeasibleError):
-        found.solution()
+        problem.solution()
 
 
 VALUES = re.compile(r"(?<=[=,] )(?=(\[.*\]|\{.*\}|\"[^\"]*\"|'[^']*'|[-+.\w]+))")
@@ -683,19 +683,19 @@ EVERYTHING = [
 ]
 
 
-@pytest.mark.parametrize("number", rest_at_length(range(len(EVERYTHING)), 6))
+@pytest.mark.parametrize("number", some_at_length(range(len(EVERYTHING)), 8))
 def test_any_value_in_any_place_makes_a_problem_or_is_refused_on_a_line(number, folder, read):
     text = EVERYTHING[number]
     read(text, table=by_pandas)
-    said = []
+    messages = []
     for i, match in enumerate(VALUES.finditer(text)):
         for junk in JUNK[i % 6 :: 6]:
             try:
                 read(text[: match.start(1)] + junk + text[match.end(1) :], table=by_pandas)
             except cpv.InputError as error:
-                said.append(str(error))
-    assert len(said) >= 10
-    assert not [error for error in said if not re.search(r"problem\.toml, line \d+", error)]
+                messages.append(str(error))
+    assert len(messages) >= 10
+    assert not [error for error in messages if not re.search(r"problem\.toml, line \d+", error)]
 
 
 # ---- unreadable files --------------------------------------------------------------------
@@ -719,8 +719,8 @@ def test_no_toml(text, pieces, read):
 
 
 def test_unreadable_files(tmp_path):
-    for path, said in ((tmp_path / "none.toml", "No such file"), (tmp_path, "Is a directory")):
-        with pytest.raises(cpv.InputError, match=f"cannot be read .*{said}") as caught:
+    for path, text in ((tmp_path / "none.toml", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(cpv.InputError, match=f"cannot be read .*{text}") as caught:
             problemfile.read(path)
         assert str(path) in str(caught.value)
 
@@ -768,10 +768,10 @@ def test_any_column_and_any_number_is_read_back(tmp_path_factory, names, budget,
         "distortion": {"attributes": {x: "ordinal", y: "hamming"}, "weights": {y: weight}},
     }  # fmt: skip
     path.write_bytes(written(data).encode())
-    found = problemfile.read(path, table=table).problem
+    outcome = problemfile.read(path, table=table).problem
     ((place, read),) = given_by
     assert place == path.parent / "t"
     assert read == how
     source = table(place, **how)
     d = cpv.per_attribute({x: "ordinal", y: "hamming"}, source, weights={y: weight})
-    same_program(found, cpv.PrivacyDistortion(source, d, budget=budget))
+    same_program(outcome, cpv.PrivacyDistortion(source, d, budget=budget))

@@ -39,8 +39,8 @@ def test_a_release_is_of_groups_and_all_that_reads_it_groups_alike(here):
     outputs = ("--out", "o.csv", "--certificate", "p.json", "--channel", "c.json",
                "--problem-out", "sub/r.toml")  # fmt: skip
     Path("sub").mkdir()
-    said = say("release", "t.csv", *ROLES, *RECODED, "--seed", 1, *outputs).out
-    edges = re.search(r"^--bins (age=-inf:\d+:\d+:inf): quantiles", said)[1]
+    text = say("release", "t.csv", *ROLES, *RECODED, "--seed", 1, *outputs).out
+    edges = re.search(r"^--bins (age=-inf:\d+:\d+:inf): quantiles", text)[1]
     released = rows("o.csv")
     assert {row["town"] for row in released} <= {"France", "Italy", "Norway"}
     assert {row["zone"] for row in released} == {"inner", "outer"}
@@ -73,8 +73,8 @@ def test_a_proof_of_other_groups_is_not_of_the_problem(here):
     say("release", "t.csv", *ROLES, "--key", "town", *HIERARCHY, "--level", "town=1",
         "--certificate", "p.json", "--problem-out", "r.toml")  # fmt: skip
     write("towns.csv", TREE.replace("Pisa;Italy", "Pisa;Norway"))
-    said = say("verify", "p.json", "--problem", "r.toml", code=1).out
-    assert 'record of the table: its "groups" is not the problem\'s' in said
+    text = say("verify", "p.json", "--problem", "r.toml", code=1).out
+    assert 'record of the table: its "groups" is not the problem\'s' in text
     plain = Path("r.toml").read_text(encoding="utf-8")
     write("r.toml", re.sub("(?m)^(hierarchy|level).*$", "", plain))
     assert '"groups"' in say("verify", "p.json", "--problem", "r.toml", code=1).out
@@ -83,23 +83,23 @@ def test_a_proof_of_other_groups_is_not_of_the_problem(here):
 def test_an_audit_groups_the_original_and_takes_groups_as_they_are(here):
     say("release", "t.csv", *ROLES, *RECODED, "--seed", 1, "--out", "o.csv")
     ask = ("--sensitive", "ill", *RECODED, "--bootstrap", 0)
-    whole = report("audit", "t.csv", *ask)
+    full = report("audit", "t.csv", *ask)
     again = report("audit", "t.csv", "t.csv", *ask)
-    assert again["information"] == whole["information"]
-    told = report("audit", "t.csv", "o.csv", *ask)
-    assert told["information"] != whole["information"]
-    assert not [note for note in told["notes"] if "not grouped" in note]
+    assert again["information"] == full["information"]
+    summary = report("audit", "t.csv", "o.csv", *ask)
+    assert summary["information"] != full["information"]
+    assert not [note for note in summary["notes"] if "not grouped" in note]
     write("u.csv", Path("o.csv").read_text(encoding="utf-8").replace("Italy", "Elsewhere"))
     notes = say("audit", "t.csv", "u.csv", *ask).out
     assert "town holds other values in the release, such as 'Elsewhere': it is not grouped" in notes
 
 
 def test_the_most_frequent_values(here):
-    said = report("release", "t.csv", *ROLES, "--key", "town", "--top", "town=2", "--out", "o.csv",
+    text = report("release", "t.csv", *ROLES, "--key", "town", "--top", "town=2", "--out", "o.csv",
                   "--certificate", "p.json")  # fmt: skip
-    assert "recoding" not in said
-    (name, pairs, rest), = loaded("p.json")["table"]["groups"]  # fmt: skip
-    assert (name, len(pairs), rest) == ("town", 2, "other")
+    assert "recoding" not in text
+    (name, pairs, others), = loaded("p.json")["table"]["groups"]  # fmt: skip
+    assert (name, len(pairs), others) == ("town", 2, "other")
     assert {row["town"] for row in rows("o.csv")} <= {*dict(pairs), "other"}
 
 
@@ -167,17 +167,19 @@ def test_what_is_no_recoding_is_refused_in_one_line(here, options, pieces):
 @pytest.mark.parametrize("cells", rest_at_length([9, 500, 4, 30], 2))
 def test_cells_are_at_most_as_many_and_the_options_printed_are_the_same_problem(here, cells):
     ask = ("release", "t.csv", *ROLES, "--key", "age,town,zone", *HIERARCHY, "--seed", 1)
-    said = report(*ask, "--cells", cells, "--out", "a.csv", "--problem-out", "a.toml")["recoding"]
-    assert said["cells"]["after"] <= min(cells, said["cells"]["before"])
-    assert said["information"]["after"] <= said["information"]["before"] + 1e-12
+    summary = report(*ask, "--cells", cells, "--out", "a.csv", "--problem-out", "a.toml")[
+        "recoding"
+    ]
+    assert summary["cells"]["after"] <= min(cells, summary["cells"]["before"])
+    assert summary["information"]["after"] <= summary["information"]["before"] + 1e-12
     pasted = report(
-        *ask, *shlex.split(said["options"]), "--out", "b.csv", "--problem-out", "b.toml"
+        *ask, *shlex.split(summary["options"]), "--out", "b.csv", "--problem-out", "b.toml"
     )
-    assert pasted["risk_before"] == pytest.approx(said["information"]["after"], abs=1e-12)
+    assert pasted["risk_before"] == pytest.approx(summary["information"]["after"], abs=1e-12)
     for name in ("{}.csv", "{}.toml"):
         assert Path(name.format("a")).read_bytes() == Path(name.format("b")).read_bytes()
     text = say(*ask, "--cells", cells).out
-    for piece in (said["options"], "tells a little", "I(W; X) before", "lost    "):
+    for piece in (summary["options"], "tells a little", "I(W; X) before", "lost    "):
         assert piece in text
 
 

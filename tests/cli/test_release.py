@@ -32,7 +32,7 @@ from tests.cli.runner import (
     say,
     write,
 )  # fmt: skip
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.public_tables import EITHER, SAMPLE, real_folder
 
 
@@ -54,20 +54,20 @@ def test_a_measure_that_tells_nothing_is_said_to(here):
     write("well.csv", "\n".join(["ill,key", *lines]) + "\n")
     roles = "--sensitive", "ill", "--key", "key", "--budget", 0.1
     nothing = "note: in {}, key itself tells no more about ill than no release does"
-    for measure, said in (("guessing-probability", True), ("total-variation", False)):
-        found = say("release", "well.csv", *roles, "--leakage", measure).out
-        assert (nothing.format(measure.replace("-", " ")) in found) == said
+    for measure, text in (("guessing-probability", True), ("total-variation", False)):
+        outcome = say("release", "well.csv", *roles, "--leakage", measure).out
+        assert (nothing.format(measure.replace("-", " ")) in outcome) == text
 
 
 def test_a_negative_bias_is_no_negative_share(here):
     """ill, key and twin tell the same: 2 cells for 2 + 2 values, so the formula is negative."""
     lines = [f"{i % 2},{i % 2},{'ab'[i % 2]}" for i in range(200)]
     write("same.csv", "\n".join(["ill,key,twin", *lines]) + "\n")
-    said = say("release", "same.csv", "--sensitive", "ill", "--key", "key", "--budget", 0.1).out
+    text = say("release", "same.csv", "--sensitive", "ill", "--key", "key", "--budget", 0.1).out
     short = "as fewer cells occur than values of both less one"
-    assert f"risk before      1 bits, too low by about 0.0036 (Miller–Madow), {short}" in said
-    assert f"twin                 1.0000 bits (too low by about 0.0036, {short}; 2 values)" in said
-    assert "-0.00" not in said
+    assert f"risk before      1 bits, too low by about 0.0036 (Miller–Madow), {short}" in text
+    assert f"twin                 1.0000 bits (too low by about 0.0036, {short}; 2 values)" in text
+    assert "-0.00" not in text
 
 
 def test_the_notes_of_a_report_are_in_its_units(here):
@@ -76,8 +76,8 @@ def test_the_notes_of_a_report_are_in_its_units(here):
     assert [note for note in notes if "plug-in risk" in note and " nats " in note]
     lines = [f"{i % 2},{i % 3},{i % 16}" for i in range(300)]
     few = ("release", write("few.csv", "\n".join(["ill,key,grade", *lines])), "--sensitive", "ill")
-    said = say(*few, "--key", "key", "--budget", 0.1).out
-    assert re.search(r"grade +at least .*; 16 values in 1\d intervals\)", said)
+    text = say(*few, "--key", "key", "--budget", 0.1).out
+    assert re.search(r"grade +at least .*; 16 values in 1\d intervals\)", text)
     (grade,) = report(*few, "--key", "key", "--budget", 0.1)["untouched"]
     assert (grade["values"], grade["binned"]) == (16, True)
     notes = report("release", "t.csv", *SEX)["notes"]
@@ -114,13 +114,13 @@ def test_the_report_says_what_the_user_must_know(released, monkeypatch):
     assert re.search(r"by itself:\n  (\S+)", done.stdout)[1] == "relationship"  # greatest first
 
     monkeypatch.chdir(folder)
-    said = report(*words, "--force")
-    terms, price_said = said["terms"], said["prices"]["budget"]
-    shown = [said["risk_before"], terms["risk"][1], terms["distortion of age"][1], price_said]
+    summary = report(*words, "--force")
+    terms, price_said = summary["terms"], summary["prices"]["budget"]
+    shown = [summary["risk_before"], terms["risk"][1], terms["distortion of age"][1], price_said]
     assert shown == pytest.approx([before, after, age, price], 1e-4)
-    assert said["lower"] <= terms["risk"][1] <= said["upper"] + 1e-12
-    assert f"{said['released']['changed']:,} of them changed" in done.stdout
-    assert any("relationship" in note for note in said["notes"])
+    assert summary["lower"] <= terms["risk"][1] <= summary["upper"] + 1e-12
+    assert f"{summary['released']['changed']:,} of them changed" in done.stdout
+    assert any("relationship" in note for note in summary["notes"])
 
 
 def test_the_released_table_follows_the_channel_and_all_else_is_copied(released):
@@ -134,18 +134,18 @@ def test_the_released_table_follows_the_channel_and_all_else_is_copied(released)
 
     channel = loaded(folder / "channel.json")
     inputs, outputs = (list(map(tuple, channel[side])) for side in ("inputs", "outputs"))
-    seen = {letter: Counter() for letter in inputs}
+    recorded = {letter: Counter() for letter in inputs}
     for a, b in zip(old, new, strict=True):
         decade = int(a["age"]) // 10 * 10
-        seen[f"[{decade}, {decade + 10})", a["sex"]][b["age"], b["sex"]] += 1
+        recorded[f"[{decade}, {decade + 10})", a["sex"]][b["age"], b["sex"]] += 1
     for letter, row in zip(inputs, channel["matrix"], strict=True):
-        counts = np.array([seen[letter][y] for y in outputs], float)
+        counts = np.array([recorded[letter][y] for y in outputs], float)
         expected = counts.sum() * np.array(row)
-        assert counts[expected > 0].sum() == seen[letter].total()
+        assert counts[expected > 0].sum() == recorded[letter].total()
         few = expected < 5  # pooled
         pairs = [*zip(counts[~few], expected[~few], strict=True)]
         pairs += [(counts[few].sum(), max(expected[few].sum(), 1))]
-        off = sum((seen - wanted) ** 2 / wanted for seen, wanted in pairs)
+        off = sum((recorded - wanted) ** 2 / wanted for recorded, wanted in pairs)
         assert len(pairs) == 1 or chi2.sf(off, len(pairs) - 1) > 1e-4, letter
 
 
@@ -167,9 +167,9 @@ def test_too_many_cells_are_refused_with_bands_that_would_do(here):
     rows = [f"{i % 2500 + 0.5},{i // 2500 % 2},{i % 3}" for i in range(9000)]
     write("f.csv", "pay,sex,ill\n" + "\n".join(rows))
     cells = "5,000 observed cells of pay (2,500 levels) × sex (2 levels)"
-    said = [cells, "--bins pay=5,"]  # with 2 there would be 1,250 intervals
+    messages = [cells, "--bins pay=5,"]  # with 2 there would be 1,250 intervals
     roles = ("--sensitive", "ill", "--key", "sex,pay", "--budget", "0.1")
-    refused("release", "f.csv", *roles, *OUTPUTS, pieces=said)
+    refused("release", "f.csv", *roles, *OUTPUTS, pieces=messages)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -247,9 +247,9 @@ def test_criteria_that_exclude_each_other(here):
 @pytest.mark.parametrize("text", ["M,no\nF,no\n", "M,no\nM,yes\n", "M,no\n"])
 def test_a_column_of_one_value_has_nothing_to_hide_and_nothing_is_changed(text, here):
     write("f.csv", "sex,ill\n" + text * 50)
-    said = report("release", "f.csv", *SEX, *OUTPUTS, "--seed", 1)
-    assert said["risk_before"] == said["lower"] == said["upper"] == 0
-    assert said["status"] == "certified"
+    summary = report("release", "f.csv", *SEX, *OUTPUTS, "--seed", 1)
+    assert summary["risk_before"] == summary["lower"] == summary["upper"] == 0
+    assert summary["status"] == "certified"
     say("verify", "p.json", "--table", "f.csv")
     assert Path("o.csv").read_bytes() == Path("f.csv").read_bytes()
 
@@ -260,19 +260,19 @@ def test_missing_values(missing, here):
     write("m.csv", re.sub(r"^(\d*7),(\d+),\w,", r"\1,\2,?,", holed, flags=re.M))
     args = ("release", "m.csv", *BOTH, "--na", "?", *OUTPUTS)
     refused(*args, pieces=["missing", "--missing level", "--missing drop", "--na"])
-    said = report(*args, "--missing", missing, "--seed", 1)
+    summary = report(*args, "--missing", missing, "--seed", 1)
     say("verify", "p.json", "--table", "m.csv")
     say("apply", "c.json", "m.csv", "--seed", 1, "--out", "n.csv")
     assert Path("n.csv").read_bytes() == Path("o.csv").read_bytes()
     write("q.csv", "age,sex\n?,M\n25,M\n25,Q\n")
     refused("apply", "c.json", "q.csv", "--out", "x.csv", pieces=["q.csv, record 3", "'Q'"])
     old, new = rows("m.csv"), rows("o.csv")
-    whole = [row for row in old if "?" not in (row["age"], row["sex"])]
-    assert said["records"] == said["released"]["records"] == len(new)
-    assert said["dropped"] == said["released"]["dropped"] == len(old) - len(new)
+    values = [row for row in old if "?" not in (row["age"], row["sex"])]
+    assert summary["records"] == summary["released"]["records"] == len(new)
+    assert summary["dropped"] == summary["released"]["dropped"] == len(old) - len(new)
     assert ("?" in {row["age"] for row in new}) == (missing == "level")
     for column in ("id", "ill", "note"):
-        kept = old if missing == "level" else whole
+        kept = old if missing == "level" else values
         assert [row[column] for row in kept] == [row[column] for row in new]
 
 
@@ -307,8 +307,8 @@ def test_any_name_of_a_column_can_be_typed(name, here):
     for options in ((), (*bins, *measure)):
         say("release", "f.csv", *key, *options, *OUTPUTS, "--force")
         say("verify", "p.json", "--table", "f.csv")
-        said = say("verify", "p.json", "--problem", "r.toml").out
-        assert said.endswith("r.toml: the proof is of this problem\n")
+        text = say("verify", "p.json", "--problem", "r.toml").out
+        assert text.endswith("r.toml: the proof is of this problem\n")
         assert rows("o.csv")[0].keys() == {name, "ill"}
 
 
@@ -348,7 +348,7 @@ TYPED = [  # what is typed, and the arguments that it stands for
 
 @pytest.mark.parametrize("budget", rest_at_length([0.9, None], 1))
 @pytest.mark.parametrize(
-    ("typed", "options"), rest_at_length(TYPED, 6), ids=lambda given: str(given)[:40]
+    ("typed", "options"), some_at_length(TYPED, 7), ids=lambda value: str(value)[:40]
 )
 def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     frame = pandas.read_csv("t.csv")
@@ -368,15 +368,15 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
         problem, more, options["budget"] = cpv.PrivacyDistortion, ["--budget", budget], budget
     solution = problem(source, cpv.hamming(source.x), **options).solve()
     how = (*typed, *more, *OUTPUTS, "--seed", 1, "--ensure", "law")
-    said = report("release", "w.csv", *BOTH[:-2], *how)
-    assert said["risk_before"] == source.information(units=said["units"])
-    assert said["status"] == solution.status == "certified"
-    assert [said["lower"], said["upper"]] == [solution.lower, solution.upper]
+    summary = report("release", "w.csv", *BOTH[:-2], *how)
+    assert summary["risk_before"] == source.information(units=summary["units"])
+    assert summary["status"] == solution.status == "certified"
+    assert [summary["lower"], summary["upper"]] == [solution.lower, solution.upper]
     if "leakage" in options:
-        told = said["leakage"]
-        assert told["after"] == float(solution.risk)
-        assert told["none"] - 1e-9 <= told["after"] <= told["before"]
-        assert said["terms"]["information"] == list(solution.certificate.terms["information"])
+        answer = summary["leakage"]
+        assert answer["after"] == float(solution.risk)
+        assert answer["none"] - 1e-9 <= answer["after"] <= answer["before"]
+        assert summary["terms"]["information"] == list(solution.certificate.terms["information"])
     assert loaded("c.json")["matrix"] == solution.channel.matrix.tolist()
     say("verify", "p.json", "--table", "w.csv", "--problem", "r.toml")
     say("apply", "c.json", "w.csv", "--seed", 1, "--out", "n.csv")
@@ -389,7 +389,7 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
 def test_the_order_that_the_earth_mover_takes_is_said(here):
     note = "the earth mover's distance takes ill in the order"
     typed = ("release", "t.csv", *SEX, "--leakage", "earth-mover", "--seed", 1)
-    assert any(note in said for said in report(*typed)["notes"])
+    assert any(note in text for text in report(*typed)["notes"])
     assert say(*typed).out.count(note) == 1
     assert note not in say("release", "t.csv", *SEX, "--leakage", "chi-squared", "--seed", 1).out
 
@@ -404,13 +404,13 @@ def test_values_without_mass_are_said_in_one_line(ending, here):
     outputs = [f"o.{ending}" if part == "o.csv" else part for part in OUTPUTS]
     how = ("release", f"w.{ending}", *SEX, "--weights", "weight", *outputs, "--seed", 1)
     note = "1 record has a value without mass in the source, such as 'X': the proof does not cover"
-    said = say(*how)
-    assert said.err == ""
-    assert [line for line in said.out.splitlines() if line.startswith(f"note: {note}")]
+    printed = say(*how)
+    assert printed.err == ""
+    assert [line for line in printed.out.splitlines() if line.startswith(f"note: {note}")]
     next_month = ("apply", "c.json", f"w.{ending}", "--seed", 1, "--out", f"n.{ending}")
-    said = say(*next_month)
-    assert said.err == ""
-    assert said.out.splitlines()[1].startswith(f"note: {note}")
+    printed = say(*next_month)
+    assert printed.err == ""
+    assert printed.out.splitlines()[1].startswith(f"note: {note}")
     assert report(*next_month, "--force")["notes"][0].startswith(note)
     frame.iloc[:-1].to_csv("t2.csv", index=False)
     assert "without mass" not in say("apply", "c.json", "t2.csv", "--out", "n2.csv").out
@@ -475,8 +475,8 @@ def test_steps_are_shown_on_a_terminal_alone(here):
 
 def test_a_time_limit_leaves_the_best_that_is_proved(here, monkeypatch):
     for seconds in ("0", "nan"):
-        said = [f"--time-limit: {float(seconds)!r}", "> 0"]
-        refused("release", "t.csv", *BOTH, "--time-limit", seconds, pieces=said)
+        messages = [f"--time-limit: {float(seconds)!r}", "> 0"]
+        refused("release", "t.csv", *BOTH, "--time-limit", seconds, pieces=messages)
     words = " ".join(say("release", "--help").out.split())
     for piece in ("Seconds after which", "status loose, exit code 5", "Ctrl-C does the same"):
         assert piece in words
@@ -514,15 +514,15 @@ def audited(name, code):
 def test_a_table_that_breaks_what_was_asked_is_told_and_mended(here):
     """Its law does not; an audit of the file counts the same groups."""
     how = ("release", "t.csv", *RARE, *ASKED, "--seed", 1)
-    said = report(*how, "--out", "o.csv", "--problem-out", "r.toml", code=1)
-    assert said["status"] == "certified"
+    summary = report(*how, "--out", "o.csv", "--problem-out", "r.toml", code=1)
+    assert summary["status"] == "certified"
     counted = {
-        c["criterion"]: (c["table"]["groups"], c["table"]["records"]) for c in said["checks"]
+        c["criterion"]: (c["table"]["groups"], c["table"]["records"]) for c in summary["checks"]
     }
     assert counted == audited("o.csv", code=1)
     assert any(groups for groups, _ in counted.values())
-    assert any("--ensure table" in note for note in said["notes"])
-    assert "merged" not in said
+    assert any("--ensure table" in note for note in summary["notes"])
+    assert "merged" not in summary
     text = say(*how, "--out", "o2.csv", code=1).out
     assert "what was asked, on the law (proved) and on the table that is released:" in text
     assert "BROKEN by" in text
@@ -544,9 +544,9 @@ def test_what_is_checked_is_what_is_written_record_by_name_too(here):
     """Whatever columns are read for the report, by name or by place."""
     for name, more in (("o.csv", ()), ("n.csv", ("--no-untouched",))):
         named = ("--row-id", "id", "--seed", 3, "--criterion", "KAnonymity=30")
-        said = report("release", "t.csv", *RARE, *named, *more, "--out", name, code=1)
+        summary = report("release", "t.csv", *RARE, *named, *more, "--out", name, code=1)
         sizes = Counter((row["age"], row["sex"]) for row in rows(name))
-        table = said["checks"][0]["table"]
+        table = summary["checks"][0]["table"]
         assert table["value"] == min(sizes.values())
         assert table["groups"] == sum(size < 30 for size in sizes.values())
     assert Path("o.csv").read_bytes() == Path("n.csv").read_bytes()
@@ -578,21 +578,21 @@ def test_refused_words(options, pieces, here):
 
 
 def test_at_most_is_the_least_distortion_under_a_cap(here):
-    said = report("release", "t.csv", *RARE, "--at-most", 0.01, *OUTPUTS, "--ensure", "table")
-    assert said["terms"]["risk"][1] <= 0.01 + 1e-9
+    summary = report("release", "t.csv", *RARE, "--at-most", 0.01, *OUTPUTS, "--ensure", "table")
+    assert summary["terms"]["risk"][1] <= 0.01 + 1e-9
     source = cpv.DiscreteSource.from_table(
         pandas.read_csv("t.csv"), sensitive="ill", key=["age", "sex"], bins={"age": 10}
     )
     least = cpv.MinimumDistortion(source, cpv.hamming(source.x), [cpv.LeakageCap(0.01)]).solve()
-    assert said["lower"] == pytest.approx(least.lower)
-    (check,) = said["checks"]
+    assert summary["lower"] == pytest.approx(least.lower)
+    (check,) = summary["checks"]
     assert (check["name"], check["per_group"]) == ("leakage_cap", False)
     assert check["table"]["holds"]
     leaks = report("audit", "t.csv", "o.csv", *RARE, "--bootstrap", 0)["information"]["after"]
     assert leaks["plugin"] == pytest.approx(check["table"]["value"])
     assert leaks["plugin"] <= 0.01
     same = report("release", "t.csv", *RARE, "--at-most", 0.01, "--distortion", "hamming")
-    assert same["lower"] == said["lower"]
+    assert same["lower"] == summary["lower"]
     guess = report("release", "t.csv", *RARE, "--at-most", "0.55:guessing-probability")
     assert "guessing" in guess["terms"] or guess["lower"] > 0
 
@@ -600,18 +600,18 @@ def test_at_most_is_the_least_distortion_under_a_cap(here):
 @pytest.mark.parametrize("cost", ["0.05", "age=0.05"])
 def test_suppressed_values_are_missing_ones_and_come_back_from_the_problem_file(cost, here):
     how = ("--suppress", cost, "--budget", 0.2, "--missing", "refuse", *OUTPUTS, "--seed", 1)
-    said = report("release", "t.csv", *RARE, *how)
+    summary = report("release", "t.csv", *RARE, *how)
     say("verify", "p.json", "--table", "t.csv", "--problem", "r.toml")
     released = rows("o.csv")
     empty = Counter(name for row in released for name in ("age", "sex") if not row[name])
     assert empty["age"]
     assert (empty["sex"] > 0) == (cost == "0.05")
-    shares = {c["column"]: c["suppressed"] for c in said["changes"]}
+    shares = {c["column"]: c["suppressed"] for c in summary["changes"]}
     assert shares["age"] == pytest.approx(empty["age"] / 300)
     assert shares["sex"] == pytest.approx(empty["sex"] / 300)
-    assert report("solve", "r.toml")["lower"] == pytest.approx(said["lower"])
+    assert report("solve", "r.toml")["lower"] == pytest.approx(summary["lower"])
     plain = report("release", "t.csv", *RARE, "--budget", 0.2)
-    assert said["upper"] < plain["lower"]  # more may be done with the same budget
+    assert summary["upper"] < plain["lower"]  # more may be done with the same budget
     say("apply", "c.json", "t.csv", "--seed", 1, "--out", "n.csv")
     assert Path("n.csv").read_bytes() == Path("o.csv").read_bytes()
 
@@ -619,14 +619,14 @@ def test_suppressed_values_are_missing_ones_and_come_back_from_the_problem_file(
 def test_the_help_lists_everything_that_may_be_asked_for():
     from cvxprivacy import criteria, leakage
 
-    said = say("release", "--help").out
+    message = say("release", "--help").out
     unlisted = {"Criterion", "ForbiddenMoves", "PreserveMean", "Linear"}  # of matrices and values
     for name in set(criteria.__all__) - unlisted:
         examples = getattr(criteria, name).words.examples
         assert examples
-        assert all(text.partition("=")[0] == name and text in said for text in examples)
-    plain = " ".join(said.split())
+        assert all(text.partition("=")[0] == name and text in message for text in examples)
+    plain = " ".join(message.split())
     for measure in leakage.MEASURES.values():
         assert measure.__name__ == "Gain" or " ".join(measure.meaning.split()) in plain
     for name in ("hamming", "ordinal", "absolute_error", "squared_error"):
-        assert re.search(rf"^  {name} ", said, re.MULTILINE)
+        assert re.search(rf"^  {name} ", message, re.MULTILINE)

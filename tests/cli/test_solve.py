@@ -51,12 +51,12 @@ def test_a_problem_file_is_what_release_does(here):
     assert (done.returncode, done.stderr) == (0, "")
     assert "certified" in done.stdout
     assert stat.S_IMODE(Path("s.json").stat().st_mode) == 0o600
-    said = report("solve", "p.toml", "--force")
+    summary = report("solve", "p.toml", "--force")
     how = ("--distortion", "age=ordinal,sex=hamming", *OUTPUTS, "--seed", 1)
     other = report("release", "t.csv", *BOTH, *how)
     for name in ("status", "lower", "upper", "terms", "prices"):
-        assert said[name] == other[name]
-    assert said["channel"]["matrix"] == loaded("c.json")["matrix"]
+        assert summary[name] == other[name]
+    assert summary["channel"]["matrix"] == loaded("c.json")["matrix"]
     say("verify", "s.json", "--table", "t.csv")
     say("apply", "s.c", "t.csv", "--seed", 1, "--out", "n.csv")
     assert Path("n.csv").read_bytes() == Path("o.csv").read_bytes()
@@ -71,9 +71,9 @@ def test_a_loose_optimum_has_an_exit_code_of_its_own(here, monkeypatch):
     text = PROBLEM.replace('"PrivacyDistortion"', '"MinimumDistortion"')
     text = re.sub("budget = .*\n", STOPPED.split("[solve]")[0], text)
     write("p.toml", text + "[solve]" + STOPPED.split("[solve]")[1])
-    said = report("solve", "p.toml", code=5)
-    assert (said["status"], said["value_units"], said["units"]) == ("loose", None, "bits")
-    assert said["lower"] < said["upper"] < math.inf
+    summary = report("solve", "p.toml", code=5)
+    assert (summary["status"], summary["value_units"], summary["units"]) == ("loose", None, "bits")
+    assert summary["lower"] < summary["upper"] < math.inf
     assert "MinimumDistortion: loose" in say("solve", "p.toml", "--force", code=5).out
     assert loaded("s.json")["claim"]["status"] == "loose"
     assert Path("s.c").is_file()
@@ -133,8 +133,8 @@ WRITTEN = [("r.toml", True), ("link/r.toml", False)]
 WRITTEN += sorted({*product(PLACES, (False, True))} - {*WRITTEN})
 
 
-@pytest.mark.parametrize(("path", "whole"), rest_at_length(WRITTEN, 1))
-def test_the_problem_written_is_the_one_typed(path, whole, here):
+@pytest.mark.parametrize(("path", "full"), rest_at_length(WRITTEN, 1))
+def test_the_problem_written_is_the_one_typed(path, full, here):
     Path("deep").mkdir()
     Path("link").symlink_to("deep")
     Path("file.toml").symlink_to("deep/there.toml")
@@ -142,7 +142,7 @@ def test_the_problem_written_is_the_one_typed(path, whole, here):
            "--criterion", "PreserveMarginal", "--criterion", "TCloseness=0.1", "--units", "nats",
            "--accuracy", "high", "--bins", "age=-inf:30:45:inf", "--na", "none", "--na", "?",
            "--delimiter", ",", "--encoding", "utf-8", "--missing", "level")  # fmt: skip
-    place = here if whole else Path()
+    place = here if full else Path()
     typed = ("--sensitive", "ill", "--key", "age,sex", "--budget", "0.30000000000000004")
     other = report("release", place / "t.csv", *typed, *how, "--certificate", "p.json",
                    "--problem-out", place / path)  # fmt: skip
@@ -156,8 +156,8 @@ def test_the_problem_written_is_the_one_typed(path, whole, here):
         "KeepProbability", "PreserveMarginal", "TCloseness"
     ]  # fmt: skip
     for options in ((), ("--table", "t.csv")):
-        said = say("verify", "p.json", "--problem", path, *options).out
-        assert said.endswith(f"{path}: the proof is of this problem\n")
+        text = say("verify", "p.json", "--problem", path, *options).out
+        assert text.endswith(f"{path}: the proof is of this problem\n")
     solved = report("solve", path)
     for name in ("status", "lower", "upper", "terms", "prices", "units"):
         assert solved[name] == other[name]

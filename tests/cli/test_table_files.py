@@ -37,29 +37,29 @@ def test_what_is_no_parquet_table(here):
 
 
 def test_parquet_is_released_as_text_is(parquet, here):
-    found = {}
+    results = {}
     for kind in ("csv", "parquet"):
         args = ("--seed", 1, "--out", f"o.{kind}", "--certificate", f"{kind}.p", "--channel",
                 f"{kind}.c", "--json")  # fmt: skip
         done = say("release", f"t.{kind}", *BOTH, *args)
         assert done.err == ""
-        found[kind] = json.loads(done.out)
+        results[kind] = json.loads(done.out)
     for name in ("records", "lower", "upper", "risk_before", "risk_before_bias"):
-        assert found["csv"][name] == found["parquet"][name]
+        assert results["csv"][name] == results["parquet"][name]
     assert loaded("csv.c")["matrix"] == loaded("parquet.c")["matrix"]
     new = parquet.read("o.parquet")
     assert new["id"] == list(range(300))  # whole numbers, in their order
     as_text = [tuple(map(str, record)) for record in zip(*new.values(), strict=True)]
     assert as_text == [tuple(row.values()) for row in rows("o.csv")]
-    for proof, table in product(found, found):
+    for proof, table in product(results, results):
         say("verify", f"{proof}.p", "--table", f"t.{table}")
         say("apply", f"{proof}.c", f"t.{table}", "--seed", 4, "--out", f"{proof}.{table}")
     assert parquet.read("csv.parquet") == parquet.read("parquet.parquet")
     assert Path("csv.csv").read_bytes() == Path("parquet.csv").read_bytes()
-    for sex, told in (("MF"[parquet.columns["sex"][9] == "M"], "differ"), ("Q", "'Q'")):
+    for sex, information in (("MF"[parquet.columns["sex"][9] == "M"], "differ"), ("Q", "'Q'")):
         parquet.columns["sex"][9] = sex
         parquet.make("changed.parquet", parquet.columns)
-        assert told in say("verify", "parquet.p", "--table", "changed.parquet", code=1).out
+        assert information in say("verify", "parquet.p", "--table", "changed.parquet", code=1).out
     refused("apply", "parquet.c", "changed.parquet", "--out", "n.parquet",
             pieces=["changed.parquet", "'Q'", "record 10"])  # fmt: skip
     refused("release", "t.parquet", *BOTH, "--out", "n.csv", pieces=["n.csv"])

@@ -107,9 +107,9 @@ def test_every_entry_of_an_array_has_a_line(value):
     text = f"a = 1\nb = {value}\n"
     lines = toml.lines_of(text)
 
-    def visit(path, found) -> None:
+    def visit(path, outcome) -> None:
         assert path in lines
-        for i, entry in enumerate(found if isinstance(found, list) else ()):
+        for i, entry in enumerate(outcome if isinstance(outcome, list) else ()):
             visit((*path, i), entry)
 
     visit(("b",), tomllib.loads(text)["b"])
@@ -134,10 +134,10 @@ ANY_SECTION = st.dictionaries(ANY_TEXT, ANY_VALUE, max_size=4)
 def test_what_is_written_is_what_toml_reads(top, sections, rules):
     data = {**sections, **top, "criteria": rules}
     text = toml.written(data)
-    found = tomllib.loads(text)
-    assert found.pop("criteria", []) == rules
-    assert found == {**sections, **top}
-    same = [(repr(found[key]), repr(value)) for key, value in top.items()]
+    outcome = tomllib.loads(text)
+    assert outcome.pop("criteria", []) == rules
+    assert outcome == {**sections, **top}
+    same = [(repr(outcome[key]), repr(value)) for key, value in top.items()]
     assert all(a == b for a, b in same)  # 5.0 is no 5, and −0.0 no 0.0
     assert len(text.encode()) >= 1
 

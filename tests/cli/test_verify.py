@@ -48,10 +48,10 @@ def test_a_proof_of_another_question(old, new, different, kept, here):
     text = (kept / "r.toml").read_text("utf-8")
     assert text.count(old) == 1
     write("other.toml", text.replace(old, new))
-    said = say("verify", kept / "p.json", "--problem", "other.toml", code=1).out
-    assert said.startswith(f"{kept / 'p.json'}: NOT a proof of other.toml\n  other.toml: ")
-    assert f"other.toml: {different}" in said
-    assert "  what it proves:\n    proved: " in said
+    message = say("verify", kept / "p.json", "--problem", "other.toml", code=1).out
+    assert message.startswith(f"{kept / 'p.json'}: NOT a proof of other.toml\n  other.toml: ")
+    assert f"other.toml: {different}" in message
+    assert "  what it proves:\n    proved: " in message
     say("verify", kept / "p.json", "--problem", kept / "r.toml")
 
 
@@ -80,9 +80,9 @@ def test_a_resealed_proof_of_another_question_is_told(kept, here):
         write("p.json", json.dumps(document))
         assert say("verify", "p.json").out.startswith("p.json: verified, ")
         asked = ("verify", "p.json", "--table", kept / "t.csv", "--problem", kept / "r.toml")
-        said = say(*asked, code=1).out
-        assert said.startswith(f"p.json: NOT a proof of {kept / 'r.toml'}\n")
-        assert [piece for piece in pieces if piece not in said] == []
+        text = say(*asked, code=1).out
+        assert text.startswith(f"p.json: NOT a proof of {kept / 'r.toml'}\n")
+        assert [piece for piece in pieces if piece not in text] == []
         one = report(*asked, code=1)["p.json"]
         assert not one["verified"]
         assert one["claim"] == {}
@@ -98,9 +98,9 @@ def test_a_record_of_other_columns_is_told(kept, here):
     document["sha256"] = digest(document)
     write("p.json", json.dumps(document))
     assert 'sensitive "note"' in say("verify", "p.json").out
-    said = say("verify", "p.json", "--problem", kept / "r.toml", code=1).out
-    assert 'record of the table: its "sensitive" is not the problem\'s' in said
-    assert 'record of the table: its "letters" is not the problem\'s' in said
+    text = say("verify", "p.json", "--problem", kept / "r.toml", code=1).out
+    assert 'record of the table: its "sensitive" is not the problem\'s' in text
+    assert 'record of the table: its "letters" is not the problem\'s' in text
     say("verify", kept / "p.json", "--problem", kept / "r.toml")
 
 
@@ -108,8 +108,8 @@ def test_the_statement_is_in_the_json(kept, here):
     one = report("verify", kept / "p.json")[str(kept / "p.json")]
     assert one["statement"] == stated(loaded(kept / "p.json"))
     assert 'minimised: 1 × information about "W" (2 values), in bits' in one["statement"]
-    said = say("verify", kept / "p.json").out.splitlines()
-    assert said[1:] == [f"  {line}" for line in one["statement"]]
+    text = say("verify", kept / "p.json").out.splitlines()
+    assert text[1:] == [f"  {line}" for line in one["statement"]]
 
 
 def test_a_problem_of_generated_letters(here):
@@ -126,16 +126,16 @@ kind = "hamming"
     write("p.toml", text + '[output]\ncertificate = "s.json"\n')
     say("solve", "p.toml", code=5)
     assert stat.S_IMODE(Path("s.lower.json").stat().st_mode) == 0o600
-    said = say("verify", "s.json", "--problem", "p.toml").out
-    assert "problem, over the strategies that were generated" in said
-    said = say("verify", "s.lower.json", "--problem", "p.toml").out
-    assert "the lower end is one of this problem: with Z at the encoder too" in said
+    message = say("verify", "s.json", "--problem", "p.toml").out
+    assert "problem, over the strategies that were generated" in message
+    message = say("verify", "s.lower.json", "--problem", "p.toml").out
+    assert "the lower end is one of this problem: with Z at the encoder too" in message
     below = report("verify", "s.lower.json", "--problem", "p.toml")["s.lower.json"]
     assert (below["claim"]["status"], below["claim"]["upper"]) == ("uncertified", "inf")
     write("q.toml", text.replace("0.3", "0.2"))
     for name in ("s.json", "s.lower.json"):
-        said = say("verify", name, "--problem", "q.toml", code=1).out
-        assert 'row "budget": bound 0.3, where the problem has 0.2' in said
+        message = say("verify", name, "--problem", "q.toml", code=1).out
+        assert 'row "budget": bound 0.3, where the problem has 0.2' in message
     honest = json.loads(Path("s.json").read_text(encoding="utf-8"))
     for forged, word in forgeries_of_strategies(honest):
         write("f.json", json.dumps(forged))
@@ -245,8 +245,8 @@ def test_a_copy_with_the_same_cells_is_the_same_table(name, kept, here):
     assert "300 records, counted again: the proof's counts" in say(*verify).out
     changed = people().replace(",yes,", ",no,", 1)
     write(name, COPIES[name](changed))
-    told = say(*verify, code=1).out
-    assert f"{name}: 2 cells differ: " in told
+    information = say(*verify, code=1).out
+    assert f"{name}: 2 cells differ: " in information
     if name == "bars.txt":  # what is named is not guessed
         write(name, COPIES[name](people()))
         say(*verify, "--delimiter", "|")
@@ -294,11 +294,13 @@ def test_weights_are_compared_up_to_the_order_of_a_sum(here):
     )
     other = ("verify", "p.json", "--problem", "r.toml", "--table", "other.csv")
     assert "cells differ" in say(*other, code=1).out
-    said = say("verify", "p.json", "--table", "w.csv").out
-    told = "300 records, counted again: the proof's counts, weights agree to 1e-12 of their sum"
-    assert told in said
+    text = say("verify", "p.json", "--table", "w.csv").out
+    information = (
+        "300 records, counted again: the proof's counts, weights agree to 1e-12 of their sum"
+    )
+    assert information in text
     document = loaded("p.json")
-    assert agreement(document) == told
+    assert agreement(document) == information
     with pytest.raises(cpv.InputError, match="not counted from a table"):
         agreement({**document, "table": None})
 
@@ -312,8 +314,8 @@ def test_a_proof_that_was_tampered_with(kept, here):
         done = command("verify", name, cwd=here)
         assert done.returncode == 1
         assert all(piece in done.stdout for piece in ["NOT verified", *pieces])
-    said = report("verify", kept / "p.json", "law.json", code=1)
-    assert [one["verified"] for one in said.values()] == [True, False]
+    message = report("verify", kept / "p.json", "law.json", code=1)
+    assert [one["verified"] for one in message.values()] == [True, False]
     refused("verify", "none.json", pieces=["none.json"])
     for nothing in ("", "{", "[]", "a,b\n1,2\n", "[" * 9999, b"\xff\0\x01"):
         refused("verify", write("p.json", nothing), pieces=["p.json"])
@@ -324,5 +326,5 @@ def test_a_changed_record_fails_whatever_it_holds(column, new, kept, here):
     lines = [line.split(",") for line in people().split("\n")]
     lines[4][column] = new
     write("changed.csv", "\n".join(map(",".join, lines)))
-    said = say("verify", kept / "p.json", "--table", "changed.csv", code=1)
-    assert "NOT verified\n  changed.csv: " in said.out
+    printed = say("verify", kept / "p.json", "--table", "changed.csv", code=1)
+    assert "NOT verified\n  changed.csv: " in printed.out

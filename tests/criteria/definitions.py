@@ -101,10 +101,10 @@ def _satisfied(problem, solution, criterion) -> bool:
         top = sum(max(c) for c in zip(*channel, strict=True))
         return top == 1 or ball(top).log() <= ball(Fraction(criterion.b)) * unit
     outputs, x_of = problem.alphabet.d.outputs, problem.alphabet.x_of
-    own = [outputs.index(problem.source.x[x]) for x in x_of]
+    ours = [outputs.index(problem.source.x[x]) for x in x_of]
     if kind == "KeepProbability":
         floors = np.broadcast_to(criterion.p, len(problem.source.x))
-        return all(channel[s][own[s]] >= Fraction(float(floors[x])) for s, x in enumerate(x_of))
+        return all(channel[s][ours[s]] >= Fraction(float(floors[x])) for s, x in enumerate(x_of))
     if kind == "ForbiddenMoves":
         return all(
             not channel[s][y] for s, x in enumerate(x_of) for y in range(problem.alphabet.m)
@@ -117,7 +117,7 @@ def _satisfied(problem, solution, criterion) -> bool:
     ]
     before = [Fraction(0)] * problem.alphabet.m
     for s, mass in enumerate(letter):
-        before[own[s]] += mass
+        before[ours[s]] += mass
     if kind == "PreserveMarginal":
         return released == before
     if kind == "MarginalDistance":

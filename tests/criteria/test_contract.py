@@ -21,7 +21,7 @@ from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.verifier.differences import differences
 from tests.leakage.measures import MEASURES
-from tests.lengths import rest_at_length
+from tests.lengths import some_at_length
 
 SOURCE = cpv.DiscreteSource.from_counts([[30, 9, 4], [6, 20, 11]])
 COST = [[0, 1, 3], [1, 0, 1], [3, 1, 0]]
@@ -73,9 +73,9 @@ def restated(rule):
 
 def _of(kind, rule):
     other = copy.copy(rule)
-    found = kind.__new__(kind)
-    found.__dict__.update(other.__dict__)
-    return found
+    outcome = kind.__new__(kind)
+    outcome.__dict__.update(other.__dict__)
+    return outcome
 
 
 def problem_of(rule, **options):
@@ -107,7 +107,7 @@ def test_other_constraints_claim_nothing(name):
     assert other.in_words().asks.endswith("holds")
 
 
-@pytest.mark.parametrize("name", rest_at_length(RULES, 10))
+@pytest.mark.parametrize("name", some_at_length(RULES, 10))
 def test_the_same_rows_have_the_same_value_and_price(name):
     solved = {}
     for rule in (RULES[name], renamed(RULES[name]), restated(RULES[name])):

@@ -304,8 +304,8 @@ def test_records_are_needed_for_anonymity():
     source = cpv.DiscreteSource(COUNTS / COUNTS.sum())
     with pytest.raises(cpv.InputError, match="no number of records.*from_counts"):
         cpv.MinimumDistortion(source, ORDINAL, [cpv.KAnonymity(2)])
-    known = cpv.DiscreteSource(COUNTS / COUNTS.sum(), records=127)
-    referee.check(cpv.MinimumDistortion(known, ORDINAL, [cpv.KAnonymity(60)]).solve())
+    expected = cpv.DiscreteSource(COUNTS / COUNTS.sum(), records=127)
+    referee.check(cpv.MinimumDistortion(expected, ORDINAL, [cpv.KAnonymity(60)]).solve())
 
 
 @pytest.mark.parametrize("criterion", [cpv.MaximalLeakage, cpv.LocalPrivacy])

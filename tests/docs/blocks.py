@@ -35,7 +35,7 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """Return the fences of a page, in order."""
     text = page.read_text(encoding="utf-8")
-    return [Block(found[2], found[3]) for found in _FENCE.finditer(text)]
+    return [Block(outcome[2], outcome[3]) for outcome in _FENCE.finditer(text)]
 
 
 def code_cells(page: Path) -> list[str]:
@@ -46,5 +46,5 @@ def code_cells(page: Path) -> list[str]:
 
 def commands(block: Block) -> list[tuple[list[str], str]]:
     """Return each command of a block, in words, with what the page shows of its output."""
-    found = re.findall(r"^\$ ((?:[^\n]*\\\n)*[^\n]*)\n?((?:(?!\$ )[^\n]*\n)*)", block.text, re.M)
-    return [(shlex.split(command.replace("\\\n", " ")), shown) for command, shown in found]
+    matches = re.findall(r"^\$ ((?:[^\n]*\\\n)*[^\n]*)\n?((?:(?!\$ )[^\n]*\n)*)", block.text, re.M)
+    return [(shlex.split(command.replace("\\\n", " ")), shown) for command, shown in matches]

@@ -85,8 +85,8 @@ def test_every_script_was_run_for_its_page(pages):
 
 def test_cells_show_pictures_and_not_their_names(pages):
     shown = re.compile(r"&lt;(Figure size|Axes|matplotlib)|\[?Text\(")
-    found = {path.name: shown.findall(path.read_text(encoding="utf-8")) for path in pages}
-    assert not {name: what for name, what in found.items() if what}
+    results = {path.name: shown.findall(path.read_text(encoding="utf-8")) for path in pages}
+    assert not {name: what for name, what in results.items() if what}
 
 
 @pytest.mark.parametrize("half", [0, 1])  # one for each worker
@@ -94,7 +94,9 @@ def test_pages_open_without_an_error_and_without_a_network(pages, browser, half)
     """On a screen, and then, but for those of single names, on a phone: each is opened once."""
     view = browser.new_page()
     wrong: list[str] = []
-    view.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    view.on(
+        "console", lambda message: wrong.append(message.text) if message.type == "error" else None
+    )
     view.on("pageerror", lambda error: wrong.append(str(error)))
     view.on("request", lambda to: None if to.url.startswith("file:") else wrong.append(to.url))
     faults = {}

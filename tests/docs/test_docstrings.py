@@ -47,7 +47,7 @@ def _members() -> Iterator[str]:
 
 
 def _wrong(name: str, checks: set[str], spared: set[str] = frozenset()) -> list[tuple[str, str]]:
-    return [(c, said) for c, said in validate(name)["errors"] if c in checks - spared]
+    return [(c, text) for c, text in validate(name)["errors"] if c in checks - spared]
 
 
 @pytest.mark.parametrize("name", list(NAMES))

@@ -42,14 +42,14 @@ def page(browser, page_path, request):
     width = getattr(request, "param", 1000)
     opened = browser.new_page()
     opened.set_viewport_size({"width": width, "height": 800})
-    said: list[str] = []
-    opened.on("console", lambda message: said.append(message.text))
-    opened.on("pageerror", lambda error: said.append(str(error)))
-    opened.on("request", lambda asked: said.append(asked.url) if remote(asked.url) else None)
+    messages: list[str] = []
+    opened.on("console", lambda message: messages.append(message.text))
+    opened.on("pageerror", lambda error: messages.append(str(error)))
+    opened.on("request", lambda asked: messages.append(asked.url) if remote(asked.url) else None)
     opened.goto(page_path.as_uri())
     yield opened
     opened.close()
-    assert said == []
+    assert messages == []
 
 
 def remote(url: str) -> bool:
@@ -81,9 +81,9 @@ def floats(text: str) -> list[float]:
 
 def agrees(text: str, value: float) -> bool:
     """Tell whether a text shows a number, to the digits that it shows."""
-    (found,) = re.findall(r"-?\d+(?:\.\d+)?", text.replace("−", "-"))
-    digits = len(found.partition(".")[2])
-    return abs(float(found) - value) <= 0.5 * 10.0**-digits + 1e-6
+    (outcome,) = re.findall(r"-?\d+(?:\.\d+)?", text.replace("−", "-"))
+    digits = len(outcome.partition(".")[2])
+    return abs(float(outcome) - value) <= 0.5 * 10.0**-digits + 1e-6
 
 
 def check_curves(page, curve: cpv.Frontier, x: float) -> None:
@@ -115,9 +115,9 @@ def check_channel(page, source: cpv.DiscreteSource, release: np.ndarray, d: np.n
         assert len(shown) == len(joint)
         assert all(map(agrees, shown, joint[:, y] / joint[:, y].sum()))
     cost = (source.p_x[:, None] * release * d).sum()
-    found = terms(page)
-    assert agrees(found["I(W; X̂)"], cpv.model.information.mutual_information(joint))
-    assert agrees(found["E d(X, X̂)"], cost)
+    summary = terms(page)
+    assert agrees(summary["I(W; X̂)"], cpv.model.information.mutual_information(joint))
+    assert agrees(summary["E d(X, X̂)"], cost)
 
 
 def terms(page) -> dict[str, str]:
@@ -141,12 +141,12 @@ def test_discrete_problems_are_shown_as_they_are(page, curves, name, step):
 @pytest.fixture(scope="module")
 def curves():
     """Frontiers of the page, solved once."""
-    known: dict[str, cpv.Frontier] = {}
+    expected: dict[str, cpv.Frontier] = {}
 
     def of(name: str) -> cpv.Frontier:
-        if name not in known:
-            known[name] = data.PROBLEMS[name].frontier()
-        return known[name]
+        if name not in expected:
+            expected[name] = data.PROBLEMS[name].frontier()
+        return expected[name]
 
     return of
 
@@ -224,10 +224,10 @@ def test_the_slack_of_criteria_is_what_is_left(page, curves):
         joint = source.pmf @ channel
         q = joint.sum(axis=0)
         far = (joint / q * np.log2(joint / q / source.p_w[:, None])).sum(axis=0)
-        found = np.array(slacks(page, "t_closeness"))
+        values = np.array(slacks(page, "t_closeness"))
         true = np.maximum(0.2 - far, 0.0)
-        assert (found <= true + (6e-4 if exact else 1e-9)).all()
-        assert not exact or found == pytest.approx(true, abs=6e-4)
+        assert (values <= true + (6e-4 if exact else 1e-9)).all()
+        assert not exact or values == pytest.approx(true, abs=6e-4)
         keep = slacks(page, "keep_probability")
         assert keep == pytest.approx(np.maximum(np.diag(channel) - 0.6, 0.0), abs=6e-4)
     assert "six in ten" in part(page, "about").text_content()
@@ -313,8 +313,8 @@ BROKEN = {
 
 @pytest.mark.parametrize("why", BROKEN)
 def test_a_broken_file_is_refused_and_changes_nothing(page, page_path, tmp_path, why):
-    known = page_path.parent / "_static" / "explorer" / "illness.json"
-    text = BROKEN[why](json.loads(known.read_text(encoding="utf-8")))
+    expected = page_path.parent / "_static" / "explorer" / "illness.json"
+    text = BROKEN[why](json.loads(expected.read_text(encoding="utf-8")))
     before = page.locator(".ex-main").inner_text()
     script = """([place, text]) => {
         const carried = new DataTransfer();

@@ -53,17 +53,17 @@ DISTINCT = sorted({formula for _, _, formula in FORMULAS})
 
 
 def test_every_measure_and_criterion_is_among_them():
-    said = " ".join(map(repr, PROBLEMS.values())) + " ".join(PROBLEMS)
+    text = " ".join(map(repr, PROBLEMS.values())) + " ".join(PROBLEMS)
     for measure in MEASURES.keys() - {"MutualInformation"}:  # which is all others'
-        assert measure in said, measure
+        assert measure in text, measure
     for name in ("KAnonymity", "DeltaDisclosure", "MaximalLeakage", "PreserveMarginal"):
-        assert name in said
+        assert name in text
 
 
 @pytest.mark.parametrize("kind", ["latex", "latex_expanded", "dual_latex"])
 def test_statements_hold_no_letter_that_latex_lacks(kind):
-    for name, own, formula in FORMULAS:
-        if own == kind:
+    for name, ours, formula in FORMULAS:
+        if ours == kind:
             assert formula.isascii(), f"{name}: {formula}"
 
 
@@ -115,24 +115,24 @@ class Elements(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.found: list[str] = []
-        self.said = ""
+        self.elements: list[str] = []
+        self.text = ""
         self.feed(text)
         assert not self.open
 
     def handle_starttag(self, tag, attrs):
-        self.found.append(tag)
+        self.elements.append(tag)
         if tag not in ("br", "meta"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
-        self.found.append(tag)
+        self.elements.append(tag)
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.said += data
+        self.text += data
 
 
 def shown():
@@ -157,9 +157,9 @@ SHOWN = shown()
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_jupyter_shows_is_whole_and_holds_labels_as_text(name):
     value = SHOWN[name]
-    found = Elements(value._repr_html_())
-    assert not {"script", "i"} & set(found.found)
-    assert len(found.said) < 20_000
+    outcome = Elements(value._repr_html_())
+    assert not {"script", "i"} & set(outcome.elements)
+    assert len(outcome.text) < 20_000
     assert value._repr_html_() == value._repr_html_()  # the same in each build
 
 
@@ -168,21 +168,21 @@ def test_what_jupyter_shows_says_what_there_is():
     assert "0.2781 bits" in SHOWN["source"]._repr_html_()
     assert "&lt;script&gt;" in SHOWN["source"]._repr_html_()
     channel = Elements(SHOWN["channel"]._repr_html_())
-    assert channel.found.count("td") == 4
-    assert "<b>, 1" in channel.said
-    assert "0.900" in channel.said
+    assert channel.elements.count("td") == 4
+    assert "<b>, 1" in channel.text
+    assert "0.900" in channel.text
     hamming = Elements(SHOWN["Hamming channel"]._repr_html_())
-    assert "12 of 5,000 rows" in hamming.said
-    assert hamming.found.count("td") == 144
-    assert "svg" in Elements(SHOWN["frontier"]._repr_html_()).found
+    assert "12 of 5,000 rows" in hamming.text
+    assert hamming.elements.count("td") == 144
+    assert "svg" in Elements(SHOWN["frontier"]._repr_html_()).elements
 
 
 @pytest.mark.parametrize("name", ["laws", "W = X", "quadratic", "fast box", "fast categorical"])
 def test_a_problem_shows_its_program_and_its_size(name):
-    said = PROBLEMS[name]._repr_latex_()
-    assert said.count("$$") == 2
-    assert PROBLEMS[name].latex in said
-    assert said.isascii()
+    text = PROBLEMS[name]._repr_latex_()
+    assert text.count("$$") == 2
+    assert PROBLEMS[name].latex in text
+    assert text.isascii()
 
 
 # ---- what is said ------------------------------------------------------------------------
@@ -192,8 +192,8 @@ def test_where_w_is_x_it_is_called_so():
     source = cpv.DiscreteSource.identical([0.5, 0.25, 0.25])
     rules = [cpv.TCloseness(1), cpv.LDiversity(1.25), cpv.LeakageCap(2)]
     problem = cpv.PrivacyDistortion(source, cpv.hamming(3), budget=0.25, criteria=rules)
-    for said in (problem.latex, str(problem), problem.latex_expanded, problem.dual_latex):
-        assert "W" not in said.replace("PrivacyDistortion", "").split("; |W|")[0]
+    for text in (problem.latex, str(problem), problem.latex_expanded, problem.dual_latex):
+        assert "W" not in text.replace("PrivacyDistortion", "").split("; |W|")[0]
     assert r"I(X; \hat X)" in problem.latex
     assert "min I(X; X̂)" in repr(problem)
     moments = cpv.ReverseWaterFilling([1, 2], 1)
@@ -208,10 +208,10 @@ def test_rules_of_each_letter_say_so():
         assert r"\forall" in instances.CRITERIA[name].latex, name
     for name in ("leakage", "maximal", "mean", "linear"):
         assert r"\forall" not in instances.CRITERIA[name].latex, name
-    known = cpv.RateDistortionEquivocation(
+    expected = cpv.RateDistortionEquivocation(
         instances.KNOWN, cpv.hamming(3), 0.4, side_information="both", criteria=[cpv.TCloseness(1)]
     )
-    assert r"D(p_{W \mid \hat x, z} \,\|\, p_W) \le 1 \quad \forall\, \hat x, z" in known.latex
+    assert r"D(p_{W \mid \hat x, z} \,\|\, p_W) \le 1 \quad \forall\, \hat x, z" in expected.latex
 
 
 def test_a_criterion_of_ones_own_is_written_from_its_rows():

@@ -10,9 +10,9 @@ pytest.importorskip("marimo", reason="the notebook is marimo's")
 
 
 def test_the_notebook_runs():
-    _, found = script(ROOT / "docs" / "explorer" / "live.py").app.run()
-    curve, solution, budget = found["curve"], found["solution"], found["budget"].value
+    _, summary = script(ROOT / "docs" / "explorer" / "live.py").app.run()
+    curve, solution, budget = summary["curve"], summary["solution"], summary["budget"].value
     assert curve.outer(budget) <= solution.value <= curve.inner(budget) + 1e-12
     assert solution.distortion.upper <= budget
-    assert found["outwards"](0.123456, 0.123457) == "between 0.12345 and 0.12346"
-    assert [len(ax.get_xticks()) > 0 for ax in found["axes"]] == [True] * 3
+    assert summary["outwards"](0.123456, 0.123457) == "between 0.12345 and 0.12346"
+    assert [len(ax.get_xticks()) > 0 for ax in summary["axes"]] == [True] * 3

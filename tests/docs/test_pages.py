@@ -83,8 +83,8 @@ class Session:
 
     def check(self, block):
         """Run the commands of a block and compare."""
-        found = commands(block)
-        for (command, shown), (after, code) in zip(found, [*found[1:], ([], "")], strict=True):
+        outcome = commands(block)
+        for (command, shown), (after, code) in zip(outcome, [*outcome[1:], ([], "")], strict=True):
             if command != ["echo", "$?"]:
                 self.compare(command, shown, int(code) if after == ["echo", "$?"] else 0)
 
@@ -154,14 +154,14 @@ def test_what_a_page_links_to_is_there(page):
 def test_every_name_in_the_tables_exists():
     """Of errors, of programs and criteria, and all of the measures."""
     faults = (REFERENCE / "errors.md").read_text(encoding="utf-8")
-    found = re.findall(r"`([A-Z]\w+Error)`", faults)
-    assert len({*found}) >= 5
-    for name in found:
+    matches = re.findall(r"`([A-Z]\w+Error)`", faults)
+    assert len({*matches}) >= 5
+    for name in matches:
         assert hasattr(errors, name) or name in ("ValueError", "RuntimeError")
     programs = (REFERENCE / "programs.md").read_text(encoding="utf-8")
-    found = re.findall(r"^\| `([A-Z]\w+)\(", programs, re.MULTILINE)
-    assert len({*found}) >= 20
-    for name in found:
+    matches = re.findall(r"^\| `([A-Z]\w+)\(", programs, re.MULTILINE)
+    assert len({*matches}) >= 20
+    for name in matches:
         assert hasattr(cpv, name)
     measures = re.findall(r"`leakage\.(\w+)\(", programs)
     assert {*measures} == {*cpv.leakage.MEASURES}

@@ -33,10 +33,10 @@ def tags(page: Path) -> list[str]:
 
 
 def referred(text: str) -> set[str]:
-    return {name for found in REFERENCE.findall(text) for name in re.findall(NAME, found)}
+    return {name for outcome in REFERENCE.findall(text) for name in re.findall(NAME, outcome)}
 
 
-def said(module: Path) -> str:
+def prose(module: Path) -> str:
     """Return the comments and docstrings of a module."""
     source = module.read_text(encoding="utf-8")
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
@@ -47,13 +47,13 @@ def said(module: Path) -> str:
 
 
 EQUATIONS = {tag for page in DERIVED for tag in tags(page)}
-NAMED = {module: referred(said(module)) for module in MODULES}
+NAMED = {module: referred(prose(module)) for module in MODULES}
 
 
 @pytest.mark.parametrize("page", DERIVED, ids=lambda page: page.stem)
 def test_equations_are_numbered_in_order(page):
-    found = tags(page)
-    assert found == [f"{LETTERS[page.stem]}{i}" for i in range(1, len(found) + 1)]
+    outcome = tags(page)
+    assert outcome == [f"{LETTERS[page.stem]}{i}" for i in range(1, len(outcome) + 1)]
 
 
 @pytest.mark.parametrize("page", DERIVED, ids=lambda page: page.stem)
@@ -67,8 +67,8 @@ def test_an_equation_has_a_block_of_its_own(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_refer_to_equations_that_are_there(page):
-    known = {letter for stem, letter in LETTERS.items() if any(p.stem == stem for p in DERIVED)}
-    names = {name for name in referred(page.read_text(encoding="utf-8")) if name[0] in known}
+    expected = {letter for stem, letter in LETTERS.items() if any(p.stem == stem for p in DERIVED)}
+    names = {name for name in referred(page.read_text(encoding="utf-8")) if name[0] in expected}
     assert names <= EQUATIONS
 
 

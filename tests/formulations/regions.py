@@ -26,14 +26,14 @@ def entropy(masses) -> float:
     return float(-(masses * np.log(masses)).sum())
 
 
-def information(joint: np.ndarray, a: str, b: str, given: str = "") -> float:
+def information(joint: np.ndarray, a: str, b: str, value: str = "") -> float:
     """Return I(A; B | C) in nats of a law over the axes w, x, z, u."""
 
     def h(letters: str) -> float:
         gone = tuple(i for i, name in enumerate("wxzu") if name not in letters)
         return entropy(joint.sum(axis=gone))
 
-    return h(a + given) + h(b + given) - h(given) - h(a + b + given)
+    return h(a + value) + h(b + value) - h(value) - h(a + b + value)
 
 
 class Played:
@@ -61,10 +61,10 @@ class Played:
     @property
     def released(self) -> np.ndarray:
         """p(w, x, z, x̂)."""
-        found = np.zeros((*self.joint.shape[:3], len(self.letters)))
+        outcome = np.zeros((*self.joint.shape[:3], len(self.letters)))
         for u, z in np.ndindex(self.hat.shape):
-            found[:, :, z, self.hat[u, z]] += self.joint[:, :, z, u]
-        return found
+            outcome[:, :, z, self.hat[u, z]] += self.joint[:, :, z, u]
+        return outcome
 
     def expected(self, matrix) -> float:
         """Return E m(X, X̂) or E m(W, X, X̂)."""
@@ -103,9 +103,9 @@ class Played:
         worst = -math.inf
         for cell, z in self.cells():
             w = cell.sum(axis=1)
-            told = sum(a * math.log(a / b) for a, b in zip(w, p_w, strict=True) if a > 0)
+            learned = sum(a * math.log(a / b) for a, b in zip(w, p_w, strict=True) if a > 0)
             if isinstance(criterion, cpv.TCloseness):
-                off = told / self.unit - criterion.t
+                off = learned / self.unit - criterion.t
             elif isinstance(criterion, cpv.LDiversity):
                 off = math.log(criterion.l) - entropy(w)
             elif isinstance(criterion, cpv.DeltaDisclosure):

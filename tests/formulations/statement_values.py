@@ -54,21 +54,21 @@ class Values:
         for letter, value in pairs:
             base = letter.rstrip("'")
             if base in self.parts:
-                along, own = 0, np.array(self.parts[base]) == value
+                along, ours = 0, np.array(self.parts[base]) == value
             else:
                 along = {"w": 0, "x": 1, "z": 2}.get(base, 3)
-                own = np.arange(law.shape[along]) == value
+                ours = np.arange(law.shape[along]) == value
             shape = [1] * law.ndim
             shape[along] = -1
-            mask &= own.reshape(shape)
+            mask &= ours.reshape(shape)
         return float(law[mask].sum())
 
-    def p(self, below: Any, left: Any, given: Any) -> float:
+    def p(self, below: Any, left: Any, argument: Any) -> float:
         law = self.laws[below[0][1] if below else 0]
         if any(letter == self.y for letter, _ in left):
-            inputs = tuple(value for _, value in given)
+            inputs = tuple(value for _, value in argument)
             return float(self.channel[self.rows[inputs], left[0][1]])
-        return self._mass(law, left + given) / (self._mass(law, given) if given else 1.0)
+        return self._mass(law, left + argument) / (self._mass(law, argument) if argument else 1.0)
 
     def joint(self, below: Any, pairs: Any, _: Any) -> float:
         k = below[0][1] if below else 0
@@ -80,7 +80,7 @@ class Values:
     # ---- what is looked up ---------------------------------------------------------------
 
     def _fill(self) -> None:
-        program, known = self.program, self.symbols
+        program, expected = self.program, self.symbols
         self.channel = self.solution.certificate.primal.matrix
         self.joints = []
         for law in self.laws:
@@ -90,27 +90,29 @@ class Values:
                 row = self.rows[tuple(int(letters[k]) for k in self.of.encoder_inputs)]
                 joint[w, x, z] = law[w, x, z] * self.channel[row]
             self.joints.append(joint)
-        known |= {"p": self.p, "Q": self.joint, "J": self.joint, "q": self.joint}
-        known[r"\bar p"] = lambda b, a, g: float(program.mass[self.s(a)])
-        known["p_{X}"] = self._original
-        known["u"] = lambda u, z: int(self.of.strategies[u, z])
+        expected |= {"p": self.p, "Q": self.joint, "J": self.joint, "q": self.joint}
+        expected[r"\bar p"] = lambda b, a, g: float(program.mass[self.s(a)])
+        expected["p_{X}"] = self._original
+        expected["u"] = lambda u, z: int(self.of.strategies[u, z])
         duals, mass = self.solution.duals, program.mass
-        known[r"\nu"] = lambda b, a, g: -float(duals["mass"][self.s(a)])
+        expected[r"\nu"] = lambda b, a, g: -float(duals["mass"][self.s(a)])
         if program.lower is not None:
-            known[r"\ell"] = lambda b, a, g: float(program.lower[self.s(a), a[-1][1]])
+            expected[r"\ell"] = lambda b, a, g: float(program.lower[self.s(a), a[-1][1]])
         if program.upper is not None:
-            known["c"] = lambda b, a, g: float(program.upper[self.s(a), a[-1][1]])
+            expected["c"] = lambda b, a, g: float(program.upper[self.s(a), a[-1][1]])
         for part in ("floor", "cap"):
             values = duals.get(part)
-            known[_mu(part)] = lambda b, a, g, v=values: float(v[self.s(a), a[-1][1]])
+            expected[_mu(part)] = lambda b, a, g, v=values: float(v[self.s(a), a[-1][1]])
         for name, values in self.dual.auxiliaries.items():
             kinds = ("floor", "cap") if len(values) == 2 else ("cap",)
             for part, table in zip(kinds, values, strict=True):
-                known[_mu(f"{name}.{part}")] = lambda b, a, g, v=table, n=name: self._aux(n, v, a)
+                expected[_mu(f"{name}.{part}")] = lambda b, a, g, v=table, n=name: self._aux(
+                    n, v, a
+                )
         shares = [share for share, _ in self.dual.weighed(program)]
         first, *others = map(self.names.index, program.objectives)
         by_law = dict(zip([*others, first], shares, strict=True))
-        known[r"\theta"] = lambda b, a, g: by_law[a[0][1]]
+        expected[r"\theta"] = lambda b, a, g: by_law[a[0][1]]
         assert np.allclose(mass.sum(), 1)
         self._costs()
         self._multipliers()
@@ -154,9 +156,9 @@ class Values:
                 self.symbols[_tokens(f"b_{{{upright(name)}}}")] = self._numbered(rows, 1)
         for name, group in self.problem.rules.items():
             plain = [r for r in group.values() if not isinstance(r, EntryBounds)]
-            own = [row for row in plain if getattr(row, "expression", None) is not None]
-            if any("kept" in str(k) for row in own for k in row.expression.summands):
-                rows = [(self.program.cost(r.expression), float(r.bound)) for r in own]
+            ours = [row for row in plain if getattr(row, "expression", None) is not None]
+            if any("kept" in str(k) for row in ours for k in row.expression.summands):
+                rows = [(self.program.cost(r.expression), float(r.bound)) for r in ours]
                 self.domains["i"] = list(range(len(rows)))
                 self.symbols[_tokens(f"C_{{{upright(name)}}}")] = self._numbered(rows, 0)
                 self.symbols[_tokens(f"b_{{{upright(name)}}}")] = self._numbered(rows, 1)
@@ -192,8 +194,8 @@ class Values:
                         key += f".{letters[chr(92) + 'hat x']}"
                     if letters.get("k"):
                         key += f"[{self.names[letters['k']]}]"
-                    found = np.asarray(self.solution.duals[key], float)
-                    return float(found[letters[self.y]] if found.ndim else found)
+                    outcome = np.asarray(self.solution.duals[key], float)
+                    return float(outcome[letters[self.y]] if outcome.ndim else outcome)
 
                 self.symbols[_tokens(rf"\lambda_{{{upright(label)}}}")] = look
 
@@ -227,27 +229,27 @@ class Values:
             return name
         raise LookupError((kind, letters))
 
-    def _posterior(self, below: Any, pairs: Any, given: Any) -> float:
+    def _posterior(self, below: Any, pairs: Any, value: Any) -> float:
         k = below[0][1] if below else 0
-        own, seen = dict(pairs), dict(given)
-        attribute = next((letter for letter in own if letter in self.parts), "")
+        ours, summary = dict(pairs), dict(value)
+        attribute = next((letter for letter in ours if letter in self.parts), "")
         kind = "W"
         if attribute:
             kind = next(v.kind for v in self.program.views.values()
                         if _tokens(f"w_{{{v.kind}}}") == attribute)  # fmt: skip
-        elif set(own) - {"w"} and not self.of.lettering.same:
+        elif set(ours) - {"w"} and not self.of.lettering.same:
             kind = "S"
-        view = self._view(kind, seen, k)
+        view = self._view(kind, summary, k)
         table = self.solution.posteriors[view]
         if kind != "S":
-            return float(table[next(iter(own.values())), seen[self.y]])
-        letters = {**own, **({"z": seen["z"]} if "z" in seen else {})}
+            return float(table[next(iter(ours.values())), summary[self.y]])
+        letters = {**ours, **({"z": summary["z"]} if "z" in summary else {})}
         rows = self.program.views[view].labels
         inputs = tuple(letters[i] for i in self.of.encoder_inputs)
         if inputs not in self.rows:
             return 0.0
         label = int(rows[:, self.rows[inputs]].max())
-        return float(table[label, seen[self.y]]) if label >= 0 else 0.0
+        return float(table[label, summary[self.y]]) if label >= 0 else 0.0
 
     def _measure(self, view_name: str, view: Any) -> None:
         measure = view.measure
@@ -256,34 +258,35 @@ class Values:
         symbol = _tokens(measure.symbol)
         inside = measure.inside(table, pi)
 
-        told = {"chi-squared": np.maximum(table, -2.0), "hockey-stick": np.clip(table, 0.0, 1.0),
+        information = {"chi-squared": np.maximum(table, -2.0),
+                "hockey-stick": np.clip(table, 0.0, 1.0),
                 "squared Hellinger": np.minimum(table, 1.0 - 2.0**-50)}  # fmt: skip
         kind = measure.kind
-        found = {"s": inside}
-        if kind in told:
-            found["t"] = told[kind]
+        results = {"s": inside}
+        if kind in information:
+            results["t"] = information[kind]
         if kind == "transport":
             far = np.asarray(measure._floats, float)
-            found |= {"f": table, "g": (far[:, :, None] - table[:, None, :]).min(axis=0)}
+            results |= {"f": table, "g": (far[:, :, None] - table[:, None, :]).min(axis=0)}
             self.symbols[r"\rho"] = lambda b, a, g: float(far[a[0][1], a[1][1]])
         if kind == "gain":
             weights = np.maximum(table, 0.0)
             weights = np.where(weights.any(axis=0), weights, 1.0)
-            found[r"\eta"] = weights / weights.sum(axis=0)
+            results[r"\eta"] = weights / weights.sum(axis=0)
             gains = np.asarray(measure._table, float)
             self.domains["g"] = list(range(len(gains)))
             self.symbols["G"] = lambda b, a, g: float(gains[a[0][1], a[1][1]])
-        for letter, values in found.items():
+        for letter, values in results.items():
             self.scores[letter, view_name] = values
 
-            def look(below: Any, left: Any, seen: Any, letter: str = letter) -> float:
+            def look(below: Any, left: Any, recorded: Any, letter: str = letter) -> float:
                 k = below[0][1] if below else 0
-                own = self._view(view.kind, dict(seen), k, measure)
-                return float(self.scores[letter, own][left[0][1], dict(seen)[self.y]])
+                ours = self._view(view.kind, dict(recorded), k, measure)
+                return float(self.scores[letter, ours][left[0][1], dict(recorded)[self.y]])
 
             self.symbols[f"{letter}_{{{symbol}}}"] = look
 
 
 def _mu(name: str) -> str:
-    said = rf"\text{{{name}}}" if name in ("floor", "cap") else upright(name)
-    return _tokens(rf"\mu_{{{said}}}")
+    text = rf"\text{{{name}}}" if name in ("floor", "cap") else upright(name)
+    return _tokens(rf"\mu_{{{text}}}")

@@ -56,8 +56,8 @@ def wyner_ziv(p0: float, budget: float) -> tuple[float, float]:
 
 def test_the_closed_form_of_the_tests_has_the_papers_numbers():
     assert wyner_ziv(0.25, 0.1)[1] == pytest.approx(0.0880207, abs=1e-7)
-    known = {0.05: 0.3896535340, 0.1: 0.2850078694, 0.2: 0.0950026231}
-    for budget, value in known.items():
+    expected = {0.05: 0.3896535340, 0.1: 0.2850078694, 0.2: 0.0950026231}
+    for budget, value in expected.items():
         assert wyner_ziv(0.25, budget)[0] == pytest.approx(value, abs=1e-10)
 
 
@@ -133,8 +133,8 @@ def test_a_z_that_is_x_leaves_nothing_to_send():
     for case in ("decoder", "both"):
         solution = solved(rde(source, cpv.hamming(3), 0.0, side_information=case))
         assert solution.value == pytest.approx(0.0, abs=1e-12)
-        known = information(source.law[..., None], "w", "z")
-        assert float(solution.leakage) == pytest.approx(known, abs=1e-12)
+        expected = information(source.law[..., None], "w", "z")
+        assert float(solution.leakage) == pytest.approx(expected, abs=1e-12)
         assert float(solution.distortion) == 0.0
 
 
@@ -153,7 +153,7 @@ def test_the_ends_of_the_curve(case):
     """At D_min only nearest moves are left; from D_max on nothing is sent, and Z alone leaks."""
     rng = np.random.default_rng(7)
     law, d = random_law(rng, 2, 3, 2), costs(rng, 3, 4)
-    source, known = cpv.DiscreteSource(law), information(law[..., None], "w", "z")
+    source, expected = cpv.DiscreteSource(law), information(law[..., None], "w", "z")
     ends = rde(source, d, side_information=case)
     least, greatest = ends.least_distortion, ends.greatest_distortion
     masses = law.sum(axis=0)
@@ -167,7 +167,7 @@ def test_the_ends_of_the_curve(case):
     with pytest.raises(cpv.InfeasibleError, match="least distortion") as caught:
         rde(source, d, least * (1 - 1e-9), side_information=case).solve()
     assert caught.value.certificate.verify()
-    for goal, value in (("rate", 0.0), ("leakage", known if case else 0.0)):
+    for goal, value in (("rate", 0.0), ("leakage", expected if case else 0.0)):
         problem = rde(source, d, greatest + 1e-12, minimize=goal, side_information=case)
         last = solved(problem)
         assert last.value == pytest.approx(value, abs=1e-12)
@@ -181,9 +181,9 @@ def test_nothing_can_be_told_but_what_x_and_z_tell(case):
     source = cpv.DiscreteSource(law)
     most = information(law[..., None], "w", "xz" if case else "x")
     least = information(law[..., None], "w", "z") if case else 0.0
-    for budget, told in ((0, most), (1, least)):
+    for budget, learned in ((0, most), (1, least)):
         problem = rde(source, cpv.hamming(3), budget, minimize="leakage", side_information=case)
-        assert solved(problem).value == pytest.approx(told, abs=1e-9)
+        assert solved(problem).value == pytest.approx(learned, abs=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -206,11 +206,11 @@ def test_terms_are_those_of_the_joint_law(case, encoder, layers, units):
         assert value == pytest.approx(solution.value, abs=1e-9)
         assert played.terms["distortion"] <= budget + 1e-12
         axes = {"w": source.w, "x": source.x, "z": source.z}
-        seen = encoder + ("z" if case == "both" else "")
-        assert solution.channel.encoder == seen
-        whole = list(itertools.product(*(axes[name] for name in seen)))
-        assert solution.channel.inputs == (whole if len(seen) > 1 else [x for (x,) in whole])
-        met = law.sum(axis=tuple(i for i, name in enumerate("wxz") if name not in seen)).ravel()
+        recorded = encoder + ("z" if case == "both" else "")
+        assert solution.channel.encoder == recorded
+        values = list(itertools.product(*(axes[name] for name in recorded)))
+        assert solution.channel.inputs == (values if len(recorded) > 1 else [x for (x,) in values])
+        met = law.sum(axis=tuple(i for i, name in enumerate("wxz") if name not in recorded)).ravel()
         assert np.array_equal(solution.channel.arbitrary, met == 0)
         assert solution.channel.p_input == pytest.approx(met, abs=1e-15)
 
@@ -257,7 +257,7 @@ def test_more_knowledge_never_costs_more(seed):
     """
     rng = np.random.default_rng([15, seed])
     law, d = random_law(rng, 2, 3, 2, (0.4, 1.0)[seed % 2]), costs(rng, 3, 3)
-    source, known = cpv.DiscreteSource(law), information(law[..., None], "w", "z")
+    source, expected = cpv.DiscreteSource(law), information(law[..., None], "w", "z")
     budget = between(lambda **o: rde(source, d, side_information="decoder", **o), 0.3)
     goals = {"rate": "rate", "leakage": "leakage", "sum": {"rate": 1.0, "leakage": 0.7}}
     least = {}
@@ -274,7 +274,7 @@ def test_more_knowledge_never_costs_more(seed):
         assert least["decoder", encoder, "rate"].lower <= least[None, encoder, "rate"].upper
         assert least["decoder", encoder, "leakage"].lower <= least["beside", encoder] + 1e-9
         for case in ("decoder", "both"):
-            assert least[case, encoder, "leakage"].upper >= known - 1e-12
+            assert least[case, encoder, "leakage"].upper >= expected - 1e-12
     for case, name in itertools.product(CASES, goals):
         assert least[case, "wx", name].lower <= least[case, "x", name].upper
 
@@ -310,39 +310,39 @@ class Search:
         w, x, z = law.shape
         d = np.broadcast_to(d, (w, x, d.shape[-1]))
         if encoder == "x":
-            self.seen = law.transpose(1, 0, 2)  # p(s, w, z)
+            self.visited = law.transpose(1, 0, 2)  # p(s, w, z)
             self.risk = np.einsum("wxz,wxy->xzy", law, d)
         else:
-            self.seen = np.zeros((w * x, w, z))
+            self.visited = np.zeros((w * x, w, z))
             for i, (a, b) in enumerate(np.ndindex(w, x)):
-                self.seen[i, a] = law[a, b]
+                self.visited[i, a] = law[a, b]
             self.risk = np.einsum("wxz,wxy->wxzy", law, d).reshape(w * x, z, -1)
-        kept = self.seen.sum(axis=(1, 2)) > 0
-        self.seen, self.risk = self.seen[kept], self.risk[kept]
-        self.mass = self.seen.sum(axis=(1, 2))
-        self.p_w, self.p_sz = self.seen.sum(axis=(0, 2)), self.seen.sum(axis=1)
+        kept = self.visited.sum(axis=(1, 2)) > 0
+        self.visited, self.risk = self.visited[kept], self.risk[kept]
+        self.mass = self.visited.sum(axis=(1, 2))
+        self.p_w, self.p_sz = self.visited.sum(axis=(0, 2)), self.visited.sum(axis=1)
         self.p_z = self.p_sz.sum(axis=0)
 
     def terms(self, k: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return (rate, leakage, distortion), and their gradients with respect to p(u | s)."""
-        told = np.einsum("swz,su->wzu", self.seen, k)
-        of_z = told.sum(axis=0)
+        learned = np.einsum("swz,su->wzu", self.visited, k)
+        of_z = learned.sum(axis=0)
         sent = self.p_sz[:, :, None] * k[:, None, :]
 
         def log(a, b):
             return np.log(np.where(a > 0, a, 1.0) / np.where(a > 0, b, 1.0))
 
         rate_log = log(sent * self.p_z[:, None], self.p_sz[:, :, None] * of_z)
-        leak_log = log(told, self.p_w[:, None, None] * of_z)
+        leak_log = log(learned, self.p_w[:, None, None] * of_z)
         costs = np.einsum("szy,su->uzy", self.risk, k)
         best = costs.argmin(axis=2)
         cost = np.take_along_axis(
             self.risk[:, None], np.broadcast_to(best, (len(k), *best.shape))[..., None], axis=3
         )[..., 0].sum(axis=2)
-        values = [(sent * rate_log).sum(), (told * leak_log).sum(), (cost * k).sum()]
+        values = [(sent * rate_log).sum(), (learned * leak_log).sum(), (cost * k).sum()]
         slopes = [
             (self.p_sz[:, :, None] * rate_log).sum(axis=1),
-            np.einsum("swz,wzu->su", self.seen, leak_log),
+            np.einsum("swz,wzu->su", self.visited, leak_log),
             cost,
         ]
         return np.array(values), slopes

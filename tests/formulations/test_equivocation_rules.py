@@ -34,12 +34,12 @@ PAIRS = [("decoder", "wx"), ("both", "x"), (None, "x")]
 PAIRS += [("decoder", "x"), ("both", "wx"), (None, "wx")]
 
 
-def said(error: cpv.InfeasibleError, name: str) -> float:
-    found = re.search(
+def nearest_feasible(error: cpv.InfeasibleError, name: str) -> float:
+    match = re.search(
         re.escape(name) + r" would have to be at (?:least|most) (?:about )?([0-9.]+)", str(error)
     )
-    assert found, str(error)
-    return float(found[1])
+    assert match, str(error)
+    return float(match[1])
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_z_tells_cannot_be_capped(case, units, most):
     rng = np.random.default_rng(17)
     law = random_law(rng, 3, 3, 2, 0.5)
     source, unit = cpv.DiscreteSource(law), math.log(2) if units == "bits" else 1.0
-    known, whole = information(law[..., None], "w", "z") / unit, entropy(source.p_w) / unit
+    expected, full = information(law[..., None], "w", "z") / unit, entropy(source.p_w) / unit
     for encoder in ENCODERS:
 
         def problem(encoder=encoder, **bounds):
@@ -60,20 +60,20 @@ def test_what_z_tells_cannot_be_capped(case, units, most):
 
         for tight in (1e-2, 1e-9):
             with pytest.raises(cpv.InfeasibleError) as caught:
-                problem(max_leakage=known * (1 - tight)).solve()
+                problem(max_leakage=expected * (1 - tight)).solve()
             assert caught.value.certificate.verify()
             assert caught.value.conflict == ["max_leakage"]
-            needed = said(caught.value, "max_leakage")
-            assert known <= needed <= known * 1.002
+            needed = nearest_feasible(caught.value, "max_leakage")
+            assert expected <= needed <= expected * 1.002
             problem(max_leakage=needed).solve()
             with pytest.raises(cpv.InfeasibleError) as caught:
-                problem(min_equivocation=(whole - known) * (1 + tight)).solve()
+                problem(min_equivocation=(full - expected) * (1 + tight)).solve()
             assert caught.value.certificate.verify()
-            allowed = said(caught.value, "min_equivocation")
-            assert (whole - known) * 0.998 <= allowed <= whole - known
+            allowed = nearest_feasible(caught.value, "min_equivocation")
+            assert (full - expected) * 0.998 <= allowed <= full - expected
             problem(min_equivocation=allowed).solve()
         for loose in (1e-3, 1e-6):
-            solution = problem(max_leakage=known * (1 + loose)).solve()
+            solution = problem(max_leakage=expected * (1 + loose)).solve()
             assert solution.status == "certified"
             assert solution.value == pytest.approx(0.0, abs=1e-9)
 
@@ -90,13 +90,13 @@ def test_conflicts_name_numbers_that_would_do():
     split = law.reshape(2, 2, 4, 2)
     tried = 0
     for case in ("decoder", "both"):
-        known = information(law[..., None], "w", "z")
+        expected = information(law[..., None], "w", "z")
         first = information(split.sum(axis=1)[..., None], "w", "z")
         stated = [
-            {"budget": 0.3, "max_leakage": known + 0.003},
+            {"budget": 0.3, "max_leakage": expected + 0.003},
             {"budget": {"p": 0.05, "q": 0.4}, "max_leakage": {"0": first + 0.003}},
             {"budget": {"p": 0.05, "p, q": 0.2}, "max_rate": 0.1},
-            {"budget": 0.2, "min_equivocation": entropy(source.p_w) - known - 0.003},
+            {"budget": 0.2, "min_equivocation": entropy(source.p_w) - expected - 0.003},
         ]
         if case == "both":  # a bisection
             stated = [stated[1], {"budget": 0.2, "criteria": [cpv.TCloseness(0.2)]}]
@@ -106,7 +106,7 @@ def test_conflicts_name_numbers_that_would_do():
             assert caught.value.certificate.verify()
             for name in caught.value.extremes:
                 argument, _, key = name.removesuffix("]").partition("[")
-                number = said(caught.value, name)
+                number = nearest_feasible(caught.value, name)
                 for value, feasible in ((number, True), (number * 0.997, False)):
                     if "equivocation" in name and not feasible:
                         value = number * 1.003
@@ -136,12 +136,12 @@ def test_equivocation_is_what_the_leakage_leaves(case):
     least = solved(rde(source, d, budget, minimize="leakage", **options))
     cap = 0.5 * (float(free.leakage) + least.value)
     assert float(free.leakage) - least.value > 1e-4
-    whole = entropy(source.p_w)
+    full = entropy(source.p_w)
     capped = solved(rde(source, d, budget, max_leakage=cap, **options))
-    held = solved(rde(source, d, budget, min_equivocation=whole - cap, **options))
+    held = solved(rde(source, d, budget, min_equivocation=full - cap, **options))
     assert capped.value == pytest.approx(held.value, abs=1e-7)
     assert capped.value > free.value + 1e-7
-    assert float(held.equivocation) >= whole - cap - 1e-12
+    assert float(held.equivocation) >= full - cap - 1e-12
     assert held.prices["min_equivocation"] == pytest.approx(-capped.prices["max_leakage"], rel=1e-3)
     assert held.prices["min_equivocation"] > 0
     assert "H(W" in repr(rde(source, d, budget, min_equivocation=0.1, **options))
@@ -162,12 +162,12 @@ def test_criteria_hold_for_every_letter_and_z(case, encoder):
     counts[:, :, :] += 1
     source, d = cpv.DiscreteSource.from_counts(counts), 1 - np.eye(3)
     laws, p_w = known_to_z(counts, case), counts.sum(axis=(1, 2)) / counts.sum()
-    told = max((p * np.log(p / p_w)).sum() for p in laws)
+    learned = max((p * np.log(p / p_w)).sum() for p in laws)
     diverse = min(entropy(p) for p in laws)
     delta = max(np.abs(np.log(p / p_w)).max() for p in laws)
     fewest = counts.sum(axis=(0, 1)).min() if case else counts.sum()
     for criterion, step in (
-        (cpv.TCloseness(told + 0.05), 1e-4),
+        (cpv.TCloseness(learned + 0.05), 1e-4),
         (cpv.LDiversity(math.exp(diverse - 0.05)), -1e-3),
         (cpv.DeltaDisclosure(delta + 0.2), 1e-4),
         (cpv.KAnonymity(0.6 * fewest), -1e-2),
@@ -322,8 +322,10 @@ def test_hidden_attributes_and_sets_of_them_have_bounds_of_their_own(case):
     floor = rde(
         source, measure, minimize="leakage", max_leakage={"ill": 9.0, "income": 9.0}, **options
     )
-    known = {name: float(solved(floor).terms[f"leakage of {name}"]) for name in ("ill", "income")}
-    caps = {name: 0.7 * leaks(before, name) + 0.3 * known[name] for name in ("ill", "income")}
+    expected = {
+        name: float(solved(floor).terms[f"leakage of {name}"]) for name in ("ill", "income")
+    }
+    caps = {name: 0.7 * leaks(before, name) + 0.3 * expected[name] for name in ("ill", "income")}
     caps |= {("ill", "income"): leaks(before, "ill", "income") - 1e-3}
     problem = rde(source, measure, {"age": 3.0, "age, sex": 3.3}, max_leakage=caps, **options)
     solution = solved(problem)

@@ -58,9 +58,9 @@ def test_scalar_markov_side_information(
     rate = max(0.0, math.log(most / budget)) / 2 / per
     leakage = -0.5 * math.log(1 - rho**2 + rho**2 * budget / sigma**2) / per
     for side in ("decoder", "both"):
-        given: dict[str, Any] = {"side_information": side, "units": units}
-        one = E(source, budget, minimize="rate", **given).solve(accuracy="high")
-        two = E(source, budget, minimize="leakage", **given).solve(accuracy="high")
+        value: dict[str, Any] = {"side_information": side, "units": units}
+        one = E(source, budget, minimize="rate", **value).solve(accuracy="high")
+        two = E(source, budget, minimize="leakage", **value).solve(accuracy="high")
         for solution in (one, two):
             check(solution, status=None)
             assert math.isclose(solution.distortion, budget, rel_tol=1e-7)
@@ -69,8 +69,8 @@ def test_scalar_markov_side_information(
         assert math.isclose(one.leakage, leakage, abs_tol=1e-7)
         assert math.isclose(two.rate, rate, abs_tol=1e-6)
     if share == 1.0:  # nothing is sent, and Z tells what it tells
-        told = -0.5 * math.log(1 - (rho * rho_xz) ** 2) / per
-        assert abs(two.value - told) <= 2e-9
+        information = -0.5 * math.log(1 - (rho * rho_xz) ** 2) / per
+        assert abs(two.value - information) <= 2e-9
 
 
 @pytest.mark.parametrize("encoder", ["x", "wx"])
@@ -86,14 +86,14 @@ def test_side_information_at_one_end_is_as_good_as_at_both(encoder: str) -> None
 def test_z_is_conditioned_on_and_no_more() -> None:
     """The rate given Z is that of the source given Z; the leakage has I(W; Z) besides."""
     source = random_source(9, 2, 3, 2)
-    given = source.conditional()
-    told = given.covariance[:2, :2], source.covariance[:2, :2]
-    i_wz = (np.linalg.slogdet(told[1])[1] - np.linalg.slogdet(told[0])[1]) / 2
-    budget = 0.3 * trace(given)
+    value = source.conditional()
+    information = value.covariance[:2, :2], source.covariance[:2, :2]
+    i_wz = (np.linalg.slogdet(information[1])[1] - np.linalg.slogdet(information[0])[1]) / 2
+    budget = 0.3 * trace(value)
     side: dict[str, Any] = {"side_information": "both", "units": "nats"}
     for minimize in ("rate", "leakage"):
         one = solved(E(source, budget, minimize=minimize, **side))
-        two = solved(E(given, budget, minimize=minimize, units="nats"))
+        two = solved(E(value, budget, minimize=minimize, units="nats"))
         more = i_wz if minimize == "leakage" else 0.0
         assert abs(one.value - two.value - more) <= 2e-9
 
@@ -182,9 +182,9 @@ def test_a_key_may_tell_nothing_beyond_what_the_user_knows() -> None:
     z = Fraction(1, 3)
     gamma = [[z + Fraction(1, 7), z, z], [z, z + Fraction(1, 11), z], [z, z, z]]
     source = cpv.GaussianSource(gamma, sensitive=[0], key=[1], side=[2])
-    for known in ("decoder", "both"):
+    for expected in ("decoder", "both"):
         solution = cpv.GaussianEquivocation(
-            source, Fraction(1, 50), side_information=known, minimize="leakage", units="nats"
+            source, Fraction(1, 50), side_information=expected, minimize="leakage", units="nats"
         ).solve()
         assert solution.status == "certified"
         held = np.log1p(float(z * 7)) / 2  # I(W; Z)

@@ -70,7 +70,7 @@ def random_problems(seed: Any) -> tuple[list[cpv.CovarianceProblem], arb | None]
     units = ("bits", "nats")[int(rng.integers(2))]
     form = ("trace", "attributes", "entropy", "rate", "leakage")[int(rng.integers(5))]
     capped = F(int(rng.integers(1, 30)), 10)
-    found, truth = [], None
+    outcome, truth = [], None
     for k in range(4):
         order = list(rng.permutation(x)) if k % 2 else list(range(x))
         hide = list(rng.permutation(w)) if k % 2 else list(range(w))
@@ -87,28 +87,28 @@ def random_problems(seed: Any) -> tuple[list[cpv.CovarianceProblem], arb | None]
         )  # fmt: skip
         total = share * sum(sizes, F(0))
         if form == "trace":
-            found.append(
+            outcome.append(
                 Q(source, total, weights=[1 / factors[i] ** 2 for i in order], units=units)
             )
         elif form == "attributes":
             chosen = range(x) if capped < 2 else [x - 1]
             limits = {f"x{i}": share * sizes[i] * factors[i] ** 2 for i in chosen if sizes[i]}
-            found.append(Q(source, limits, units=units))
+            outcome.append(Q(source, limits, units=units))
         elif form == "entropy":
             weights = [1 / factors[i] ** 2 for i in order]
-            found.append(Q(source, total, weights=weights, entropy=capped, units=units))
+            outcome.append(Q(source, total, weights=weights, entropy=capped, units=units))
         else:
             options: dict[str, Any] = {"minimize": form, "units": units}
             if form == "leakage":
                 options["max_rate"] = 6 + capped
-            found.append(E(source, total * factors[0] ** 2, **options))
+            outcome.append(E(source, total * factors[0] ** 2, **options))
     if kind == "copies" and w == 1 and form == "trace":
         with ctx.workprec(200):  # −½ log(1 − (1 − d)ρ²)
             law = law_of([hidden[0], rows[0]])
             square = law[0][1] ** 2 / (law[0][0] * law[1][1])
             truth = -exactly(1 - (1 - share) * square).log() / 2
             truth = truth / arb(2).log() if units == "bits" else truth
-    return found, truth
+    return outcome, truth
 
 
 def one_value(seed: Any) -> list[str]:
@@ -182,16 +182,16 @@ def test_an_entropy_counts_from_that_of_the_very_covariance(power: int, units: s
     other = Q(source, 0.5, entropy=h, units=units).solve(accuracy="high")
     with ctx.workprec(300):
         det = exactly(1 - F(a) ** 2) * (2 * arb.pi() * arb(1).exp()) ** 2
-        own = det.log() / 2 / (arb(2).log() if units == "bits" else 1)
-        moved = exactly(F(h)) - own
+        ours = det.log() / 2 / (arb(2).log() if units == "bits" else 1)
+        moved = exactly(F(h)) - ours
         assert other.status == "certified"
         assert exactly(other.lower) <= (exactly(plain.upper) + moved).upper()
         assert exactly(other.upper) >= (exactly(plain.lower) + moved).lower()
         assert abs(exactly(other.upper) - exactly(plain.upper) - moved) < 1e-9
-        assert abs(entropy(source.law([0, 1], [0, 1]), units) - own) < 1e-28
+        assert abs(entropy(source.law([0, 1], [0, 1]), units) - ours) < 1e-28
     term = other.certificate.program.terms["risk"]
     assert 0 < term.constant_radius < F(1, 10**28)
-    assert math.isclose(E(source, 0.5, units=units).entropy, float(own), rel_tol=1e-15)
+    assert math.isclose(E(source, 0.5, units=units).entropy, float(ours), rel_tol=1e-15)
 
 
 @pytest.mark.parametrize(

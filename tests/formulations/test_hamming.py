@@ -36,14 +36,14 @@ def test_known_values(budget):
     assert solution.upper == pytest.approx(KNOWN[budget], abs=1e-9)
     bits = cpv.HammingWaterFilling(PMF, budget).solve()
     assert bits.value == pytest.approx(KNOWN[budget] / math.log(2), abs=1e-9)
-    for found, unit in ((solution, 1.0), (bits, math.log(2))):
-        before = entropy(PMF, units=found.units)
-        assert found.rate == found.leakage == pytest.approx(found.value, abs=1e-13)
-        assert found.equivocation == pytest.approx(before - found.value, abs=1e-13)
-        assert found.distortion == budget
-        level = float(found.certificate.primal.level)
-        assert found.prices["budget"] == pytest.approx(-math.log((1 - budget) / level) / unit)
-        assert found.certificate.verify()
+    for outcome, unit in ((solution, 1.0), (bits, math.log(2))):
+        before = entropy(PMF, units=outcome.units)
+        assert outcome.rate == outcome.leakage == pytest.approx(outcome.value, abs=1e-13)
+        assert outcome.equivocation == pytest.approx(before - outcome.value, abs=1e-13)
+        assert outcome.distortion == budget
+        level = float(outcome.certificate.primal.level)
+        assert outcome.prices["budget"] == pytest.approx(-math.log((1 - budget) / level) / unit)
+        assert outcome.certificate.verify()
 
 
 def test_the_ends_of_the_curve():
@@ -230,8 +230,8 @@ def test_what_is_barely_above_the_level_is_accurate():
         exact = [float(q) for q in release.row(3, exact=True)]
         assert release.released_marginal == pytest.approx(exact, rel=1e-14)
         keep = [float(1 - problem.level / q) for q in rationals(p)[:3]]
-        own = release.matrix[range(3), range(3)]
-        assert own == pytest.approx([k + (1 - k) * q for k, q in zip(keep, exact, strict=True)])
+        ours = release.matrix[range(3), range(3)]
+        assert ours == pytest.approx([k + (1 - k) * q for k, q in zip(keep, exact, strict=True)])
 
 
 H = cpv.HammingWaterFilling
@@ -347,8 +347,8 @@ def test_the_optimum_of_a_large_table_is_that_of_its_law():
     for records in (100, 10_000, 1_000_000):
         rng = np.random.default_rng(1)
         tables = rng.multinomial(records, p, size=40).tolist()
-        found = [cpv.HammingWaterFilling.from_counts(t, budget).solve().value for t in tables]
-        errors.append(np.sqrt(np.mean(np.subtract(found, truth) ** 2)))
+        values = [cpv.HammingWaterFilling.from_counts(t, budget).solve().value for t in tables]
+        errors.append(np.sqrt(np.mean(np.subtract(values, truth) ** 2)))
     ratios = np.divide(errors[:-1], errors[1:])
     assert ((ratios > 5) & (ratios < 20)).all()  # 10, but for chance
     assert errors[-1] < 2e-3

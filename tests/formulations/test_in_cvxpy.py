@@ -190,11 +190,11 @@ class Guess(cpv.Criterion):
 
 
 def test_a_formulation_of_ones_own():
-    own = RatePlusLeakage(SOURCE, D, budget=0.4)
+    ours = RatePlusLeakage(SOURCE, D, budget=0.4)
     theirs = cpv.RateDistortionEquivocation(
         SOURCE, D, 0.4, minimize={"rate": 1.0, "leakage": 1.0}
     ).solve()
-    assert own.solve().value == pytest.approx(theirs.value, abs=1e-7)
+    assert ours.solve().value == pytest.approx(theirs.value, abs=1e-7)
     weighed = RatePlusLeakage(SOURCE, D, budget=0.4, weight=2.0)
     referee.by_hand(weighed)
     solution = weighed.solve(accuracy="high")

@@ -28,12 +28,12 @@ SECOND = cpv.DiscreteSource([[0.2, 0.4], [0.3, 0.1]])
 
 def tables(rng: np.random.Generator, count: int, shape: tuple[int, int] = (3, 3)) -> list[Any]:
     """Return counts with mass at every w and x, some of them with zeros."""
-    found = []
-    while len(found) < count:
+    values = []
+    while len(values) < count:
         law = rng.integers(0, 12, shape) * (rng.random(shape) < 0.9)
         if law.sum(axis=0).all() and law.sum(axis=1).all():
-            found.append(law)
-    return found
+            values.append(law)
+    return values
 
 
 def sources(*laws: Any) -> list[cpv.DiscreteSource]:
@@ -234,8 +234,8 @@ def test_a_problem_of_ones_own() -> None:
     assert solution.value >= max(alone) - 1e-6
     capped = problem.with_constraint("mine", problem.rate <= 0.1).at(budget=0.35)
     assert {"mine", "mine[2025]"} <= set(capped.program.constraints)
-    found = capped.solve()
-    assert max(found.terms[k].upper for k in ("risk", "risk[2025]")) <= 0.1
+    outcome = capped.solve()
+    assert max(outcome.terms[k].upper for k in ("risk", "risk[2025]")) <= 0.1
     with pytest.raises(cpv.InfeasibleError, match="mine|I\\("):
         capped.at(budget=0.2).solve()
     with pytest.raises(cpv.InfeasibleError):
@@ -307,13 +307,13 @@ def test_what_was_proved_is_told_from_what_is_asked() -> None:
         cpv.PrivacyDistortion(SECOND, HAMMING, budget=0.2, laws={"a": FIRST}),
     ):
         assert not solution.certificate.proves(other)
-    said = "\n".join(stated(document(solution)))
-    assert "the greatest of 2" in said
+    text = "\n".join(stated(document(solution)))
+    assert "the greatest of 2" in text
     swapped = document(solution)
     worst = swapped["program"]["objective"]["worst"]
     worst[""] = worst["a"]  # the worst of one law twice
     swapped["sha256"] = verify.digest(swapped)
-    assert any("is claimed" in found for found in verify.disagreements(swapped))
+    assert any("is claimed" in outcome for outcome in verify.disagreements(swapped))
 
 
 def test_it_is_a_value_like_other_problems() -> None:
@@ -344,7 +344,7 @@ def test_what_conflicts_is_told_with_numbers_that_would_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("laws", "said"),
+    ("laws", "text"),
     [
         (SECOND, "laws"),
         ([[0.5, 0.5]], "laws"),
@@ -356,8 +356,8 @@ def test_what_conflicts_is_told_with_numbers_that_would_do() -> None:
         ({"2025": cpv.DiscreteSource([[0.2, 0.3], [0.2, 0.3]], w=[0, 9])}, "9 is no letter"),
     ],
 )
-def test_what_are_no_further_laws(laws: Any, said: str) -> None:
-    with pytest.raises(cpv.InputError, match=said) as caught:
+def test_what_are_no_further_laws(laws: Any, text: str) -> None:
+    with pytest.raises(cpv.InputError, match=text) as caught:
         cpv.PrivacyDistortion(FIRST, HAMMING, budget=0.2, laws=laws)
     assert caught.value.argument == "laws"
 

@@ -38,24 +38,24 @@ def test_releases_of_all_methods_are_within(monkeypatch):
     rng = np.random.default_rng(4)
     law, error = rng.dirichlet(np.ones(15)).reshape(3, 5), rng.random((5, 7))
     problem = cpv.PrivacyDistortion(cpv.DiscreteSource(law), error, budget=0.3)
-    found = [problem.solve(method=method) for method in ("structured", "conic")]
+    values = [problem.solve(method=method) for method in ("structured", "conic")]
     monkeypatch.setattr(channel, "MANY", 0)
-    found.append(problem.solve())
-    least = min(each.value for each in found)
+    values.append(problem.solve())
+    least = min(each.value for each in values)
     monkeypatch.undo()
-    within = max(each.value for each in found) - least + 1e-6
+    within = max(each.value for each in values) - least + 1e-6
     for letter, output in ((0, 0), (2, 3), (4, 6)):
         ends = cpv.entry_range(problem, letter, output, within=within)
-        for each in found:
+        for each in values:
             assert ends.lower <= each.channel.matrix[letter, output] <= ends.upper
 
 
 def test_what_is_no_entry_is_refused():
     massless = cpv.DiscreteSource(np.array([[0.3, 0.1, 0.0], [0.1, 0.5, 0.0]]))
     problem = cpv.PrivacyDistortion(massless, TWINS, budget=0.1)
-    for given, argument in (((2, 0), "letter"), ((7, 0), "letter"), ((0, "x"), "output")):
+    for value, argument in (((2, 0), "letter"), ((7, 0), "letter"), ((0, "x"), "output")):
         with pytest.raises(cpv.InputError) as caught:
-            cpv.entry_range(problem, *given)
+            cpv.entry_range(problem, *value)
         assert caught.value.argument == argument
     with pytest.raises(cpv.InputError) as caught:
         cpv.entry_range(problem, 0, 0, within=0)

@@ -173,8 +173,8 @@ def test_one_descent_step_follows_the_gradient():
 
 def total_of(joint: np.ndarray, d: np.ndarray, channel: np.ndarray) -> float:
     """C for a channel whose rows need not sum to 1, as the gradient's formula has it."""
-    seen, p_x, p_w = joint @ channel, joint.sum(axis=0), joint.sum(axis=1)
-    risk = (seen * np.log(seen / p_w[:, None])).sum() - (
+    recorded, p_x, p_w = joint @ channel, joint.sum(axis=0), joint.sum(axis=1)
+    risk = (recorded * np.log(recorded / p_w[:, None])).sum() - (
         p_x @ channel * np.log(p_x @ channel)
     ).sum()
     return float((p_x[:, None] * channel * d).sum() + 0.7 * risk)

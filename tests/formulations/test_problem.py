@@ -70,19 +70,19 @@ def stated(formulation):
 
 
 def test_what_one_who_begins_may_write_is_refused_in_words():
-    def own(formulation):
+    def stated_by(formulation):
         return stated(formulation)(counted(), D5, budget=0.3)
 
     for wrong in (lambda p: p.risk, lambda p: (p.risk, [p.distortion <= p.budget])):
-        refused(lambda wrong=wrong: own(wrong), "formulation", "constraints by name")
+        refused(lambda wrong=wrong: stated_by(wrong), "formulation", "constraints by name")
     with pytest.raises(NotImplementedError, match="Own states no formulation"):
-        own(cpv.ChannelProblem.formulation)
+        stated_by(cpv.ChannelProblem.formulation)
     with pytest.raises(TypeError, match="a product of two quantities"):
-        own(lambda p: (p.risk * p.rate, {"budget": p.distortion <= p.budget}))
+        stated_by(lambda p: (p.risk * p.rate, {"budget": p.distortion <= p.budget}))
     for strict in (lambda p: p.distortion < p.budget, lambda p: p.budget > p.distortion):
         with pytest.raises(TypeError, match="strict"):
-            own(lambda p, strict=strict: (p.risk, {"budget": strict(p)}))
-    least = own(lambda p: (p.distortion, {"rate": p.rate >= p.budget}))
+            stated_by(lambda p, strict=strict: (p.risk, {"budget": strict(p)}))
+    least = stated_by(lambda p: (p.distortion, {"rate": p.rate >= p.budget}))
     refused(least.solve, "rate", "from above")
     kind = type("Bare", (cpv.ChannelProblem,), {"formulation": lambda p: (p.risk, {})})
     refused(lambda: kind(counted(), D5, budget=0.3), "budget", "cpv.Parameter()")

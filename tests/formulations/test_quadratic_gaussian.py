@@ -29,7 +29,7 @@ from tests.refusals import UNSAID, refused
 
 def widths(seed: int, count: int, largest: int = 30) -> np.ndarray:
     """Return the enclosures' widths in nats over random problems at high accuracy."""
-    found = []
+    values = []
     for number in range(count):
         rng = np.random.default_rng([seed, number])
         x, w = (int(k) for k in rng.integers(1, largest + 1, size=2))
@@ -38,17 +38,17 @@ def widths(seed: int, count: int, largest: int = 30) -> np.ndarray:
         solution = Q(source, budget, units="nats").solve(accuracy="high", certify=False)
         if number % 10 == 0:
             check(solution, status=None)
-        found.append(solution.gap)
-    return np.array(found)
+        values.append(solution.gap)
+    return np.array(values)
 
 
 @pytest.mark.parametrize(
     ("seed", "count", "largest"), [(2, 5, 16), pytest.param(1, 100, 30, marks=pytest.mark.long)]
 )
 def test_enclosures_are_narrow(seed: int, count: int, largest: int) -> None:
-    found = widths(seed, count, largest)
-    assert np.median(found) <= 1e-9
-    assert np.mean(found <= 1e-7) >= 0.99
+    outcome = widths(seed, count, largest)
+    assert np.median(outcome) <= 1e-9
+    assert np.mean(outcome <= 1e-7) >= 0.99
 
 
 @pytest.mark.parametrize(("w", "x"), rest_at_length([(10, 30), (20, 60)], 1))
@@ -162,8 +162,8 @@ def test_duals_are_those_of_the_program_as_written() -> None:
         left = w - cross @ b.T + b @ sigma @ b.T
         assert np.allclose(solution.posteriors["W"], left, rtol=1e-4, atol=1e-6)
         gradient = -b.T @ np.linalg.inv(left) @ b / 2 / per
-        rest = gradient + solution.duals["budget"] * np.eye(3) + solution.duals["Σ ≼ Σ_X"]
-        assert np.allclose(rest, solution.duals["0 ≼ Σ"], atol=1e-4)
+        others = gradient + solution.duals["budget"] * np.eye(3) + solution.duals["Σ ≼ Σ_X"]
+        assert np.allclose(others, solution.duals["0 ≼ Σ"], atol=1e-4)
         assert np.allclose(solution.duals["0 ≼ Σ"] @ sigma, 0, atol=1e-4)
         assert np.allclose(solution.duals["Σ ≼ Σ_X"] @ (x - sigma), 0, atol=1e-4)
 
@@ -177,11 +177,11 @@ def test_the_residuals_add_up_to_the_gap() -> None:
     ):
         for units in ("bits", "nats"):
             solution = problem.at(units=units).solve()
-            found = solution.certificate.residuals
-            assert set(found) == {"primal", "dual", "complementarity", "stationarity"}
-            parts = found["complementarity"] + found["stationarity"]
+            summary = solution.certificate.residuals
+            assert set(summary) == {"primal", "dual", "complementarity", "stationarity"}
+            parts = summary["complementarity"] + summary["stationarity"]
             assert math.isclose(parts, solution.gap, rel_tol=1e-3, abs_tol=1e-10)
-            assert min(found["complementarity"], found["stationarity"]) >= -1e-10
+            assert min(summary["complementarity"], summary["stationarity"]) >= -1e-10
 
 
 def test_w_may_be_a_part_of_x() -> None:
@@ -271,9 +271,9 @@ def test_a_budget_of_nothing_reveals_all(units: str) -> None:
 
 def test_all_of_x_exactly_tells_infinitely_much() -> None:
     table = pd.DataFrame({"a": [1, 5, 2, 8], "b": [4, 4, 0, 1]})
-    whole = S.from_table(table.assign(c=table["a"] + table["b"]), sensitive="c", key=["a", "b"])
-    assert whole.information() == math.inf
-    assert solved(Q(whole, 5.0)).value > 0
+    full = S.from_table(table.assign(c=table["a"] + table["b"]), sensitive="c", key=["a", "b"])
+    assert full.information() == math.inf
+    assert solved(Q(full, 5.0)).value > 0
     source = random_source(17, 1, 2)
     same = S(source.covariance, sensitive=[1], key=[1, 2])
     assert same.information() == math.inf

@@ -32,8 +32,8 @@ def test_diverse_groups_may_be_similar_or_skewed():
         assert math.exp(entropy(group, units="nats")) >= 2 - 1e-12  # entropy 2-diverse
         assert divergence(group, everyone, units="nats") >= least - 1e-12
         pairs = group.reshape(3, 2).sum(axis=1)  # what is told of the pair: no more, by merging
-        told = divergence(pairs, np.full(3, 1 / 3), units="nats")
-        assert 0 < told <= divergence(group, everyone, units="nats") + 1e-12
+        information = divergence(pairs, np.full(3, 1 / 3), units="nats")
+        assert 0 < information <= divergence(group, everyone, units="nats") + 1e-12
     assert divergence(similar.reshape(3, 2).sum(axis=1), np.full(3, 1 / 3)) == pytest.approx(
         math.log2(3)
     )  # all that there is to know of the pair
@@ -58,17 +58,17 @@ def test_a_rule_that_reads_w_needs_more_records():
     d = (x[:, None] - x) ** 2.0
     broken = {}
     for records in (50, 2000):
-        found = {"x": [], "wx": []}
+        results = {"x": [], "wx": []}
         for _ in range(5):
             source = cpv.DiscreteSource.from_counts(
                 rng.multinomial(records, pmf.ravel()).reshape(pmf.shape)
             )
-            for encoder in found:
+            for encoder in results:
                 problem = cpv.PrivacyDistortion(source, d, budget=budget, encoder=encoder)
                 channel = problem.solve(certify=False).channel.matrix
                 channel = channel.reshape(-1, 6, 6)  # one for all w, or one for each
-                found[encoder].append((pmf[:, :, None] * channel * d).sum() - budget)
-        broken[records] = {encoder: np.mean(errors) for encoder, errors in found.items()}
+                results[encoder].append((pmf[:, :, None] * channel * d).sum() - budget)
+        broken[records] = {encoder: np.mean(errors) for encoder, errors in results.items()}
     assert broken[50]["wx"] > 0.2 > 0.1 > abs(broken[50]["x"])
     assert max(map(abs, broken[2000].values())) < 0.03
 
@@ -115,9 +115,9 @@ def test_what_is_released_is_the_mean_given_it():
     source = cpv.DiscreteSource([[0.3, 0.1, 0.1], [0.05, 0.15, 0.3]], x=x.tolist())
     values = np.linspace(-1, 2, 61)
     error = cpv.squared_error(x, outputs=values)
-    found = cpv.PrivacyDistortion(source, error, budget=0.3, units="nats").solve(accuracy="high")
-    q = source.p_x @ found.channel.matrix
-    mean = (source.p_x * x) @ found.channel.matrix / np.where(q > 0, q, 1)
+    solution = cpv.PrivacyDistortion(source, error, budget=0.3, units="nats").solve(accuracy="high")
+    q = source.p_x @ solution.channel.matrix
+    mean = (source.p_x * x) @ solution.channel.matrix / np.where(q > 0, q, 1)
     used = q > 1e-3
     # 0.05 between letters: what is lost to the nearest is at most a 40th of a unit
     assert np.abs(mean - values)[used].max() < 0.03
@@ -134,14 +134,14 @@ def test_location_privacy():
     error = cpv.squared_error(cells)
     before = source.information()
     for budget in (0.5, 1.0):
-        found = cpv.PrivacyDistortion(source, error.matrix, budget=budget).solve()
-        referee.check(found)
-        joint = source.pmf @ found.channel.matrix
+        solution = cpv.PrivacyDistortion(source, error.matrix, budget=budget).solve()
+        referee.check(solution)
+        joint = source.pmf @ solution.channel.matrix
         each = [divergence(row / row.sum(), joint.sum(axis=0)) for row in joint]
-        assert source.p_w @ each == pytest.approx(found.value, abs=1e-7)
+        assert source.p_w @ each == pytest.approx(solution.value, abs=1e-7)
         deviation = cells - source.p_x @ cells
         variance = source.p_x @ (deviation**2).sum(axis=1)
-        assert found.value < (1 - budget / variance) * before  # MIUB
+        assert solution.value < (1 - budget / variance) * before  # MIUB
         assert min(each) > 0
 
 
@@ -179,25 +179,25 @@ def test_theorem_2_for_any_law(name):
     """
     p, noise = DENSITIES[name]
     p, w = p / p.sum(), (np.arange(4000) + 0.5) / 200 - 10  # 200 points in every unit
-    given = noise(w[:, None] - X)
-    given *= 200 / given.sum(axis=0)  # p(w | x)
-    density = given @ p
-    own = -(density * np.log(density)).sum() / 200
-    covariance = (w @ given * X) @ p / 200
+    value = noise(w[:, None] - X)
+    value *= 200 / value.sum(axis=0)  # p(w | x)
+    density = value @ p
+    ours = -(density * np.log(density)).sum() / 200
+    covariance = (w @ value * X) @ p / 200
     moments = [[(density * w**2).sum() / 200, covariance], [covariance, p @ X**2]]
     gaussian = cpv.GaussianSource(moments, sensitive=[0], key=[1])
-    cells = given.reshape(200, 20, -1).sum(axis=1) * p / 200
+    cells = value.reshape(200, 20, -1).sum(axis=1) * p / 200
     source = cpv.DiscreteSource(cells / cells.sum(), x=X.tolist())
     apart = []
     for share in (0.1, 0.5, 0.8):
         d = share * (p @ X**2)
-        bound = cpv.QuadraticGaussian(gaussian, d, units="nats", entropy=own).solve()
+        bound = cpv.QuadraticGaussian(gaussian, d, units="nats", entropy=ours).solve()
         (var_w, _), (_, var_x) = moments
         rho2 = covariance**2 / (var_w * var_x)  # eq. 7
-        scalar = own - math.log(2 * math.pi * math.e * (1 - (1 - share) * rho2) * var_w) / 2
+        scalar = ours - math.log(2 * math.pi * math.e * (1 - (1 - share) * rho2) * var_w) / 2
         assert bound.lower == pytest.approx(scalar, abs=1e-9)
         best = cpv.PrivacyDistortion(source, cpv.squared_error(X), budget=d, units="nats").solve()
-        joint = given * p @ best.channel.matrix / 200
+        joint = value * p @ best.channel.matrix / 200
         risk = mutual_information(joint / joint.sum(), units="nats")
         assert best.lower - 1e-9 <= risk  # cells tell less than W itself
         apart.append(risk - bound.lower)
@@ -212,11 +212,11 @@ def test_theorem_2_for_any_law(name):
 def test_theorem_2_law_of_the_noise():
     """X̂ = (I − A) X + A Z, Cov Z = (I − A) Σ_X A⁻ᵀ as printed, where Σ is regular."""
     law = np.array([[3, 0.5, 1, 0.4], [0.5, 2, 0.3, 0.8], [1, 0.3, 1, 0.2], [0.4, 0.8, 0.2, 1]])
-    source, own = cpv.GaussianSource(law, sensitive=[0, 1], key=[2, 3]), law[2:, 2:]
+    source, ours = cpv.GaussianSource(law, sensitive=[0, 1], key=[2, 3]), law[2:, 2:]
     for budget in (1.5, 1.8):
         solution = cpv.QuadraticGaussian(source, budget).solve(accuracy="high")
-        a = solution.error_covariance @ np.linalg.inv(own)
-        printed = (np.eye(2) - a) @ own @ np.linalg.inv(a).T
+        a = solution.error_covariance @ np.linalg.inv(ours)
+        printed = (np.eye(2) - a) @ ours @ np.linalg.inv(a).T
         assert solution.release.noise == pytest.approx(a @ printed @ a.T, abs=1e-9)
         assert solution.release.gain == pytest.approx(np.eye(2) - a, abs=1e-9)
 
@@ -247,7 +247,7 @@ def test_proposition_5_is_attained_where_y_is_diagonal(m, n):
     for share in (0.3, 0.6, 0.9):
         budget = share * np.trace(y)
         closed = cpv.closed_gaussian_bound(source, budget, units="nats")
-        found = cpv.QuadraticGaussian(source, budget, units="nats").solve(accuracy="high")
-        assert found.lower - 1e-8 <= closed <= found.upper + 1e-8
+        solution = cpv.QuadraticGaussian(source, budget, units="nats").solve(accuracy="high")
+        assert solution.lower - 1e-8 <= closed <= solution.upper + 1e-8
         beyond += budget > np.linalg.eigvalsh(y)[0]
     assert beyond >= 2

@@ -136,7 +136,7 @@ def test_a_radius_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "text"),
     [
         (lambda p: p.distortion + 0.3 <= 0.9, "E d(X, X̂) + 0.3 ≤ 0.9"),
         (lambda p: p.risk <= p.equivocation, "I(W; X̂) ≤ H(W | X̂)"),
@@ -146,9 +146,9 @@ def test_a_radius_is_kept():
         (lambda p: p.risk.each() <= 0.1, "I(W; X̂) ≤ 0.1 for each x̂"),
     ],
 )
-def test_what_is_printed_is_the_constraint(state, said):
+def test_what_is_printed_is_the_constraint(state, text):
     ruled = PLAIN.with_constraint("mine", state(PLAIN))
-    assert said in str(ruled.solve())
+    assert text in str(ruled.solve())
 
 
 def test_whole_quantities_and_those_of_each_letter_do_not_mix():
@@ -329,8 +329,8 @@ class Spared(cpv.ChannelProblem):
 
     def formulation(self):
         of = self.alphabet
-        own = of.total("late", [[0, 0, 1], [0, 0, 1], [0, 0, 0]])
-        return self.risk + 0.5 * own, {"few": of.mass(0) + of.mass(2) >= self.c}
+        ours = of.total("late", [[0, 0, 1], [0, 0, 1], [0, 0, 0]])
+        return self.risk + 0.5 * ours, {"few": of.mass(0) + of.mass(2) >= self.c}
 
 
 ILLNESS = cpv.DiscreteSource.from_counts(
@@ -343,8 +343,8 @@ def test_values_of_w_are_told_apart_in_print():
     problem = cpv.PrivacyDistortion(ILLNESS, cpv.hamming(3), budget=0.5, criteria=[Odds(2)])
     row = r"J(\text{mild}, \hat x) \le 2 \, J(\text{none}, \hat x) \quad \forall\, \hat x"
     assert row in problem.latex_expanded
-    known = r"\left(p(\text{mild} \mid x) - 2 \, p(\text{none} \mid x)\right)"
-    assert rf"\lambda_{{\text{{odds.up}}}}(\hat x) \, {known}" in problem.dual_latex
+    expected = r"\left(p(\text{mild} \mid x) - 2 \, p(\text{none} \mid x)\right)"
+    assert rf"\lambda_{{\text{{odds.up}}}}(\hat x) \, {expected}" in problem.dual_latex
     spared = Spared(ILLNESS, cpv.hamming(3), c=0.2)
     both = r"\sum_{\hat x} J(\text{none}, \hat x) + \sum_{\hat x} J(\text{severe}, \hat x)"
     assert rf"{both} \ge 0.2" in spared.latex_expanded

@@ -202,19 +202,19 @@ def test_white_noise_on_a_coloured_source_can_be_filtered(rho: float) -> None:
     lags = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     covariance = rho**lags if rho else np.eye(n)
     power = np.linalg.eigvalsh(covariance)
-    told = np.linalg.slogdet(np.eye(n) + covariance / noise)[1] / math.log(4) / n
+    information = np.linalg.slogdet(np.eye(n) + covariance / noise)[1] / math.log(4) / n
     wiener = covariance @ np.linalg.inv(covariance + noise * np.eye(n))
     after = float(np.trace(covariance - wiener @ covariance))  # error of the best linear filter
     assert after / n < noise
     before, filtered = (
         cpv.ReverseWaterFilling(power, budget).solve().value / n for budget in (n * noise, after)
     )
-    assert before < told - 0.1  # the noise as it is added is not optimal
+    assert before < information - 0.1  # the noise as it is added is not optimal
     if rho:
         assert after / n < 0.5 * noise
-        assert filtered < told - 0.05
+        assert filtered < information - 0.05
     else:
-        assert abs(filtered - told) < 1e-9
+        assert abs(filtered - information) < 1e-9
 
 
 # ---- many coordinates, and numbers of every size ------------------------------------------
@@ -285,7 +285,7 @@ def test_ties_by_the_thousand() -> None:
     assert math.isclose(poured.solve().value, value, rel_tol=1e-14)
 
 
-def seen(kind: str, size: int) -> tuple[Any, int]:
+def solved_with_memory(kind: str, size: int) -> tuple[Any, int]:
     """Return the solution of many coordinates, and the most that Python held at a time."""
     rng = np.random.default_rng(size)
     gains, caps = 10 ** rng.uniform(-2, 2, (2, size))
@@ -302,7 +302,7 @@ def seen(kind: str, size: int) -> tuple[Any, int]:
 
 @pytest.mark.parametrize("kind", ["reverse", "box"])
 def test_memory_is_that_of_the_numbers(kind: str) -> None:
-    solution, most = seen(kind, 40_000)
+    solution, most = solved_with_memory(kind, 40_000)
     assert solution.status == "certified"
     assert most < 1000 * 40_000
     assert solution.error_covariance.shape == (40_000,)  # the diagonal alone

@@ -69,8 +69,8 @@ def test_a_line_is_what_its_multipliers_prove_at_other_numbers(problem, name, pl
     parametric = ParametricProblem(problem, name)
     for x in places:
         record = parametric.record(x)
-        own = breakpoint_of(record, parametric.document(), parametric.axis)
-        curve = Convex([own], parametric.axis)
+        ours = breakpoint_of(record, parametric.document(), parametric.axis)
+        curve = Convex([ours], parametric.axis)
         for other in (*places, 0.77 * x, 1.3 * x):
             proved = verify.proof_of(parametric.document(other)).lower(record["dual"])
             assert curve.outer(other) <= ceil(proved)

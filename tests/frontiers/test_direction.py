@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.own_criterion import GuessedAtMost
 
 BIT = cpv.DiscreteSource.identical([0.5, 0.5])
@@ -73,7 +73,7 @@ def posed(source, rule):
 
 
 @pytest.mark.parametrize(
-    ("source", "rule", "ends"), rest_at_length(RULES, 3), ids=lambda x: repr(x)[:30]
+    ("source", "rule", "ends"), some_at_length(RULES, 4), ids=lambda x: repr(x)[:30]
 )
 def test_a_curve_encloses_what_is_solved_at_each_number(source, rule, ends):
     problem = posed(source, rule)
@@ -190,10 +190,10 @@ def test_no_changed_file_says_what_is_false(rule, tmp_path):
         for value in _changed(node):
             target = tmp_path / "changed.json"
             target.write_text(json.dumps(replaced(body, where, value)), encoding="utf-8")
-            for known in (problem, *([] if curve.kind == "monotone" else [None])):
+            for expected in (problem, *([] if curve.kind == "monotone" else [None])):
                 changes += 1
                 try:
-                    loaded = cpv.Frontier.load(target, known, verify=True)
+                    loaded = cpv.Frontier.load(target, expected, verify=True)
                 except cpv.InputError:
                     continue
                 for x, solved in zip(places, truth, strict=True):

@@ -31,7 +31,7 @@ from tests.frontiers.instances import (
     region,
     total_variance,
 )
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 
 # ---- the feasibility end and the inactive end ------------------------------------------------
 
@@ -137,9 +137,9 @@ def test_an_infeasible_stretch_is_infinite_on_both_curves():
         with pytest.raises(cpv.InputError, match=r"no release is known at budget 0.5") as caught:
             ask(0.5)
         assert (caught.value.argument, caught.value.value) == ("x", 0.5)
-    whole = cpv.frontier(problem, between=(0.1, 0.7), tol=0.01)  # finds the edge by itself
-    assert whole.complete
-    assert whole.solved_range[0] == pytest.approx(0.523086, abs=1e-5)
+    full = cpv.frontier(problem, between=(0.1, 0.7), tol=0.01)  # finds the edge by itself
+    assert full.complete
+    assert full.solved_range[0] == pytest.approx(0.523086, abs=1e-5)
 
 
 def test_a_constant_curve_is_one_point():
@@ -229,7 +229,7 @@ def test_the_middle_among_floats():
 
 @pytest.mark.parametrize(
     ("problem", "name"),
-    rest_at_length(
+    some_at_length(
         [
             (quadratic(1), "budget"),
             (quadratic(5, units="nats"), "budget"),
@@ -304,7 +304,7 @@ def test_a_release_at_numbers_next_to_zero(criterion):
 
 def test_what_is_not_proved_at_a_number_is_refused_with_the_one_to_pass(monkeypatch):
     curve = cpv.frontier(least_distortion(cpv.TCloseness(0.3)), "t_closeness", tol=0.3)
-    monkeypatch.setattr(parametric.BestBounds, "take_primal", lambda *given, **named: False)
+    monkeypatch.setattr(parametric.BestBounds, "take_primal", lambda *value, **named: False)
     with pytest.raises(cpv.InputError, match="no release is proved at t_closeness 0.01; pass 0.0"):
         curve.release_at(0.01)
 
@@ -401,7 +401,7 @@ def test_an_infeasible_surface_is_said_to_be_so():
 
 
 def test_a_curve_without_any_release_known_is_said_to_be_so(monkeypatch):
-    monkeypatch.setattr(Prover, "take_primal", lambda *given, **named: False)
+    monkeypatch.setattr(Prover, "take_primal", lambda *value, **named: False)
     with pytest.raises(cpv.CertificationError, match="no release was found") as caught:
         cpv.frontier(least_distortion(cpv.LeakageCap(0.1)), "leakage_cap", tol=0.1)
     assert caught.value.upper == math.inf

@@ -65,9 +65,9 @@ def test_workers_keep_few_models(monkeypatch):
     made = []
 
     class Counted(cvxpy_channel.ConicModel):
-        def __init__(self, *given, **options):
-            made.append(given)
-            super().__init__(*given, **options)
+        def __init__(self, *value, **options):
+            made.append(value)
+            super().__init__(*value, **options)
 
     monkeypatch.setattr(cvxpy_channel, "ConicModel", Counted)
     for budget in range(6):  # of other laws: each has a model of its own
@@ -231,9 +231,9 @@ def test_an_interrupted_solve_is_no_point(monkeypatch, tmp_path):
     options = {"points": [0.05, 0.1, 0.15], "checkpoint": tmp_path / "points.jsonl"}
     with monkeypatch.context() as patch:
         patch.setattr(interior, "central_path", interrupted)
-        found = cpv.frontier(problem, **options)
+        curve = cpv.frontier(problem, **options)
     assert len(paths) == 2
-    assert "loose" not in {point.status for point in found.points}
-    whole = cpv.frontier(problem, **options)
-    assert {point.status for point in whole.points} == {"certified"}
-    assert len(whole.points) > len(found.points)
+    assert "loose" not in {point.status for point in curve.points}
+    full = cpv.frontier(problem, **options)
+    assert {point.status for point in full.points} == {"certified"}
+    assert len(full.points) > len(curve.points)

@@ -170,9 +170,9 @@ def test_a_frontier_cannot_change_and_shows_what_is_documented():
     both = cpv.sweep({"a": grid(5)}, points=[0.3])
     for value in (curve, curve.points[0], both):
         public = [name for name in dir(value) if not name.startswith("_")]
-        own = {name for name in public if not hasattr(dict, name)}
+        recorded = {name for name in public if not hasattr(dict, name)}
         documented = type(value).__doc__
-        for name in own:
+        for name in recorded:
             member = getattr(type(value), name, None)
             assert name in documented or (callable(member) and member.__doc__), name
             with pytest.raises(AttributeError, match="cannot change"):

@@ -10,7 +10,7 @@ import pytest
 
 import cvxprivacy as cpv
 from tests.frontiers.instances import D5, counted, grid, least_distortion, least_risk
-from tests.lengths import rest_at_length
+from tests.lengths import some_at_length
 
 
 def regions(**options):
@@ -105,7 +105,7 @@ SMALL = cpv.PrivacyDistortion(
 
 @pytest.mark.parametrize(
     ("problem", "name"),
-    rest_at_length(
+    some_at_length(
         [
             (least_risk(), "budget"),
             (least_risk(cpv.MaximalLeakage(1.0)), "maximal_leakage"),

@@ -17,7 +17,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.frontiers.picture import categorical_document
 from tests.frontiers.instances import D5, H5, THREE, counted, least_distortion, least_risk
-from tests.lengths import rest_at_length
+from tests.lengths import some_at_length
 
 SCHEMA = files("cvxprivacy.frontiers").joinpath("schema.json").read_text(encoding="utf-8")
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA))
@@ -48,7 +48,7 @@ SOLVED = {
 }
 
 
-@pytest.fixture(scope="module", params=rest_at_length(SOLVED, 4))
+@pytest.fixture(scope="module", params=some_at_length(SOLVED, 4))
 def solved(request, tmp_path_factory):
     """A frontier, and what it wrote."""
     curve = SOLVED[request.param]()
@@ -69,14 +69,14 @@ def test_points_are_the_frontiers(solved):
     curve, picture = solved
     assert picture["kind"] == curve.kind
     assert [point["x"] for point in picture["points"]] == [float(p.x) for p in curve.points]
-    for point, known in zip(picture["points"], curve.points, strict=True):
-        ends = (known.lower, known.upper)
+    for point, expected in zip(picture["points"], curve.points, strict=True):
+        ends = (expected.lower, expected.upper)
         assert (point["lower"], point["upper"]) == tuple(
             end if math.isfinite(end) else None for end in ends
         )
         if point["upper"] is None:
             continue
-        release = known.solution
+        release = expected.solution
         if "error_covariance" in point:
             assert np.array_equal(point["error_covariance"], release.error_covariance)
         else:
@@ -121,9 +121,9 @@ def test_slack_of_criteria_is_that_of_their_definitions():
     for point in picture["points"]:
         channel, joint = np.array(point["channel"]), np.array(picture["model"]["joint"])
         assert np.allclose(joint, source.pmf)
-        told = joint @ channel
-        q = told.sum(axis=0)
-        far = (told / q * np.log2(told / q / joint.sum(axis=1)[:, None])).sum(axis=0)
+        information = joint @ channel
+        q = information.sum(axis=0)
+        far = (information / q * np.log2(information / q / joint.sum(axis=1)[:, None])).sum(axis=0)
         slack = {name: c["slack"] for name, c in point["constraints"].items()}
         assert np.array(slack["t_closeness"]) / q == pytest.approx(0.4 - far, abs=1e-9)
         assert numbers(slack["keep_probability"]) == pytest.approx(np.diag(channel) - 0.2)
@@ -167,9 +167,9 @@ def test_the_number_that_moves_has_its_name(problem, name):
     words = name.replace("_", " ")
     assert rf"\le \text{{{words}}}" in picture["latex"]
     assert "0.25" not in picture["latex"]
-    (said,) = (c["words"] for c in picture["constraints"] if c["name"] == name)
-    assert words in said
-    assert "0.25" not in said
+    (text,) = (c["words"] for c in picture["constraints"] if c["name"] == name)
+    assert words in text
+    assert "0.25" not in text
 
 
 def test_no_other_number_has_its_name():

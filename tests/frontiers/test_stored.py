@@ -84,12 +84,12 @@ def test_a_frontier_is_kept_with_its_proofs(problem, name, tmp_path):
         with pytest.raises(cpv.InputError, match="pass problem=") as caught:
             ask()
         assert caught.value.argument == "problem"
-    whole = cpv.Frontier.load(path, problem, verify=True)
-    assert np.array_equal(whole.outer(places), curve.outer(places))
-    assert whole.solution_at(places[5]).upper == curve.solution_at(places[5]).upper
-    assert whole.documents() == curve.documents()
+    full = cpv.Frontier.load(path, problem, verify=True)
+    assert np.array_equal(full.outer(places), curve.outer(places))
+    assert full.solution_at(places[5]).upper == curve.solution_at(places[5]).upper
+    assert full.documents() == curve.documents()
     assert all(verify.disagreements(document) == [] for document in curve.documents())
-    again = whole.save(tmp_path / "again.json")
+    again = full.save(tmp_path / "again.json")
     assert again.read_bytes() == path.read_bytes()
 
 
@@ -124,9 +124,9 @@ def changed(path: Path, tmp_path: Path, change) -> Path:
 def test_a_changed_point_is_found_out(kept, tmp_path, change):
     path = changed(kept, tmp_path, change)
     cpv.Frontier.load(path)  # is believed
-    for known in (None, least_risk()):
+    for expected in (None, least_risk()):
         with pytest.raises(cpv.InputError, match="fails") as caught:
-            cpv.Frontier.load(path, known, verify=True)
+            cpv.Frontier.load(path, expected, verify=True)
         assert (caught.value.argument, caught.value.where) == ("path", 1)
 
 

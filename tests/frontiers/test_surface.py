@@ -96,8 +96,8 @@ def test_membership_agrees_with_brute_force(skewed):
     p_x = SKEWED.p_x
     released = np.einsum("x,kxy->ky", p_x, channels)
 
-    def information(joint, own):
-        return rel_entr(joint, own[None, :, None] * released[:, None]).sum((1, 2)) / math.log(2)
+    def information(joint, ours):
+        return rel_entr(joint, ours[None, :, None] * released[:, None]).sum((1, 2)) / math.log(2)
 
     budget = np.einsum("x,kxy,xy->k", p_x, channels, COST)
     rate = information(p_x[None, :, None] * channels, p_x)
@@ -131,12 +131,14 @@ def test_solved_problems_lie_between(skewed):
         assert low <= true.upper
         assert true.lower <= high
         if math.isfinite(high):
-            known = skewed.solution_at(budget, leakage)
-            referee.check(known, status=known.status)
-            assert low - 1e-9 <= known.lower <= known.upper <= high + 1e-9
-            assert float(known.leakage) <= leakage
-            assert float(known.distortion) <= budget
-            assert np.array_equal(skewed.release_at(budget, leakage).matrix, known.release.matrix)
+            expected = skewed.solution_at(budget, leakage)
+            referee.check(expected, status=expected.status)
+            assert low - 1e-9 <= expected.lower <= expected.upper <= high + 1e-9
+            assert float(expected.leakage) <= leakage
+            assert float(expected.distortion) <= budget
+            assert np.array_equal(
+                skewed.release_at(budget, leakage).matrix, expected.release.matrix
+            )
 
 
 def test_slices_tables_and_pictures(symmetric):

@@ -116,7 +116,7 @@ ALIKE = ("variation", "ordered", "guess", "Sibson 3.5")  # of a kind of which th
 
 def kinds_of(names: Iterable[str]) -> list[Any]:
     """Return names of measures, of which those of one kind more are for the long suite."""
-    first, rest = [], []
+    first, others = [], []
     for name in names:
-        (rest if name in ALIKE else first).append(name)
-    return rest_at_length([*first, *rest], len(first))
+        (others if name in ALIKE else first).append(name)
+    return rest_at_length([*first, *others], len(first))

@@ -142,9 +142,9 @@ def test_a_bound_of_what_is_leaked_without_a_release_is_certified(
     rule = rule_of(name, least_of(name, source), each=each)
     solution = cpv.MinimumDistortion(source, d, [rule], units="nats").solve(accuracy="high")
     referee.check(solution)
-    known = linear(name, source, d, each=each)
-    assert solution.lower - 1e-8 <= known <= solution.upper + 1e-8
-    assert known < (source.p_x @ d).min() - 1e-3  # a constant would be worse
+    expected = linear(name, source, d, each=each)
+    assert solution.lower - 1e-8 <= expected <= solution.upper + 1e-8
+    assert expected < (source.p_x @ d).min() - 1e-3  # a constant would be worse
     assert solution.prices[rule.name] == -math.inf
     lower, upper, status = check(solution.certificate.document())
     assert status == "certified"
@@ -229,8 +229,8 @@ def test_under_each_of_two_laws(name: str, each: bool) -> None:
         q = cp.reshape(cp.sum(joint, axis=0), (1, 6), "C")
         rows += [joint <= 1.25 * prior @ q] if name == "hockey" else [joint == prior @ q]
         costs.append(cp.sum(cp.multiply(law.p_x[:, None] * d, k)))
-    known = cp.Problem(cp.Minimize(cp.maximum(*costs)), rows).solve(solver="CLARABEL")
-    assert solution.lower - 1e-6 <= known <= solution.upper + 1e-6
+    expected = cp.Problem(cp.Minimize(cp.maximum(*costs)), rows).solve(solver="CLARABEL")
+    assert solution.lower - 1e-6 <= expected <= solution.upper + 1e-6
 
 
 # ---- below it --------------------------------------------------------------------------------
@@ -247,9 +247,9 @@ def test_below_it_nothing_is_feasible_and_what_is_advised_is(name: str, each: bo
     assert caught.value.certificate.verify()
     assert problem.solve(certify=False).log == ["closed form: infeasible"]
     ((key, value),) = caught.value.extremes.items()
-    said = float(str(caught.value).split()[-1])
-    assert least <= Fraction(value) <= Fraction(said)
-    for bound in (value, said):
+    text = float(str(caught.value).split()[-1])
+    assert least <= Fraction(value) <= Fraction(text)
+    for bound in (value, text):
         assert problem.at(**{key: bound}).solve().status == "certified"
     barely = problem.at(**{key: least - Fraction(1, 10**30)}).solve(certify=False)
     assert barely.status == "infeasible"
@@ -261,11 +261,11 @@ def test_gains_that_are_losses_have_negative_bounds() -> None:
     least = max(fractions(np.array(MATRIX) - 3) @ prior_of(source))
     assert least < -1
     for each in (False, True):
-        known = linear("gain", source, d, each=False)
+        expected = linear("gain", source, d, each=False)
         rule = cpv.PerLetter(losses, least) if each else cpv.LeakageCap(least, leakage=losses)
         solution = cpv.MinimumDistortion(source, d, [rule]).solve()
-        assert solution.upper >= known - 1e-9
-        assert each or solution.lower <= known + 1e-9
+        assert solution.upper >= expected - 1e-9
+        assert each or solution.lower <= expected + 1e-9
         with pytest.raises(cpv.InfeasibleError, match=r"at least (about )?-\d"):
             cpv.MinimumDistortion(source, d, [rule.at(least - 1)]).solve()
     for measure in (None, cpv.leakage.ChiSquared(), cpv.leakage.Gain(MATRIX[:2])):

@@ -60,13 +60,13 @@ def proved(name: str, prior: np.ndarray) -> Any:
 @settings(max_examples=25)
 def test_values_are_those_of_the_definition(name: str, seed: int) -> None:
     law = law_of(np.random.default_rng(seed))
-    prior, known = law.sum(axis=1), MEASURES[name][1](law)
+    prior, expected = law.sum(axis=1), MEASURES[name][1](law)
     measure = fitted(name)
-    assert measure.value(law, prior).sum() == pytest.approx(known, rel=1e-7, abs=2e-7)
+    assert measure.value(law, prior).sum() == pytest.approx(expected, rel=1e-7, abs=2e-7)
     columns = [[arb(float(x)) for x in column] for column in law.T]
-    found = sum((proved(name, prior).value(column) for column in columns), arb(0))
-    assert floor(found) - 2e-7 <= known <= ceil(found) + 2e-7  # linear programs in floats
-    assert ceil(found) - floor(found) < 1e-13
+    outcome = sum((proved(name, prior).value(column) for column in columns), arb(0))
+    assert floor(outcome) - 2e-7 <= expected <= ceil(outcome) + 2e-7  # linear programs in floats
+    assert ceil(outcome) - floor(outcome) < 1e-13
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -88,14 +88,14 @@ def test_the_best_scores_attain_the_value_and_any_stay_below(name: str, seed: in
         assert (reached <= value + 1e-9 * (1 + np.abs(inside).max())).all()
         if tight:
             assert reached == pytest.approx(value, rel=1e-6, abs=1e-9)
-        for column, own, joint in zip(scores.T, inside.T, law.T, strict=True):
+        for column, ours, joint in zip(scores.T, inside.T, law.T, strict=True):
             balls = proof.inside(column.tolist())
             bound = sum((s * arb(float(j)) for s, j in zip(balls, joint, strict=True)), arb(0))
             most = proof.value([arb(float(j)) for j in joint])
             assert bound.lower() <= most.upper()  # never above F, whatever the scores
-            assert [float(s) for s in balls] == pytest.approx(own, rel=1e-6, abs=1e-9)
+            assert [float(s) for s in balls] == pytest.approx(ours, rel=1e-6, abs=1e-9)
             exactly = other.below([exact(float(x)) for x in column])
-            assert [float(s) for s in exactly] == pytest.approx(own, rel=1e-6, abs=1e-9)
+            assert [float(s) for s in exactly] == pytest.approx(ours, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", kinds_of(MEASURES))
@@ -120,12 +120,12 @@ def test_values_of_balls_that_touch_zero_hold_all_of_them(name: str) -> None:
     prior = np.array([0.5, 0.25, 0.25])
     proof = proved(name, prior)
     for lows, highs in (((0.0, 0.1, 0.2), (1e-3, 0.1, 0.2)), ((0.0,) * 3, (1e-9,) * 3)):
-        found = proof.value([arb(a).union(arb(b)) for a, b in zip(lows, highs, strict=True)])
+        outcome = proof.value([arb(a).union(arb(b)) for a, b in zip(lows, highs, strict=True)])
         for shares in itertools.product((0.0, 0.3, 1.0), repeat=3):  # corners too
             joint = [a + t * (b - a) for t, a, b in zip(shares, lows, highs, strict=True)]
             point, off = proof.value([arb(x) for x in joint]), 1e-15 * max(joint)
-            assert floor(found) <= floor(point) + off
-            assert ceil(point) <= ceil(found) + off
+            assert floor(outcome) <= floor(point) + off
+            assert ceil(point) <= ceil(outcome) + off
 
 
 # ---- what the interior-point method is told ---------------------------------------------------
@@ -177,8 +177,8 @@ def test_a_gradient_and_a_constant_tell_the_scores(name: str, seed: int) -> None
     (joint, prior), measure = inner_law(rng), MEASURES[name][0]
     slope = measure.gradient(joint, prior)
     moved = slope + rng.normal(size=5) * 10.0 ** rng.integers(-3, 3) * measure.divergence
-    found = measure.inside(measure.parameters(moved, prior), prior)
-    assert found == pytest.approx(slope, abs=1e-9 * (1 + np.abs(moved).max()))
+    outcome = measure.inside(measure.parameters(moved, prior), prior)
+    assert outcome == pytest.approx(slope, abs=1e-9 * (1 + np.abs(moved).max()))
 
 
 @pytest.mark.parametrize("name", [*POLYHEDRAL, "losses"])
@@ -231,8 +231,8 @@ def optimum(name: str, seed: int) -> None:
     other = stated(name, source, d, budget)
     assert solution.lower - 1e-6 <= other <= solution.upper + 1e-6
     channel = solution.channel.matrix
-    known = MEASURES[name][1](source.pmf @ channel)
-    assert solution.upper == pytest.approx(known, rel=1e-7, abs=2e-7)
+    expected = MEASURES[name][1](source.pmf @ channel)
+    assert solution.upper == pytest.approx(expected, rel=1e-7, abs=2e-7)
     assert verify.disagreements(solution.certificate.document()) == []
     lower, upper, status = check(solution.certificate.document())
     assert status == "certified"
@@ -302,7 +302,7 @@ def test_post_processing_leaks_no_more(name: str) -> None:
 def test_a_fair_bit_through_a_symmetric_channel(flip: float) -> None:
     """W = X a fair bit, error at most D: the crossover D is best for every measure."""
     source = cpv.DiscreteSource(np.eye(2) / 2)
-    known = {
+    expected = {
         "chi-squared": (1 - 2 * flip) ** 2,
         "Hellinger": 2 - math.sqrt(2 * flip) - math.sqrt(2 * (1 - flip)),
         "variation": 0.5 - flip,
@@ -311,7 +311,7 @@ def test_a_fair_bit_through_a_symmetric_channel(flip: float) -> None:
         "Sibson 2": math.sqrt(2 * (flip**2 + (1 - flip) ** 2)),
         "maximal": 2 * (1 - flip),
     }
-    for name, value in known.items():
+    for name, value in expected.items():
         options = {"budget": flip, "leakage": MEASURES[name][0]}
         solution = cpv.PrivacyDistortion(source, cpv.hamming(2), **options).solve()
         assert solution.lower - 1e-9 <= value <= solution.upper + 1e-9, name
@@ -364,10 +364,10 @@ def test_perfect_privacy_by_all_names() -> None:
         cpv.PerLetter(cpv.leakage.SquaredHellinger(), 0),
         cpv.LeakageCap(0, leakage=cpv.leakage.TotalVariation()),
     ]
-    found = [cpv.MinimumDistortion(source, d, [rule]).solve() for rule in rules]
-    for solution in found:
+    values = [cpv.MinimumDistortion(source, d, [rule]).solve() for rule in rules]
+    for solution in values:
         referee.check(solution)
-        assert solution.upper == pytest.approx(found[0].upper, abs=1e-6)
+        assert solution.upper == pytest.approx(values[0].upper, abs=1e-6)
         assert solution.risk.upper < 1e-12
 
 
@@ -579,11 +579,11 @@ def test_an_order_that_the_values_do_not_tell_is_said() -> None:
     law, d = [[0.3, 0.1], [0.1, 0.2], [0.0, 0.3]], cpv.hamming(2)
     named, numbered = (cpv.DiscreteSource(law, w=w) for w in (["b", "a", "c"], [3, 5, 9]))
     mover, close = cpv.leakage.EarthMover(), cpv.TCloseness(0.1, "emd")
-    said = ["the earth mover's distance takes W in the order b, a, c"]
+    messages = ["the earth mover's distance takes W in the order b, a, c"]
     solution = cpv.PrivacyDistortion(named, d, budget=0.1, leakage=mover).solve()
-    assert solution.notes == said
-    assert said[0] in str(solution)
-    assert cpv.MinimumDistortion(named, d, [close]).solve().notes == said
+    assert solution.notes == messages
+    assert messages[0] in str(solution)
+    assert cpv.MinimumDistortion(named, d, [close]).solve().notes == messages
     assert cpv.MinimumDistortion(numbered, d, [close]).solve().notes == []
     equal = cpv.leakage.EarthMover("equal")
     assert cpv.PrivacyDistortion(named, d, budget=0.1, leakage=equal).solve().notes == []

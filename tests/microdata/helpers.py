@@ -79,7 +79,7 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.tags, self.open, self.said = [], [], []
+        self.tags, self.open, self.pieces = [], [], []
         self.feed(text)
         self.close()
 
@@ -96,7 +96,7 @@ class Page(HTMLParser):
             assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.said.append(data)
+        self.pieces.append(data)
 
     def all(self, tag):
         return [attributes for name, attributes in self.tags if name == tag]

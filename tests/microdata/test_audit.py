@@ -18,7 +18,7 @@ from cvxprivacy.criteria.counts import disclosure, entropy_diversity, leaked
 from cvxprivacy.leakage import EarthMover
 from cvxprivacy.microdata import measures
 from cvxprivacy.model.information import miller_madow, mutual_information
-from tests.engines import KINDS, LAZY, column, converted, duckdb, pa, whole
+from tests.engines import KINDS, LAZY, collected, column, converted, duckdb, pa
 from tests.leakage.measures import MEASURES
 from tests.lengths import rest_at_length
 from tests.microdata.helpers import (
@@ -97,7 +97,7 @@ def test_what_leaks_lies_between_nothing_and_everything(reference):
     assert w != order
     leaks = {of.name: of for of in result.leaks}
     for measure, definition in MEASURES.values():
-        found = leaks[measure.name]
+        outcome = leaks[measure.name]
         at = [w.index(value) for value in (order if measure.ordered else w)]
         after, before = (of.joint[at] / of.joint.sum() for of in (result.released, result.original))
         prior = after.sum(axis=1)
@@ -107,8 +107,8 @@ def test_what_leaks_lies_between_nothing_and_everything(reference):
             "everything": np.diag(prior),
         }  # fmt: skip
         for name, law in laws.items():
-            assert getattr(found, name) == pytest.approx(definition(law) * unit, abs=1e-9), name
-        assert found.nothing <= found.average + 1e-12 <= found.original + 1e-9
+            assert getattr(outcome, name) == pytest.approx(definition(law) * unit, abs=1e-9), name
+        assert outcome.nothing <= outcome.average + 1e-12 <= outcome.original + 1e-9
 
 
 def test_the_order_of_w_is_that_of_criteria_too():
@@ -261,7 +261,7 @@ def test_records_of_thousands_of_letters(key):
     table = pd.DataFrame({"x": np.arange(3000), "y": np.arange(3000) % 3, "w": np.arange(3000) % 2})
     for kind in KINDS:
         result = cpv.audit(converted(kind, table), key=key, sensitive="w")
-        assert len(whole(result.records(result.letters[:2500]))) == 2500, kind
+        assert len(collected(result.records(result.letters[:2500]))) == 2500, kind
 
 
 def test_records_and_values_by_record():
@@ -388,11 +388,13 @@ def test_what_suppression_hides():
     blind = cpv.audit(table, released, **how)
     assert blind.holds
     assert "w c: vanished in the release, 10 records" in blind.notes
-    told = cpv.audit(table, released, **how, reference="original")
-    assert told.measures["I1"].worst == pytest.approx(1.0)  # of (¼, ¼, ½) only a and b are left
-    assert not told.holds
-    assert told.measures["delta"].worst == math.inf
-    assert told.measures["equal distance"].worst == pytest.approx(0.5)
+    information = cpv.audit(table, released, **how, reference="original")
+    assert information.measures["I1"].worst == pytest.approx(
+        1.0
+    )  # of (¼, ¼, ½) only a and b are left
+    assert not information.holds
+    assert information.measures["delta"].worst == math.inf
+    assert information.measures["equal distance"].worst == pytest.approx(0.5)
     strange = table.replace("c", "d")
     error = refusal("reference", cpv.audit, table, strange, **how, reference="original")
     assert "'d'" in str(error)
@@ -466,8 +468,10 @@ def test_the_order_of_the_original_is_kept():
     assert ordered_distance(table, text, bins={"w": 10}) == pytest.approx(expected)
     steps = STEPS.assign(w=pd.Categorical(STEPS["w"], ORDER, ordered=True))
     assert ordered_distance(steps, STEPS) == pytest.approx(ordered_distance(steps))
-    seen = ordered_distance(steps, STEPS[STEPS["w"] != "mid"], reference="original")
-    assert max(seen) == pytest.approx(0.5 * (1 / 3 + 2 / 3))  # of ⅓ each: ⅓ from low, ⅔ from mid
+    recorded = ordered_distance(steps, STEPS[STEPS["w"] != "mid"], reference="original")
+    assert max(recorded) == pytest.approx(
+        0.5 * (1 / 3 + 2 / 3)
+    )  # of ⅓ each: ⅓ from low, ⅔ from mid
     codes = pa.array([ORDER.index(w) for w in STEPS["w"]], pa.int8())
     w = pa.DictionaryArray.from_arrays(codes, pa.array(ORDER), ordered=True)
     arrow = pa.table({"x": STEPS["x"], "w": w})

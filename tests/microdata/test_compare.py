@@ -130,8 +130,8 @@ def test_other_measures_of_the_cells_by_hand():
     assert ends["mutual information"] == pytest.approx(
         {"nothing": 0.0, "untouched": result.information, "everything": math.log(4)}
     )
-    told = {"nothing": 0.25, "untouched": before.max(axis=0).sum(), "everything": 1.0}
-    assert ends["guessing probability"] == pytest.approx(told)
+    information = {"nothing": 0.25, "untouched": before.max(axis=0).sum(), "everything": 1.0}
+    assert ends["guessing probability"] == pytest.approx(information)
     row = result.to_frame().iloc[0]
     assert row["mutual information [nats]"] == pytest.approx(row["risk [nats]"])
     assert row["guessing probability"] == point.measures["guessing probability"]
@@ -162,10 +162,12 @@ def test_a_method_that_tells_what_the_cell_does_not():
     high = np.abs(x) > 1
     frame = pd.DataFrame({"x": x, "w": np.where(high, "high", "low")})
     methods = {"tells": pd.DataFrame({"x": np.where(high, 1.0, -1.0)})}
-    told = cpv.compare(frame, methods, sensitive="w", key="x", cells=2, shares=(0.1, 0.5))
+    comparison = cpv.compare(frame, methods, sensitive="w", key="x", cells=2, shares=(0.1, 0.5))
     p = high.mean()
-    assert told.points[0].risk == pytest.approx(-p * math.log2(p) - (1 - p) * math.log2(1 - p))
-    assert told.information < 0.01
+    assert comparison.points[0].risk == pytest.approx(
+        -p * math.log2(p) - (1 - p) * math.log2(1 - p)
+    )
+    assert comparison.information < 0.01
 
 
 def test_the_optimal_channel_does_what_it_says(result):
@@ -227,11 +229,11 @@ def test_optimal_pram_is_given_the_classes():
     assert optimal.excess < plain.excess
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_cells_of_few_records_and_of_ties(whole):
+@pytest.mark.parametrize("full", [True, False])
+def test_cells_of_few_records_and_of_ties(full):
     for seed in range(8):
         data = np.random.default_rng(seed).normal(size=(150, 2))
-        data = np.round(data * 20) if whole else np.exp(data)
+        data = np.round(data * 20) if full else np.exp(data)
         x = cell_finder(data, 64)(data)
         assert (np.bincount(x) > 0).all()
         assert 20 <= x.max() + 1 <= 64

@@ -35,20 +35,20 @@ def posed(table, criteria, d=None, key=("age", "sex"), **options):
 def groups_of(frame, key=("age", "sex")):
     """Count W in each released group, with pandas alone."""
     cells = [tuple(None if pd.isna(v) else v for v in row) for row in frame[list(key)].to_numpy()]
-    found: dict = {}
+    results: dict = {}
     for cell, ill in zip(cells, frame["ill"], strict=True):
-        found.setdefault(cell, Counter())[ill] += 1
-    return found
+        results.setdefault(cell, Counter())[ill] += 1
+    return results
 
 
 def broken_by_hand(rule, frame, key=("age", "sex")):
     """Return the groups that break a criterion, by the definitions, in floats."""
-    whole, broken = Counter(frame["ill"]), []
-    total = sum(whole.values())
-    for cell, own in groups_of(frame, key).items():
-        q = sum(own.values())
-        p = {w: own[w] / q for w in whole}
-        prior = {w: n / total for w, n in whole.items()}
+    full, broken = Counter(frame["ill"]), []
+    total = sum(full.values())
+    for cell, ours in groups_of(frame, key).items():
+        q = sum(ours.values())
+        p = {w: ours[w] / q for w in full}
+        prior = {w: n / total for w, n in full.items()}
         divergence = sum(v * math.log2(v / prior[w]) for w, v in p.items() if v)
         entropy = -sum(v * math.log(v) for v in p.values() if v)
         apart = max(abs(math.log(v / prior[w])) if v else math.inf for w, v in p.items())
@@ -80,7 +80,7 @@ def check_ensured(table, criteria, seed, d=None):
     for check, rule in zip(loose.checks, criteria, strict=True):
         hand = broken_by_hand(rule, loose.frame)
         assert (check.groups, check.holds) == (len(hand), not hand), check
-        sizes = {cell: sum(own.values()) for cell, own in groups_of(loose.frame).items()}
+        sizes = {cell: sum(ours.values()) for cell, ours in groups_of(loose.frame).items()}
         assert check.records == sum(sizes[cell] for cell in hand)
     tight = cpv.release_table(problem, table, seed=seed, solution=solution, ensure="table")
     for rule in criteria:
@@ -121,15 +121,15 @@ def random_table(seed):
 
 def ensured(first, tables):
     """Check so many tables whose criteria can be met at all; return how many had to be mended."""
-    mended, seen, seeds = 0, 0, itertools.count(first)
-    while seen < tables:
+    mended, recorded, seeds = 0, 0, itertools.count(first)
+    while recorded < tables:
         seed = next(seeds)
         d = (lambda s: cpv.hamming(s.x).with_suppression(0.4)) if seed % 3 == 0 else None
         try:
             mended += check_ensured(random_table(seed), RULES[seed % len(RULES)], seed, d)
         except cpv.InfeasibleError:  # too diverse for so few records
             continue
-        seen += 1
+        recorded += 1
     return mended
 
 
@@ -151,12 +151,12 @@ def test_what_is_counted_is_what_is_released(kind, row_id):
     channel = problem.solve().channel
     frame = engines.converted(kind, table)
     counts = drawn_counts(channel, frame, problem.source, seed=3, row_id=row_id)
-    released = engines.whole(channel.apply(frame, seed=3, row_id=row_id))
+    released = engines.collected(channel.apply(frame, seed=3, row_id=row_id))
     released = pd.DataFrame({n: engines.column(released, n) for n in ("age", "sex", "ill")})
-    found = groups_of(released)
+    outcome = groups_of(released)
     for y, letter in enumerate(counts.outputs):
-        own = dict(zip(counts.w, counts.joint[:, y].tolist(), strict=True))
-        assert Counter({w: n for w, n in own.items() if n}) == found.get(letter, Counter())
+        ours = dict(zip(counts.w, counts.joint[:, y].tolist(), strict=True))
+        assert Counter({w: n for w, n in ours.items() if n}) == outcome.get(letter, Counter())
     before = problem.source.schema.letters(engines.nw.from_native(table), ["age", "sex"])
     if kind != "dask":  # whose rows are in memory's order too, but not its draws
         after = [tuple(row) for row in released[["age", "sex"]].to_numpy()]
@@ -195,11 +195,11 @@ def test_caps_and_budgets_are_of_the_table_too():
         map(tuple, drawn.frame[["age", "sex"]].to_numpy()), strict=True)])  # fmt: skip
     assert budget.table == pytest.approx(moved)
     assert budget.holds == (moved <= 0.5)
-    found = groups_of(drawn.frame)
-    total, whole = len(table), Counter(table["ill"])
+    outcome = groups_of(drawn.frame)
+    total, full = len(table), Counter(table["ill"])
     apart = sum(
-        abs(own[w] / total - sum(own.values()) / total * whole[w] / total)
-        for own in found.values() for w in whole
+        abs(ours[w] / total - sum(ours.values()) / total * full[w] / total)
+        for ours in outcome.values() for w in full
     ) / 2  # fmt: skip
     assert leak.table == pytest.approx(apart)
     assert leak.law <= 0.02 + 1e-9
@@ -268,8 +268,8 @@ def test_changes_are_in_the_columns_own_units():
     x = [("[20, 30)", "f"), ("[30, 40)", "m")]
     outputs = [*x, ("[40, 60)", "f"), (None, "m")]
     joint = np.array([[6, 1, 2, 0], [0, 5, 0, 6]])
-    whole, age, sex = changes(joint, x, outputs, schema)
-    assert (whole.changed, whole.suppressed) == (3 / 20, 6 / 20)
+    full, age, sex = changes(joint, x, outputs, schema)
+    assert (full.changed, full.suppressed) == (3 / 20, 6 / 20)
     assert (age.changed, age.suppressed, age.mean) == (3 / 20, 6 / 20, (1 * 10 + 2 * 25) / 3)
     assert (sex.changed, sex.suppressed, sex.mean) == (1 / 20, 0, None)
     assert str(age) == "age: 15.0 % of the records change, by 20 on average; withheld in 30.0 %"
@@ -281,12 +281,12 @@ def test_changes_are_in_the_columns_own_units():
 def law_by_hand(drawn, source):
     """Return p(w, x̂) of the channel with its outputs relabelled, label by label."""
     channel = drawn.channel
-    found = Counter()
+    outcome = Counter()
     for i, x in enumerate(channel.inputs):
         for w, mass in zip(source.w, source.joint[:, source.x.index(x)], strict=True):
             for y, q in zip(channel.outputs, channel.matrix[i], strict=True):
-                found[w, y] += mass * q / source.joint.sum()
-    return found
+                outcome[w, y] += mass * q / source.joint.sum()
+    return outcome
 
 
 def test_after_merging_the_law_is_that_of_what_is_released():
@@ -325,12 +325,12 @@ def test_a_cap_is_met_by_the_table_too(measure):
     loose = cpv.release_table(problem, table, seed=4, solution=solution)
     assert any(check.name == "leakage_cap" for check in loose.broken)
     tight = cpv.release_table(problem, table, seed=4, solution=solution, ensure="table")
-    found = groups_of(tight.frame)
-    joint = np.array([[own[w] for own in found.values()] for w in problem.source.w])
+    outcome = groups_of(tight.frame)
+    joint = np.array([[ours[w] for ours in outcome.values()] for w in problem.source.w])
     leaks = bits(joint) if measure is None else joint.max(axis=0).sum() / joint.sum()
     assert leaks <= float(cap.b)
     assert tight.checks[0].table == pytest.approx(leaks)
-    assert min(sum(own.values()) for own in found.values()) >= 20
+    assert min(sum(ours.values()) for ours in outcome.values()) >= 20
     assert tight.distortion >= loose.distortion
 
 
@@ -342,11 +342,11 @@ def test_survey_weights_weigh_in_the_table_as_in_the_law():
     solution = problem.solve()
     for ensure in ("law", "table"):
         drawn = cpv.release_table(problem, table, seed=5, solution=solution, ensure=ensure)
-        frame, whole = drawn.frame, table.groupby("ill")["weight"].sum()
+        frame, full = drawn.frame, table.groupby("ill")["weight"].sum()
         worst = 0.0
         for _, group in frame.groupby(["age", "sex"]):
             p = group.groupby("ill")["weight"].sum()
-            p, prior = p / p.sum(), whole[p.index] / whole.sum()
+            p, prior = p / p.sum(), full[p.index] / full.sum()
             worst = max(worst, float((p * np.log2(p / prior)).sum()))
         assert drawn.checks[0].table == pytest.approx(worst)
         assert drawn.checks[0].holds == (worst <= 0.05)
@@ -368,7 +368,7 @@ class GuessedAtMost(cpv.Criterion):
 
 
 def most_guessed(frame):
-    return max(max(own.values()) / sum(own.values()) for own in groups_of(frame).values())
+    return max(max(ours.values()) / sum(ours.values()) for ours in groups_of(frame).values())
 
 
 @pytest.mark.parametrize("seed", rest_at_length(range(6), 3))

@@ -25,11 +25,11 @@ def people(seed, records=60):
 
 
 def levels_of(source):
-    found = {"age": cpv.Hierarchy.intervals(source.levels["age"], 2, 4)}
-    found["town"] = cpv.Hierarchy.tree(
+    results = {"age": cpv.Hierarchy.intervals(source.levels["age"], 2, 4)}
+    results["town"] = cpv.Hierarchy.tree(
         {"a": ("north", "*"), "b": ("north", "*"), "c": ("south", "*")}
     )
-    return found
+    return results
 
 
 @given(st.integers(0, 10_000), GROUP_CRITERIA, st.sampled_from(["W", "X", "d"]))
@@ -75,36 +75,36 @@ def test_the_lattice_is_searched_whole(seed, criteria, keep):
         with pytest.raises(cpv.InputError):
             ask()
         return
-    found = ask()
+    outcome = ask()
     finest = [g for g in good if not any(h != g and all(np.array(h) <= np.array(g)) for h in good)]
-    assert sorted(tuple(m.values()) for m in found.minimal) == sorted(finest)
-    assert found.nodes == 12 >= found.evaluated
-    assert worth[tuple(found.levels.values())] == pytest.approx(max(worth[g] for g in good))
+    assert sorted(tuple(m.values()) for m in outcome.minimal) == sorted(finest)
+    assert outcome.nodes == 12 >= outcome.evaluated
+    assert worth[tuple(outcome.levels.values())] == pytest.approx(max(worth[g] for g in good))
     if keep == "d":
-        assert found.distortion == pytest.approx(-max(worth[g] for g in good), abs=1e-12)
+        assert outcome.distortion == pytest.approx(-max(worth[g] for g in good), abs=1e-12)
 
 
 def test_pruning_spares_most_of_a_lattice():
     frame = people(1, 400)
     source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key=["age", "sex", "town"])
     chain = cpv.Hierarchy.intervals(source.levels["age"], 2, 4, 8, 16, 32, 64, 128)
-    found = cpv.full_domain(
+    outcome = cpv.full_domain(
         source, {"age": chain, "town": levels_of(source)["town"]}, [cpv.KAnonymity(40)]
     )
-    assert found.evaluated < found.nodes / 2
+    assert outcome.evaluated < outcome.nodes / 2
 
 
 def test_a_generalisation_is_applied_to_tables():
     frame = people(3)
     source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key=["age", "sex", "town"])
-    found = cpv.full_domain(source, levels_of(source), [cpv.KAnonymity(4)])
-    released = found.channel.apply(frame, seed=0)
+    outcome = cpv.full_domain(source, levels_of(source), [cpv.KAnonymity(4)])
+    released = outcome.channel.apply(frame, seed=0)
     audit = cpv.audit(frame, released, key=["age", "sex", "town"], sensitive="ill")
     assert audit.measures["k"].worst >= 4
-    assert audit.after.plugin == pytest.approx(found.information, abs=1e-12)
+    assert audit.after.plugin == pytest.approx(outcome.information, abs=1e-12)
     assert released["sex"].tolist() == frame["sex"].tolist()  # it has no hierarchy
     for piece in ("groups", "levels", "KAnonymity(4)", "looked at"):
-        assert piece in str(found)
+        assert piece in str(outcome)
 
 
 def test_what_the_lattice_refuses():

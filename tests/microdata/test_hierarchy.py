@@ -69,7 +69,7 @@ def test_a_hierarchy_as_arx_writes_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a;x\nb;x\na;x\n", "line 3.*'a' is in line 1 too"),
         ("a;x\nb\n", "line 2.*one field alone"),
@@ -81,9 +81,9 @@ def test_a_hierarchy_as_arx_writes_it(tmp_path):
         (None, "cannot be read"),
     ],
 )
-def test_a_file_that_is_no_hierarchy_is_refused(tmp_path, text, said):
+def test_a_file_that_is_no_hierarchy_is_refused(tmp_path, text, message):
     path = tmp_path / "h.csv"
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(cpv.InputError, match=f"(?s)^hierarchy.*{said}"):
+    with pytest.raises(cpv.InputError, match=f"(?s)^hierarchy.*{message}"):
         H.from_csv(path)

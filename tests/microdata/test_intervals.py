@@ -50,12 +50,12 @@ def test_no_partition_is_better(counts, criteria, groups):
         with pytest.raises(cpv.InputError, match="criteria|groups"):
             cpv.optimal_intervals(source, criteria, groups=groups)
         return
-    found = cpv.optimal_intervals(source, criteria, groups=groups)
-    assert found.information == pytest.approx(max(options), abs=1e-9)
-    assert groups in (None, len(found.outputs))
-    assert all(verdict.holds for verdict in found.standing.values())
+    outcome = cpv.optimal_intervals(source, criteria, groups=groups)
+    assert outcome.information == pytest.approx(max(options), abs=1e-9)
+    assert groups in (None, len(outcome.outputs))
+    assert all(verdict.holds for verdict in outcome.standing.values())
     # the groups are intervals
-    runs = [key for key, _ in itertools.groupby(found.groups)]
+    runs = [key for key, _ in itertools.groupby(outcome.groups)]
     assert len(runs) == len(set(runs))
 
 
@@ -75,11 +75,11 @@ def test_no_partition_has_less_distortion(counts, criteria):
         with pytest.raises(cpv.InputError, match="criteria"):
             cpv.optimal_intervals(source, criteria, distortion=d)
         return
-    found = cpv.optimal_intervals(source, criteria, distortion=d)
-    assert found.distortion == pytest.approx(min(options), abs=1e-12)
-    cost = source.p_x[:, None] * found.channel.matrix
-    place = [source.x.index(y) for y in found.outputs]
-    assert (cost * d.matrix[:, place]).sum() == pytest.approx(found.distortion, abs=1e-12)
+    outcome = cpv.optimal_intervals(source, criteria, distortion=d)
+    assert outcome.distortion == pytest.approx(min(options), abs=1e-12)
+    cost = source.p_x[:, None] * outcome.channel.matrix
+    place = [source.x.index(y) for y in outcome.outputs]
+    assert (cost * d.matrix[:, place]).sum() == pytest.approx(outcome.distortion, abs=1e-12)
 
 
 def test_units_are_of_the_criterion_and_of_the_answer():
@@ -93,10 +93,10 @@ def test_units_are_of_the_criterion_and_of_the_answer():
 
 def test_letters_without_records_go_along_and_a_law_will_do():
     counts = np.array([[0, 4, 0, 1, 0], [0, 1, 0, 4, 0]])
-    found = cpv.optimal_intervals(cpv.DiscreteSource.from_counts(counts))
-    assert found.groups == [1, 1, 1, 3, 3]
+    outcome = cpv.optimal_intervals(cpv.DiscreteSource.from_counts(counts))
+    assert outcome.groups == [1, 1, 1, 3, 3]
     law = cpv.optimal_intervals(cpv.DiscreteSource(counts / 10), [cpv.TCloseness(0.5)])
-    assert law.groups == found.groups
+    assert law.groups == outcome.groups
     with pytest.raises(cpv.InputError, match="records"):
         cpv.optimal_intervals(cpv.DiscreteSource(counts / 10), [cpv.KAnonymity(2)])
 
@@ -123,9 +123,9 @@ def test_what_cannot_be_asked():
 
 def test_intervals_keep_apart_what_reads_alike():
     big = cpv.DiscreteSource.from_counts([[9, 1], [1, 9]], x=[10**16, 10**16 + 1])
-    found = cpv.optimal_intervals(big)
-    assert found.groups == [10**16, 10**16 + 1]  # nothing was grouped: the letters themselves
-    assert found.information == pytest.approx(big.information())
+    outcome = cpv.optimal_intervals(big)
+    assert outcome.groups == [10**16, 10**16 + 1]  # nothing was grouped: the letters themselves
+    assert outcome.information == pytest.approx(big.information())
     pairs = cpv.DiscreteSource.from_counts(
         [[9, 9, 1, 1], [1, 1, 9, 9]], x=[10**16 + i for i in range(4)]
     )
@@ -140,8 +140,8 @@ def test_intervals_keep_apart_what_reads_alike():
 def test_bins_are_joined_by_their_edges():
     table = pd.DataFrame({"x": [11, 12, 23, 35, 36, 44] * 3, "w": list("abaabb") * 3})
     source = cpv.DiscreteSource.from_table(table, key="x", sensitive="w", bins={"x": 10})
-    found = cpv.optimal_intervals(source, [cpv.KAnonymity(9)])
-    assert set(found.groups) <= {"[10, 30)", "[30, 50)"}
+    outcome = cpv.optimal_intervals(source, [cpv.KAnonymity(9)])
+    assert set(outcome.groups) <= {"[10, 30)", "[30, 50)"}
     open_ended = (-math.inf, 20, 30, math.inf)
     source = cpv.DiscreteSource.from_table(table, key="x", sensitive="w", bins={"x": open_ended})
     assert cpv.optimal_intervals(source, groups=1).groups == ["all"] * 3

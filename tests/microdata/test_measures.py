@@ -56,8 +56,8 @@ def test_definitions_on_the_records(counts):
         for measure, value in expected.items():
             assert measure(counts)[x] == pytest.approx(value, abs=1e-12), measure.__name__
         assert standing(cpv.KAnonymity(2), counts)[0][x] == n
-        seen = max(abs(math.log(p[w] / q[w])) for w in p if p[w])
-        assert disclosure(counts, observed=True)[x] == pytest.approx(seen, abs=1e-12)
+        recorded = max(abs(math.log(p[w] / q[w])) for w in p if p[w])
+        assert disclosure(counts, observed=True)[x] == pytest.approx(recorded, abs=1e-12)
         ranked = sorted(group.values(), reverse=True)
         for l in (1, 2, 3):  # noqa: E741
             c = measures.recursive_diversity(counts, l)[x]
@@ -80,19 +80,19 @@ def test_earth_mover_is_the_least_work(counts, ground, gap):
     far = np.abs(rank[:, None] - rank) / (n - 1) if ground == "ordered" else 1.0 - np.eye(n)
     sides = [np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))]
     work = linprog(far.ravel(), A_eq=np.vstack(sides), b_eq=np.concatenate([p, q])).fun
-    found = leaked(EarthMover(ground), counts)[0]
-    assert found == pytest.approx(work, abs=1e-9)
-    assert found == pytest.approx(leaked(EarthMover(far), counts)[0], abs=1e-9)
+    outcome = leaked(EarthMover(ground), counts)[0]
+    assert outcome == pytest.approx(work, abs=1e-9)
+    assert outcome == pytest.approx(leaked(EarthMover(far), counts)[0], abs=1e-9)
     if ground == "ordered":
-        assert found == pytest.approx(wasserstein_distance(rank, rank, p, q) / (n - 1), abs=1e-12)
+        assert outcome == pytest.approx(wasserstein_distance(rank, rank, p, q) / (n - 1), abs=1e-12)
 
 
 @given(TABLES)
 def test_enhanced_likeness_is_the_least_parameter(counts):
     """(p(w|x) − p(w)) / p(w) ≤ min(β, −ln p(w)) for every w: at β, not below, or never."""
     q = counts.sum(axis=1) / counts.sum()
-    found = measures.likeness(counts, enhanced=True)
-    for x, beta in enumerate(found):
+    outcome = measures.likeness(counts, enhanced=True)
+    for x, beta in enumerate(outcome):
         gain = counts[:, x] / counts[:, x].sum() / q - 1
 
         def holds(b, gain=gain):
@@ -110,8 +110,8 @@ def test_merging_two_groups_breaks_no_criterion(counts, a, b):
     """The pruning of the lattice and the exactness of the search rest on this."""
     if a == b:
         return
-    rest = [x for x in range(4) if x not in (a, b)]
-    merged = np.column_stack([counts[:, a] + counts[:, b], counts[:, rest]])
+    values = [x for x in range(4) if x not in (a, b)]
+    merged = np.column_stack([counts[:, a] + counts[:, b], counts[:, values]])
     for criterion in (
         cpv.TCloseness(0.3), cpv.LDiversity(1.7), cpv.KAnonymity(5), cpv.DeltaDisclosure(0.8),
     ):  # fmt: skip
@@ -119,7 +119,7 @@ def test_merging_two_groups_breaks_no_criterion(counts, a, b):
         _, after = standing(criterion, merged)
         if before[[a, b]].all():
             assert after[0], criterion
-        assert (after[1:] == before[rest]).all()
+        assert (after[1:] == before[values]).all()
 
 
 def test_standing_is_by_the_measures_and_met_by_equality():
@@ -130,8 +130,8 @@ def test_standing_is_by_the_measures_and_met_by_equality():
         cpv.DeltaDisclosure(1.0): (disclosure(TABLE), [False, False, True]),
     }
     for criterion, (values, expected) in cases.items():
-        found, holds = standing(criterion, TABLE)
-        assert found == pytest.approx(values)
+        outcome, holds = standing(criterion, TABLE)
+        assert outcome == pytest.approx(values)
         assert holds.tolist() == expected, criterion
     even = [[1, 2], [1, 2]]  # two values, equally often: ℓ = 2 whatever rounding says
     assert standing(cpv.LDiversity(2.0), even)[1].all()
@@ -146,9 +146,9 @@ def test_a_letter_without_records_has_no_measure_and_breaks_nothing():
         disclosure, measures.likeness,
         partial(leaked, EarthMover()),
     ):  # fmt: skip
-        found = measure(table)
-        assert np.isnan(found).tolist() == [False, True, False, False]
-        assert found[[0, 2, 3]] == pytest.approx(measure(TABLE))
+        outcome = measure(table)
+        assert np.isnan(outcome).tolist() == [False, True, False, False]
+        assert outcome[[0, 2, 3]] == pytest.approx(measure(TABLE))
     for criterion in (cpv.TCloseness(0), cpv.LDiversity(3), cpv.KAnonymity(99)):
         assert standing(criterion, table)[1][1]
 
@@ -205,19 +205,21 @@ def test_where_pycanon_says_otherwise():
     frame = pd.DataFrame({"x": [1, 1, 2, 2, 3, 3], "w": [1, 2, 2, 5, 5, 5]})
     how = {"key": "x", "sensitive": "w"}
 
-    def found(table, name="ordered distance", **options):
+    def measured(table, name="ordered distance", **options):
         return cpv.audit(table, **how, **options).measures[name].worst
 
-    assert found(frame) == pytest.approx(0.4166666666666667)  # alike
+    assert measured(frame) == pytest.approx(0.4166666666666667)  # alike
     graded = pd.Categorical(frame["w"].astype(str), ordered=True)
-    assert found(frame.assign(w=graded)) == pytest.approx(5 / 12)  # in order; pycanon: 0.5, equal
+    assert measured(frame.assign(w=graded)) == pytest.approx(
+        5 / 12
+    )  # in order; pycanon: 0.5, equal
     moved = frame.set_axis([3, 0, 4, 1, 5, 2])
-    assert found(moved) == pytest.approx(5 / 12)  # pycanon: 0.167, labels taken for places
+    assert measured(moved) == pytest.approx(5 / 12)  # pycanon: 0.167, labels taken for places
     without = frame.assign(x=[1, 1, 2, 2, np.nan, np.nan])
     # the records without a key leave p(w) too; pycanon keeps them there: 0.417
-    assert found(without, missing="drop") == pytest.approx(0.25)
-    assert found(without, missing="level") == pytest.approx(5 / 12)
-    assert found(frame.assign(w=1)) == 0.0  # pycanon: a division by zero
+    assert measured(without, missing="drop") == pytest.approx(0.25)
+    assert measured(without, missing="level") == pytest.approx(5 / 12)
+    assert measured(frame.assign(w=1)) == 0.0  # pycanon: a division by zero
 
 
 # What pycanon 1.3.5 says of adult.csv (Python 3.11, pandas 2.3.3), in an environment of its own:
@@ -242,11 +244,11 @@ PYCANON = [
 def test_the_numbers_of_pycanon_on_adult(key, sensitive, k, l, t, beta, delta):  # noqa: E741
     frame = pd.read_csv(real_folder("adult") / "adult.csv")
     audit = cpv.audit(frame, key=key, sensitive=sensitive)
-    found = {name: measure.worst for name, measure in audit.measures.items()}
-    assert found["k"] == k
-    assert math.floor(found["entropy l"] + 1e-9) == l
+    results = {name: measure.worst for name, measure in audit.measures.items()}
+    assert results["k"] == k
+    assert math.floor(results["entropy l"] + 1e-9) == l
     distance = "ordered distance" if sensitive == "education-num" else "equal distance"
-    assert found[distance] == pytest.approx(t, abs=1e-12)
-    assert found["beta"] == pytest.approx(beta, rel=1e-12)
-    assert found["delta observed"] == pytest.approx(delta, abs=1e-12)
-    assert found["delta"] == math.inf  # some group misses some value: pycanon drops it
+    assert results[distance] == pytest.approx(t, abs=1e-12)
+    assert results["beta"] == pytest.approx(beta, rel=1e-12)
+    assert results["delta observed"] == pytest.approx(delta, abs=1e-12)
+    assert results["delta"] == math.inf  # some group misses some value: pycanon drops it

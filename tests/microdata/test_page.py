@@ -59,27 +59,27 @@ def test_the_page_says_what_the_audit_says(hostile):
     bare = hostile._repr_html_()
     assert "<svg" not in bare
     assert "<html" not in bare
-    said = [" ".join(piece.split()) for piece in Page(bare).said if piece.strip()]
-    assert "This page tells what ill is in the worst groups" in said[0]
+    messages = [" ".join(piece.split()) for piece in Page(bare).pieces if piece.strip()]
+    assert "This page tells what ill is in the worst groups" in messages[0]
     for name, fact in hostile.facts.items():
-        assert said[said.index(name) + 1] == fact
+        assert messages[messages.index(name) + 1] == fact
     for row in hostile.conclusions:
-        at = said.index(row[0])
-        assert tuple(said[at : at + 3]) == row
+        at = messages.index(row[0])
+        assert tuple(messages[at : at + 3]) == row
     assert bare.count('class="broken"') == sum(row[1] == "BROKEN" for row in hostile.conclusions)
     for measure in hostile.measures.values():
-        at = said.index(measure.title)
-        assert said[at + 2 : at + 4] == [str(measure.letters), str(measure.records)]
+        at = messages.index(measure.title)
+        assert messages[at + 2 : at + 4] == [str(measure.letters), str(measure.records)]
     for note in hostile.all_notes:
-        assert note in said
-    at = said.index(f"By {hostile.measures['k'].title}")
+        assert note in messages
+    at = messages.index(f"By {hostile.measures['k'].title}")
     worst = hostile.letters.index(hostile.worst("k", 1)[0])
     counts = hostile.released.joint[:, worst]
     share = f"{hostile.released.w[counts.argmax()]}: {counts.max() / counts.sum():.0%}"
-    assert said[at + 7 : at + 9] == [
+    assert messages[at + 7 : at + 9] == [
         "({}, {})".format(*hostile.letters[worst]), str(int(counts.sum()))
     ]  # fmt: skip
-    assert said[at + 12] == share
+    assert messages[at + 12] == share
     assert '<td class="n">' in bare
 
 

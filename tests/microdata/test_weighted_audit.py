@@ -32,41 +32,41 @@ def test_a_weight_is_so_many_persons(reference):
     table = weighing()
     criteria = [cpv.TCloseness(0.05), cpv.LDiversity(2.8), cpv.DeltaDisclosure(0.5)]
     options = {"criteria": criteria, "reference": reference}
-    found = audited(table, coarse(table), weights="w", **options)
+    outcome = audited(table, coarse(table), weights="w", **options)
     larger = audited(repeated(table), coarse(repeated(table)), **options)
     plain = audited(table, coarse(table), **options)
-    assert found.letters == larger.letters == plain.letters
-    for name, measure in found.measures.items():
+    assert outcome.letters == larger.letters == plain.letters
+    for name, measure in outcome.measures.items():
         other = plain if name in OF_RECORDS else larger
         if name != "individual risk":
             assert measure.values == pytest.approx(other.measures[name].values), name
             assert measure.average == pytest.approx(other.measures[name].average), name
         assert measure.sizes.tolist() == plain.measures[name].sizes.tolist()
-    for verdict, other in zip(found.verdicts, larger.verdicts, strict=True):
+    for verdict, other in zip(outcome.verdicts, larger.verdicts, strict=True):
         assert verdict.broken.tolist() == other.broken.tolist()
         assert verdict.records == plain.measures["k"].values[verdict.broken].sum()
-    assert any(verdict.broken.size for verdict in found.verdicts)
+    assert any(verdict.broken.size for verdict in outcome.verdicts)
     for name in ("before", "after"):
-        assert getattr(found, name).plugin == pytest.approx(getattr(larger, name).plugin)
-    for name, condition in found.averages.items():
+        assert getattr(outcome, name).plugin == pytest.approx(getattr(larger, name).plugin)
+    for name, condition in outcome.averages.items():
         assert condition.bound == pytest.approx(larger.averages[name].bound)
         assert condition.value == pytest.approx(larger.averages[name].value)
-    assert found.greatest_diversity == pytest.approx(larger.greatest_diversity)
-    for leak, other in zip(found.leaks, larger.leaks, strict=True):
+    assert outcome.greatest_diversity == pytest.approx(larger.greatest_diversity)
+    for leak, other in zip(outcome.leaks, larger.leaks, strict=True):
         assert leak.original == pytest.approx(other.original)
         assert leak.everything == pytest.approx(other.everything)
 
 
 def test_the_bias_is_of_the_effective_number_of_records():
     table = weighing()
-    found = audited(table, coarse(table), weights="w", bootstrap=50)
+    outcome = audited(table, coarse(table), weights="w", bootstrap=50)
     weights = table["w"].to_numpy(float)
     kish = weights.sum() ** 2 / (weights**2).sum()
-    law = found.laws.released
+    law = outcome.laws.released
     assert law.effective == pytest.approx(kish)
-    assert found.after.bias == pytest.approx(miller_madow(law.joint, records=kish))
-    assert found.after.lower is None
-    assert "no interval is given of weighted records" in str(found)
+    assert outcome.after.bias == pytest.approx(miller_madow(law.joint, records=kish))
+    assert outcome.after.lower is None
+    assert "no interval is given of weighted records" in str(outcome)
     ones = audited(table.assign(w=1), coarse(table).assign(w=1), weights="w")
     plain = audited(table, coarse(table))
     assert ones.after.bias == pytest.approx(plain.after.bias)
@@ -79,39 +79,39 @@ def test_k_anonymity_is_of_records():
     """A record of weight 100 is one record still."""
     table = weighing().assign(w=100.0)
     table.loc[0, "sex"] = "x"
-    found = audited(table, table, weights="w", criteria=[cpv.KAnonymity(2)])
-    assert not found.holds
-    assert found.measures["k"].worst == 1
+    outcome = audited(table, table, weights="w", criteria=[cpv.KAnonymity(2)])
+    assert not outcome.holds
+    assert outcome.measures["k"].worst == 1
 
 
 def test_the_risk_of_each_record():
     table = weighing()
-    found = audited(table, coarse(table), weights="w")
+    outcome = audited(table, coarse(table), weights="w")
     alone = individual_risk(coarse(table), ["age", "sex"], "w")
-    assert found.re_identified == pytest.approx(alone.expected)
-    assert found.per_record("individual risk") == pytest.approx(alone.per_record())
-    assert found.measures["individual risk"].average == pytest.approx(alone.rate)
-    assert found.worst("individual risk", 3) == alone.worst(3)
+    assert outcome.re_identified == pytest.approx(alone.expected)
+    assert outcome.per_record("individual risk") == pytest.approx(alone.per_record())
+    assert outcome.measures["individual risk"].average == pytest.approx(alone.rate)
+    assert outcome.worst("individual risk", 3) == alone.worst(3)
     plain = audited(table, coarse(table))
     assert plain.re_identified == pytest.approx(len(plain.letters))  # Σ f/f
     assert plain.per_record("individual risk") == pytest.approx(1 / plain.per_record("k"))
-    said = str(found)
-    assert f"{alone.expected:.4g} records expected" in said
-    assert "an estimate under a model, no bound (Benedetti and Franconi 1998)" in said
-    assert "individual risk: estimate of E 1/F" in said
+    text = str(outcome)
+    assert f"{alone.expected:.4g} records expected" in text
+    assert "an estimate under a model, no bound (Benedetti and Franconi 1998)" in text
+    assert "individual risk: estimate of E 1/F" in text
     assert "too high where the table is a sample" in str(plain)
 
 
 def test_documents_say_which_measure_is_of_what(tmp_path):
     table = weighing()
-    found = audited(table, coarse(table), weights="w")
-    document = json.loads(found.to_json(tmp_path / "a.json").read_text(encoding="utf-8"))
+    outcome = audited(table, coarse(table), weights="w")
+    document = json.loads(outcome.to_json(tmp_path / "a.json").read_text(encoding="utf-8"))
     assert document["weights"] == {
-        "column": "w", "effective": found.laws.released.effective, "measures": COUNTED,
+        "column": "w", "effective": outcome.laws.released.effective, "measures": COUNTED,
         "population": float(table["w"].sum()),
     }  # fmt: skip
     assert "estimate" in document["individual_risk"]["model"]
-    assert document["individual_risk"]["expected"] == found.re_identified
+    assert document["individual_risk"]["expected"] == outcome.re_identified
     sizes = coarse(table).groupby(["age", "sex"])["w"].sum()
     for row in document["letters"]:
         assert row["population"] == sizes[tuple(row["letter"])]
@@ -120,7 +120,7 @@ def test_documents_say_which_measure_is_of_what(tmp_path):
     assert "weights" not in plain
     assert "population" not in plain["letters"][0]
     assert plain["individual_risk"]["model"] is None
-    page = found._repr_html_()
+    page = outcome._repr_html_()
     assert "records weigh as" in page
 
 
@@ -128,11 +128,11 @@ def test_documents_say_which_measure_is_of_what(tmp_path):
 def test_every_kind_of_frame(kind):
     table = weighing()
     tables = [converted(kind, of) for of in (table, coarse(table))]
-    found = audited(*tables, weights="w")
+    outcome = audited(*tables, weights="w")
     expected = audited(table, coarse(table), weights="w")
-    assert found.letters == expected.letters
+    assert outcome.letters == expected.letters
     for name, measure in expected.measures.items():
-        assert found.measures[name].values == pytest.approx(measure.values)
+        assert outcome.measures[name].values == pytest.approx(measure.values)
 
 
 def test_weights_that_are_refused():

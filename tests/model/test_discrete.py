@@ -333,13 +333,13 @@ def test_what_is_no_number_is_named_with_its_place(value):
 
 
 def test_exact_numbers_are_checked_like_floats():
-    for law, said in (
+    for law, text in (
         ([[Fraction(1, 3), Fraction(1, 3)]], r"^pmf: the entries sum to 0\.6666.*from_counts"),
         ([[Fraction(4, 3), Fraction(-1, 3)]], r"^pmf\[0, 1\]: -0\.333.* is negative"),
         ([[Decimal("NaN"), 1]], r"^pmf\[0, 0\]: nan is not finite"),
         ([[1e308, 1e308]], "^pmf: the entries sum to inf"),
     ):
-        with pytest.raises(cpv.InputError, match=said):
+        with pytest.raises(cpv.InputError, match=text):
             cpv.DiscreteSource(law)
     with pytest.raises(cpv.InputError, match=r"^counts\[0, 1\]: 1/2 is not a count"):
         cpv.DiscreteSource.from_counts([[1, Fraction(1, 2)]])
@@ -445,10 +445,10 @@ def test_a_distribution_of_two_variables_is_taken_whole():
     source = cpv.DiscreteSource(Distribution(law, ("W", "key"), [("0", "1"), ("a", "b", "c")]))
     assert (source.w, source.x, source.names) == (["0", "1"], ["a", "b", "c"], ("W", "key"))
     assert source.law.tolist() == [[0.25, 0.25, 0], [0.5, 0, 0]]
-    seen = cpv.DiscreteSource(Distribution(law))
-    assert (seen.x, seen.names) == (["b", "a"], ("W", "X"))
+    recorded = cpv.DiscreteSource(Distribution(law))
+    assert (recorded.x, recorded.names) == (["b", "a"], ("W", "X"))
     logs = {k: math.log2(p) for k, p in law.items()}
-    assert cpv.DiscreteSource(Distribution(logs, log=True)).law.tolist() == seen.law.tolist()
+    assert cpv.DiscreteSource(Distribution(logs, log=True)).law.tolist() == recorded.law.tolist()
     named = cpv.DiscreteSource(Distribution(law), w=["no", "yes"], names=("ill", "age"))
     assert (named.w, named.names) == (["no", "yes"], ("ill", "age"))
 

@@ -421,8 +421,8 @@ def test_the_rows_of_a_frame_are_matched_and_not_counted_off():
     assert fitted.outputs == ["b", "a"]
     with pytest.raises(cpv.InputError, match="no row for 0"):
         d.fitted(2, [0, 1])
-    given = cpv.Distortion(frame, inputs=["p", "q"], outputs=["r", "s"])
-    assert (given.inputs, given.outputs) == (["p", "q"], ["r", "s"])
+    value = cpv.Distortion(frame, inputs=["p", "q"], outputs=["r", "s"])
+    assert (value.inputs, value.outputs) == (["p", "q"], ["r", "s"])
     counted = cpv.Distortion(pd.DataFrame([[0, 1], [1, 0]]))
     assert counted.inputs is None
     assert counted.fitted(2, source.x).outputs == ["a", "b"]
@@ -463,8 +463,8 @@ def test_divergence_as_a_distortion_keeps_what_x_tells_of_another_attribute():
     d = cpv.Distortion(table, outputs=hair, name="divergence")
     eyes = cpv.DiscreteSource.from_counts(counts.T, x=hair)
     sex = cpv.DiscreteSource.from_counts([men.sum(axis=1), women.sum(axis=1)], x=hair)
-    whole, before = eyes.information(), np.inf
-    assert eyes.p_x @ table @ eyes.p_x > whole  # drawing x̂ afresh costs more than withholding it
+    full, before = eyes.information(), np.inf
+    assert eyes.p_x @ table @ eyes.p_x > full  # drawing x̂ afresh costs more than withholding it
     for budget in (0.01, 0.05, 0.15):
         hidden, useful = (
             cpv.RateDistortionEquivocation(source, d, budget, minimize="leakage").solve()
@@ -477,10 +477,10 @@ def test_divergence_as_a_distortion_keeps_what_x_tells_of_another_attribute():
         excess = sum(
             q[y] * cpv.information.divergence(joint[:, y] / q[y], p[y]) for y in np.flatnonzero(q)
         )
-        assert hidden.value - excess == pytest.approx(whole - float(hidden.distortion), abs=1e-9)
-        assert hidden.lower >= whole - budget
+        assert hidden.value - excess == pytest.approx(full - float(hidden.distortion), abs=1e-9)
+        assert hidden.lower >= full - budget
         kept = cpv.information.mutual_information(eyes.pmf @ useful.channel.matrix)
-        assert kept >= whole - budget
+        assert kept >= full - budget
         assert useful.upper < min(before, sex.information())  # what is left of sex falls
         before = useful.lower
     with pytest.raises(cpv.InputError):  # a value of V that some x lacks

@@ -205,15 +205,15 @@ TABLES: list[tuple[Callable[[Any], Any], str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "said", "where"), TABLES)
-def test_tables_without_moments(change: Callable[[Any], Any], said: str, where: Any) -> None:
-    with pytest.raises(cpv.InputError, match=said) as caught:
+@pytest.mark.parametrize(("change", "text", "where"), TABLES)
+def test_tables_without_moments(change: Callable[[Any], Any], text: str, where: Any) -> None:
+    with pytest.raises(cpv.InputError, match=text) as caught:
         S.from_table(change(census()), sensitive="income", key=["age", "hours"])
     assert (caught.value.argument, caught.value.where) == ("frame", where)
 
 
 @pytest.mark.parametrize(
-    ("roles", "said"),
+    ("roles", "text"),
     [
         ({"sensitive": ["age", "income"], "key": ["age", "hours"]}, "altogether"),
         ({"sensitive": "income", "key": ["age", "age"]}, "twice"),
@@ -221,8 +221,8 @@ def test_tables_without_moments(change: Callable[[Any], Any], said: str, where: 
         ({"sensitive": [], "key": ["age"]}, "no column"),
     ],
 )
-def test_columns_in_two_roles(roles: dict[str, Any], said: str) -> None:
-    with pytest.raises(cpv.InputError, match=said):
+def test_columns_in_two_roles(roles: dict[str, Any], text: str) -> None:
+    with pytest.raises(cpv.InputError, match=text):
         S.from_table(census(), **roles)
 
 
@@ -250,10 +250,10 @@ def test_information_is_that_of_the_formula() -> None:
 
 def test_the_source_given_z_is_exact() -> None:
     law = [[Fraction(v) for v in row] for row in ([3, 1, 1], [1, 2, 1], [1, 1, 1])]
-    given = S(law, sensitive=[0], key=[1], side=[2], mean=[1, 2, 3]).conditional()
-    assert given.exact == ((2, 0), (0, 1))
-    assert given.mean.tolist() == [1, 2]
-    assert given.names == ("V0", "V1")
+    value = S(law, sensitive=[0], key=[1], side=[2], mean=[1, 2, 3]).conditional()
+    assert value.exact == ((2, 0), (0, 1))
+    assert value.mean.tolist() == [1, 2]
+    assert value.names == ("V0", "V1")
 
 
 @pytest.mark.parametrize("over", [4e-10, 2.0**-52, Fraction(1, 10**30)])
@@ -315,8 +315,8 @@ def test_moments_of_floats_are_exact() -> None:
     for i, one in enumerate(names):
         for j, two in enumerate(names):
             total = sum(map(lambda u, v: u * v, columns[one], columns[two]))
-            rest = sum(columns[one]) * sum(columns[two]) / size
-            assert source.exact[i][j] == (total - rest) / (size - 1)
+            others = sum(columns[one]) * sum(columns[two]) / size
+            assert source.exact[i][j] == (total - others) / (size - 1)
     assert len(source.basis) == 2
     unit = S.from_table(table, sensitive="w", key=names[1:], standardize=True)
     assert len(unit.basis) == 2
@@ -352,11 +352,11 @@ def test_a_grid_may_have_points_of_z() -> None:
     )
     for order, moment in ((4, 3), (5, 0)):  # of N(0, 1)
         assert mass @ ((values[:, 2] - 3) / 3) ** order == pytest.approx(moment, abs=1e-9)
-    given = law.conditional()  # W and X at each z have one covariance
+    value = law.conditional()  # W and X at each z have one covariance
     for k in range(3):
         at = grid.pmf[:, :, k] / grid.pmf[:, :, k].sum()
         spread = at.sum(axis=0) @ x**2 - (at.sum(axis=0) @ x) ** 2
-        assert spread == pytest.approx(given.covariance[1, 1], abs=1e-6)
+        assert spread == pytest.approx(value.covariance[1, 1], abs=1e-6)
         assert at.sum(axis=0) @ x == pytest.approx(2 + 0.5 / 9 * (z[k] - 3), abs=1e-6)
     plain = law.discretise(9, 3)
     assert (plain.z, plain.names) == (None, ("W", "X"))

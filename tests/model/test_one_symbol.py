@@ -90,7 +90,7 @@ def test_what_can_be_negative_and_what_does_not_average():
 @given(laws(2, 3, 4))
 def test_all_four_have_a_chain_rule_in_the_averaged_attribute(joint):
     p = joint / joint.sum()
-    whole, first = p.reshape(6, 4), p.sum(axis=1)
+    full, first = p.reshape(6, 4), p.sum(axis=1)
     p_x = first.sum(axis=0)
     for x in range(4):
         given_x = first[:, x] / p_x[x]
@@ -104,21 +104,21 @@ def test_all_four_have_a_chain_rule_in_the_averaged_attribute(joint):
             )
             for a in range(2) if given_x[a] > 0
         )  # fmt: skip
-        assert i1(whole)[x] == pytest.approx(i1(first)[x] + divergence, abs=1e-9)
+        assert i1(full)[x] == pytest.approx(i1(first)[x] + divergence, abs=1e-9)
         two_weights = sum(p[a].sum() * entropy(p[a].sum(axis=1)) for a in range(2) if p[a].any())
         two_weights -= sum(given_x[a] * entropy(p[a, :, x]) for a in range(2) if given_x[a] > 0)
-        assert i2(whole)[x] == pytest.approx(i2(first)[x] + two_weights, abs=1e-9)
+        assert i2(full)[x] == pytest.approx(i2(first)[x] + two_weights, abs=1e-9)
         reduced = sum(
             p[a, b, x] / p_x[x] * (entropy(first[a]) - entropy(p[a, b]))
             for a in range(2) for b in range(3) if p[a, b, x] > 0
         )  # fmt: skip
-        assert i3(whole)[x] == pytest.approx(i3(first)[x] + reduced, abs=1e-9)
+        assert i3(full)[x] == pytest.approx(i3(first)[x] + reduced, abs=1e-9)
         member = sum(
             p[a].sum()
             * mutual_information(np.stack([p[a, :, x], p[a].sum(axis=1) - p[a, :, x]], axis=1))
             for a in range(2) if p[a].any()
         )  # fmt: skip
-        assert i4(whole)[x] == pytest.approx(i4(first)[x] + member, abs=1e-9)
+        assert i4(full)[x] == pytest.approx(i4(first)[x] + member, abs=1e-9)
 
 
 @given(laws(3, 6))
@@ -170,14 +170,14 @@ def test_neither_is_the_only_decomposition():
     """Bezzi 2010, §2.2, calls I1 the only positive one and I2 the only additive one."""
     law = np.random.default_rng(0).dirichlet(np.ones(18)).reshape(3, 3, 2)
     flat, a = law.reshape(3, 6), np.array([1.0, 0.0, 0.0])
-    p_x, whole = flat.sum(axis=0), mutual_information(flat)
+    p_x, full = flat.sum(axis=0), mutual_information(flat)
 
     def other(law):  # the second term has mean 0 and adds up: p(w) − p(w | x) does
         return i2(law) + a @ (law.sum(axis=1, keepdims=True) / law.sum() - law / law.sum(axis=0))
 
-    half = (i1(flat) + whole) / 2
-    for found in (half, other(flat)):
-        assert found @ p_x == pytest.approx(whole, abs=1e-12)
+    half = (i1(flat) + full) / 2
+    for outcome in (half, other(flat)):
+        assert outcome @ p_x == pytest.approx(full, abs=1e-12)
     assert half.min() > 0
     assert np.abs(half - i1(flat)).max() > 0.1
     assert split(other, law) < 1e-12
@@ -214,8 +214,8 @@ def test_diversity_is_at_most_the_records(counts):
 def test_identity_on_average_is_necessary_for_k(sizes):
     """I(record, x̃) ≤ log N/k, the average of eq. 6, where every group has k records."""
     records = np.repeat(np.eye(len(sizes)), sizes, axis=0)
-    found, total = mutual_information(records), sum(sizes)
-    assert found <= math.log2(total / min(sizes)) + 1e-9
+    outcome, total = mutual_information(records), sum(sizes)
+    assert outcome <= math.log2(total / min(sizes)) + 1e-9
 
 
 def test_and_not_sufficient_for_k():
@@ -241,8 +241,8 @@ def test_a_letter_without_mass_has_no_value():
 
 def test_another_reference():
     joint = np.array([[3, 1], [1, 1]])
-    found = i1(joint, reference=[1, 1])
-    assert found == pytest.approx([1 - entropy([3, 1]), 0.0])
+    outcome = i1(joint, reference=[1, 1])
+    assert outcome == pytest.approx([1 - entropy([3, 1]), 0.0])
     for reference in ([1, 2, 3], [1, 0], [1, math.nan], [-1, 2]):
         with pytest.raises(cpv.InputError, match="reference"):
             i1(joint, reference=reference)
@@ -315,9 +315,9 @@ def test_randomised_response():
         channel = [[keep, 1 - keep], [1 - keep, keep]]
         assert privacy_loss(channel) == pytest.approx(epsilon, abs=1e-12)
         # against a neighbour that has all the prior, the bound on the surprise is attained
-        found = surprise_of_inputs(channel, [1e-9, 1.0], units="nats")[0]
-        assert found == pytest.approx(surprise_under(epsilon, units="nats"), abs=1e-7)
-        assert found / math.log(2) == pytest.approx(surprise_under(epsilon), abs=1e-7)
+        outcome = surprise_of_inputs(channel, [1e-9, 1.0], units="nats")[0]
+        assert outcome == pytest.approx(surprise_under(epsilon, units="nats"), abs=1e-7)
+        assert outcome / math.log(2) == pytest.approx(surprise_under(epsilon), abs=1e-7)
 
 
 @given(
@@ -331,12 +331,14 @@ def test_differential_privacy_bounds_every_surprise(weights, prior, near):
     pairs = [(x, y) for x in range(4) for y in range(4) if x == y or near[x, y]]
     ratios = [np.log(channel[x] / channel[y]).max() for x, y in pairs]
     assert epsilon == pytest.approx(max(ratios), abs=1e-12)
-    found = surprise_of_inputs(channel, prior, near, units="nats")
+    outcome = surprise_of_inputs(channel, prior, near, units="nats")
     for x in range(4):
         around = [y for a, y in pairs if a == x]
         mixed = prior[around] @ channel[around] / prior[around].sum()
-        assert found[x] == pytest.approx((channel[x] * np.log(channel[x] / mixed)).sum(), abs=1e-12)
-    assert found.max() <= surprise_under(epsilon, units="nats") + 1e-12
+        assert outcome[x] == pytest.approx(
+            (channel[x] * np.log(channel[x] / mixed)).sum(), abs=1e-12
+        )
+    assert outcome.max() <= surprise_under(epsilon, units="nats") + 1e-12
     assert surprise_under(epsilon, units="nats") <= min(epsilon, epsilon**2 / 2) + 1e-12
 
 
@@ -402,9 +404,9 @@ def test_on_the_criteria_of_a_solved_problem():
 
 
 def test_small_masses_and_subnormal_probabilities():
-    found = i4([[1, 0], [1e-10, 1e-17]])
-    assert np.isfinite(found).all()
-    assert found[0] == pytest.approx(found[1])  # x̃ and not x̃ are the same two sets
+    outcome = i4([[1, 0], [1e-10, 1e-17]])
+    assert np.isfinite(outcome).all()
+    assert outcome[0] == pytest.approx(outcome[1])  # x̃ and not x̃ are the same two sets
     tiny = privacy_loss([[1, 1e-320], [1e-12, 1 - 1e-12]])
     assert tiny == pytest.approx(-math.log(1e-320), abs=1e-6)
 
@@ -420,13 +422,13 @@ def test_one_slack_for_letters_and_averages():
 
 
 @pytest.mark.parametrize(
-    ("said", "asked"),
+    ("text", "asked"),
     [
         ("neighbours", lambda: privacy_loss([[1, 0], [1, 0]], [[True], [True, False]])),
         ("l: 'many'", lambda: average_conditions([[1, 0], [0, 1]], l="many")),
         ("l: '2'", lambda: average_conditions([[1, 0], [0, 1]], l="2")),
     ],
 )
-def test_raw_errors_are_input_errors(said, asked):
-    with pytest.raises(cpv.InputError, match=said):
+def test_raw_errors_are_input_errors(text, asked):
+    with pytest.raises(cpv.InputError, match=text):
         asked()

@@ -45,12 +45,12 @@ def test_by_attribute_each_column_costs_what_it_does_by_itself(factor):
     d = factor * cpv.per_attribute(parts, cells, weights=weights)
     e = d.with_suppression({"age": 0.7, "sex": 0.3})
     for (i, x), (j, y) in itertools.product(enumerate(cells), enumerate(e.outputs)):
-        own = Fraction(0)
+        ours = Fraction(0)
         for a, b, name, price in zip(x, y, parts, (0.7, 0.3), strict=True):
             far = abs(a - b) if name == "age" and b is not None else int(a != b)
             each = factor * Fraction(weights[name]) * far
-            own += Fraction(price) if b is None else each
-        assert Fraction(e.exact[i, j]) == own, (x, y)
+            ours += Fraction(price) if b is None else each
+        assert Fraction(e.exact[i, j]) == ours, (x, y)
     ages = [0.7 if y[0] is None else abs(20 - y[0]) for y in e.outputs]
     assert np.array_equal(np.asarray(e.parts["age"])[0], ages)
 

@@ -95,26 +95,26 @@ def test_an_exponential_is_enclosed_and_never_below_one():
     assert (none.bound, none.radius) == (1.0, 0.0)
 
 
-@pytest.mark.parametrize("own", [0, Fraction(1, 2**60)])
-def test_a_factor_in_a_ball_widens_what_it_multiplies(own):
+@pytest.mark.parametrize("ours", [0, Fraction(1, 2**60)])
+def test_a_factor_in_a_ball_widens_what_it_multiplies(ours):
     """By what its ends may be off, times the largest cost, and by no more."""
     factor = Scalar(3).log()
     by, radius = factor.enclosure
     assert radius > 0
     costs, constant = (7, -11), -5
-    found = (
-        Expression("t", cost=[costs], cost_radius=own, constant=constant, constant_radius=own)
+    outcome = (
+        Expression("t", cost=[costs], cost_radius=ours, constant=constant, constant_radius=ours)
         * factor
     )
     for value, middles, width in (
-        (costs, found.cost[0], found.cost_radius),
-        ((constant,), (found.constant,), found.constant_radius),
+        (costs, outcome.cost[0], outcome.cost_radius),
+        ((constant,), (outcome.constant,), outcome.constant_radius),
     ):
         off = [
             abs((Fraction(c) + e) * f - Fraction(m))
             for c, m in zip(value, middles, strict=True)
             for f in (by - radius, by + radius)
-            for e in (-own, own)
+            for e in (-ours, ours)
         ]
         assert max(off) <= width <= 2 * max(off)
     with pytest.raises(TypeError, match="exact"):

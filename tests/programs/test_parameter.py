@@ -32,16 +32,16 @@ def stated(a, b):
     ],
 )
 def test_values_and_slopes(of, truth):
-    found = of(*stated(A, B))
-    assert found.near == pytest.approx(truth(A, B), rel=1e-15)
-    middle, radius = found.enclosure
+    outcome = of(*stated(A, B))
+    assert outcome.near == pytest.approx(truth(A, B), rel=1e-15)
+    middle, radius = outcome.enclosure
     assert abs(middle - Fraction(truth(A, B))) <= radius + Fraction(1, 2**48)
     step = 1e-6
     for name, up, down in (
         ("a", (A + step, B), (A - step, B)),
         ("b", (A, float(B) + step), (A, float(B) - step)),
     ):
-        slope = sum(s * symbol.slope for symbol, s in found.slopes.items() if symbol.name == name)
+        slope = sum(s * symbol.slope for symbol, s in outcome.slopes.items() if symbol.name == name)
         assert slope == pytest.approx((truth(*up) - truth(*down)) / (2 * step), abs=1e-7)
 
 

@@ -19,6 +19,7 @@ from tests.engines import (
     KINDS,
     MEMORY,
     NAN,
+    collected,
     column,
     dd,
     duckdb,
@@ -27,7 +28,6 @@ from tests.engines import (
     pd,
     people,
     pl,
-    whole,
 )
 from tests.lengths import rest_at_length
 
@@ -61,11 +61,11 @@ RETURNED = dict(zip(MEMORY, (pd.DataFrame, pl.DataFrame, pa.Table), strict=True)
 @pytest.mark.parametrize("row_id", [None, "id"])
 def test_a_frame_comes_back_in_its_kind_with_its_key_replaced(kind, row_id):
     frame = made(kind, TABLE)
-    before = whole(frame.to_arrow_reader() if kind == "duckdb" else frame)
+    before = collected(frame.to_arrow_reader() if kind == "duckdb" else frame)
     released = channel().apply(frame, seed=3, row_id=row_id)
     assert isinstance(released, RETURNED[kind])
     declared = types(released) if kind in ("lazy", "dask") else types(before)
-    after = whole(released)
+    after = collected(released)
     assert types(after) == types(before) == declared
     assert list(types(after)) == list(TABLE)
     for name in TABLE:
@@ -84,8 +84,8 @@ def test_batches_change_nothing(kind, batch, monkeypatch):
     monkeypatch.setattr(
         cpv.Channel, "_draw", lambda self, rows, u: sizes.append(len(rows)) or draw(self, rows, u)
     )
-    found = channel().apply(made(kind, TABLE), seed=np.random.default_rng(3))
-    assert ills(found) == expected
+    outcome = channel().apply(made(kind, TABLE), seed=np.random.default_rng(3))
+    assert ills(outcome) == expected
     assert (max(sizes), sum(sizes)) == (batch, 400)
 
 
@@ -117,14 +117,14 @@ def test_types_are_kept_where_they_hold_the_letters(kept, alone):
     for outputs in [source.x, *([["other", *source.x[1:]]] if source.x[0] == "a" else [])]:
         same = np.eye(len(source.x))
         one = cpv.Channel(same, inputs=source.x, outputs=outputs, schema=source.schema)
-        found = one.apply((series if alone else frame).to_native(), seed=0)
-        found = nw.from_native(found, allow_series=True)
-        found = found if alone else found["x"]
+        summary = one.apply((series if alone else frame).to_native(), seed=0)
+        summary = nw.from_native(summary, allow_series=True)
+        summary = summary if alone else summary["x"]
         expected = [outputs[source.x.index(v)] for v in python_values(series)]
-        assert python_values(found) == expected
-        native = (found.to_native(), series.to_native())
-        said = [one.type if isinstance(one, pa.ChunkedArray) else one.dtype for one in native]
-        assert outputs is not source.x or said[0] == said[1]
+        assert python_values(summary) == expected
+        native = (summary.to_native(), series.to_native())
+        messages = [one.type if isinstance(one, pa.ChunkedArray) else one.dtype for one in native]
+        assert outputs is not source.x or messages[0] == messages[1]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_without_names_the_columns_are_counted_off():
     same = cpv.Channel(np.eye(2), inputs=[(1, "f"), (2, "m")], outputs=[(1, "f"), (2, "m")])
     frame = pd.DataFrame({"a": [1, 2], "b": ["f", "m"]})
     assert same.apply(frame, seed=0).equals(frame)
-    assert whole(same.apply(pl.from_pandas(frame).lazy(), seed=0)).equals(pl.from_pandas(frame))
+    assert collected(same.apply(pl.from_pandas(frame).lazy(), seed=0)).equals(pl.from_pandas(frame))
     with pytest.raises(cpv.InputError, match="3 columns where an input has 2"):
         same.apply(frame.assign(c=0), seed=0)
 
@@ -385,7 +385,7 @@ def test_next_months_table_goes_through_the_same_channel(kind, tmp_path, monkeyp
     assert again.schema == one.schema
     later = people(300, seed=5) | {"id": ("int", list(range(300)))}
     here = one.apply(made("pandas", later), seed=2, row_id="id")
-    there = whole(again.apply(made(kind, later), seed=2, row_id="id"))
+    there = collected(again.apply(made(kind, later), seed=2, row_id="id"))
     for name in ("ill", "age", "id"):
         assert column(there, name) == here[name].tolist()
     assert set(column(there, "age")) == {"[-20, 0)", "[0, 20)", "[20, 40)"}

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 import cvxprivacy as cpv
 from cvxprivacy.tables.engines import python_values
-from tests.engines import KINDS, column, converted, pa, pd, pl, whole
+from tests.engines import KINDS, collected, column, converted, pa, pd, pl
 
 
 def people(records: int = 600, seed: int = 3):
@@ -59,24 +59,24 @@ def truth(released, decoder: cpv.Decoder) -> list:
 @pytest.mark.parametrize("row_id", [None, "id"])
 def test_a_table_is_released_and_read_in_its_kind(kind, row_id, channel):
     """u in place of the key columns; then x̂ = f(u, z) in place of u, other columns as they were."""
-    released = whole(channel.apply(converted(kind, people()), seed=11, row_id=row_id))
+    released = collected(channel.apply(converted(kind, people()), seed=11, row_id=row_id))
     assert list(nw.from_native(released, eager_only=True).columns) == ["id", "U", "ill", "town"]
     read = channel.decoder.apply(released)
     assert type(read) is type(released)
-    known = nw.from_native(read, eager_only=True)
-    assert known.columns == ["id", "age", "sex", "ill", "town"]
+    expected = nw.from_native(read, eager_only=True)
+    assert expected.columns == ["id", "age", "sex", "ill", "town"]
     before = people()
     for name in ("id", "ill", "town"):
-        assert known[name].to_list() == before[name].tolist()
-    assert known["age"].dtype == nw.Int64
-    pairs = list(zip(known["age"].to_list(), known["sex"].to_list(), strict=True))
+        assert expected[name].to_list() == before[name].tolist()
+    assert expected["age"].dtype == nw.Int64
+    pairs = list(zip(expected["age"].to_list(), expected["sex"].to_list(), strict=True))
     assert pairs == truth(released, channel.decoder)
     if kind != "dask" or row_id:  # the draws of a Dask frame are spawned for each partition
         plainly = channel.apply(people(), seed=11, row_id=row_id)
         assert column(released, "U") == plainly["U"].tolist()
     for count in (0, 1) if kind != "dask" else (1,):
         few = channel.apply(converted(kind, people().head(count)), seed=1)
-        read = channel.decoder.apply(whole(few))
+        read = channel.decoder.apply(collected(few))
         assert len(nw.from_native(read, eager_only=True)) == count
 
 
@@ -106,11 +106,11 @@ def test_types_of_the_key_columns_come_back():
         frame = pd.DataFrame({name: values, "ill": rng.choice(["y", "n"], 200)})
         frame["town"] = rng.choice(["A", "B"], 200)
         made = problem(frame, key=(name,), budget=0.3, missing="level")
-        found = made.solve().channel
+        outcome = made.solve().channel
         for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
-            released = found.apply(table, seed=1)
-            read = nw.from_native(found.decoder.apply(released), eager_only=True)[name]
-            assert python_values(read) == truth(released, found.decoder)
+            released = outcome.apply(table, seed=1)
+            read = nw.from_native(outcome.decoder.apply(released), eager_only=True)[name]
+            assert python_values(read) == truth(released, outcome.decoder)
             assert set(python_values(read)) <= set(made.source.x)
 
 
@@ -162,10 +162,10 @@ def test_released_tables_have_the_laws_of_the_solution(case, encoder):
         for u, mass in zip(channel.outputs, row, strict=True):
             x = u if channel.decoder is None else channel.decoder(u, town)
             law[x] = law.get(x, 0.0) + mass
-        seen = list(zip(ages[rows].tolist(), sexes[rows].tolist(), strict=True))
-        assert all(law.get(x, 0.0) > 0 for x in set(seen))
+        values = list(zip(ages[rows].tolist(), sexes[rows].tolist(), strict=True))
+        assert all(law.get(x, 0.0) > 0 for x in set(values))
         expected = np.array([p * len(rows) for p in law.values()])
-        counts = np.array([seen.count(x) for x in law])
+        counts = np.array([values.count(x) for x in law])
         big = expected > 5
         statistic += float(((counts - expected)[big] ** 2 / expected[big]).sum())
         freedom += int(big.sum()) - 1
@@ -310,6 +310,6 @@ def test_an_encoder_with_z_asks_for_its_column_and_its_letters(encoder):
         channel.apply(frame.assign(town=["A"] * 4 + ["Q"] * 26), seed=1)
     here = channel.apply(frame, seed=1, row_id="id")
     for kind in KINDS:
-        released = whole(channel.apply(converted(kind, frame), seed=1, row_id="id"))
+        released = collected(channel.apply(converted(kind, frame), seed=1, row_id="id"))
         assert column(released, "town") == frame["town"].tolist()
         assert column(released, "age") == here["age"].tolist()

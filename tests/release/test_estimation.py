@@ -53,22 +53,22 @@ def problems(draw):
 @given(st.floats(0.55, 1), st.integers(1, 400), st.data())
 def test_warners_randomised_response(theta, records, data):
     yes = data.draw(st.integers(0, records))
-    found = estimate(warner(theta), [yes, records - yes])
+    outcome = estimate(warner(theta), [yes, records - yes])
     q = yes / records
-    assert found.law[0] == pytest.approx((q - (1 - theta)) / (2 * theta - 1), abs=1e-12)
+    assert outcome.law[0] == pytest.approx((q - (1 - theta)) / (2 * theta - 1), abs=1e-12)
     variance = q * (1 - q) / records / (2 * theta - 1) ** 2
-    assert found.covariance == pytest.approx(variance * np.array([[1, -1], [-1, 1]]), abs=1e-12)
-    assert found.standard_errors == pytest.approx([math.sqrt(variance)] * 2, abs=1e-9)
-    assert found.method == "moment"
-    assert found.gap is None
-    assert found.records == records
+    assert outcome.covariance == pytest.approx(variance * np.array([[1, -1], [-1, 1]]), abs=1e-12)
+    assert outcome.standard_errors == pytest.approx([math.sqrt(variance)] * 2, abs=1e-9)
+    assert outcome.method == "moment"
+    assert outcome.gap is None
+    assert outcome.records == records
 
 
 @pytest.mark.parametrize("k", [SQUARE, WIDE])
 @pytest.mark.parametrize("method", ["moment", "em"])
 def test_the_exact_released_law_gives_the_original(k, method):
-    found = estimate(k, LAW @ k * 1e6, method=method)
-    assert found.law == pytest.approx(LAW, abs=1e-7)
+    outcome = estimate(k, LAW @ k * 1e6, method=method)
+    assert outcome.law == pytest.approx(LAW, abs=1e-7)
     if len(k) == k.shape[1]:  # the trap: p solves pK = q, not Kp = q
         assert np.abs(np.linalg.solve(k, LAW @ k) - LAW).max() > 0.03
 
@@ -76,29 +76,29 @@ def test_the_exact_released_law_gives_the_original(k, method):
 @pytest.mark.parametrize("k", [SQUARE, WIDE])
 def test_moments_are_unbiased_over_every_table(k):
     records, q = 4, LAW @ k
-    mean, second, said = np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3))
+    mean, second, text = np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3))
     for n in itertools.product(range(records + 1), repeat=k.shape[1]):
         if sum(n) != records:
             continue
         ways = math.factorial(records) / math.prod(map(math.factorial, n))
         chance = ways * float(np.prod(q ** np.array(n)))
-        found = estimate(k, n)
-        mean += chance * found.law
-        second += chance * np.outer(found.law, found.law)
-        said += chance * found.covariance
+        outcome = estimate(k, n)
+        mean += chance * outcome.law
+        second += chance * np.outer(outcome.law, outcome.law)
+        text += chance * outcome.covariance
     assert mean == pytest.approx(LAW, abs=1e-12)
     true = second - np.outer(mean, mean)
-    assert said == pytest.approx(true * (records - 1) / records, abs=1e-12)
+    assert text == pytest.approx(true * (records - 1) / records, abs=1e-12)
 
 
 @pytest.mark.parametrize("method", ["moment", "em"])
 def test_an_output_split_at_random_says_nothing_new(method):
     n = np.array([50.0, 30, 20, 10, 40])
-    whole = estimate(WIDE, n, method=method)
+    full = estimate(WIDE, n, method=method)
     parts = np.c_[WIDE[:, :1] * 0.3, WIDE[:, :1] * 0.7, WIDE[:, 1:], np.zeros(3)]
     split = estimate(parts, [12, 38, *n[1:], 0], method=method)
-    assert split.law == pytest.approx(whole.law, abs=1e-10)
-    assert split.covariance == pytest.approx(whole.covariance, abs=1e-10)
+    assert split.law == pytest.approx(full.law, abs=1e-10)
+    assert split.covariance == pytest.approx(full.covariance, abs=1e-10)
 
 
 # ---- maximum likelihood ------------------------------------------------------------------
@@ -133,8 +133,8 @@ def test_em_alone_comes_to_the_same_law(monkeypatch):
     assert step.law == pytest.approx(posterior @ n / n.sum(), abs=1e-12)
     assert step.gap > 1e-9
     assert warned[0].filename == __file__
-    found = estimate(WIDE, n, method="em", tolerance=1e-13)
-    assert found.law == pytest.approx(wanted.law, abs=1e-6)
+    outcome = estimate(WIDE, n, method="em", tolerance=1e-13)
+    assert outcome.law == pytest.approx(wanted.law, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -144,52 +144,52 @@ def test_em_against_a_conic_solver(seed):
     k = generator.dirichlet(np.full(columns, 0.5), rows)
     n = generator.multinomial(200, generator.dirichlet(np.full(columns, 0.7)))
     p = cp.Variable(rows, nonneg=True)
-    seen = n > 0
-    value = (n[seen] / 200) @ cp.log(p @ k[:, seen])
+    recorded = n > 0
+    value = (n[recorded] / 200) @ cp.log(p @ k[:, recorded])
     best = cp.Problem(cp.Maximize(value), [cp.sum(p) == 1]).solve(solver=cp.CLARABEL)
-    found = estimate(k, n, method="em")
-    assert loglik(k, n, found.law) == pytest.approx(best, abs=1e-6)
-    assert loglik(k, n, found.law) >= best - found.gap - 1e-7  # the solver's own tolerance
+    outcome = estimate(k, n, method="em")
+    assert loglik(k, n, outcome.law) == pytest.approx(best, abs=1e-6)
+    assert loglik(k, n, outcome.law) >= best - outcome.gap - 1e-7  # the solver's own tolerance
 
 
 def test_a_share_at_zero_has_no_error_and_the_others_are_given_it():
     n = [40, 1, 59]  # fewer of letter 1 than the others alone would turn into it
     assert estimate(SQUARE, n).law[1] < 0
-    found, without = estimate(SQUARE, n, method="em"), [0, 2]
+    outcome, without = estimate(SQUARE, n, method="em"), [0, 2]
     alone = estimate(SQUARE[without], n, method="em")
-    assert found.law[1] == 0
-    assert found.law[without] == pytest.approx(alone.law, abs=1e-9)
-    assert np.isnan(found.covariance[1]).all()
-    assert np.isnan(found.covariance[:, 1]).all()
-    assert found.covariance[np.ix_(without, without)] == pytest.approx(alone.covariance, abs=1e-9)
-    assert "1 shares at zero" in str(found)
+    assert outcome.law[1] == 0
+    assert outcome.law[without] == pytest.approx(alone.law, abs=1e-9)
+    assert np.isnan(outcome.covariance[1]).all()
+    assert np.isnan(outcome.covariance[:, 1]).all()
+    assert outcome.covariance[np.ix_(without, without)] == pytest.approx(alone.covariance, abs=1e-9)
+    assert "1 shares at zero" in str(outcome)
 
 
 def test_a_sure_letter_among_several_has_no_error_either():
     moment = estimate(warner(0.8), [95, 5])
     assert moment.law == pytest.approx([1.25, -0.25], abs=1e-12)  # nothing is clipped
     assert "1 shares below zero" in str(moment)
-    found = estimate(warner(0.8), [95, 5], method="em")
-    assert found.law.tolist() == [1, 0]
-    assert np.isnan(found.standard_errors).all()
-    assert "chosen among many" not in str(found)
+    outcome = estimate(warner(0.8), [95, 5], method="em")
+    assert outcome.law.tolist() == [1, 0]
+    assert np.isnan(outcome.standard_errors).all()
+    assert "chosen among many" not in str(outcome)
     assert estimate([[0.5, 0.5]], [3, 4], method="em").standard_errors.tolist() == [0]
 
 
 def test_the_information_is_the_likelihoods_curvature():
     n = np.array([70.0, 60, 50, 40, 80])
-    found = estimate(WIDE, n, method="em")
+    outcome = estimate(WIDE, n, method="em")
     basis, step = np.array([[1, -1, 0], [0, 1, -1.0]]), 1e-4  # moves that keep the sum
 
     def at(move: np.ndarray) -> float:
-        return n.sum() * loglik(WIDE, n, found.law + move @ basis * step)
+        return n.sum() * loglik(WIDE, n, outcome.law + move @ basis * step)
 
     e = np.eye(2)
-    bend = np.array(
+    curvature = np.array(
         [[at(a + b) - at(a - b) - at(b - a) + at(-a - b) for a in e] for b in e]
     ) / (4 * step**2)  # fmt: skip
-    wanted = basis.T @ np.linalg.inv(-bend) @ basis
-    assert found.covariance == pytest.approx(wanted, rel=1e-4)
+    wanted = basis.T @ np.linalg.inv(-curvature) @ basis
+    assert outcome.covariance == pytest.approx(wanted, rel=1e-4)
 
 
 # ---- what the released law does not determine --------------------------------------------
@@ -200,20 +200,20 @@ def test_equal_rows_are_told_apart_by_nobody():
     with pytest.raises(InputError, match=r"rank is 2 where \|X\| = 3.*use method=\"em\"") as caught:
         estimate(k, [50, 20, 30])
     assert caught.value.value == 2
-    found = estimate(k, [50, 20, 30], method="em")
+    outcome = estimate(k, [50, 20, 30], method="em")
     merged = estimate(k[1:], [50, 20, 30], method="em")
-    assert found.law[:2].sum() == pytest.approx(merged.law[0], abs=1e-7)
-    assert np.isnan(found.standard_errors[:2]).all()
-    assert found.standard_errors[2] == pytest.approx(merged.standard_errors[1], rel=1e-6)
-    assert "2 shares chosen among many" in str(found)
+    assert outcome.law[:2].sum() == pytest.approx(merged.law[0], abs=1e-7)
+    assert np.isnan(outcome.standard_errors[:2]).all()
+    assert outcome.standard_errors[2] == pytest.approx(merged.standard_errors[1], rel=1e-6)
+    assert "2 shares chosen among many" in str(outcome)
 
 
 def test_fewer_outputs_than_inputs():
     with pytest.raises(InputError, match="rank is 2"):
         estimate(SQUARE[:, :2] / SQUARE[:, :2].sum(axis=1, keepdims=True), [3, 4])
-    found = estimate([[0.8, 0.2], [0.2, 0.8], [0.5, 0.5]], [60, 40], method="em")
-    assert found.law @ [0.8, 0.2, 0.5] == pytest.approx(0.6, abs=1e-7)
-    assert np.isnan(found.covariance).all()
+    outcome = estimate([[0.8, 0.2], [0.2, 0.8], [0.5, 0.5]], [60, 40], method="em")
+    assert outcome.law @ [0.8, 0.2, 0.5] == pytest.approx(0.6, abs=1e-7)
+    assert np.isnan(outcome.covariance).all()
     nothing = estimate(np.full((3, 2), 0.5), [1, 2], method="em")
     assert np.isnan(nothing.standard_errors).all()
     assert nothing.gap < 1e-13
@@ -238,9 +238,9 @@ def test_a_rare_output_that_was_not_seen_tells_nothing():
 def test_coverage_bias_and_bootstrap(k, method):
     runs, records = 600, 1500
     tables = np.random.default_rng(20).multinomial(records, LAW @ k, size=runs)
-    found = [estimate(k, n, method=method) for n in tables]
-    laws = np.array([e.law for e in found])
-    errors = np.array([e.standard_errors for e in found])
+    values = [estimate(k, n, method=method) for n in tables]
+    laws = np.array([e.law for e in values])
+    errors = np.array([e.standard_errors for e in values])
     # the intervals of 95 % hold the truth as often as they say
     hits = (np.abs(laws - LAW) <= norm.ppf(0.975) * errors).mean(axis=0)
     assert np.abs(hits - 0.95).max() < 4 * math.sqrt(0.95 * 0.05 / runs)
@@ -285,23 +285,23 @@ def test_anything_goes_or_is_refused(k, n, method):
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("ignore", UserWarning)
         try:
-            found = estimate(k / total, n, method=method, iterations=50)
+            outcome = estimate(k / total, n, method=method, iterations=50)
         except InputError:
             return
-        assert np.isfinite(found.law).all()
-        assert len(str(found).splitlines()) >= 5
+        assert np.isfinite(outcome.law).all()
+        assert len(str(outcome).splitlines()) >= 5
 
 
 def test_letters_and_their_table():
     letters = [("no", 1), "yes", None]
-    found = estimate(SQUARE, [30, 50, 20], letters=letters)
-    frame = found.to_frame()
+    outcome = estimate(SQUARE, [30, 50, 20], letters=letters)
+    frame = outcome.to_frame()
     assert frame.index.tolist() == letters
     assert frame.columns.tolist() == ["share", "standard error", "count"]
-    assert frame["share"].tolist() == found.law.tolist()
+    assert frame["share"].tolist() == outcome.law.tolist()
     assert frame["count"].sum() == pytest.approx(100)
-    assert repr(found) == "Estimate(moment, 3 letters, 100 records)"
-    assert str(found).startswith(repr(found))
+    assert repr(outcome) == "Estimate(moment, 3 letters, 100 records)"
+    assert str(outcome).startswith(repr(outcome))
     assert estimate(SQUARE, [30, 50, 20]).letters == [0, 1, 2]
     many = estimate(np.eye(500), np.ones(500), method="em")
     assert len(str(many).splitlines()) < 40
@@ -350,11 +350,13 @@ def test_a_released_table_is_counted_by_its_engine(kind):
         u, (key, *more) = channel.decoder is not None, channel.schema.key
         letters = released["U"] if u else zip(released[key], released[more[0]], strict=True)
         counts = collections.Counter(letters)
-        found = channel.estimate(converted(kind, released), method="em")
-        assert found.records == 3000
-        assert found.letters == channel.inputs
-        for known in (counts, [counts[y] for y in channel.outputs]):
-            assert found.law == pytest.approx(channel.estimate(known, method="em").law, abs=1e-12)
+        outcome = channel.estimate(converted(kind, released), method="em")
+        assert outcome.records == 3000
+        assert outcome.letters == channel.inputs
+        for expected in (counts, [counts[y] for y in channel.outputs]):
+            assert outcome.law == pytest.approx(
+                channel.estimate(expected, method="em").law, abs=1e-12
+            )
 
 
 def test_what_the_channel_has_not_released_is_refused():

@@ -30,11 +30,11 @@ def simulated(source: cpv.GaussianSource, problem: cpv.CovarianceProblem) -> tup
     """Return the solution, the records, and what is released of them."""
     solution = solved(problem, accuracy="default")
     data = sample(source, 1)
-    seen = [source.names.index(name) for name in solution.release.inputs]
-    return solution, data, solution.release.apply(data[:, seen], seed=2)
+    recorded = [source.names.index(name) for name in solution.release.inputs]
+    return solution, data, solution.release.apply(data[:, recorded], seed=2)
 
 
-def told(one: np.ndarray, other: np.ndarray) -> float:
+def information(one: np.ndarray, other: np.ndarray) -> float:
     """Return I of two samples of Gaussians, in nats."""
     law = np.cov(one, other, rowvar=False)
     k = one.shape[1]
@@ -50,9 +50,9 @@ def released_as_told(source: cpv.GaussianSource, solution: Any, data: Any, out: 
     size = np.sqrt(law.diagonal())
     room = 6 / math.sqrt(N)
     error = x - out
-    found = np.cov(error, rowvar=False).reshape(law.shape)
-    assert (np.abs(found - solution.error_covariance) <= room * np.outer(size, size)).all()
-    assert np.trace(found) <= float(solution.distortion) + 3 * room * np.trace(law)
+    outcome = np.cov(error, rowvar=False).reshape(law.shape)
+    assert (np.abs(outcome - solution.error_covariance) <= room * np.outer(size, size)).all()
+    assert np.trace(outcome) <= float(solution.distortion) + 3 * room * np.trace(law)
     assert (np.abs(out.mean(axis=0) - source.mean[list(source.x)]) <= room * size).all()
     # the error has nothing to do with what is released: the regression of X on X̂ is I
     across = (error - error.mean(axis=0)).T @ (out - out.mean(axis=0)) / N
@@ -69,14 +69,14 @@ def test_the_release_has_the_error_covariance_and_the_leakage() -> None:
         released_as_told(source, solution, data, out)
         # some direction may not be released at all: there, a little noise tells nothing
         blurred = out + 1e-6 * np.random.default_rng(4).standard_normal(out.shape)
-        assert abs(told(data[:, source.w], blurred) - solution.value) <= 0.01
+        assert abs(information(data[:, source.w], blurred) - solution.value) <= 0.01
 
 
 def test_the_release_given_z() -> None:
     source = random_source(13, 2, 2, 2, condition=30)
-    given = source.conditional()
+    value = source.conditional()
     problem = E(
-        source, 0.3 * trace(given), minimize="leakage", side_information="both", units="nats"
+        source, 0.3 * trace(value), minimize="leakage", side_information="both", units="nats"
     )
     solution, data, out = simulated(source, problem)
     assert solution.release.inputs == tuple(source.names[i] for i in source.x + source.z)
@@ -89,7 +89,7 @@ def test_the_release_given_z() -> None:
     assert (np.abs(across) <= 6 / math.sqrt(N) * both).all()
     noise = 1e-6 * np.random.default_rng(4).standard_normal(out.shape)
     held = np.hstack([out + noise, z])
-    assert abs(told(data[:, source.w], held) - solution.value) <= 0.01
+    assert abs(information(data[:, source.w], held) - solution.value) <= 0.01
 
 
 def test_the_release_of_an_encoder_that_sees_w() -> None:
@@ -101,7 +101,7 @@ def test_the_release_of_an_encoder_that_sees_w() -> None:
     assert solution.release.inputs == tuple(source.names[i] for i in source.w + source.x)
     released_as_told(source, solution, data, out)
     blurred = out + 1e-6 * np.random.default_rng(4).standard_normal(out.shape)
-    assert told(data[:, source.w], blurred) <= solution.leakage.upper + 0.01
+    assert information(data[:, source.w], blurred) <= solution.leakage.upper + 0.01
 
 
 def test_the_release_where_a_column_is_a_sum_of_others() -> None:
@@ -114,7 +114,7 @@ def test_the_release_where_a_column_is_a_sum_of_others() -> None:
     solution, data, out = simulated(source, Q(source, 300.0, units="nats"))
     released_as_told(source, solution, data, out)
     assert np.allclose(out[:, 2], out[:, 0] + out[:, 1], atol=1e-9)
-    assert abs(told(data[:, source.w], out[:, :2]) - solution.value) <= 0.01
+    assert abs(information(data[:, source.w], out[:, :2]) - solution.value) <= 0.01
 
 
 @pytest.mark.parametrize("condition", [1e2, 1e6, 1e12])
@@ -126,8 +126,8 @@ def test_gain_and_noise_make_the_error_covariance(condition: float) -> None:
         x = source.block(source.x, source.x)
         x = np.tril(x) + np.tril(x, -1).T
         gain, noise = solution.release.gain, solution.release.noise
-        rest = np.eye(6) - gain
-        error = rest @ x @ rest.T + noise
+        others = np.eye(6) - gain
+        error = others @ x @ others.T + noise
         assert np.allclose(error, solution.error_covariance, atol=1e-9 * np.abs(x).max())
         assert np.trace(error) <= 0.05 * trace(source) * (1 + 1e-9)
         assert np.linalg.eigvalsh(noise)[0] >= -1e-12 * np.abs(x).max()

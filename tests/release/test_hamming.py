@@ -24,9 +24,11 @@ def test_the_drawn_release_has_the_promised_law():
     counts = Counter(zip(original.tolist(), released.tolist(), strict=True))
     for x in letters:
         row = solution.release.row(x)
-        seen = sum(n for (a, _), n in counts.items() if a == x)
+        recorded = sum(n for (a, _), n in counts.items() if a == x)
         for x_hat, p in zip(solution.release.kept, row, strict=True):
-            assert counts[x, x_hat] == pytest.approx(seen * p, abs=5 * math.sqrt(seen * p) + 5)
+            assert counts[x, x_hat] == pytest.approx(
+                recorded * p, abs=5 * math.sqrt(recorded * p) + 5
+            )
     assert {x_hat for _, x_hat in counts} == set(solution.release.kept) == set("abcd")
     changed = (original != released).mean()
     assert changed == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / size))

@@ -18,8 +18,8 @@ SPECTRUM = np.array([4.0, 1.0, 0.25])
 
 
 def price(problem: Any) -> cpv.Price:
-    (found,) = problem.solve().prices.values()
-    return found
+    (outcome,) = problem.solve().prices.values()
+    return outcome
 
 
 @pytest.mark.parametrize("units", ["nats", "bits"])
@@ -27,11 +27,11 @@ def price(problem: Any) -> cpv.Price:
 def test_the_price_of_a_variance_is_half_of_one_over_the_level(
     budget: float, level: float, units: str
 ) -> None:
-    found = price(cpv.ReverseWaterFilling(SPECTRUM, budget, units=units))
+    outcome = price(cpv.ReverseWaterFilling(SPECTRUM, budget, units=units))
     truth = -1 / (2 * (level or budget / 3)) / (1 if units == "nats" else np.log(2))
-    assert found.lower <= truth * (1 - 1e-15)
-    assert truth * (1 + 1e-15) <= found.upper
-    assert found.kind == "two-sided"
+    assert outcome.lower <= truth * (1 - 1e-15)
+    assert truth * (1 + 1e-15) <= outcome.upper
+    assert outcome.kind == "two-sided"
 
 
 def test_both_slopes_of_a_kink_are_enclosed() -> None:
@@ -52,55 +52,60 @@ def test_nothing_is_paid_for_what_is_not_used() -> None:
         cpv.HammingWaterFilling([0.5, 0.3, 0.2], 0.9),
         cpv.HammingWaterFilling([0.5, 0.3, 0.2], 1),
     ):
-        found = price(problem)
-        assert (float(found), found.lower, found.upper, found.kind) == (0, 0, 0, "two-sided")
+        outcome = price(problem)
+        assert (float(outcome), outcome.lower, outcome.upper, outcome.kind) == (
+            0,
+            0,
+            0,
+            "two-sided",
+        )
 
 
 @pytest.mark.parametrize("budget", [0.01, 0.2, 0.4, 0.49])
 def test_the_price_of_a_change_is_the_derivative_of_the_rate(budget: float) -> None:
     """R'(D) = log λ − log (1 − D), λ = D/(n − 1) of n letters above the water."""
     p = [0.5, 0.3, 0.2]
-    found = price(cpv.HammingWaterFilling(p, budget, units="nats"))
+    outcome = price(cpv.HammingWaterFilling(p, budget, units="nats"))
     level = budget / 2 if budget <= 0.4 else budget - 0.2  # the rarest letter is released no more
     truth = float(mpmath.log(level) - mpmath.log(1 - budget))
-    assert found.lower <= truth <= found.upper
-    assert found.kind == "two-sided"
-    assert found.upper - found.lower < 1e-4 * abs(truth)
+    assert outcome.lower <= truth <= outcome.upper
+    assert outcome.kind == "two-sided"
+    assert outcome.upper - outcome.lower < 1e-4 * abs(truth)
 
 
 def test_the_first_change_is_worth_without_bound() -> None:
-    found = price(cpv.HammingWaterFilling([0.5, 0.3, 0.2], 0))
-    assert (found.kind, found.lower, float(found)) == ("one-sided", -np.inf, -np.inf)
-    assert -np.inf < found.upper < -20
-    assert "-inf" in str(found)
+    outcome = price(cpv.HammingWaterFilling([0.5, 0.3, 0.2], 0))
+    assert (outcome.kind, outcome.lower, float(outcome)) == ("one-sided", -np.inf, -np.inf)
+    assert -np.inf < outcome.upper < -20
+    assert "-inf" in str(outcome)
 
 
 def test_a_budget_next_to_one_is_not_exceeded() -> None:
     many = np.full(5000, 1 / 5000)
-    found = price(cpv.HammingWaterFilling(many, 0.9997, units="nats"))
+    outcome = price(cpv.HammingWaterFilling(many, 0.9997, units="nats"))
     truth = np.log(0.9997 / 4999) - np.log(1 - 0.9997)
-    assert found.lower <= truth * (1 + 1e-9)
-    assert truth * (1 - 1e-9) <= found.upper
+    assert outcome.lower <= truth * (1 + 1e-9)
+    assert truth * (1 - 1e-9) <= outcome.upper
 
 
 def test_along_eigenvectors_it_is_that_of_the_eigenvalues() -> None:
     rng = np.random.default_rng(0)
     turn, _ = np.linalg.qr(rng.normal(size=(60, 60)))
-    whole = (turn * rng.uniform(1, 2, 60)) @ turn.T
-    found = price(cpv.ReverseWaterFilling((whole + whole.T) / 2, 30, units="nats"))
-    assert found.lower < -1.0 < found.upper  # the level is 1/2, under all
-    assert found.kind == "two-sided"
-    assert found.upper - found.lower < 1e-4
+    full = (turn * rng.uniform(1, 2, 60)) @ turn.T
+    outcome = price(cpv.ReverseWaterFilling((full + full.T) / 2, 30, units="nats"))
+    assert outcome.lower < -1.0 < outcome.upper  # the level is 1/2, under all
+    assert outcome.kind == "two-sided"
+    assert outcome.upper - outcome.lower < 1e-4
 
 
 @pytest.mark.parametrize("wrong", [1.0, 0.0, -100.0, -np.inf])
 def test_a_wrong_formula_changes_no_proved_end(wrong: float) -> None:
     problem = cpv.ReverseWaterFilling(SPECTRUM, 1.25, units="nats")
     lie = ClosedFormPrice(problem, "budget", wrong, problem.solve().certificate)
-    found = lie.proved()["budget"]
-    assert found.lower <= -1.0 <= found.upper
-    assert found.lower <= float(found) <= found.upper
-    assert found.multiplier == wrong
+    outcome = lie.proved()["budget"]
+    assert outcome.lower <= -1.0 <= outcome.upper
+    assert outcome.lower <= float(outcome) <= outcome.upper
+    assert outcome.multiplier == wrong
 
 
 def test_a_price_is_proved_of_a_solution_that_was_stored() -> None:
@@ -120,18 +125,18 @@ def test_a_price_is_proved_of_a_solution_that_was_stored() -> None:
     ids=lambda problem: type(problem).__name__,
 )
 def test_of_a_number_beyond_floats_a_price_is_none_or_enclosed(problem: Any) -> None:
-    found = price(problem)
-    assert found.lower <= found <= found.upper <= 0
+    outcome = price(problem)
+    assert outcome.lower <= outcome <= outcome.upper <= 0
 
 
 @pytest.mark.parametrize("budget", rest_at_length([1e-300, 1e-14], 1))
 def test_where_hardly_anything_is_proved_no_price_is(budget: float) -> None:
     rng = np.random.default_rng(0)
     turn, _ = np.linalg.qr(rng.normal(size=(210, 210)))
-    whole = (turn * rng.uniform(1, 2, 210)) @ turn.T
-    problem = cpv.ReverseWaterFilling((whole + whole.T) / 2, budget, units="nats")
+    full = (turn * rng.uniform(1, 2, 210)) @ turn.T
+    problem = cpv.ReverseWaterFilling((full + full.T) / 2, budget, units="nats")
     solution = problem.solve(certify=False)
     assert solution.status == "uncertified"
-    found = solution.prices["budget"]
-    assert found.kind == "not determined"
-    assert found.lower <= -210 / (2 * budget) * (1 - 1e-12)
+    outcome = solution.prices["budget"]
+    assert outcome.kind == "not determined"
+    assert outcome.lower <= -210 / (2 * budget) * (1 - 1e-12)

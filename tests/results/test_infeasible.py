@@ -102,7 +102,7 @@ def test_a_budget_below_the_least_distortion():
     assert (certificate.lower, certificate.upper) == (math.inf, math.inf)
 
 
-def said(message: str) -> list[float]:
+def numbers_of(message: str) -> list[float]:
     return [float(number) for number in re.findall(r"[0-9][0-9.e+-]*(?<![.,])", message)]
 
 
@@ -116,7 +116,7 @@ def test_the_message_tells_the_two_numbers_apart(mass, share):
     budget = min(share * least, math.nextafter(least, 0))
     with pytest.raises(cpv.InfeasibleError) as caught:
         cpv.PrivacyDistortion(source, prices, budget=budget).solve()
-    numbers = said(str(caught.value))
+    numbers = numbers_of(str(caught.value))
     assert numbers[0] == pytest.approx(budget, rel=1e-5)
     assert numbers[1] == pytest.approx(least, rel=1e-5)
     assert numbers[0] < numbers[1]  # and the number that was said is a remedy
@@ -191,7 +191,7 @@ def test_what_would_do_is_not_rounded_to_what_would_not(budget):
 
 
 @pytest.mark.parametrize(
-    ("problem", "said"),
+    ("problem", "text"),
     [
         (cpv.PrivacyDistortion(THREE, ENDS, budget=0.1), r"budget 0\.1 .*0\.333333"),
         (contradictory(), r"budget.*LeakageCap.*cannot hold together"),
@@ -202,10 +202,10 @@ def test_what_would_do_is_not_rounded_to_what_would_not(budget):
     ],
     ids=["budget", "cap", "Gaussian"],
 )
-def test_infeasible_as_a_warning(problem, said):
-    with pytest.raises(cpv.InfeasibleError, match=said):
+def test_infeasible_as_a_warning(problem, text):
+    with pytest.raises(cpv.InfeasibleError, match=text):
         problem.solve()
-    with pytest.warns(UserWarning, match=said) as caught:
+    with pytest.warns(UserWarning, match=text) as caught:
         warned = problem.solve(certify="warn")
     assert caught[0].filename == __file__
     with warnings.catch_warnings():

@@ -54,7 +54,7 @@ def put(name, old, new, back=None):
 
 @pytest.mark.parametrize("kind", ["pandas", "duckdb"])
 @pytest.mark.parametrize(
-    ("edit", "said"),
+    ("edit", "text"),
     [
         (put("ill", "flu", "cold", "flu"), r"[234] cells differ: \d+ records with ill = '"),
         (put("sex", "f", "m"), r"2 cells differ: \d+ records with ill = '.* and age, sex = \("),
@@ -66,11 +66,11 @@ def put(name, old, new, back=None):
     ],
     ids=range(7),
 )
-def test_one_record_more_or_less_or_other_is_named(kind, edit, said, proof):
+def test_one_record_more_or_less_or_other_is_named(kind, edit, text, proof):
     columns = people()
     edit(columns)
     (first, *_) = cpv.recount(proof, made(kind, columns))
-    assert re.search(said, first)
+    assert re.search(text, first)
 
 
 def test_one_record_among_millions_is_named():
@@ -78,8 +78,8 @@ def test_one_record_among_millions_is_named():
     source = from_table(made("polars", counts), sensitive="w", key="x", weights="n")
     solution = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=1e-8).solve()
     counts["n"][1][0] += 1
-    (said,) = cpv.recount(solution.certificate.document(), made("duckdb", counts))
-    assert re.search("10,?000,?000.* 9,?999,?999", said)
+    (text,) = cpv.recount(solution.certificate.document(), made("duckdb", counts))
+    assert re.search("10,?000,?000.* 9,?999,?999", text)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_program_of_other_letters_fails(proof):
     document = copy.deepcopy(proof)
     labels = document["program"]["views"]["W"]["labels"]
     labels[0], labels[1] = labels[1], labels[0]
-    (said,) = cpv.recount(document, made("polars", people()))
-    assert said == "the letters that occur are not those of the proof"
+    (text,) = cpv.recount(document, made("polars", people()))
+    assert text == "the letters that occur are not those of the proof"
 
 
 def test_a_source_of_counts_has_no_table():

@@ -100,9 +100,9 @@ def exists(kept, lower, upper, ratio, total):
     if total:  # Σ max(K, row), e ≥ row − K
         less = np.vstack([less, [0.0] * size + [1.0] * size])
         limits.append(total - most.sum() + 1e-9)
-    whole = [[1.0] * size + [0.0] * size]
+    values = [[1.0] * size + [0.0] * size]
     bounds = [*zip(lower, upper, strict=True), *[(0, None)] * size]
-    return linprog(np.zeros(2 * size), less, limits, whole, [1.0], bounds).success
+    return linprog(np.zeros(2 * size), less, limits, values, [1.0], bounds).success
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -120,14 +120,14 @@ def test_a_row_is_there_whenever_there_is_one(seed):
         total = 2 ** (b := rng.uniform(0.8, 1.6))
         criteria.append(cpv.MaximalLeakage(b))
     channel = released(*criteria, budget=0.85)
-    seen = [i for i, x in enumerate(channel.inputs) if x != "c"]
-    kept, lower = channel.matrix[seen], floor * (np.arange(5) == 2)
+    recorded = [i for i, x in enumerate(channel.inputs) if x != "c"]
+    kept, lower = channel.matrix[recorded], floor * (np.arange(5) == 2)
     upper = np.where(mask[2], 0.0, 1.0)
     assert ("c" in channel.inputs) == exists(kept, lower, upper, ratio, total)
     if "c" in channel.inputs:
-        found = row(channel)
-        assert (lower - 1e-12 <= found).all()
-        assert (found <= upper).all()
+        outcome = row(channel)
+        assert (lower - 1e-12 <= outcome).all()
+        assert (outcome <= upper).all()
         assert not ratio or (channel.matrix.max(0) <= ratio * channel.matrix.min(0) + 1e-12).all()
         assert not total or channel.matrix.max(axis=0).sum() <= total + 1e-9
 
@@ -186,13 +186,13 @@ def test_every_kind_of_table_warns_of_values_the_source_never_had(kind, channel)
     assert warning.filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error", cpv.UnseenValueWarning)
-        for rest in (done, channel.apply(made(kind, TABLE), seed=1)):  # once, and only then
-            if hasattr(rest, "collect"):
-                rest.collect()
-            elif hasattr(rest, "read_all"):
-                rest.read_all()
-            elif hasattr(rest, "compute"):
-                rest.compute()
+        for others in (done, channel.apply(made(kind, TABLE), seed=1)):  # once, and only then
+            if hasattr(others, "collect"):
+                others.collect()
+            elif hasattr(others, "read_all"):
+                others.read_all()
+            elif hasattr(others, "compute"):
+                others.compute()
 
 
 def test_a_list_and_an_implicit_channel_warn_too(channel):

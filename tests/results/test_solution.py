@@ -39,9 +39,9 @@ def test_a_distortion_is_never_called_bits():
     priced = cpv.PrivacyDistortion(BINARY, HAMMING, price=0.5)  # E d + λ I is in units of d
     for solution in (least.solve(), priced.solve()):
         assert solution.value_units is None
-        for said in (repr(solution), repr(solution.certificate)):
-            assert said.endswith("] units of distortion)")
-            assert "bits" not in said
+        for text in (repr(solution), repr(solution.certificate)):
+            assert text.endswith("] units of distortion)")
+            assert "bits" not in text
     several = [cpv.TCloseness(0.0957), cpv.Linear(-np.eye(2), -0.8)]
     with pytest.raises(cpv.CertificationError) as caught:
         cpv.MinimumDistortion(BINARY, HAMMING, several).solve(

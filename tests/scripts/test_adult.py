@@ -159,12 +159,12 @@ def test_script_guessing_adult(run, tables, constants):
         parts = sum(float(solution.terms[f"distortion of {key}"]) for key in ("age", "sex"))
         assert parts == pytest.approx(float(solution.distortion), abs=1e-9)
     for share in module.SHARES:
-        told, best = result.told.loc[share], result.optima[share, module.INFORMATION]
-        assert told[module.INFORMATION] == pytest.approx(best.upper, abs=1e-9)
+        learned, best = result.told.loc[share], result.optima[share, module.INFORMATION]
+        assert learned[module.INFORMATION] == pytest.approx(best.upper, abs=1e-9)
         joint = pmf @ best.channel.matrix
-        assert told[module.GUESS] == pytest.approx(joint.max(axis=0).sum())
+        assert learned[module.GUESS] == pytest.approx(joint.max(axis=0).sum())
         sibson = np.sqrt((joint**2 / source.p_w[:, None]).sum(axis=0)).sum()
-        assert told[module.SIBSON] == pytest.approx(sibson)
+        assert learned[module.SIBSON] == pytest.approx(sibson)
     k = cp.Variable(d.shape, nonneg=True)  # the same program in CVXPY's own words
     spent = cp.sum(cp.multiply(source.p_x[:, None] * d, k))
     rules = [cp.sum(k, axis=1) == 1, spent <= module.CHOSEN * result.constant]
@@ -198,9 +198,9 @@ def test_script_perfect_privacy(run, tables):
     assert solved(cp.Minimize(spent), rules) == pytest.approx(solution.upper, abs=2e-6)
     assert result.constant == pytest.approx((source.p_x @ d).min())
     for t, near in list(result.optima.items())[1:]:
-        told = source.pmf @ near.channel.matrix
-        told = told[:, told.sum(axis=0) > 1e-12]
-        off = np.abs(told / told.sum(axis=0) - source.p_w[:, None]).sum(axis=0) / 2
+        learned = source.pmf @ near.channel.matrix
+        learned = learned[:, learned.sum(axis=0) > 1e-12]
+        off = np.abs(learned / learned.sum(axis=0) - source.p_w[:, None]).sum(axis=0) / 2
         assert off.max() <= t + 1e-6
     values = [solution.value, *(point.value for point in relaxed)]
     assert values == sorted(values, reverse=True)
@@ -209,15 +209,15 @@ def test_script_perfect_privacy(run, tables):
 # ---- sex as side information -------------------------------------------------------------
 
 
-def told(source, solution):
+def information_after(source, solution):
     """Return p(w, y, z) of a release, record type by record type."""
     law, channel = source.pmf, solution.channel
     rows = dict(zip(channel.inputs, channel.matrix, strict=True))
-    found = np.zeros((len(source.w), channel.matrix.shape[1], len(source.z)))
+    outcome = np.zeros((len(source.w), channel.matrix.shape[1], len(source.z)))
     for (w, x, z), mass in np.ndenumerate(law):
         label = (source.x[x], source.z[z]) if channel.encoder == "xz" else source.x[x]
-        found[w, :, z] += mass * rows[label]
-    return found
+        outcome[w, :, z] += mass * rows[label]
+    return outcome
 
 
 @pytest.mark.long
@@ -241,14 +241,16 @@ def test_script_side_information_adult(run, tables):
     # nobody, the user, user and encoder: what each release tells, and its error, from the channel
     for (who, budget), solution in result.average.items():
         referee.check(solution)
-        joint = told(source, solution)
+        joint = information_after(source, solution)
         read = joint if who else joint.sum(axis=2)
         assert solution.value == pytest.approx(leaked(read), abs=1e-9)
         assert float(solution.distortion) <= budget
     for budget, row in result.least.iterrows():
         nobody, user, both = (result.average[who, budget] for who in module.KNOWN_TO)
         assert held < both.lower < both.value < user.lower < user.value
-        assert row[module.NAIVE] == pytest.approx(leaked(told(source, nobody)), abs=1e-9)
+        assert row[module.NAIVE] == pytest.approx(
+            leaked(information_after(source, nobody)), abs=1e-9
+        )
         assert user.lower <= row[module.NAIVE]
         assert nobody.value < user.value - held  # the letters of X̂ and sex work together
 
@@ -262,19 +264,19 @@ def test_script_side_information_adult(run, tables):
         # on the sample, whose cells often have a single record, CVXPY's solver stops a bit early
         loose = not tables.real and solution.gap < 2e-5
         referee.check(solution, status=solution.status if loose else "certified")
-        joint = told(source, solution)
+        joint = information_after(source, solution)
         q = joint.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(joint > 0, joint / (source.p_w[:, None, None] * q), 1.0)
             each = np.where(q > 0, (joint * np.log2(ratio)).sum(axis=0) / q, 0.0)
-        found = module.letters(source, solution)
-        at = found.index, found["z"].map(list(source.z).index)
+        summary = module.letters(source, solution)
+        at = summary.index, summary["z"].map(list(source.z).index)
         assert (q[at] * source.records >= 1).all()
-        assert len(found) == (q * source.records >= 1).sum()
-        assert found["share"].to_numpy() == pytest.approx(q[at], abs=1e-12)
-        assert found["bits"].to_numpy() == pytest.approx(each[at], abs=1e-9)
+        assert len(summary) == (q * source.records >= 1).sum()
+        assert summary["share"].to_numpy() == pytest.approx(q[at], abs=1e-12)
+        assert summary["bits"].to_numpy() == pytest.approx(each[at], abs=1e-9)
         if who is None:
-            assert found["share"][found["bits"] > module.T].sum() > 0.1
+            assert summary["share"][summary["bits"] > module.T].sum() > 0.1
             plain = joint.sum(axis=2)
             alone = [cpv.information.divergence(c, source.p_w) for c in plain.T if c.sum() > 1e-6]
             assert max(alone) <= module.T + 1e-6
@@ -295,7 +297,7 @@ def test_script_side_information_adult(run, tables):
     for u, z, *cell in first.to_numpy():
         assert decoder(u, z) == tuple(cell)
     two = [u for u, rule in enumerate(decoder.table) if rule[0] != rule[1]]
-    mass = told(source, solution)[:, two].sum()
+    mass = information_after(source, solution)[:, two].sum()
     assert table["U"].isin(two).mean() == pytest.approx(
         mass, abs=5 * (mass / source.records) ** 0.5
     )
@@ -312,7 +314,7 @@ def test_script_side_information_adult(run, tables):
         spread = math.sqrt(d.max() * float(solution.distortion) / source.records)
         assert d[before, after].mean() == pytest.approx(float(solution.distortion), abs=5 * spread)
         if tables.real:  # the plug-in of a drawn table is near that of its law
-            seen = ["U"] if who == "decoder" else ["age", "education"]
-            seen += ["sex"] * (who is not None)
-            counts = pd.crosstab(table["marital-status"], [table[name] for name in seen])
+            recorded = ["U"] if who == "decoder" else ["age", "education"]
+            recorded += ["sex"] * (who is not None)
+            counts = pd.crosstab(table["marital-status"], [table[name] for name in recorded])
             assert leaked(counts.to_numpy() / len(table)) == pytest.approx(solution.value, abs=4e-3)

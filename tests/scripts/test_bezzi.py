@@ -55,8 +55,8 @@ def test_defects_of_a_chain_rule_by_hand():
     p = law.reshape(6, 3, 2)
 
     def divergence(part):  # D(p(y | last axis) ‖ p(y)) of masses y × x
-        given, prior = part / part.sum(axis=0), part.sum(axis=1) / part.sum()
-        return rel_entr(given, prior[:, None]).sum(axis=0) / BITS
+        value, prior = part / part.sum(axis=0), part.sum(axis=1) / part.sum()
+        return rel_entr(value, prior[:, None]).sum(axis=0) / BITS
 
     worst = max(
         abs(divergence(p.reshape(6, 6))[2 * a + b] - divergence(p.sum(axis=2))[a]
@@ -80,8 +80,8 @@ def checked(ran):
     assert tuple(result.levels.levels.values()) == (3, 0, 1, 1)
     assert result.levels.information > audits["A2"].after.plugin
     table = pd.crosstab(result.table[module.W], result.table["age"] // 25).to_numpy()
-    given, prior = table / table.sum(axis=0), table.sum(axis=1) / table.sum()
-    i1 = rel_entr(given, prior[:, None]).sum(axis=0) / BITS
+    value, prior = table / table.sum(axis=0), table.sum(axis=1) / table.sum()
+    i1 = rel_entr(value, prior[:, None]).sum(axis=0) / BITS
     assert audits["A1"].measures["I1"].values == pytest.approx(i1, abs=1e-12)
     assert audits["A1"].after.plugin == pytest.approx(i1 @ table.sum(axis=0) / table.sum())
     h = {w: entropy(result.table[w].value_counts(), base=2) for w in (module.W, module.SALARY)}
@@ -114,11 +114,11 @@ def test_script_bezzi_fig2_4(run, tables, tmp_path):
         "values by attribute", "H(W) [bits]", "ℓ_t of t = 0.55", "ℓ_t is off ℓ = 2.7 by",
         "A1*: most by any intervals [bits]", "A1*: lost, at least", "salary: H(W) [bits]",
     }  # fmt: skip
-    said = {what: claim.here for what, claim in ran.claims.items()}
-    assert said["A1: its groups break"] == "t ℓ, –, –, t"
-    assert said["salary: greatest ℓ"] == "1.75268"
+    summary = {what: claim.here for what, claim in ran.claims.items()}
+    assert summary["A1: its groups break"] == "t ℓ, –, –, t"
+    assert summary["salary: greatest ℓ"] == "1.75268"
     assert ran.claims["salary: greatest ℓ"].why.endswith("t = 0.55 leaves 100.0% of what age tells")
-    assert said["lost at ℓ = 3"] == "74%, of what age tells 41%"
+    assert summary["lost at ℓ = 3"] == "74%, of what age tells 41%"
     result = ran.result
     assert len(result.whole.x) == 3152
     assert result.whole.information() == pytest.approx(0.7567, abs=5e-5)

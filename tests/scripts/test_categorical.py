@@ -19,10 +19,10 @@ def test_script_names(run):
     assert result.learned["first"].iloc[0] == 1
     assert result.learned["last"].iloc[-1] == len(result.law)
     assert (result.learned["kept by"] == 0)[gone].all()
-    found = result.learned[["p(x)", "p(x|x̂)"]].to_numpy()
-    assert found[gone, 1] == pytest.approx(found[gone, 0])
-    assert found[~gone, 1] == pytest.approx(1 - result.budget)
-    assert (found[~gone, 1] > 10 * found[~gone, 0]).all()
+    outcome = result.learned[["p(x)", "p(x|x̂)"]].to_numpy()
+    assert outcome[gone, 1] == pytest.approx(outcome[gone, 0])
+    assert outcome[~gone, 1] == pytest.approx(1 - result.budget)
+    assert (outcome[~gone, 1] > 10 * outcome[~gone, 0]).all()
 
 
 def check(ran):

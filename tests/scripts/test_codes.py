@@ -159,8 +159,8 @@ def test_script_what_does_a_bit_cost(run, constants):
     # the optimality conditions, recomputed from the channel alone
     channel, price = chosen.channel.matrix, -chosen.prices["budget"]
     joint = source.pmf @ channel
-    told = np.log2(joint / np.outer(source.p_w, joint.sum(axis=0)))
-    cost = (source.pmf / source.p_x).T @ told + price * (1 - np.eye(4))
+    information = np.log2(joint / np.outer(source.p_w, joint.sum(axis=0)))
+    cost = (source.pmf / source.p_x).T @ information + price * (1 - np.eye(4))
     reduced = cost - cost.min(axis=1, keepdims=True)
     assert reduced == pytest.approx(np.asarray(chosen.duals["floor"]), abs=1e-6)
     assert (channel * reduced).max() < 1e-7

@@ -14,12 +14,12 @@ STATES = ("covered", "partly", "impossible")
 
 def rows():
     """Return (paper, item, what, covered by, state) of every row."""
-    found = []
+    values = []
     for paper in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
         name, *lines = paper.splitlines()
         table = [line for line in lines if line.startswith("|")][2:]
-        found += [(name, *re.split(r" (?<!\\)\| ", line.strip("| "))) for line in table]
-    return found
+        values += [(name, *re.split(r" (?<!\\)\| ", line.strip("| "))) for line in table]
+    return values
 
 
 def test_every_row_has_a_state_and_the_counts_are_right():
@@ -35,8 +35,8 @@ def test_every_row_has_a_state_and_the_counts_are_right():
     assert len(papers) == 4
     for paper in papers:
         numbers = [counts[paper, state] for state in STATES]
-        said = " | ".join(map(str, [sum(numbers), *numbers]))
-        assert f"| {paper} | {said} |" in PAGE
+        text = " | ".join(map(str, [sum(numbers), *numbers]))
+        assert f"| {paper} | {text} |" in PAGE
     numbers = [sum(counts[paper, state] for paper in papers) for state in STATES]
     assert f"| all | {' | '.join(map(str, [sum(numbers), *numbers]))} |" in PAGE
 

@@ -18,15 +18,15 @@ BLOCK = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 
 def entries():
     """Return each computation of the page, by its paper and its slip."""
-    found = []
+    values = []
     for paper in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
         name = paper.split()[0].strip(",-").lower()
         for slip in re.split(r"^### ", paper, flags=re.MULTILINE)[1:]:
             for code, shown in BLOCK.findall(slip):
                 marks = pytest.mark.real if re.search("load_(adult|census)", code) else ()
                 slip_id = f"{name}: {slip.splitlines()[0]}"
-                found.append(pytest.param(code, shown, id=slip_id, marks=marks))
-    return found
+                values.append(pytest.param(code, shown, id=slip_id, marks=marks))
+    return values
 
 
 def test_every_block_has_its_output():

@@ -39,8 +39,8 @@ def test_script_gaussian_scalar(run):
         w, x, released = result.records[name]
         assert released.var() == pytest.approx(variance, rel=5 * np.sqrt(2 / size))
         h = cpv.information.differential_entropy
-        found = h(w) + h(released) - h(np.column_stack([w, released]))
-        assert found == pytest.approx(risk, abs=0.03)
+        outcome = h(w) + h(released) - h(np.column_stack([w, released]))
+        assert outcome == pytest.approx(risk, abs=0.03)
         kept = np.corrcoef(x - released, released if name == "optimal" else x)[0, 1]
         assert abs(kept) < 5 / np.sqrt(size)
 
@@ -54,8 +54,8 @@ def test_script_colored_source(run):
     # CVXPY's own words, and what releases do to records
     x, w, law = list(range(10)), list(range(10, 17)), result.source.covariance
     for share, point in result.points.items():
-        found = program(law, w, x, 10 * share, np.ones(10))
-        assert found == pytest.approx(point.best.value, abs=2e-5)
+        outcome = program(law, w, x, 10 * share, np.ones(10))
+        assert outcome == pytest.approx(point.best.value, abs=2e-5)
         risk = revealed(law, w, x, point.best.release)
         assert risk == pytest.approx(point.best.value, abs=1e-5)
     idle, most = (result.points[share] for share in (0.004, 0.5))
@@ -78,22 +78,22 @@ def test_script_colored_source(run):
     noisy = records + np.sqrt(noise) * rng.standard_normal(records.shape)
     best = noisy @ np.linalg.lstsq(noisy, records)[0]
     assert np.mean((records - best) ** 2) == pytest.approx(share, rel=0.02)
-    seen = result.own + noise * np.eye(10)
-    joint = np.block([[law[10:, 10:], law[10:, :10]], [law[:10, 10:], seen]])
-    told = np.linalg.slogdet(law[10:, 10:])[1] + np.linalg.slogdet(seen)[1]
-    told = (told - np.linalg.slogdet(joint)[1]) / 2 / BITS
-    assert result.leaks["white, filtered"][share] == pytest.approx(told, abs=1e-8)
+    recorded = result.own + noise * np.eye(10)
+    joint = np.block([[law[10:, 10:], law[10:, :10]], [law[:10, 10:], recorded]])
+    information = np.linalg.slogdet(law[10:, 10:])[1] + np.linalg.slogdet(recorded)[1]
+    information = (information - np.linalg.slogdet(joint)[1]) / 2 / BITS
+    assert result.leaks["white, filtered"][share] == pytest.approx(information, abs=1e-8)
 
 
 def check_colored(ran, size, taps):
     """Compare both problems with water-filling, and with each other."""
     result = ran.result
-    own = np.array([[0.9 ** abs(s - t) for t in range(size)] for s in range(size)])
-    power = np.linalg.eigvalsh(own)
-    assert np.allclose(result.own, own, rtol=1e-14)
+    values = np.array([[0.9 ** abs(s - t) for t in range(size)] for s in range(size)])
+    power = np.linalg.eigvalsh(values)
+    assert np.allclose(result.own, values, rtol=1e-14)
     average = np.array([[(i <= t < i + taps) / taps for t in range(size)]
                         for i in range(size - taps + 1)])  # fmt: skip
-    assert np.allclose(result.source.covariance[size:, :size], average @ own)
+    assert np.allclose(result.source.covariance[size:, :size], average @ values)
     for share, point in result.points.items():
         proved(point.code)
         proved(point.best)
@@ -111,7 +111,7 @@ def check_colored(ran, size, taps):
         assert min(leaks["made for X"], leaks["white, filtered"]) >= point.best.lower
         assert leaks["closed bound"] <= point.best.upper + 1e-9
         assert np.trace(sigma) <= budget + 1e-9
-        assert np.linalg.eigvalsh(own - sigma)[0] >= -1e-9
+        assert np.linalg.eigvalsh(values - sigma)[0] >= -1e-9
         assert [sum(each) for each in point.spectra] == pytest.approx([budget] * 3, abs=1e-6)
 
 

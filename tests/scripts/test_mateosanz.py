@@ -44,8 +44,8 @@ def test_script_mateosanz_tables(run, tables):
     ours = [runs.get_group(name)["PIL(Q)"].iloc[0] for name in module.FIXED]
     a_count = 2e-3 * 1080 / len(census)  # some records are at an interval's end
     assert stated[module.FIXED].tolist() == pytest.approx(ours, abs=a_count)
-    all_of, fewer = (result.readings.xs(own, level=2)[module.FIXED]
-                     for own in ("counted", "not counted"))  # fmt: skip
+    all_of, fewer = (result.readings.xs(structured, level=2)[module.FIXED]
+                     for structured in ("counted", "not counted"))  # fmt: skip
     assert (fewer <= all_of).all(axis=None)
 
     # means of noisy tables err by N(0, .16²) standard errors, whatever the table
@@ -104,14 +104,14 @@ def test_mateosanz_tables_beside_the_paper(run, tables):
     ranks = [spearmanr(many["PIL(cov)"], each)[0] for each in (many["PIL(r)"], eq6)]
     assert ranks == pytest.approx([0.85, 0.85], abs=0.05)
     # noise of the covariance of the data, the paper's words taken literally
-    found = []
+    values = []
     for correlated in (False, True):
         noise = [masking.AdditiveNoise(1.0, correlated=correlated, random_state=i)
                  for i in range(20)]  # fmt: skip
         losses = [probabilistic_loss(census, each.fit_transform(census)).parts for each in noise]
-        found.append([np.mean([loss[part] for loss in losses]) for part in ("PIL(cov)", "PIL(r)")])
-    assert found[0] == pytest.approx([0.652, 0.901], abs=0.03)
-    assert found[1] == pytest.approx([0.946, 0.394], abs=0.05)
+        values.append([np.mean([loss[part] for loss in losses]) for part in ("PIL(cov)", "PIL(r)")])
+    assert values[0] == pytest.approx([0.652, 0.901], abs=0.03)
+    assert values[1] == pytest.approx([0.946, 0.394], abs=0.05)
 
 
 @pytest.mark.long
@@ -142,8 +142,8 @@ def test_script_compare_maskings(run, tables):
     assert float(result.upper(at)) < min(risks.values())
     if tables.real:  # as docs/howto/audit_and_compare.md and the docstring say
         assert risks["noise"] < risks["MDAV"]
-        for said in ("MDAV .* 2.5", "rank swapping .* 2.8", "noise .* 2.1"):
-            assert re.search(f"{said} times the optimum", ran.text)
+        for text in ("MDAV .* 2.5", "rank swapping .* 2.8", "noise .* 2.1"):
+            assert re.search(f"{text} times the optimum", ran.text)
 
 
 @pytest.mark.parametrize("constants", rest_at_length([{"SHARES": (0.01, 0.06, 0.2, 0.5)}, {}], 1))
@@ -166,9 +166,9 @@ def test_script_census_income(run, tables, constants):
 
     law = np.corrcoef(census[[*module.SENSITIVE, *module.KEYS]].to_numpy(float).T)
     w, x = [0, 1], list(range(2, 8))
-    own = law[np.ix_(x, x)]
+    ours = law[np.ix_(x, x)]
     assert result.source.records == len(census)
-    assert np.allclose(result.own, own, atol=1e-12)
+    assert np.allclose(result.own, ours, atol=1e-12)
     gaussian = np.linalg.slogdet(2 * np.pi * np.e * law[np.ix_(w, w)])[1] / 2 / BITS
     values = [solution.value for solution in result.solutions.values()]
     assert values == sorted(values, reverse=True)
@@ -178,25 +178,25 @@ def test_script_census_income(run, tables, constants):
         proved(bound)
         assert bound.value == pytest.approx(solution.value + result.entropy - gaussian, abs=1e-6)
         sigma = solution.error_covariance
-        assert np.linalg.eigvalsh(own - sigma)[0] >= -1e-9
+        assert np.linalg.eigvalsh(ours - sigma)[0] >= -1e-9
         assert np.linalg.eigvalsh(sigma)[0] >= -1e-9
         assert sigma.trace() <= 6 * share + 1e-9
         assert revealed(law, w, x, solution.release) == pytest.approx(solution.value, abs=1e-5)
         # noise that leaves the same error is a feasible release, so it is never better
-        for shape in (np.eye(6), own):
-            noise = module.matched(own, shape, share)
-            rest = np.linalg.inv(np.linalg.inv(own) + np.linalg.inv(noise))
-            assert np.allclose(module.left(own, noise), rest, atol=1e-6)
-            assert rest.trace() == pytest.approx(6 * share, rel=1e-6)
+        for shape in (np.eye(6), ours):
+            noise = module.matched(ours, shape, share)
+            others = np.linalg.inv(np.linalg.inv(ours) + np.linalg.inv(noise))
+            assert np.allclose(module.left(ours, noise), others, atol=1e-6)
+            assert others.trace() == pytest.approx(6 * share, rel=1e-6)
             fair, raw = (module.revealed(result.source, each) for each in (noise, share * shape))
             assert solution.lower <= fair <= raw + 1e-9
-            b = np.linalg.solve(own, law[np.ix_(x, w)]).T
-            after = law[np.ix_(w, w)] - b @ (own - rest) @ b.T
+            b = np.linalg.solve(ours, law[np.ix_(x, w)]).T
+            after = law[np.ix_(w, w)] - b @ (ours - others) @ b.T
             volumes = [np.linalg.slogdet(each)[1] for each in (law[np.ix_(w, w)], after)]
             assert fair == pytest.approx((volumes[0] - volumes[1]) / 2 / BITS, abs=1e-6)
     for share in (0.06, module.SHARE):  # in CVXPY's own words
-        found = program(law, w, x, 6 * share, np.ones(6))
-        assert found == pytest.approx(result.solutions[share].value, abs=2e-5)
+        outcome = program(law, w, x, 6 * share, np.ones(6))
+        assert outcome == pytest.approx(result.solutions[share].value, abs=2e-5)
 
     # the release does what Σ says on the records, many draws together
     release, sigma = (getattr(result.solutions[module.SHARE], name)
@@ -208,9 +208,11 @@ def test_script_census_income(run, tables, constants):
     assert np.abs(np.cov(moved.T) - sigma).max() < 0.02
     # and the measure of what they reveal lies above the bound, below X's own
     secret = (census / census.std())[module.SENSITIVE].to_numpy()
-    seen = result.rules.loc["optimal release", "measured"]
-    assert result.bounds[module.SHARE].lower < seen < module.measured(secret, records.to_numpy())
+    recorded = result.rules.loc["optimal release", "measured"]
+    assert (
+        result.bounds[module.SHARE].lower < recorded < module.measured(secret, records.to_numpy())
+    )
     # of Gaussian records it is what the program promises
     drawn = np.random.default_rng(0).multivariate_normal(np.zeros(8), law, 4000)
-    said = module.measured(drawn[:, w], release.apply(drawn[:, x], seed=1))
-    assert said == pytest.approx(result.solutions[module.SHARE].value, abs=0.06)
+    measures = module.measured(drawn[:, w], release.apply(drawn[:, x], seed=1))
+    assert measures == pytest.approx(result.solutions[module.SHARE].value, abs=0.06)

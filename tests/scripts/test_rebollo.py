@@ -66,9 +66,9 @@ def test_script_rebollo_fig6(run):
     chord = (1 - budgets / variance) * source.information(units="nats")  # MIUB of the grid
     assert (inner <= chord + 1e-9).all()
     # enclosures proved elsewhere, at 0.25, 0.5 and 0.75 of the sampled variance
-    for share, known in ((0.25, 0.5614509863), (0.5, 0.2985066976), (0.75, 0.1271793656)):
-        assert result.curve.outer(share * variance) <= known + 1e-8
-        assert known - 1e-8 <= result.curve.inner(share * variance)
+    for share, expected in ((0.25, 0.5614509863), (0.5, 0.2985066976), (0.75, 0.1271793656)):
+        assert result.curve.outer(share * variance) <= expected + 1e-8
+        assert expected - 1e-8 <= result.curve.inner(share * variance)
     best, var = {}, {}
     for rho in (0.8, RHO):
         law, error = sampled(rho)
@@ -133,9 +133,9 @@ def test_newton_steps_are_few():
     """§6.1 expects of Newton's method fewer iterations than the descent's 32,000."""
     source, error = sampled()
     for d in (0.25, 0.5, 0.75):
-        found = cpv.PrivacyDistortion(source, error, price=price(d), units="nats").solve()
-        assert int(re.findall(r"(\d+) steps", found.log[0])[0]) < 50
-        assert found.gap < 1e-8
+        solution = cpv.PrivacyDistortion(source, error, price=price(d), units="nats").solve()
+        assert int(re.findall(r"(\d+) steps", solution.log[0])[0]) < 50
+        assert solution.gap < 1e-8
 
 
 def test_the_gap_of_the_bounds_widens_with_the_correlation():
@@ -150,9 +150,9 @@ def test_the_gap_of_the_bounds_widens_with_the_correlation():
 def test_sampled_far_enough_the_gaussian_optimum_comes_back():
     source = cpv.GaussianSource.scalar(RHO).discretise(51, 5.0)
     error = cpv.squared_error(source.x)
-    found = cpv.PrivacyDistortion(source, error, budget=0.5, units="nats").solve()
-    referee.check(found)
-    assert found.value == pytest.approx(exact(0.5), abs=1e-5)
+    solution = cpv.PrivacyDistortion(source, error, budget=0.5, units="nats").solve()
+    referee.check(solution)
+    assert solution.value == pytest.approx(exact(0.5), abs=1e-5)
 
 
 def test_script_rebollo_fig7(run):
@@ -166,12 +166,12 @@ def test_script_rebollo_fig7(run):
         assert channel.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
         assert channel.min() >= 0
         distortion, risk = performance(source, channel)
-        found = tuple(result.table.loc[name, ["D", "R", "C"]])
-        assert found == pytest.approx((distortion, risk, distortion + price * risk))
-        assert found[2] >= result.optimum.lower - 1e-12
-    start, found, longer, shape, best = result.table["C"]
+        outcome = tuple(result.table.loc[name, ["D", "R", "C"]])
+        assert outcome == pytest.approx((distortion, risk, distortion + price * risk))
+        assert outcome[2] >= result.optimum.lower - 1e-12
+    start, outcome, longer, shape, best = result.table["C"]
     assert best == pytest.approx(result.optimum.value, abs=1e-12)
-    assert best < shape < longer < found < start
+    assert best < shape < longer < outcome < start
     assert shape < 1.002 * best
     paper, exact, climbing = result.paths.values()
     for path in (paper, exact):
@@ -234,9 +234,9 @@ def test_several_key_attributes_deviate_more():
         x = x @ np.linalg.inv(np.linalg.cholesky(x.T @ x / records)).T  # Σ_X = I
         law = np.eye(n + 1)
         law[0, 1:] = law[1:, 0] = RHO / math.sqrt(n)
-        given = norm.pdf(w[:, None], x @ law[0, 1:], math.sqrt(1 - RHO**2))
+        value = norm.pdf(w[:, None], x @ law[0, 1:], math.sqrt(1 - RHO**2))
         labels = mdav(x, k)
-        joint = given / given.sum(axis=0) @ np.eye(labels.max() + 1)[labels] / records
+        joint = value / value.sum(axis=0) @ np.eye(labels.max() + 1)[labels] / records
         d = ((x - means(x, labels)) ** 2).sum(axis=1).mean()
         p = joint.sum(axis=1)
         source = cpv.GaussianSource(law, sensitive=[0], key=range(1, n + 1))
@@ -255,7 +255,7 @@ def test_two_groups_leak_about_as_much_as_the_descent():
     margins = []
     for d in (0.25, 0.5, 0.75):
         start = mixture_of_trivial_rules(source.x, source.p_x, d)
-        found, at, _ = projected_descent(source.pmf, error.matrix, price(d), start)
+        outcome, at, _ = projected_descent(source.pmf, error.matrix, price(d), start)
 
         def wrong(c):  # E (X − X̂)² of X̂ = E[X | side of c]
             return 1 - norm.pdf(c) ** 2 / (norm.cdf(c) * norm.sf(c))
@@ -265,8 +265,8 @@ def test_two_groups_leak_about_as_much_as_the_descent():
         side = norm.cdf((cut - RHO * w) / math.sqrt(1 - RHO**2))
         joint = norm.pdf(w)[:, None] * np.stack([side, 1 - side], axis=1)
         risk = cpv.information.mutual_information(joint / joint.sum(), units="nats")
-        assert exact(at) < min(risk, found)
-        margins.append(risk - found)
+        assert exact(at) < min(risk, outcome)
+        margins.append(risk - outcome)
     assert margins == pytest.approx([-0.019, 0.004, 0.008], abs=1e-3)
 
 
@@ -286,9 +286,9 @@ def test_script_cholesterol(run, constants):
         shares = np.linspace(0, curve.points[-1].x / each.variance, 201)
         chord = (1 - shares) * each.source.information()
         assert (curve.inner(shares * each.variance) <= chord + 1e-9).all()
-        known = curve.solution_at(ran.module.SHARE * each.variance)
-        assert known.lower <= each.chosen.upper
-        assert each.chosen.lower <= known.upper <= each.chosen.upper + ran.module.TOL
+        expected = curve.solution_at(ran.module.SHARE * each.variance)
+        assert expected.lower <= each.chosen.upper
+        assert each.chosen.lower <= expected.upper <= each.chosen.upper + ran.module.TOL
         # the simple rule: x, or the overall mean, which is no bin's
         channel = np.hstack([0.9 * np.eye(10), np.full((10, 1), 0.1)])
         leaked = cpv.information.mutual_information(each.source.pmf @ channel)

@@ -13,9 +13,9 @@ from cvxprivacy import study
 from tests.test_architecture import ROOT, script, scripts
 
 READERS = {
-    path.stem: (path, found[1])
+    path.stem: (path, match[1])
     for path in scripts()
-    if (found := re.search(r"datasets\.load_(adult|census)", path.read_text(encoding="utf-8")))
+    if (match := re.search(r"datasets\.load_(adult|census)", path.read_text(encoding="utf-8")))
 }
 
 

@@ -23,13 +23,13 @@ RATIOS = (1 + 1e-9, 1.001, 1.3, 1.99, 2.0, 2.5, 10.0, 1e3, 1e6)
 def test_the_closed_forms_of_mu_argus(ratio):
     p, q = 1 / ratio, 1 - 1 / ratio
     log = math.log(p)
-    found = re_identification([1, 2, 3], [ratio, 2 * ratio, 3 * ratio])
+    outcome = re_identification([1, 2, 3], [ratio, 2 * ratio, 3 * ratio])
     closed = [
         -p / q * log,
         p / q**2 * (p * log + q),
         p / (2 * q**3) * (q * (3 * q - 2) - 2 * p**2 * log),
     ]
-    assert found == pytest.approx(closed, rel=1e-9)
+    assert outcome == pytest.approx(closed, rel=1e-9)
 
 
 @pytest.mark.parametrize("records", [1, 2, 3, 4, 7, 29, 30, 31, 100, 1000])
@@ -90,27 +90,27 @@ def people():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_classes_of_every_kind_of_frame(kind):
-    found = individual_risk(converted(kind, people()), ["age", "sex"], "w", bins={"age": 10})
-    assert dict(zip(found.letters, found.records.tolist(), strict=True)) == {
+    outcome = individual_risk(converted(kind, people()), ["age", "sex"], "w", bins={"age": 10})
+    assert dict(zip(outcome.letters, outcome.records.tolist(), strict=True)) == {
         ("[30, 40)", "f"): 2, ("[30, 40)", "m"): 1, ("[40, 50)", "m"): 2, ("[50, 60)", "f"): 1,
     }  # fmt: skip
-    assert found.population.tolist() == [30.0, 7.0, 5.0, 1.0]
-    assert found.risk == pytest.approx(re_identification([2, 1, 2, 1], [30, 7, 5, 1]))
-    assert found.expected == pytest.approx([2, 1, 2, 1] @ found.risk)
-    assert found.worst(1) == [("[50, 60)", "f")]
+    assert outcome.population.tolist() == [30.0, 7.0, 5.0, 1.0]
+    assert outcome.risk == pytest.approx(re_identification([2, 1, 2, 1], [30, 7, 5, 1]))
+    assert outcome.expected == pytest.approx([2, 1, 2, 1] @ outcome.risk)
+    assert outcome.worst(1) == [("[50, 60)", "f")]
 
 
 def test_records_and_the_table_as_a_whole():
-    found = individual_risk(people(), ["age", "sex"], "w", bins={"age": 10}, threshold=0.3)
-    by_record = found.per_record()
-    assert by_record[[0, 1]].tolist() == [found.risk[0]] * 2
-    assert by_record.sum() == pytest.approx(found.expected)
-    assert found.rate == pytest.approx(by_record.mean())
-    assert found.above == (by_record > 0.3).sum() == 2
-    assert found.per_record(sample=True).tolist() == [0.5, 0.5, 1, 0.5, 0.5, 1]
-    said, document = str(found), found.document()
-    assert "an estimate under a model, no bound (Benedetti and Franconi 1998)" in said
-    assert "43 persons (Σ w)" in said
+    outcome = individual_risk(people(), ["age", "sex"], "w", bins={"age": 10}, threshold=0.3)
+    by_record = outcome.per_record()
+    assert by_record[[0, 1]].tolist() == [outcome.risk[0]] * 2
+    assert by_record.sum() == pytest.approx(outcome.expected)
+    assert outcome.rate == pytest.approx(by_record.mean())
+    assert outcome.above == (by_record > 0.3).sum() == 2
+    assert outcome.per_record(sample=True).tolist() == [0.5, 0.5, 1, 0.5, 0.5, 1]
+    text, document = str(outcome), outcome.document()
+    assert "an estimate under a model, no bound (Benedetti and Franconi 1998)" in text
+    assert "43 persons (Σ w)" in text
     assert "estimate" in document["model"]
     assert document["classes"][1]["population"] == 7.0
     plain = individual_risk(people(), ["age", "sex"], bins={"age": 10})

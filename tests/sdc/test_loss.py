@@ -28,31 +28,31 @@ Y = np.array([[1.0, 1.0], [1.0, 1.0], [5.0, 7.0], [5.0, 8.0]])
 
 
 def test_pil_of_a_tiny_table_by_hand():
-    found = probabilistic_loss(X, Y)
+    outcome = probabilistic_loss(X, Y)
     # means 3 and 4 against 3 and 17/4; variances: (9+1+1+9)/4 = 5, (4+16+0+36)/4 = 14
-    assert found.means[0] == 0.0
-    assert found.means[1] == pytest.approx(normal(0.25 / math.sqrt(14 / 4)))
+    assert outcome.means[0] == 0.0
+    assert outcome.means[1] == pytest.approx(normal(0.25 / math.sqrt(14 / 4)))
     # fourth moments (81+1+1+81)/4 = 41, (16+256+0+1296)/4 = 392
     # variances after: 4 and (2·(13/4)² + (11/4)² + (15/4)²)/4 = (338+121+225)/64 = 171/16
-    assert found.variances[0] == pytest.approx(normal((4 - 5) / math.sqrt((41 - 25) / 4)))
+    assert outcome.variances[0] == pytest.approx(normal((4 - 5) / math.sqrt((41 - 25) / 4)))
     after = 171 / 16
-    assert found.variances[1] == pytest.approx(normal((after - 14) / math.sqrt((392 - 196) / 4)))
+    assert outcome.variances[1] == pytest.approx(normal((after - 14) / math.sqrt((392 - 196) / 4)))
     # deviations (−3, −1, 1, 3) and (−2, −4, 0, 6): m11 = (6+4+0+18)/4 = 7
     # m22 = (36+16+0+324)/4 = 94, m13 = (24+64+0+648)/4 = 184, m31 = (54+4+0+162)/4 = 55
     # after: (−2, −2, 2, 2) and (−13, −13, 11, 15)/4: (26+26+22+30)/16 = 6.5
     spread = (94 - 49) / 4
-    assert found.covariances[0, 1] == pytest.approx(normal((6.5 - 7) / math.sqrt(spread)))
+    assert outcome.covariances[0, 1] == pytest.approx(normal((6.5 - 7) / math.sqrt(spread)))
     rho, r = 7 / math.sqrt(5 * 14), 6.5 / math.sqrt(4 * after)
     braces = (
         94 / 49 + (41 / 25 + 392 / 196 + 2 * 94 / (5 * 14)) / 4 - (55 / (7 * 5) + 184 / (7 * 14))
     )
-    assert found.correlations[0, 1] == pytest.approx(
+    assert outcome.correlations[0, 1] == pytest.approx(
         normal((r - rho) / math.sqrt(rho**2 / 4 * braces))
     )
-    assert found.correlations[0, 1] == found.correlations[1, 0]
+    assert outcome.correlations[0, 1] == outcome.correlations[1, 0]
     # quantiles of the first attribute: below 25 % 0, at 25 % 1, to 50 % 2, at it 3, then 4, 5, 6;
     # masked: 1 up to 50 %, there 3, then 5.  ε = 0.006; a quantile between records has density 0
-    first = found.quantiles[:, 0]
+    first = outcome.quantiles[:, 0]
     density = 1 / 4 / 0.012
     for i, q in enumerate(np.arange(1, 20) / 20):
         z = density / math.sqrt(q * (1 - q) / 4)
@@ -60,16 +60,16 @@ def test_pil_of_a_tiny_table_by_hand():
             assert first[i] == 0.0  # at 1/4 and 3/4 the density is 0, at 1/2 nothing has changed
         else:
             assert first[i] == pytest.approx(normal(1 * z)), q
-    assert found.parts["PIL(mean)"] == pytest.approx(found.means.mean())
-    assert found.parts["PIL(cov)"] == found.covariances[0, 1]
-    assert found.total == pytest.approx(20 * sum(found.parts.values()))
+    assert outcome.parts["PIL(mean)"] == pytest.approx(outcome.means.mean())
+    assert outcome.parts["PIL(cov)"] == outcome.covariances[0, 1]
+    assert outcome.total == pytest.approx(20 * sum(outcome.parts.values()))
 
 
 def test_a_sample_of_another_size():
-    found = probabilistic_loss(X[:, :1], Y[:1, :1])  # one record: 1
-    assert found.means[0] == pytest.approx(normal(2 / math.sqrt(5 / 1)))
-    assert found.variances[0] == pytest.approx(normal(5 / math.sqrt(16 / 1)))
-    assert list(found.parts) == ["PIL(Q)", "PIL(mean)", "PIL(var)"]  # no pairs
+    outcome = probabilistic_loss(X[:, :1], Y[:1, :1])  # one record: 1
+    assert outcome.means[0] == pytest.approx(normal(2 / math.sqrt(5 / 1)))
+    assert outcome.variances[0] == pytest.approx(normal(5 / math.sqrt(16 / 1)))
+    assert list(outcome.parts) == ["PIL(Q)", "PIL(mean)", "PIL(var)"]  # no pairs
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5])
@@ -77,11 +77,11 @@ def test_the_density_of_the_interval(share):
     """With evenly spread records the interval holds 2ε/range of them."""
     x = np.arange(100_001.0)[:, None]
     moved = x + 30.0
-    found = probabilistic_loss(x, moved)
+    outcome = probabilistic_loss(x, moved)
     q = share
     z = 30.0 / math.sqrt(q * (1 - q) / len(x)) / 100_001
     at = round(share * 20) - 1
-    assert found.quantiles[at, 0] == pytest.approx(normal(z), rel=6e-3)
+    assert outcome.quantiles[at, 0] == pytest.approx(normal(z), rel=6e-3)
     kernel = probabilistic_loss(x[::10], moved[::10], density="kernel")
     z = 30.0 / math.sqrt(q * (1 - q) / len(x[::10])) / 100_001
     assert kernel.quantiles[at, 0] == pytest.approx(normal(z), rel=0.02)
@@ -90,11 +90,11 @@ def test_the_density_of_the_interval(share):
 def test_statistics_without_variance():
     constant = np.full((10, 2), 3.0)
     assert probabilistic_loss(constant, constant).total == 0.0
-    found = probabilistic_loss(constant, constant + np.array([0, 1]))
-    assert found.means.tolist() == [0.0, 1.0]  # another mean of what has no variance: all is lost
-    assert found.quantiles[:, 1].tolist() == [1.0] * 19
-    assert found.variances.tolist() == [0.0, 0.0]
-    assert found.correlations[0, 1] == 0.0
+    outcome = probabilistic_loss(constant, constant + np.array([0, 1]))
+    assert outcome.means.tolist() == [0.0, 1.0]  # another mean of what has no variance: all is lost
+    assert outcome.quantiles[:, 1].tolist() == [1.0] * 19
+    assert outcome.variances.tolist() == [0.0, 0.0]
+    assert outcome.correlations[0, 1] == 0.0
     two = np.array([[1.0], [-1.0]] * 5)  # fourth moment = variance²: its variance has none
     assert probabilistic_loss(two, two * 1.1).variances[0] == 1.0
     assert probabilistic_loss(two, -two).variances[0] == 0.0
@@ -186,9 +186,9 @@ def test_parts_of_a_simple_random_sample_are_uniform(size):
 def test_noise_is_no_sampling_where_attributes_are_close():
     """Remark 4.1: what it saw is due to masking, as the variance near ±1 is small, and right."""
     x, rng = with_correlations(1080), np.random.default_rng(1)
-    found = probabilistic_loss(x, x + 0.16 * rng.normal(size=x.shape))
-    assert found.correlations[[0, 2], [1, 3]].min() > 0.95
-    assert found.covariances[[0, 2], [1, 3]].max() < 0.6
+    outcome = probabilistic_loss(x, x + 0.16 * rng.normal(size=x.shape))
+    assert outcome.correlations[[0, 2], [1, 3]].min() > 0.95
+    assert outcome.covariances[[0, 2], [1, 3]].max() < 0.6
 
 
 def test_expression_6_is_small_where_covariances_are_lost():
@@ -249,8 +249,8 @@ def test_micmul3_of_table_3():
 
 
 def test_table_1_by_hand():
-    found = information_loss(X, Y)
-    table = found.table
+    outcome = information_loss(X, Y)
+    table = outcome.table
     assert table["X"]["mean square error"] == pytest.approx(np.mean((X - Y) ** 2))
     assert table["X"]["mean absolute error"] == pytest.approx(np.mean(np.abs(X - Y)))
     # two originals are 0 and were changed: 100 % each; else 1/2, 1/4, 1/6; 1/2, 3/4, 2/10
@@ -263,7 +263,9 @@ def test_table_1_by_hand():
     assert table["V"]["mean variation"] == pytest.approx(0.5 / 7)
     rho, r = 7 / math.sqrt(70), 6.5 / math.sqrt(4 * after)
     assert table["R"]["mean absolute error"] == pytest.approx(abs(rho - r))
-    assert found.parts["IL5"] / 2 == pytest.approx(abs(rho - r) / 2)  # expression (6), p(p − 1) = 2
+    assert outcome.parts["IL5"] / 2 == pytest.approx(
+        abs(rho - r) / 2
+    )  # expression (6), p(p − 1) = 2
     # two attributes: components (1, 1)/√2 and (1, −1)/√2 whatever ρ, of variance 1 ± ρ
     half = math.sqrt(0.5)
     rf = [(math.sqrt(1 + s * rho) - math.sqrt(1 + s * r)) * half for s in (1, -1)]
@@ -273,16 +275,16 @@ def test_table_1_by_hand():
     assert table["C"]["mean absolute error"] == pytest.approx(abs(rho - r) / 2)
     assert max(table["F"].values()) == pytest.approx(0.0, abs=1e-12)
     s = X.std(axis=0)
-    assert found.yancey == pytest.approx(np.mean(np.abs(X - Y) / (math.sqrt(2) * s)))
-    assert found.parts == {
+    assert outcome.yancey == pytest.approx(np.mean(np.abs(X - Y) / (math.sqrt(2) * s)))
+    assert outcome.parts == {
         "IL1": table["X"]["mean variation"],
         "IL2": table["mean"]["mean variation"],
         "IL3": table["S"]["mean variation"],
         "IL4": table["V"]["mean variation"],
         "IL5": table["R"]["mean absolute error"],
     }
-    assert found.total == pytest.approx(20 * sum(found.parts.values()))
-    assert found.to_frame().loc["X", "mean variation"] == pytest.approx(variation)
+    assert outcome.total == pytest.approx(20 * sum(outcome.parts.values()))
+    assert outcome.to_frame().loc["X", "mean variation"] == pytest.approx(variation)
 
 
 @given(st.integers(0, 10**6))
@@ -337,17 +339,17 @@ def test_what_is_rounding_is_no_error():
 
 
 def test_one_attribute_has_no_pairs():
-    found = information_loss(X[:, :1], Y[:, :1])
-    assert list(found.parts) == ["IL1", "IL2", "IL3"]
-    assert "V" not in found.table
-    assert found.total == pytest.approx(100 * np.mean(list(found.parts.values())))
+    outcome = information_loss(X[:, :1], Y[:, :1])
+    assert list(outcome.parts) == ["IL1", "IL2", "IL3"]
+    assert "V" not in outcome.table
+    assert outcome.total == pytest.approx(100 * np.mean(list(outcome.parts.values())))
 
 
 def test_an_original_zero():
     zero, one = np.zeros((4, 1)), np.array([[0.0], [0.0], [0.0], [2.0]])
-    found = information_loss(zero, one)
-    assert found.parts == {"IL1": 0.25, "IL2": 1.0, "IL3": 1.0}
-    assert found.yancey == 0.25
+    outcome = information_loss(zero, one)
+    assert outcome.parts == {"IL1": 0.25, "IL2": 1.0, "IL3": 1.0}
+    assert outcome.yancey == 0.25
     assert information_loss(zero, zero).total == 0.0
 
 
@@ -357,16 +359,16 @@ def test_an_original_zero():
 def test_categorical_losses_by_hand():
     x = pd.DataFrame({"a": ["u", "u", "v", "v"], "b": [1, 2, 3, 3]})
     y = pd.DataFrame({"a": ["u", "v", "v", "u"], "b": [1, 2, 3, 2]})
-    found = categorical_loss(x, y, orders={"b": [1, 2, 3]})
-    assert found.changed.tolist() == [0.5, 0.25]
-    assert found.marginals.tolist() == [0.0, 0.25]
+    outcome = categorical_loss(x, y, orders={"b": [1, 2, 3]})
+    assert outcome.changed.tolist() == [0.5, 0.25]
+    assert outcome.marginals.tolist() == [0.0, 0.25]
     # a: independent of what is released; b: 2 is released for 2 and for 3
-    assert found.uncertainty == pytest.approx([1.0, 0.5 / 1.5])
+    assert outcome.uncertainty == pytest.approx([1.0, 0.5 / 1.5])
     # (u,1) (u,2) (v,3) (v,3) against (u,1) (v,2) (v,3) (u,2): one (v,3) became (v,2)
-    assert found.tables[0, 1] == 0.25
-    assert found.ranks == {"b": 0.25 / 2}
-    assert found.parts["tables"] == 0.25
-    assert found.total == pytest.approx(100 * np.mean(list(found.parts.values())))
+    assert outcome.tables[0, 1] == 0.25
+    assert outcome.ranks == {"b": 0.25 / 2}
+    assert outcome.parts["tables"] == 0.25
+    assert outcome.total == pytest.approx(100 * np.mean(list(outcome.parts.values())))
 
 
 @given(st.integers(0, 10**6), st.integers(1, 60))
@@ -375,8 +377,8 @@ def test_categorical_losses_are_bounded(seed, n):
     rng = np.random.default_rng(seed)
     x = pd.DataFrame({c: rng.choice(["p", "q", None], n) for c in "ab"})
     y = pd.DataFrame({c: rng.choice(["p", "q", "r", None], n) for c in "ab"})
-    found = categorical_loss(x, y, orders={"a": [None, "p", "q", "r"]})
-    assert all(0 <= part <= 1 for part in found.parts.values())
+    outcome = categorical_loss(x, y, orders={"a": [None, "p", "q", "r"]})
+    assert all(0 <= part <= 1 for part in outcome.parts.values())
     assert categorical_loss(x, x).total == 0.0
     recoded = x.replace({"p": "s", "q": "t"})  # all changed, nothing lost
     assert categorical_loss(x, recoded).uncertainty.max() == pytest.approx(0.0, abs=1e-12)

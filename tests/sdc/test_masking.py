@@ -212,11 +212,11 @@ def test_rescaling_restores_means_and_variances():
     j = 1
     by_hand = (masked[:, j] - masked[:, j].mean()) * data[:, j].std() / masked[:, j].std()
     assert made[:, j] == pytest.approx(by_hand + data[:, j].mean())
-    whole = masking.Rescaled(masking.MDAV(k=20))
-    assert whole.fit_transform(data) == pytest.approx(made)
-    assert (whole.method_.labels_ == masking.MDAV(k=20).fit(data).labels_).all()
+    full = masking.Rescaled(masking.MDAV(k=20))
+    assert full.fit_transform(data) == pytest.approx(made)
+    assert (full.method_.labels_ == masking.MDAV(k=20).fit(data).labels_).all()
     frame = pd.DataFrame(data, columns=list("abc"), index=range(10, 310))
-    assert whole.fit_transform(frame).index[0] == 10
+    assert full.fit_transform(frame).index[0] == 10
     few = masking.rescale(data, masked[:50])  # a sample of another size
     assert few.std(axis=0) == pytest.approx(data.std(axis=0))
     flat = masking.rescale(data, np.full_like(masked, 9.9))
@@ -344,9 +344,9 @@ def test_optimal_pram_under_criteria_and_of_the_table_itself():
     )
     referee.check(close)
     assert free.value < close.value
-    own = masking.OptimalPRAM(0.2, distortion=lambda source: cpv.hamming(len(source.x)))
+    ours = masking.OptimalPRAM(0.2, distortion=lambda source: cpv.hamming(len(source.x)))
     same = masking.OptimalPRAM(0.2, distortion=cpv.hamming(2))
-    values = [m.fit(frame[["sex"]], illness).solution_.value for m in (own, same)]
+    values = [m.fit(frame[["sex"]], illness).solution_.value for m in (ours, same)]
     assert values[0] == pytest.approx(values[1], abs=1e-6)
     shannon = masking.OptimalPRAM(0.1, random_state=0).fit(frame[["sex"]])
     p = frame["sex"].value_counts(normalize=True).to_numpy()

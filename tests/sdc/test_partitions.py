@@ -52,10 +52,10 @@ def every_partition(items, k):
     if not items:
         yield []
         return
-    first, rest = items[0], items[1:]
-    for size in range(k - 1, len(rest) + 1):
-        for others in itertools.combinations(rest, size):
-            left = [i for i in rest if i not in others]
+    first, remaining = items[0], items[1:]
+    for size in range(k - 1, len(remaining) + 1):
+        for others in itertools.combinations(remaining, size):
+            left = [i for i in remaining if i not in others]
             if not left or len(left) >= k:
                 for partition in every_partition(left, k):
                     yield [[first, *others], *partition]
@@ -69,9 +69,9 @@ def test_the_optimum_of_one_attribute_is_the_least_of_all_partitions(n, k):
         errors = []
         for partition in every_partition(list(range(n)), k):
             errors.append(sum(((x[part] - x[part].mean()) ** 2).sum() for part in partition))
-        found = hansen_mukherjee(x, k)
-        assert error_of(x, found) == pytest.approx(min(errors), abs=1e-12)
-        assert (np.diff(found[np.argsort(x, kind="stable")]) >= 0).all()  # groups are intervals
+        outcome = hansen_mukherjee(x, k)
+        assert error_of(x, outcome) == pytest.approx(min(errors), abs=1e-12)
+        assert (np.diff(outcome[np.argsort(x, kind="stable")]) >= 0).all()  # groups are intervals
 
 
 def test_the_optimum_survives_an_offset():
@@ -90,14 +90,14 @@ def naive_mdav(data, k):
     while len(left) >= 3 * k:
         r = near(np.mean([data[i] for i in left], axis=0), left)[-1]
         one = near(data[r], left)[:k]
-        rest = [i for i in left if i not in one]
-        s = near(data[r], rest)[-1]
-        other = near(data[s], rest)[:k]
+        values = [i for i in left if i not in one]
+        s = near(data[r], values)[-1]
+        other = near(data[s], values)[:k]
         for members in (one, other):
             for i in members:
                 labels[i] = group
             group += 1
-        left = [i for i in rest if i not in other]
+        left = [i for i in values if i not in other]
     if len(left) >= 2 * k:
         r = near(np.mean([data[i] for i in left], axis=0), left)[-1]
         for i in (one := near(data[r], left)[:k]):
@@ -143,9 +143,9 @@ def test_the_forest_has_short_edges_and_no_small_tree(table):
 
 def test_the_forest_does_not_depend_on_the_size_of_batches(monkeypatch):
     data = np.random.default_rng(3).normal(size=(300, 2))
-    whole = mu_approx(data, 20)
+    full = mu_approx(data, 20)
     monkeypatch.setattr(partitions, "BATCH", 64)
-    assert (mu_approx(data, 20) == whole).all()
+    assert (mu_approx(data, 20) == full).all()
 
 
 def test_memory_is_linear_in_the_records():

@@ -85,8 +85,8 @@ def test_an_independent_pair_is_bounded_by_what_shrinks():
     values = {}
     for records in (4_000, 400_000):
         counts = law * records
-        found = population_bounds(channel, counts, counts, units="nats")
-        values[records] = {bound.name: bound.value for bound in found}
+        outcome = population_bounds(channel, counts, counts, units="nats")
+        values[records] = {bound.name: bound.value for bound in outcome}
     few, many = values.values()
     assert min(*few.values(), *many.values()) > 0
     assert many["log-loss"] < few["log-loss"] / 50
@@ -113,8 +113,8 @@ def test_a_higher_level_and_fewer_records_are_dearer():
     channel = blurred(10, 0.7)
 
     def values(holdout, level):
-        found = population_bounds(channel, design, holdout, level=level)
-        return np.array([next(b.value for b in found if b.name == name) for name in BOUNDS])
+        outcome = population_bounds(channel, design, holdout, level=level)
+        return np.array([next(b.value for b in outcome if b.name == name) for name in BOUNDS])
 
     plugin = mutual_information(holdout @ channel)
     assert (values(holdout, 0.5) < values(holdout, 0.95)).all()
@@ -155,14 +155,14 @@ def test_the_unknown_function_is_what_the_proof_says(law):
     truth = mutual_information(joint, units="nats")
     for reference in population._references(channel, design):
         other = joint.sum(axis=0 if reference.axis else 1, keepdims=True)
-        own = reference.law[:, None] if reference.axis else reference.law[None]
-        psi = np.log(joint / other / own) @ channel.T
+        ours = reference.law[:, None] if reference.axis else reference.law[None]
+        psi = np.log(joint / other / ours) @ channel.T
         caps = reference.caps[:, None] if reference.axis else reference.caps[None]
         assert (law * psi).sum() >= truth - 1e-12
         assert (law * np.exp(-psi)).sum() <= 1 + 1e-12
         assert (psi <= caps + 1e-12).all()
-        known = mutual_information(holdout @ channel, units="nats") + reference.excess(holdout)
-        assert (holdout / holdout.sum() * psi).sum() <= known + 1e-12
+        expected = mutual_information(holdout @ channel, units="nats") + reference.excess(holdout)
+        assert (holdout / holdout.sum() * psi).sum() <= expected + 1e-12
 
 
 def test_the_log_loss_bounds_the_mean_of_the_unknown_function_whatever_the_design():
@@ -172,14 +172,14 @@ def test_the_log_loss_bounds_the_mean_of_the_unknown_function_whatever_the_desig
     truth = mutual_information(joint, units="nats")
     for design in (np.diag([900.0, 30.0, 3.0, 0.0]), np.diag([400.0, 400.0, 1.0, 1.0])):
         of_w, of_x = population._references(channel, design)
-        own = [joint.sum(axis=1) @ np.log(joint.sum(axis=1) / of_w.law),
+        ours = [joint.sum(axis=1) @ np.log(joint.sum(axis=1) / of_w.law),
                joint.sum(axis=0) @ np.log(joint.sum(axis=0) / of_x.law)]  # fmt: skip
-        assert min(own) > 0.3
+        assert min(ours) > 0.3
         above = 0
         for _ in range(tables):
             holdout = drawn(law, 300, rng)
             value = population._log_loss(channel, design, holdout, -math.log(1 - level))[1]
-            above += value >= truth + min(own)
+            above += value >= truth + min(ours)
         assert above / tables > level - 3 * math.sqrt(level * (1 - level) / tables)
 
 
@@ -198,8 +198,8 @@ def test_the_formula_of_the_log_loss_bound(monkeypatch):
     assert a[0] < 0 < a[1]
     s = rate * (mutual_information(holdout, units="nats") + p @ np.log(p / r))
     s += p[1] * a[1] + log / 100
-    found = population._log_loss(channel, design, holdout, log)[1]
-    assert found == pytest.approx((1 - math.exp(-s)) / (rate - c))
+    outcome = population._log_loss(channel, design, holdout, log)[1]
+    assert outcome == pytest.approx((1 - math.exp(-s)) / (rate - c))
 
 
 def test_the_box_holds_all_cells_together():
@@ -288,24 +288,24 @@ def test_records_are_held_out_at_random_and_in_all():
 
 def test_a_release_is_measured_on_records_that_it_was_not_designed_on():
     source = of_people()
-    found, solution = designed(source, stated, seed=3)
+    outcome, solution = designed(source, stated, seed=3)
     halves = halved(source, share=0.5, seed=np.random.default_rng(3))
     channel = solution.channel.matrix
-    assert found.design.plugin == pytest.approx(solution.risk)
-    assert found.holdout.plugin == mutual_information(halves.holdout @ channel)
-    assert found.upper == population_bounds(channel, halves.design.law, halves.holdout)[0].value
-    assert found.holdout.lower < found.holdout.plugin < found.upper
-    assert found.distortion[0] == pytest.approx(0.1)
+    assert outcome.design.plugin == pytest.approx(solution.risk)
+    assert outcome.holdout.plugin == mutual_information(halves.holdout @ channel)
+    assert outcome.upper == population_bounds(channel, halves.design.law, halves.holdout)[0].value
+    assert outcome.holdout.lower < outcome.holdout.plugin < outcome.upper
+    assert outcome.distortion[0] == pytest.approx(0.1)
     cost = cpv.per_attribute({"age": "ordinal", "sex": "hamming"}, source).cost.floats
-    whole = (source.p_x[:, None] * channel * cost).sum()
-    assert found.distortion[1] == pytest.approx(whole)
-    assert found.distortion[1] != found.distortion[0]
-    said = str(found)
-    assert f"at most {found.upper:.6g} bits at 0.95, proved: Chernoff" in said
-    assert "not proved" in said
-    assert found.document()["bounds"] == {b.name: b.value for b in found.bounds}
+    full = (source.p_x[:, None] * channel * cost).sum()
+    assert outcome.distortion[1] == pytest.approx(full)
+    assert outcome.distortion[1] != outcome.distortion[0]
+    text = str(outcome)
+    assert f"at most {outcome.upper:.6g} bits at 0.95, proved: Chernoff" in text
+    assert "not proved" in text
+    assert outcome.document()["bounds"] == {b.name: b.value for b in outcome.bounds}
     again, _ = designed(source, stated, seed=3)
-    assert again.document() == found.document()
+    assert again.document() == outcome.document()
 
 
 def test_a_channel_that_changes_nothing_has_the_bias_of_its_cells():
@@ -318,9 +318,9 @@ def test_a_channel_that_changes_nothing_has_the_bias_of_its_cells():
     law, rng = counts / counts.sum(), np.random.default_rng(1)
     released = law @ blurred(3, 0.5)
     ratio = released / released.sum(axis=1, keepdims=True) / released.sum(axis=0)
-    own = np.log2(ratio) @ blurred(3, 0.5).T  # what a record adds, of mean I(W; X̂): less noise
+    ours = np.log2(ratio) @ blurred(3, 0.5).T  # what a record adds, of mean I(W; X̂): less noise
     tables = [drawn(law, 400, rng) for _ in range(4000)]
-    excess = [mutual_information(t @ blurred(3, 0.5)) - (t * own).sum() / 400 for t in tables]
+    excess = [mutual_information(t @ blurred(3, 0.5)) - (t * ours).sum() / 400 for t in tables]
     expected = estimated(law * 74_000, channel=blurred(3, 0.5)).bias * 185
     assert np.mean(excess) == pytest.approx(expected, rel=0.1)
     redrawn = estimated(counts * 20, channel=np.eye(3), draws=300, seed=1)
@@ -362,12 +362,12 @@ def test_what_cannot_be_held_out_is_refused():
 def test_cells_that_the_design_lacks_have_a_row():
     source = cpv.DiscreteSource.from_counts([[40, 30, 1, 1], [10, 30, 0, 1]])
     for seed in range(6):
-        found, _ = designed(
+        outcome, _ = designed(
             source, lambda half: cpv.PrivacyDistortion(half, cpv.hamming(4), budget=0.2),
             share=0.7, seed=seed, bootstrap=0,
         )  # fmt: skip
-        assert math.isfinite(found.upper)
-        assert found.holdout.lower is None
+        assert math.isfinite(outcome.upper)
+        assert outcome.holdout.lower is None
 
 
 # ---- a real table as the population ------------------------------------------------------
@@ -385,16 +385,16 @@ def of_adult(source, records, tables, seed, draws=0):
     for _ in range(tables):
         counts = drawn(source.pmf, records, rng)
         sample = source._with(law=counts, records=records, effective=float(records))
-        found, solution = designed(sample, stated, seed=rng, bootstrap=draws, certify=False)
+        outcome, solution = designed(sample, stated, seed=rng, bootstrap=draws, certify=False)
         truth = mutual_information(source.law @ solution.channel.matrix)
-        above += found.upper >= truth
-        excess.append(found.upper - truth)
-        if found.holdout.lower is not None:
-            covered += found.holdout.lower <= truth <= found.holdout.upper
-            widths.append(found.holdout.upper - found.holdout.lower)
-            reaches.append(found.holdout.upper - truth)
-    given = len(widths)
-    intervals = (given, covered / given, np.mean(widths), np.mean(reaches)) if given else (0,) * 4
+        above += outcome.upper >= truth
+        excess.append(outcome.upper - truth)
+        if outcome.holdout.lower is not None:
+            covered += outcome.holdout.lower <= truth <= outcome.holdout.upper
+            widths.append(outcome.holdout.upper - outcome.holdout.lower)
+            reaches.append(outcome.holdout.upper - truth)
+    value = len(widths)
+    intervals = (value, covered / value, np.mean(widths), np.mean(reaches)) if value else (0,) * 4
     return above / tables, float(np.mean(excess)), intervals
 
 
@@ -411,12 +411,12 @@ def test_the_bound_is_above_the_risk_of_a_real_population():
 @pytest.mark.parametrize("records", [1_000, 5_000])
 def test_coverage_over_500_tables(sensitive, records):
     """Adult as the population: designed on half of a table drawn from it, measured on the rest."""
-    share, excess, (given, covered, width, reach) = of_adult(
+    share, excess, (value, covered, width, reach) = of_adult(
         adult(sensitive), records, 500, seed=records, draws=200
     )
     print(
         f"\n{sensitive}, {records:,} records: above in {share:.1%}, mean excess {excess:.4f} bits; "
-        f"bootstrap given {given} times, covers {covered:.1%}, mean width {width:.4f}, "
+        f"bootstrap given {value} times, covers {covered:.1%}, mean width {width:.4f}, "
         f"its upper end {reach:.4f} above"
     )
     assert share >= 0.95

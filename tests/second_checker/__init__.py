@@ -72,9 +72,9 @@ def judged(document: Any, program: Any) -> tuple[Any, Any, str, dict[str, Any]]:
         accuracy = ACCURACY[document["accuracy"]]
         bound = -math.inf if dual is None else bounded(program, dual)
         if dual is not None and not dual.get("objective", 1):
-            found = bound > 0
-            ends = math.inf if found else -math.inf, math.inf
-            return *ends, ("uncertified", "infeasible")[found], {}
+            outcome = bound > 0
+            ends = math.inf if outcome else -math.inf, math.inf
+            return *ends, ("uncertified", "infeasible")[outcome], {}
         (_, upper), terms = ((0, math.inf), {}) if primal is None else program.upper(primal)
         if not -math.inf < bound <= upper < math.inf:
             return bound, upper, "uncertified", terms

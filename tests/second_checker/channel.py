@@ -70,11 +70,11 @@ class Channel:
         kinds = {kind for kind, _ in self.auxiliaries.values()}
         need(kinds <= {"ratio", "maximum"}, "an auxiliary of no kind")
 
-    def bounds(self, given: Any, default: Fraction) -> Matrix:
-        found = table(given, self.n, self.m) if given is not None else None
-        found = found or [[default] * self.m] * self.n
+    def bounds(self, argument: Any, default: Fraction) -> Matrix:
+        outcome = table(argument, self.n, self.m) if argument is not None else None
+        outcome = outcome or [[default] * self.m] * self.n
         clip, end = (max, ZERO) if default == ZERO else (min, ONE)
-        return [[clip(x, end) for x in row] for row in found]
+        return [[clip(x, end) for x in row] for row in outcome]
 
     def view(self, view: Any) -> tuple[Matrix, Measure]:
         need({*view} == {"labels", "reference", "measure"}, "another key of a view")
@@ -86,23 +86,23 @@ class Channel:
             need(all(type(v) is int and v >= -1 for r in place for v in r), "a label")
         size = 1 + max(v for place in (labels, reference) for row in place for v in row)
         need(size <= len(self.law) * self.n, "too many labels")
-        seen, pi = [[ZERO] * self.n for _ in range(size)], [ZERO] * size
+        recorded, pi = [[ZERO] * self.n for _ in range(size)], [ZERO] * size
         for i, s in product(range(len(self.law)), range(self.n)):
             if labels[i][s] >= 0:
-                seen[labels[i][s]][s] += self.law[i][s]
+                recorded[labels[i][s]][s] += self.law[i][s]
             if reference[i][s] >= 0:
                 pi[reference[i][s]] += self.law[i][s]
         need(all(pi), "a label of reference mass 0")
-        return seen, Measure(view["measure"], [x / sum(pi) for x in pi], self.bits)
+        return recorded, Measure(view["measure"], [x / sum(pi) for x in pi], self.bits)
 
     def term(self, term: Any, convex: bool = False) -> tuple[Any, Matrix, Pair, Fraction, Any]:
         """Return weights, cost times mass, constant, radius, and the cost by itself."""
         weights = {}
         for view, w in term["weights"].items():
             need(view in self.views, "no such view")
-            given = [exact(x) for x in w] if isinstance(w, list) else [exact(w)] * self.m
-            need(len(given) == self.m and not (convex and min(given) < 0), "weights")
-            weights[view] = given
+            argument = [exact(x) for x in w] if isinstance(w, list) else [exact(w)] * self.m
+            need(len(argument) == self.m and not (convex and min(argument) < 0), "weights")
+            weights[view] = argument
         cost, zero = term["cost"], [[ZERO] * self.m] * self.n
         if cost is None:
             return weights, zero, spread(term["constant"]), ZERO, None
@@ -116,10 +116,10 @@ class Channel:
         need(len(layers) in (1, len(self.law)), "layers of cost")
         atoms = self.law if len(layers) > 1 else [self.p]
         pairs = list(zip(atoms, layers, strict=True))
-        whole = [[sum(a[s] * c[s][y] for a, c in pairs) for y in range(self.m)]
+        values = [[sum(a[s] * c[s][y] for a, c in pairs) for y in range(self.m)]
                  for s in range(self.n)]  # fmt: skip
-        mean = [[x / p for x in row] for p, row in zip(self.p, whole, strict=True)]
-        return weights, whole, spread(term["constant"]), radius, mean
+        mean = [[x / p for x in row] for p, row in zip(self.p, values, strict=True)]
+        return weights, values, spread(term["constant"]), radius, mean
 
     def added(self, cost: Any) -> Matrix:
         """Return the table of a cost by parts: the entries that each part has for s and y."""
@@ -129,10 +129,10 @@ class Channel:
             need({*part} == {"table", "rows", "columns"}, "no part")
             rows, columns = part["rows"], part["columns"]
             need((len(rows), len(columns)) == (self.n, self.m), "places")
-            own = table(part["table"], len(part["table"]), len(part["table"][0]))
+            ours = table(part["table"], len(part["table"]), len(part["table"][0]))
             need(all(type(i) is int and i >= 0 for i in (*rows, *columns)), "no place")
             for s, y in product(range(self.n), range(self.m)):
-                total[s][y] += own[rows[s]][columns[y]]
+                total[s][y] += ours[rows[s]][columns[y]]
         return total
 
     def upper(self, primal: Any) -> Any:
@@ -141,10 +141,10 @@ class Channel:
         listed = list(zip(primal["outputs"], primal["numerators"], strict=True))
         need(len(listed) == self.n, "letters")
         channel = [[ZERO] * self.m for _ in listed]
-        for row, (places, own) in zip(channel, listed, strict=True):
-            need(all(type(x) is int for x in (*places, *own)), "no whole number")
+        for row, (places, ours) in zip(channel, listed, strict=True):
+            need(all(type(x) is int for x in (*places, *ours)), "no whole number")
             need(places == sorted({*places} & {*range(self.m)}), "outputs out of order")
-            for y, k in zip(places, own, strict=True):
+            for y, k in zip(places, ours, strict=True):
                 need(k > 0, "a numerator")
                 row[y] = Fraction(k, primal["denominator"])
         self.feasible(channel)
@@ -175,31 +175,32 @@ class Channel:
                 need(sum(map(max, columns)) <= bound, name)
         for name, (masses, levels, (bound, _)) in self.excesses.items():
             columns = list(zip(*channel, strict=True))
-            found = [sum(a * k for a, k in zip(masses, c, strict=True)) for c in columns]
-            need(sum(max(x - b, ZERO) for x, b in zip(found, levels, strict=True)) <= bound, name)
+            outcome = [sum(a * k for a, k in zip(masses, c, strict=True)) for c in columns]
+            need(sum(max(x - b, ZERO) for x, b in zip(outcome, levels, strict=True)) <= bound, name)
 
     def columns(self, term: Any, channel: Matrix) -> list[Pair]:
         weights, cost, _, radius, _ = term
-        found = []
+        values = []
         for y in range(self.m):
             pairs = zip(cost, channel, strict=True)
             value = sum((c[y] * k[y] for c, k in pairs if c[y] and k[y]), ZERO)
             off = radius and radius * sum(p * k[y] for p, k in zip(self.p, channel, strict=True))
-            found.append((value - off, value + off))
+            values.append((value - off, value + off))
         for view, w in weights.items():
             for y in range(self.m):
                 if w[y]:
-                    found[y] = plus(found[y], times(w[y], self.phi(view, channel, y)))
-        return found
+                    values[y] = plus(values[y], times(w[y], self.phi(view, channel, y)))
+        return values
 
     def value(self, term: Any, channel: Matrix) -> Pair:
         return plus(term[2], *self.columns(term, channel))
 
     def phi(self, view: str, channel: Matrix, y: int) -> Pair:
-        seen, measure = self.views[view]
+        recorded, measure = self.views[view]
         held = [k[y] for k in channel]
         joint = [
-            sum((a * k for a, k in zip(row, held, strict=True) if a and k), ZERO) for row in seen
+            sum((a * k for a, k in zip(row, held, strict=True) if a and k), ZERO)
+            for row in recorded
         ]
         return measure.value(joint)
 
@@ -207,15 +208,15 @@ class Channel:
         """Return a number that no feasible channel's Lagrangian is below; ∞ if there is none."""
         parts, constant = [], ZERO
         kinds = ("scores", "multipliers", "auxiliaries")
-        given = {kind: dual.get(kind) for kind in kinds}
-        scored, priced, bounded = (x if isinstance(x, dict) else {} for x in given.values())
+        argument = {kind: dual.get(kind) for kind in kinds}
+        scored, priced, bounded = (x if isinstance(x, dict) else {} for x in argument.values())
         if dual.get("objective", 1):
             first, *others = self.objectives
-            told = dual.get("shares")
-            told = told if isinstance(told, dict) else {}
-            means = {k: max(guessed(told.get(k, 0)), ZERO) for k in others}
-            whole = max(sum(means.values(), ZERO), ONE)
-            means = {k: x / whole for k, x in means.items()}
+            information = dual.get("shares")
+            information = information if isinstance(information, dict) else {}
+            means = {k: max(guessed(information.get(k, 0)), ZERO) for k in others}
+            full = max(sum(means.values(), ZERO), ONE)
+            means = {k: x / full for k, x in means.items()}
             means[first] = ONE - sum(means.values(), ZERO)
             for k, mean in means.items():
                 parts.append((self.objectives[k], [mean] * self.m))
@@ -236,7 +237,7 @@ class Channel:
             for s, y in product(range(self.n), range(self.m)):
                 if lam[y] and (term[1][s][y] or term[3]):
                     g[s][y] += lam[y] * term[1][s][y] - abs(lam[y]) * term[3] * self.p[s]
-        for view, (seen, measure) in self.views.items():
+        for view, (recorded, measure) in self.views.items():
             scores = guessed_table(scored.get(view), measure.rows, self.m)
             zero = [ZERO] * self.m
             for y in range(self.m):
@@ -244,14 +245,18 @@ class Channel:
                 if omega:
                     for v, least in enumerate(measure.below([row[y] for row in scores])):
                         least *= omega
-                        for s, mass in enumerate(seen[v]):
+                        for s, mass in enumerate(recorded[v]):
                             if mass:
                                 g[s][y] += mass * least
         for name, (kind, (_, bound)) in self.auxiliaries.items():
             count = 2 if kind == "ratio" else 1
-            given = bounded.get(name)
-            given = given if isinstance(given, list) and len(given) == count else [None] * count
-            mu, eta = [guessed_table(x, self.n, self.m) for x in (given * 2)[:2]]
+            argument = bounded.get(name)
+            argument = (
+                argument
+                if isinstance(argument, list) and len(argument) == count
+                else [None] * count
+            )
+            mu, eta = [guessed_table(x, self.n, self.m) for x in (argument * 2)[:2]]
             sums: Matrix = [[], []]
             for y in range(self.m):
                 a, b = ([p * max(row[y], ZERO) for p, row in zip(self.p, t, strict=True)]
@@ -293,15 +298,15 @@ class Channel:
         weights, _, constant, _, cost = term
         sizes = []
         for k, w in weights.items():
-            seen, measure = self.views[k]
-            share = sum(map(sum, seen))
+            recorded, measure = self.views[k]
+            share = sum(map(sum, recorded))
             sizes += [(min(x, max(x * share, ONE)), measure) for x in w if x > 0]
         nats, highest = [x * m.step for x, m in sizes], [x * m.unit for x, m in sizes]
         steps, least = [], sum(constant) / 2
         for name, w in weights.items():
-            seen, measure = self.views[name]
+            recorded, measure = self.views[name]
             if not measure.divergence:
-                least += min(w) * measure.value([sum(row) for row in seen])[0]
+                least += min(w) * measure.value([sum(row) for row in recorded])[0]
         for p, row, high in zip(self.p, cost or [], self.high, strict=False):
             open_ = [c for c, h in zip(row, high, strict=True) if h > 0]
             low = min(open_, default=ZERO)

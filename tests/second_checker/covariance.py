@@ -70,19 +70,19 @@ def inverse(a: Matrix) -> Matrix:
 
 def det(a: Matrix) -> Any:
     """Return det A if A is symmetric positive semidefinite, else None."""
-    rows, found = [list(row) for row in a], ONE
+    rows, outcome = [list(row) for row in a], ONE
     for k in range(len(a)):
         pivot = rows[k][k]
         if pivot < 0 or (not pivot and any(rows[k])):
             return None
-        found *= pivot
+        outcome *= pivot
         for i in range(k + 1, len(a)) if pivot else ():
             factor = rows[i][k] / pivot
             rows[i] = [x - factor * y for x, y in zip(rows[i], rows[k], strict=True)]
         rows[k] = [ZERO] * len(a)
         for row in rows:
             row[k] = ZERO
-    return found
+    return outcome
 
 
 class Covariance:
@@ -91,12 +91,12 @@ class Covariance:
         size = len(program["covariance"])
         gamma = self.gamma = table(program["covariance"], size, size)
         need(gamma == transpose(gamma) and det(gamma) is not None, "no covariance")
-        self.given, self.encoded = (self.places(program[k]) for k in ("given", "encoded"))
+        self.side, self.encoded = (self.places(program[k]) for k in ("given", "encoded"))
         self.n = len(self.encoded)
         self.law = gamma
-        if self.given:
-            z = [[gamma[i][j] for j in self.given] for i in range(size)]
-            inner = inverse([z[i] for i in self.given])
+        if self.side:
+            z = [[gamma[i][j] for j in self.side] for i in range(size)]
+            inner = inverse([z[i] for i in self.side])
             self.law = add(gamma, dot(dot(z, inner), transpose(z)), -1)
         self.bound = self.part(self.law, self.encoded, self.encoded)
         need(det(self.bound), "Cov(V | Z) is singular")
@@ -111,28 +111,28 @@ class Covariance:
             need(plain and exact(row["radius"]) == 0, "no plain inequality")
             self.rows[name] = self.term(row["term"]), exact(row["bound"])
 
-    def places(self, given: Any) -> list[int]:
-        fits = all(type(i) is int and 0 <= i < len(self.gamma) for i in given)
-        need(fits and len(set(given)) == len(given), "no places of variables")
-        return list(given)
+    def places(self, argument: Any) -> list[int]:
+        fits = all(type(i) is int and 0 <= i < len(self.gamma) for i in argument)
+        need(fits and len(set(argument)) == len(argument), "no places of variables")
+        return list(argument)
 
     def part(self, a: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
         return [[a[i][j] for j in columns] for i in rows]
 
-    def symmetric(self, given: Any) -> Matrix:
-        found = table(given, self.n, self.n)
-        need(found == transpose(found), "not symmetric")
-        return found
+    def symmetric(self, argument: Any) -> Matrix:
+        outcome = table(argument, self.n, self.n)
+        need(outcome == transpose(outcome), "not symmetric")
+        return outcome
 
     def view(self, view: Any) -> tuple[Matrix, Matrix, Pair]:
         """Return S, B and ½ log det R."""
         of, v = self.places(view["of"]), self.encoded
         need(view["reference"] in ("marginal", "conditional"), "a reference")
-        whole, cross = self.part(self.law, of, of), self.part(self.law, of, v)
-        need(of and det(whole), "Cov(A | Z) is singular")
+        full, cross = self.part(self.law, of, of), self.part(self.law, of, v)
+        need(of and det(full), "Cov(A | Z) is singular")
         b = dot(cross, inverse(self.bound))
-        s = add(whole, dot(b, transpose(cross)), -1)
-        r = self.part(self.gamma, of, of) if view["reference"] == "marginal" else whole
+        s = add(full, dot(b, transpose(cross)), -1)
+        r = self.part(self.gamma, of, of) if view["reference"] == "marginal" else full
         return s, b, times(HALF, log(det(r)))
 
     def term(self, term: Any, convex: bool = True) -> tuple[Any, Any, Pair, Fraction]:
@@ -171,20 +171,22 @@ class Covariance:
             need(self.value(term, sigma)[1] <= bound, name)
 
     def value(self, term: Any, sigma: Matrix) -> Pair:
-        weights, cost, found, radius = term
+        weights, cost, outcome, radius = term
         for view, w in weights.items():
-            s, b, own = self.views[view]
+            s, b, ours = self.views[view]
             left = det(add(s, dot(dot(b, sigma), transpose(b))))
             if not left:
-                return found[0], math.inf
-            told = plus(own, times(-HALF, log(left)))
-            told = enclosed(lambda told=told: interval(told) / self.units)
-            found = plus(found, times(w, told))
+                return outcome[0], math.inf
+            information = plus(ours, times(-HALF, log(left)))
+            information = enclosed(
+                lambda information=information: interval(information) / self.units
+            )
+            outcome = plus(outcome, times(w, information))
         if cost is None:
-            return found
+            return outcome
         off = radius * sum(abs(x) for row in sigma for x in row)
         value = trace(cost, sigma)
-        return plus(found, (value - off, value + off))
+        return plus(outcome, (value - off, value + off))
 
     # ---- lower end -----------------------------------------------------------------------
 
@@ -212,22 +214,22 @@ class Covariance:
                 plain = add(plain, cost, lam)
         for view, o in omega.items():
             if o:
-                s, b, own = self.views[view]
+                s, b, ours = self.views[view]
                 root, middle = self.factored(dual["posteriors"][view], len(s))
                 back = inverse(root)
                 y = dot(dot(transpose(back), middle), back)
                 if not det(y):
                     return -math.inf
-                told = plus(log(det(y)), (len(s) - trace(y, s),) * 2)
-                total = plus(total, times(o, plus(own, times(HALF, told))))
+                information = plus(log(det(y)), (len(s) - trace(y, s),) * 2)
+                total = plus(total, times(o, plus(ours, times(HALF, information))))
                 plain = add(plain, dot(dot(transpose(b), y), b), -o / 2)
-        found = []
+        values = []
         for unit in nats if nats[0] != nats[1] and any(map(any, mixed)) else nats[:1]:
             least = self.least(add(plain, mixed, unit), dual["parts"])
             if least is None:  # linear in the unit: the least of both ends bounds what is between
                 return -math.inf
-            found.append(plus(total, (least, least)))
-        pair = min(p[0] for p in found), max(p[1] for p in found)
+            values.append(plus(total, (least, least)))
+        pair = min(p[0] for p in values), max(p[1] for p in values)
         if self.objective[0]:
             return enclosed(lambda: interval(pair) / self.units)[0]
         return pair[0]

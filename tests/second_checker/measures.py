@@ -35,23 +35,23 @@ class Measure:
         keys = {"hockey-stick": "gamma", "transport": "ground", "gain": "matrix", "Sibson": "order"}
         self.kind, self.pi, self.units = data["kind"], pi, units
         need(self.kind in MEASURES, "no measure")
-        own = keys.get(self.kind)
-        need(set(data) == {"kind", own} - {None}, "other data of a measure")
+        ours = keys.get(self.kind)
+        need(set(data) == {"kind", ours} - {None}, "other data of a measure")
         size = len(pi)
         self.rows, self.unit, self.step, self.number = size, ONE, ONE, ZERO
         self.table: list[list[Fraction]] = []
         if self.kind == "mutual information":
             self.unit = self.step = 1 / enclosed(lambda: unit_of(units))[0]
         if self.kind in ("hockey-stick", "Sibson"):
-            self.number = exact(data[own])
+            self.number = exact(data[ours])
             need(self.number >= 1 and (self.number > 1 or self.kind != "Sibson"), "out of range")
         if self.kind == "transport":
-            self.table = table(data[own], size, size)
+            self.table = table(data[ours], size, size)
             need(min(map(min, self.table)) >= 0, "a negative distance")
             need(not any(row[i] for i, row in enumerate(self.table)), "a distance to itself")
             self.judged([c for row in self.table for c in row])
         if self.kind == "gain":
-            self.table, self.rows = table(data[own], len(data[own]), size), len(data[own])
+            self.table, self.rows = table(data[ours], len(data[ours]), size), len(data[ours])
             need(self.rows, "no guess")
             best = list(map(max, zip(*self.table, strict=True)))
             self.judged([b - g for row in self.table for b, g in zip(best, row, strict=True)])

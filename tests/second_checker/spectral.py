@@ -56,11 +56,11 @@ class Spectral(Covariance):
             return ZERO
         widest = max(sum(map(abs, row)) for row in dot(transpose(v), v))
         p = [max(value / 2 - price / widest, ZERO) for value in y]
-        found = super().lower(
+        outcome = super().lower(
             {
                 "multipliers": {"budget": str(price)},
                 "posteriors": {"W": self.plain(self.around(dual["axes"], y))},
                 "parts": {"": self.plain(self.around(dual["axes"], p))},
             }
         )
-        return max(found, ZERO)
+        return max(outcome, ZERO)

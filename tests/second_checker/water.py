@@ -34,8 +34,8 @@ class Water(Covariance):
         self.offsets = [1 / g for g in gains] or [ZERO] * size
         law = diagonal(self.caps_of)
         if noisy:
-            whole = diagonal(o + c for o, c in zip(self.offsets, self.caps_of, strict=True))
-            law = [a + b for a, b in zip(law * 2, [*law, *whole], strict=True)]
+            full = diagonal(o + c for o, c in zip(self.offsets, self.caps_of, strict=True))
+            law = [a + b for a, b in zip(law * 2, [*law, *full], strict=True)]
         identity = [[int(i == j) for j in range(size)] for i in range(size)]
         blank: Any = {"cost": None, "cost_radius": 0, "constant": [0, 0], "weights": {}}
         view, trace = {**blank, "weights": {"W": 1}}, {**blank, "cost": identity}
@@ -60,8 +60,8 @@ class Water(Covariance):
         return [min(max(level - o, ZERO), c) for o, c in pairs]
 
     def factors(self, values: Any) -> Any:
-        found = diagonal(values)
-        return {"root": texts(diagonal([ONE] * len(found))), "middle": texts(found)}
+        outcome = diagonal(values)
+        return {"root": texts(diagonal([ONE] * len(outcome))), "middle": texts(outcome)}
 
     def upper(self, primal: Any) -> Any:
         level = exact(primal["level"])
@@ -75,11 +75,11 @@ class Water(Covariance):
         price = 1 / (2 * level)
         spread = [o + x for o, x in zip(self.offsets, self.poured(level), strict=True)]
         above = [max(1 / (2 * s) - price, ZERO) for s in spread]
-        found = super().lower(
+        outcome = super().lower(
             {
                 "multipliers": {"budget": str(price)},
                 "posteriors": {"W": self.factors(1 / s for s in spread)},
                 "parts": {"": self.factors(above)},
             }
         )
-        return max(found, ZERO)
+        return max(outcome, ZERO)

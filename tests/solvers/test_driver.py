@@ -202,9 +202,9 @@ def test_a_strictly_feasible_channel_is_looked_for_where_none_is_known(program, 
     """Once, after the first attempt fails; the next attempt then certifies."""
     honest, calls = ConicModel.solve, []
 
-    def failing_first(self, *given, **options):
+    def failing_first(self, *value, **options):
         calls.append(self)
-        return "failed" if len(calls) == 1 else honest(self, *given, **options)
+        return "failed" if len(calls) == 1 else honest(self, *value, **options)
 
     monkeypatch.setattr(ConicModel, "solve", failing_first)
     monkeypatch.setattr(interior, "fits", lambda program: False)
@@ -278,7 +278,7 @@ def test_the_solver_alone_is_asked_where_it_is_told_so():
 
 
 def test_a_central_path_that_breaks_is_reported_and_the_solver_takes_over(monkeypatch):
-    def broken(*given):
+    def broken(*value):
         raise np.linalg.LinAlgError("no way")
 
     monkeypatch.setattr("cvxprivacy.solvers.covariance.stages.central_path", broken)

@@ -70,18 +70,18 @@ def test_the_optimum_is_that_of_all_entries(number, always, monkeypatch):
     few = problem.solve(method="structured")
     referee.check(few)
     monkeypatch.undo()
-    whole = problem.solve(method="structured", accuracy="high")
-    assert few.lower <= whole.upper
-    assert whole.lower <= few.upper
+    solution = problem.solve(method="structured", accuracy="high")
+    assert few.lower <= solution.upper
+    assert solution.lower <= few.upper
 
 
 @pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 3))
 def test_the_gap_is_no_less_than_what_the_bound_and_the_channel_leave(number):
     program = PROBLEMS[number].program
     with np.errstate(all="ignore"):
-        found = list(entry_generation.rounds(program, lambda: 1e-7 * program.scale))
-    assert found[-1].gap <= 1e-7 * program.scale
-    for each in {id(r.point): r for r in found if np.isfinite(r.gap)}.values():
+        values = list(entry_generation.rounds(program, lambda: 1e-7 * program.scale))
+    assert values[-1].gap <= 1e-7 * program.scale
+    for each in {id(r.point): r for r in values if np.isfinite(r.gap)}.values():
         matrix, dual = each.proposal()
         upper = program.value(program.objective, matrix)
         lower = dual.cleaned(program).lower_bound(program)
@@ -91,27 +91,27 @@ def test_the_gap_is_no_less_than_what_the_bound_and_the_channel_leave(number):
 
 def stopped(problem, after: int):
     """Return what a stop after some steps leaves, and the steps that were told."""
-    told = []
+    learned = []
 
     def progress(now):
-        told.append(now.step)
-        if len(told) == after:
+        learned.append(now.step)
+        if len(learned) == after:
             raise KeyboardInterrupt
 
     with pytest.warns(UserWarning, match="interrupted"):
-        return problem.solve(progress=progress, certify=False), told
+        return problem.solve(progress=progress, certify=False), learned
 
 
 def test_a_stop_leaves_the_best_of_what_was_reached(always):
-    found, told = zip(*(stopped(PROBLEMS[0], after) for after in (1, 8, 20)), strict=True)
-    assert [steps[0] for steps in told] == [0, 0, 0]
-    assert all(steps == sorted(set(steps)) for steps in told)
+    outcome, information = zip(*(stopped(PROBLEMS[0], after) for after in (1, 8, 20)), strict=True)
+    assert [steps[0] for steps in information] == [0, 0, 0]
+    assert all(steps == sorted(set(steps)) for steps in information)
     value = PROBLEMS[0].solve().value
-    for each in found:
+    for each in outcome:
         referee.check(each, status=each.status)
         assert each.lower <= value <= each.upper + 1e-6
-    assert found[1].upper < found[0].upper
-    assert found[2].gap < 0.1 * found[0].gap
+    assert outcome[1].upper < outcome[0].upper
+    assert outcome[2].gap < 0.1 * outcome[0].gap
 
 
 @pytest.mark.parametrize("bound", [-0.3, -0.2])
@@ -121,10 +121,10 @@ def test_rows_that_contradict_each_other_are_proved_to(bound, always):
     rows = [cpv.Linear(-far, bound, name="away")]
     problem = cpv.PrivacyDistortion(source, error, budget=0.01, criteria=rows)
     assert entry_generation.suits(problem.program)
-    found = problem.solve(method="structured", certify=False)
-    assert found.status == "infeasible"
-    assert found.log[-1].endswith("infeasible")
-    assert int(found.log[-1].split(": ")[1].split()[0]) < 60
+    solution = problem.solve(method="structured", certify=False)
+    assert solution.status == "infeasible"
+    assert solution.log[-1].endswith("infeasible")
+    assert int(solution.log[-1].split(": ")[1].split()[0]) < 60
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -144,9 +144,11 @@ def test_random_programs_end_as_with_all_entries(seed, always, monkeypatch):
     )  # fmt: skip
     few = problem.solve(method="structured", certify=False)
     monkeypatch.undo()
-    whole = problem.solve(method="structured", certify=False)
-    assert few.status == whole.status in ("certified", "infeasible")
-    assert few.status == "infeasible" or (few.lower <= whole.upper and whole.lower <= few.upper)
+    solution = problem.solve(method="structured", certify=False)
+    assert few.status == solution.status in ("certified", "infeasible")
+    assert few.status == "infeasible" or (
+        few.lower <= solution.upper and solution.lower <= few.upper
+    )
 
 
 def test_what_has_curved_rows_or_labels_by_letter_keeps_all_entries():
@@ -166,8 +168,8 @@ def test_what_does_not_fit_is_refused_with_what_would(criteria, always, monkeypa
     problem = cpv.PrivacyDistortion(source, error, budget=0.02, criteria=criteria)
     monkeypatch.setattr(interior, "LARGEST", 900)
     most = 9 if not criteria else 6
-    said = rf"12 letters to release as 12, which takes 0.0 GiB; about {most} of each fit"
-    with pytest.raises(cpv.InputError, match=said):
+    text = rf"12 letters to release as 12, which takes 0.0 GiB; about {most} of each fit"
+    with pytest.raises(cpv.InputError, match=text):
         problem.solve()
 
 
@@ -175,8 +177,8 @@ def test_what_no_proof_would_be_read_of_is_refused(monkeypatch):
     source, error = line(12)
     problem = cpv.PrivacyDistortion(source, error, budget=0.02)
     monkeypatch.setattr(work, "WORK", 200)
-    said = r"12 letters to release as 12 are more than a proof holds \([0-9,]+ products \(--work"
-    with pytest.raises(cpv.InputError, match=said):
+    text = r"12 letters to release as 12 are more than a proof holds \([0-9,]+ products \(--work"
+    with pytest.raises(cpv.InputError, match=text):
         problem.solve()
 
 
@@ -187,12 +189,12 @@ def test_what_no_proof_would_be_read_of_is_refused(monkeypatch):
 def test_scores_of_an_output_that_nobody_uses_separate_as_well_as_can_be(seed):
     """max over scores of the least reduced cost, against CVXPY."""
     source, error = random_source(seed, letters=12)
-    whole = ScaledProgram(cpv.PrivacyDistortion(source, error, budget=0.1).program)
+    full = ScaledProgram(cpv.PrivacyDistortion(source, error, budget=0.1).program)
     layout = Layout.of(np.eye(12, dtype=bool)[:, :12] | (np.arange(12) == 0)[:, None])
-    scaled = ScaledProgram(whole.program, layout)
+    scaled = ScaledProgram(full.program, layout)
     with np.errstate(all="ignore"):
         iterate = next(i for i in interior.central_path(scaled) if i.gap < 1e-6)
-    pricing, view = Pricing(whole), whole.views[0]
+    pricing, view = Pricing(full), full.views[0]
     outputs = np.arange(12)
     prices = pricing._prices(iterate, outputs)
     reduced, _ = pricing._improved(prices, outputs, 1e-8)
@@ -219,8 +221,10 @@ def test_a_list_of_entries_stands_for_its_table(seed):
     assert (layout.put(entries, m) == table).all()
     assert layout.total(entries) == pytest.approx(table.sum(axis=1))
     assert (layout.extreme(np.maximum, entries, 0.0, layout.present) == table.max(axis=1)).all()
-    own = rng.random(n)
-    assert (layout.take(np.tile(own[:, None], (1, m))) == layout.spread(own) * layout.present).all()
+    ours = rng.random(n)
+    assert (
+        layout.take(np.tile(ours[:, None], (1, m))) == layout.spread(ours) * layout.present
+    ).all()
     down, up = (rng.random((layout.m, 2, layout.shape[1])) * layout.present[:, None] for _ in "du")
     diagonal = rng.random(layout.shape) * layout.present
     square = np.zeros((n, n))

@@ -34,7 +34,7 @@ def test_whatever_a_solver_leaves_is_survived(
     monkeypatch.setattr(cp.Problem, "solve", solve)
     monkeypatch.setattr(
         "cvxprivacy.solvers.covariance.stages.central_path",
-        lambda white, *rest: (np.full((white.program.n,) * 2, np.nan), {"budget": math.nan}),
+        lambda white, *others: (np.full((white.program.n,) * 2, np.nan), {"budget": math.nan}),
     )
     source = S(np.eye(4) + 0.5, sensitive=[0], key=[1, 2, 3])
     problems: list[Callable[[], Any]] = [
@@ -55,11 +55,11 @@ def test_a_solve_keeps_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         pools = (p for p in threadpool_info() if p["user_api"] == "blas")
         return {p["filepath"]: p["num_threads"] for p in pools}
 
-    seen, told = [], verify.proof_of
+    recorded, information = [], verify.proof_of
 
     def proof_of(program: Any) -> Any:
-        seen.append(threads())
-        return told(program)
+        recorded.append(threads())
+        return information(program)
 
     source = cpv.DiscreteSource(np.eye(2) / 2)
     for _ in range(2):  # the second time with all libraries loaded
@@ -73,5 +73,5 @@ def test_a_solve_keeps_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.undo()
             assert {path: threads()[path] for path in before} == before
     assert 2 in before.values()  # some were built for one thread
-    assert all(found[path] == 1 for found in seen for path in before if path in found)
-    assert len(seen) >= 4
+    assert all(outcome[path] == 1 for outcome in recorded for path in before if path in outcome)
+    assert len(recorded) >= 4

@@ -67,12 +67,12 @@ ERROR = PROBLEMS[0].alphabet.d.matrix
 @pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 16))
 def test_it_reaches_what_the_conic_solver_finds(number):
     problem = PROBLEMS[number]
-    own = problem.solve(method="structured")
-    referee.check(own)
-    assert all(line.startswith(("central path", "closed form")) for line in own.log)
+    solution = problem.solve(method="structured")
+    referee.check(solution)
+    assert all(line.startswith(("central path", "closed form")) for line in solution.log)
     conic = problem.solve(method="conic")
-    assert own.lower <= conic.upper
-    assert conic.lower <= own.upper
+    assert solution.lower <= conic.upper
+    assert conic.lower <= solution.upper
 
 
 @pytest.mark.parametrize("number", range(len(PROBLEMS)))
@@ -132,15 +132,15 @@ def test_a_step_solves_the_equations_linearised(number):
             slack = 0.0 if row.equal else x.slack[name] + step.slack[name]
             assert reached + slack == pytest.approx(0.0 * reached, abs=1e-8)
         for name, level in program.levels.items():
-            whole = 0.0 if level.total is None else x.price[name] + step.price[name]
+            full = 0.0 if level.total is None else x.price[name] + step.price[name]
             height = x.levels[name] + step.levels[name]
             for side, sign, factor in level.sides:
                 price = x.price[side] + step.price[side]
                 dual = dual - sign * price
-                whole = whole + sign * factor * price @ program.mass
+                full = full + sign * factor * price @ program.mass
                 room = sign * (x.q + step.q - factor * program.mass * height[:, None])
                 assert x.slack[side] + step.slack[side] == pytest.approx(room, abs=1e-8)
-            assert whole == pytest.approx(np.zeros(program.m), abs=1e-6 * np.abs(price).max())
+            assert full == pytest.approx(np.zeros(program.m), abs=1e-6 * np.abs(price).max())
             if level.total is not None:
                 left = level.total - height.sum()
                 assert x.slack[name] + step.slack[name] == pytest.approx(left, abs=1e-8)
@@ -171,12 +171,12 @@ def test_scores_tend_to_the_logarithms_of_the_posteriors(number):
 # ---- the second order --------------------------------------------------------------------
 
 
-def lacks(program, x) -> dict:
+def residuals_of(program, x) -> dict:
     """Return what each equation lacks at a point, by kind."""
     at = Residuals(program, x)
-    found = {"dual": at.dual, **{f"posterior {i}": part for i, part in enumerate(at.posterior)}}
-    found.update((f"row {name}", at.primal[name]) for name in program.rows)
-    return found
+    results = {"dual": at.dual, **{f"posterior {i}": part for i, part in enumerate(at.posterior)}}
+    results.update((f"row {name}", at.primal[name]) for name in program.rows)
+    return results
 
 
 def orders(program, x, t: float):
@@ -190,8 +190,8 @@ def orders(program, x, t: float):
     bent = {name: p - affine.slack[name] * affine.price[name] for name, p in products.items()}
     first = x.moved(newton.step(products, t), 1.0)
     second = x.moved(newton.step(bent, t, path._second_order(newton, affine)), 1.0)
-    for name, was in lacks(program, x).items():
-        yield name, *(lacks(program, y)[name] - (1 - t) * was for y in (first, second))
+    for name, was in residuals_of(program, x).items():
+        yield name, *(residuals_of(program, y)[name] - (1 - t) * was for y in (first, second))
     for name, p in products.items():
         yield f"pair {name}", *(y.slack[name] * y.price[name] - p for y in (first, second))
 
@@ -218,8 +218,8 @@ def test_what_corrected_steps_aim_at():
             newton, calls = Newton(program, x), []
             honest = newton.step
 
-            def step(*given, honest=honest, calls=calls):
-                calls.append((given, honest(*given)))
+            def step(*value, honest=honest, calls=calls):
+                calls.append((value, honest(*value)))
                 return calls[-1][1]
 
             newton.step = step
@@ -282,9 +282,9 @@ def exact_inverse(y, diagonal, rows, squares, free):
         block = mp.diag([mp.mpf(diagonal[y, i]) for i in on])
         for square in squares:
             added = [mp.mpf(square.added[y, i]) for i in on]
-            rest = [mp.mpf(square.remainder[y, i]) for i in on]
+            values = [mp.mpf(square.remainder[y, i]) for i in on]
             share = [mp.mpf(square.share[y, i]) for i in on]
-            lost = [mp.sqrt(s * (a - r)) for s, a, r in zip(share, added, rest, strict=True)]
+            lost = [mp.sqrt(s * (a - r)) for s, a, r in zip(share, added, values, strict=True)]
             block += mp.diag(added) - mp.matrix(lost) * mp.matrix(lost).T
         for row in rows[y]:
             column = mp.matrix([mp.mpf(row[i]) for i in on])
@@ -313,13 +313,13 @@ def test_blocks_are_inverses(seed):
         kinds.append(Blocks.dense(diagonal, rows, rows[:, :0], free))
     x = rng.normal(size=(m, n))
     for blocks in kinds:
-        found, total = blocks.times(x), np.zeros((n, n))
+        outcome, total = blocks.times(x), np.zeros((n, n))
         for y in range(m):
             inverse = inverses[y]
             total[np.ix_(free[y], free[y])] += inverse
             size = np.abs(inverse).max() * np.abs(x).max()
-            assert found[y][free[y]] == pytest.approx(inverse @ x[y][free[y]], abs=1e-5 * size)
-            assert (found[y][~free[y]] == 0).all()
+            assert outcome[y][free[y]] == pytest.approx(inverse @ x[y][free[y]], abs=1e-5 * size)
+            assert (outcome[y][~free[y]] == 0).all()
         assert blocks.total(Layout.full(n, m)) == pytest.approx(
             total, abs=1e-5 * np.abs(total).max()
         )
@@ -400,11 +400,11 @@ def test_a_path_that_breaks_is_reported_and_the_solver_takes_over(after, monkeyp
     honest = interior.Newton
     made = []
 
-    def breaking(*given):
-        made.append(given)
+    def breaking(*value):
+        made.append(value)
         if len(made) > after:
             raise np.linalg.LinAlgError("no way")
-        return honest(*given)
+        return honest(*value)
 
     monkeypatch.setattr(interior, "Newton", breaking)
     outcome = solve(PROBLEMS[0].program)
@@ -420,15 +420,15 @@ def test_a_path_that_breaks_is_reported_and_the_solver_takes_over(after, monkeyp
 
 
 def test_what_progress_raises_is_raised():
-    said = ValueError("mine")
+    text = ValueError("mine")
 
     def progress(now):
         if now.step == 2:
-            raise said
+            raise text
 
     with pytest.raises(ValueError, match="mine") as caught:
         PROBLEMS[0].solve(progress=progress)
-    assert caught.value is said
+    assert caught.value is text
 
 
 @pytest.mark.parametrize("rules", [[], [cpv.KeepProbability(0.2)]], ids=["free", "floors"])
@@ -534,11 +534,11 @@ def test_a_channel_mixed_with_one_that_has_room_loses_about_what_it_lacked(seed)
     task = ChannelTask(program, {"method": "structured", "accuracy": "high"})
     with np.errstate(all="ignore"):
         path = list(interior.central_path(ScaledProgram(program)))
-        own = next(i for i in path if i.gap < 1e-5)
+        ours = next(i for i in path if i.gap < 1e-5)
         near = min(path, key=lambda i: i.gap).proposal()[0]
         lacking = (1 - 1e-9) * near + 1e-9 * np.eye(12)
         assert program.violation(lacking) > 1e-11
-        task.prover.offer_channel(own.proposal()[0])
+        task.prover.offer_channel(ours.proposal()[0])
         task.channels = [lacking]
         assert task.prover.upper > least + 1e-8
         stricter = ScaledProgram(presolve.tightened(program, 1e-6))

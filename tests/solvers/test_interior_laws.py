@@ -57,17 +57,17 @@ def test_it_reaches_what_the_conic_solver_finds(case: str) -> None:
     assert problem.solve(accuracy="high").status == "certified"
 
 
-def lacks(program: ScaledProgram, x: Any) -> dict[str, np.ndarray]:
+def residuals_of(program: ScaledProgram, x: Any) -> dict[str, np.ndarray]:
     """Return what each equation lacks at a point."""
     at = Residuals(program, x)
-    found = {"dual": at.dual, "letters": at.row_sums, "shares": np.asarray(at.shares)}
-    found |= {f"row {name}": at.primal[name] for name in program.rows}
-    found |= {f"scores {i}": part for i, part in enumerate(at.posterior)}
+    results = {"dual": at.dual, "letters": at.row_sums, "shares": np.asarray(at.shares)}
+    results |= {f"row {name}": at.primal[name] for name in program.rows}
+    results |= {f"scores {i}": part for i, part in enumerate(at.posterior)}
     for name, term in program.recourses.items():
-        found[f"plan {name}"] = term.short(x)
+        results[f"plan {name}"] = term.short(x)
         priced = term.omega(x)[:, None] * term.cost - x.equal[name] @ term.matrix
-        found[f"price {name}"] = priced - x.price[name]
-    return found
+        results[f"price {name}"] = priced - x.price[name]
+    return results
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -79,10 +79,10 @@ def test_a_step_leaves_in_every_equation_what_it_should(case: str) -> None:
             break
     for x in path[1::3]:
         x = replace(x, scores=program.joints(x.q)[1])
-        newton, before = Newton(program, x), lacks(program, x)
+        newton, before = Newton(program, x), residuals_of(program, x)
         mu = 0.3 * program.complementarity(x) / program.count
         step = newton.step({key: mu * share for key, share in program.shares.items()}, 1.0)
-        after = {t: lacks(program, x.moved(step, t)) for t in (1e-3, 1e-4)}
+        after = {t: residuals_of(program, x.moved(step, t)) for t in (1e-3, 1e-4)}
         for key, was in before.items():
             left = [np.abs(after[t][key] - (1 - t) * was).max(initial=0.0) for t in (1e-3, 1e-4)]
             assert left[1] <= 0.02 * left[0] + 1e-9, key
@@ -115,8 +115,8 @@ def campaign(seeds: range) -> tuple[float, float]:
         )  # fmt: skip
         solution = problem.solve(method="structured", certify=False)
         settled.append(solution.status in ("certified", "infeasible"))
-        found = [line.split() for line in solution.log if "steps, gap" in line]
-        steps += [int(words[words.index("steps,") - 1]) for words in found]
+        values = [line.split() for line in solution.log if "steps, gap" in line]
+        steps += [int(words[words.index("steps,") - 1]) for words in values]
         if seed % 5 == 0:
             conic = problem.solve(method="conic", certify=False)
             assert solution.lower <= conic.upper, seed

@@ -45,8 +45,8 @@ def posed(measure: cpv.leakage.Leakage, kind: str, seed: int = 5, share: float =
     """Return a problem that has the measure in one place, or in all, beside information."""
     source, error = instance(seed)
     budget = share * float((source.p_x @ error).min())
-    whole, letter = bounds(measure, source.pmf, share)
-    cap, per = cpv.LeakageCap(whole, leakage=measure), cpv.PerLetter(measure, letter)
+    full, letter = bounds(measure, source.pmf, share)
+    cap, per = cpv.LeakageCap(full, leakage=measure), cpv.PerLetter(measure, letter)
     if kind in ("budget", "wx"):
         encoder = "wx" if kind == "wx" else "x"
         return cpv.PrivacyDistortion(
@@ -92,12 +92,12 @@ def path_of(problem: Any) -> tuple[ScaledProgram, list[Any]]:
     return iterates[0].program, [iterate.point for iterate in iterates[::3]]
 
 
-def lacks(program: ScaledProgram, x: Any) -> dict[str, np.ndarray]:
+def residuals_of(program: ScaledProgram, x: Any) -> dict[str, np.ndarray]:
     """Return what each equation lacks at a point, from the measures' own statements."""
     at = Residuals(program, x)
-    found = {"dual": at.dual, "letters": at.row_sums}
-    found |= {f"row {name}": at.primal[name] for name in program.rows}
-    found |= {f"scores {i}": part for i, part in enumerate(at.posterior)}
+    results = {"dual": at.dual, "letters": at.row_sums}
+    results |= {f"row {name}": at.primal[name] for name in program.rows}
+    results |= {f"scores {i}": part for i, part in enumerate(at.posterior)}
     for name, term in program.recourses.items():
         measure, reference = term.view.measure, term.view.reference
         matrix, mass, cost = measure.recourse(reference)
@@ -106,9 +106,9 @@ def lacks(program: ScaledProgram, x: Any) -> dict[str, np.ndarray]:
         target = joint.sum(axis=1, keepdims=True) * mass
         target[:, : lifted.shape[1]] += lifted
         omega = term.weight * (x.multiplier(term.row) if term.row else 1.0)
-        found[f"plan {name}"] = target - x.slack[name] @ matrix.T
-        found[f"price {name}"] = omega[:, None] * cost - x.price[name] - x.equal[name] @ matrix
-    return found
+        results[f"plan {name}"] = target - x.slack[name] @ matrix.T
+        results[f"price {name}"] = omega[:, None] * cost - x.price[name] - x.equal[name] @ matrix
+    return results
 
 
 @pytest.mark.parametrize("kind", rest_at_length(["all", "letter", "budget", "cap"], 1))
@@ -118,11 +118,11 @@ def test_a_step_leaves_in_every_equation_what_it_should(name: str, kind: str) ->
     program, path = path_of(posed(OTHERS[name], kind))
     for x in path[1:]:
         x = replace(x, scores=program.joints(x.q)[1])  # where ∇²F is that at J
-        newton, before = Newton(program, x), lacks(program, x)
+        newton, before = Newton(program, x), residuals_of(program, x)
         mu = 0.3 * program.complementarity(x) / program.count
         targets = {key: mu * share for key, share in program.shares.items()}
         step = newton.step(targets, 1.0)
-        after = {t: lacks(program, x.moved(step, t)) for t in (1e-3, 1e-4)}
+        after = {t: residuals_of(program, x.moved(step, t)) for t in (1e-3, 1e-4)}
         for key, was in before.items():
             left = [np.abs(after[t][key] - (1 - t) * was).max(initial=0.0) for t in (1e-3, 1e-4)]
             assert left[1] <= 0.02 * left[0] + 1e-9, key
@@ -138,7 +138,7 @@ def test_a_step_leaves_in_every_equation_what_it_should(name: str, kind: str) ->
 def test_recourse_starts_at_its_centre(name: str) -> None:
     program = ScaledProgram(posed(OTHERS[name], "budget").program)
     x, mu = start(program)
-    left = lacks(program, x)
+    left = residuals_of(program, x)
     for key in program.recourses:
         assert (x.slack[key] > 0).all()
         assert (x.price[key] > 0).all()

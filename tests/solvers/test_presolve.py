@@ -121,12 +121,12 @@ def test_no_information_is_independence(per_output, share):
     matrix = program.view_matrix("W").toarray()
     independent = matrix - program.prior("W")[:, None] * matrix.sum(axis=0)
     sums = np.kron(np.eye(n), np.ones(m)), np.kron(independent, np.eye(m))
-    known = linprog(
+    expected = linprog(
         (program.mass[:, None] * cost(5, 5)).ravel(),
         A_eq=np.vstack(sums),
         b_eq=np.concatenate([np.ones(n), np.zeros(len(sums[1]))]),
     )
-    assert certificate.lower - 1e-8 <= known.fun <= certificate.upper + 1e-8
+    assert certificate.lower - 1e-8 <= expected.fun <= certificate.upper + 1e-8
 
 
 @pytest.mark.parametrize("off", [1e-9, 1e-5, 1e-2])
@@ -254,13 +254,13 @@ def of_constants(program: ChannelProgram) -> float:
     low = 0.0 if program.floor is None else program.floor.max(axis=0)
     high = 1.0 if program.ceiling is None else program.ceiling.min(axis=0)
     box = np.broadcast_arrays(low, high, np.zeros(4))[:2]
-    found = linprog(
+    outcome = linprog(
         column(program.objective),
         *(np.array(x) if len(x) else None for side in sides.values()
           for x in ([a for a, _ in side], [b for _, b in side])),
         bounds=np.transpose(box),
     )  # fmt: skip
-    return found.fun if found.status == 0 else np.inf
+    return outcome.fun if outcome.status == 0 else np.inf
 
 
 RULES = {
@@ -358,12 +358,16 @@ def test_what_an_observer_knows_beforehand_cannot_be_capped(off):
     law = base().law
     labels = labels_of_w(law)
     partial = np.where(np.arange(law.shape[1]) < 2, labels, -1)
-    seen, all_ = law[:, :2].sum(axis=1), law.sum(axis=1)
-    share, prior, reference = seen.sum() / law.sum(), seen / seen.sum(), all_ / all_.sum()
-    known = float(share * (prior * np.log(prior / reference)).sum())
+    recorded, all_ = law[:, :2].sum(axis=1), law.sum(axis=1)
+    share, prior, reference = (
+        recorded.sum() / law.sum(),
+        recorded / recorded.sum(),
+        all_ / all_.sum(),
+    )
+    expected = float(share * (prior * np.log(prior / reference)).sum())
     program = base(
         views={"P": View(partial, labels), "W": View(labels)},
-        constraints={"cap": Expression("partial", {"P": 1.0}) <= known + off},
+        constraints={"cap": Expression("partial", {"P": 1.0}) <= expected + off},
     )
     certificate = solve(program).certificate
     assert bool(presolve.contradictions(program)) == (off < 0)

@@ -44,41 +44,41 @@ def cut_problem(seed: int, most: int):
 @pytest.mark.parametrize("seed", rest_at_length([3, 0, 1, 2, 4, 5, 6, 7], 2))
 def test_a_cut_list_encloses_the_optimum_of_the_whole_list(seed, tmp_path):
     """Also under LocalPrivacy and MaximalLeakage: the lower end leaves them out, and is lower."""
-    whole, cut = cut_problem(seed, 27), cut_problem(seed, 26)
-    assert whole.alphabet.m == 27
-    assert not whole.cut
+    full, cut = cut_problem(seed, 27), cut_problem(seed, 26)
+    assert full.alphabet.m == 27
+    assert not full.cut
     assert cut.cut
-    exact = whole.solve(accuracy="high")
+    exact = full.solve(accuracy="high")
     referee.check(exact, status=exact.status)
     for most in (1, 26)[: 1 + seed % 2]:
         problem = cut_problem(seed, most)
-        found = problem.solve(accuracy="high")
-        assert found.lower <= exact.upper + 1e-12
-        assert exact.lower <= found.upper + 1e-12
+        solution = problem.solve(accuracy="high")
+        assert solution.lower <= exact.upper + 1e-12
+        assert exact.lower <= solution.upper + 1e-12
         near = 1e-2 if problem.program.auxiliaries else 1e-4
-        assert found.upper == pytest.approx(exact.upper, abs=near)
-        assert (found.status == "certified") == (found.gap <= 1e-9 * problem.program.scale)
-        assert found.certificate.verify()
-        referee.check(found, status=found.status)
-        agree(problem, found)
+        assert solution.upper == pytest.approx(exact.upper, abs=near)
+        assert (solution.status == "certified") == (solution.gap <= 1e-9 * problem.program.scale)
+        assert solution.certificate.verify()
+        referee.check(solution, status=solution.status)
+        agree(problem, solution)
         informed = problem.informed.solve(accuracy="high")
         referee.check(informed, status=informed.status)
-        assert found.lower <= informed.upper
-        for name, price in found.prices.items():
+        assert solution.lower <= informed.upper
+        for name, price in solution.prices.items():
             if name in ("budget", "max_leakage"):
                 assert price <= 1e-9
-        path = found.certificate.to_json(tmp_path / "proof.json")
+        path = solution.certificate.to_json(tmp_path / "proof.json")
         assert verify.main([str(path)]) == 0
         claim = json.loads(path.read_text())["claim"]
         assert claim["status"] == "uncertified"  # of a release alone: nothing from below
         assert claim["lower"] == "-inf"
-        assert float(claim["upper"]) == found.upper
-        path = found.certificate.relaxation.to_json(tmp_path / "bound.json")
+        assert float(claim["upper"]) == solution.upper
+        path = solution.certificate.relaxation.to_json(tmp_path / "bound.json")
         assert verify.main([str(path)]) == 0
-        assert json.loads(path.read_text())["claim"]["lower"] == found.lower
+        assert json.loads(path.read_text())["claim"]["lower"] == solution.lower
         again = problem.solve(accuracy="high")
-        assert again.upper <= found.upper + 1e-7
-        assert found.certificate.verify()
+        assert again.upper <= solution.upper + 1e-7
+        assert solution.certificate.verify()
 
 
 def test_a_cut_list_that_is_infeasible_proves_nothing(monkeypatch):
@@ -141,9 +141,9 @@ def slow_search(monkeypatch):
     source, d = cpv.DiscreteSource(random_law(rng, 2, 4, 4, 0.5)), costs(rng, 4, 4)
     options = {"side_information": "decoder", "most_strategies": 1}
     problem = rde(source, d, 0.6, minimize={"rate": 1.0, "leakage": 1.0}, **options)
-    whole = problem.solve()
-    assert len(rounds(whole)) >= 4
-    return problem, whole
+    solution = problem.solve()
+    assert len(rounds(solution)) >= 4
+    return problem, solution
 
 
 def rounds(solution) -> list[str]:
@@ -171,18 +171,18 @@ class Stop:
 )
 def test_after_a_stop_no_round_begins(slow_search, solves, timed, monkeypatch):
     """Solve 1 is the relaxation: a stop in it leaves one round."""
-    problem, whole = slow_search
+    problem, full = slow_search
     with monkeypatch.context() as patch:
         stop = Stop(solves, 9, patch if timed else None)
-        found = problem.solve(progress=stop, time_limit=100.0, certify=False)
-    assert found.log[-1] == f"stopped: {'time limit of 100 s' if timed else 'interrupted'}"
-    assert len(rounds(found)) == max(solves - 1, 1)
-    assert found.lower <= whole.upper
-    assert whole.lower <= found.upper
+        solution = problem.solve(progress=stop, time_limit=100.0, certify=False)
+    assert solution.log[-1] == f"stopped: {'time limit of 100 s' if timed else 'interrupted'}"
+    assert len(rounds(solution)) == max(solves - 1, 1)
+    assert solution.lower <= full.upper
+    assert full.lower <= solution.upper
     if solves == 3:  # of a round that was cut short the one before it is the better
-        first = float(rounds(found)[0].split(", ")[-1].split("]")[0])
-        assert found.upper <= first
-    assert found.certificate.verify()
+        first = float(rounds(solution)[0].split(", ")[-1].split("]")[0])
+        assert solution.upper <= first
+    assert solution.certificate.verify()
 
 
 @pytest.mark.filterwarnings("ignore:interrupted")
@@ -191,21 +191,21 @@ def test_a_stop_between_rounds_keeps_what_was_solved(slow_search, timed, monkeyp
     problem, _ = slow_search
     honest, asked = strategy_generation._better, []
 
-    def better(*given):
-        asked.append(given)
+    def better(*value):
+        asked.append(value)
         if len(asked) == 2:
             if not timed:
                 raise KeyboardInterrupt
             patch.setattr(Watch, "left", 0.0)
-        return honest(*given)
+        return honest(*value)
 
     with monkeypatch.context() as patch:
         patch.setattr(strategy_generation, "_better", better)
-        found = problem.solve(time_limit=100.0)
-        assert len(rounds(found)) == len(asked) == 2
-        assert found.log[-1].startswith("stopped: ")
-        assert found.status == "loose"
-        assert found.certificate.verify()
+        solution = problem.solve(time_limit=100.0)
+        assert len(rounds(solution)) == len(asked) == 2
+        assert solution.log[-1].startswith("stopped: ")
+        assert solution.status == "loose"
+        assert solution.certificate.verify()
         if not timed:
             asked.clear()
             with pytest.raises(KeyboardInterrupt):

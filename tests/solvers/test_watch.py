@@ -21,14 +21,14 @@ CAPPED = cpv.MinimumDistortion(SOURCE, D, [cpv.LeakageCap(0.1), cpv.TCloseness(0
 
 @pytest.mark.parametrize("problem", [PLAIN, CAPPED], ids=["plain", "capped"])
 def test_each_step_is_told(problem, capsys):
-    seen: list[cpv.Progress] = []
-    solution = problem.solve(progress=seen.append, verbose=True)
-    assert [now.step for now in seen] == list(range(len(seen)))
-    assert f"central path: {seen[-1].step} steps" in solution.log[0]
-    assert seen[-1].gap <= seen[-1].tolerance < seen[0].gap
-    assert all(a.seconds <= b.seconds for a, b in pairwise(seen))
-    assert solution.gap <= seen[-1].tolerance
-    assert capsys.readouterr().err.splitlines() == [str(now) for now in seen]
+    recorded: list[cpv.Progress] = []
+    solution = problem.solve(progress=recorded.append, verbose=True)
+    assert [now.step for now in recorded] == list(range(len(recorded)))
+    assert f"central path: {recorded[-1].step} steps" in solution.log[0]
+    assert recorded[-1].gap <= recorded[-1].tolerance < recorded[0].gap
+    assert all(a.seconds <= b.seconds for a, b in pairwise(recorded))
+    assert solution.gap <= recorded[-1].tolerance
+    assert capsys.readouterr().err.splitlines() == [str(now) for now in recorded]
 
 
 def test_what_is_left_if_the_gap_goes_on_shrinking():
@@ -59,17 +59,17 @@ def test_what_is_proved_so_far_is_returned(problem, last, timed, monkeypatch):
     truth = problem.solve()
     with monkeypatch.context() as patch:
         stop = Stop(last, patch if timed else None)
-        found = problem.solve(progress=stop, time_limit=100.0, certify=False)
+        solution = problem.solve(progress=stop, time_limit=100.0, certify=False)
         reason = "time limit of 100 s" if timed else "interrupted"
-        assert found.log[-1] == f"stopped: {reason}"
-    assert not any("CLARABEL" in line for line in found.log)
-    assert found.status in ("loose", "uncertified")
-    assert found.lower <= truth.upper
-    assert truth.lower <= found.upper
-    assert found.certificate.verify()
+        assert solution.log[-1] == f"stopped: {reason}"
+    assert not any("CLARABEL" in line for line in solution.log)
+    assert solution.status in ("loose", "uncertified")
+    assert solution.lower <= truth.upper
+    assert truth.lower <= solution.upper
+    assert solution.certificate.verify()
     if last == 7:
-        assert found.status == "loose"
-        referee.check(found, status="loose")
+        assert solution.status == "loose"
+        referee.check(solution, status="loose")
 
 
 def test_a_second_interrupt_returns_nothing(monkeypatch):
@@ -85,9 +85,9 @@ def test_a_second_interrupt_returns_nothing(monkeypatch):
 
 def test_no_attempt_is_made_when_time_is_up(monkeypatch):
     monkeypatch.setattr(Watch, "left", 0.0)
-    found = PLAIN.solve(method="conic", time_limit=5.0, certify=False)
-    assert not any("CLARABEL" in line for line in found.log)
-    assert found.log[-1] == "stopped: time limit of 5 s"
+    solution = PLAIN.solve(method="conic", time_limit=5.0, certify=False)
+    assert not any("CLARABEL" in line for line in solution.log)
+    assert solution.log[-1] == "stopped: time limit of 5 s"
 
 
 @pytest.mark.parametrize(

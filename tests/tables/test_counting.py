@@ -78,10 +78,10 @@ def by_hand(columns: dict, asked: dict, edges: dict) -> tuple[list, np.ndarray, 
 
     rows = [{n: ranked(n, columns[n][1][i]) for n in names} for i in records]
     weights = columns["weight"][1] if "weights" in asked else [1.0 for _ in records]
-    whole = [all(letter is not None for _, letter in row.values()) for row in rows]
-    kept = [i for i in records if whole[i] or asked["missing"] == "level"]
+    values = [all(letter is not None for _, letter in row.values()) for row in rows]
+    kept = [i for i in records if values[i] or asked["missing"] == "level"]
     outside = any(letter != letter for row in rows for _, letter in row.values())
-    gaps = asked["missing"] == "refuse" and not all(whole)
+    gaps = asked["missing"] == "refuse" and not all(values)
     if outside or gaps or not sum(weights[i] for i in kept):
         return None
     axes = []
@@ -119,8 +119,8 @@ def test_a_table_is_counted_as_its_records_say(kind, table):
     assert source.law == pytest.approx(law, rel=1e-14, abs=0)
     assert source.records == len(weights) == len(columns["w"][1]) - source.dropped
     assert source.effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum(), rel=1e-12)
-    seen = source.joint > 0
-    cells = seen.sum() - seen.any(axis=1).sum() - seen.any(axis=0).sum() + 1
+    recorded = source.joint > 0
+    cells = recorded.sum() - recorded.any(axis=1).sum() - recorded.any(axis=0).sum() + 1
     assert source.bias(units="nats") == pytest.approx(cells / (2 * source.effective), abs=1e-12)
 
 
@@ -166,9 +166,9 @@ def test_nothing_larger_than_the_counts_is_collected(kind, monkeypatch):
     sizes, collect = [], nw.LazyFrame.collect
 
     def spy(self, *args, **options):
-        found = collect(self, *args, **options)
-        sizes.append(len(found))
-        return found
+        outcome = collect(self, *args, **options)
+        sizes.append(len(outcome))
+        return outcome
 
     monkeypatch.setattr(nw.LazyFrame, "collect", spy)
     source = from_table(frame, side="town", weights="weight", **ASKED)
@@ -191,8 +191,8 @@ def test_nothing_larger_than_the_counts_is_collected(kind, monkeypatch):
 def test_the_edges_of_a_decimal_width_are_decimals(width):
     edges = [float(k * Decimal(width)) for k in range(-12, 31)]
     columns = {"w": ("int", list(range(42))), "x": ("float", edges[:-1])}
-    found = from_table(made("polars", columns), sensitive="w", key="x", bins={"x": float(width)})
-    assert found.x == cpv.Bins(tuple(edges)).labels
+    outcome = from_table(made("polars", columns), sensitive="w", key="x", bins={"x": float(width)})
+    assert outcome.x == cpv.Bins(tuple(edges)).labels
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -226,7 +226,7 @@ def test_a_missing_value_is_named_with_its_row_in_memory(kind, nothing):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("x", "asked", "said"),
+    ("x", "asked", "text"),
     [
         (("float", [1.0, -1.0]), {"weights": "x"}, "^weights: 1 weights are negative"),
         (("float", [1.0, NAN]), {"weights": "x"}, "^weights: 1 weights .* missing"),
@@ -244,11 +244,11 @@ def test_a_missing_value_is_named_with_its_row_in_memory(kind, nothing):
     ],
     ids=range(13),
 )
-def test_what_makes_no_law_is_refused(kind, x, asked, said):
+def test_what_makes_no_law_is_refused(kind, x, asked, text):
     if kind == "dask" and x[0] == "list":
         pytest.skip("Dask makes text of lists")
     columns = {"w": ("int", [0] * len(x[1])), "k": ("int", [1] * len(x[1])), "x": x}
-    with pytest.raises(cpv.InputError, match=said):
+    with pytest.raises(cpv.InputError, match=text):
         from_table(made(kind, columns, 1), **({"sensitive": "w", "key": "k"} | asked))
 
 

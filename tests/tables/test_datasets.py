@@ -131,26 +131,26 @@ def test_offline(monkeypatch):
 
 
 def test_a_folder_of_ones_own_comes_first(site, tmp_path, monkeypatch):
-    own = tmp_path / "own" / "adult.csv"
-    monkeypatch.setenv("CVXPRIVACY_DATA", str(own.parent))
-    own.parent.mkdir()
-    own.write_bytes(CSV)
+    ours = tmp_path / "own" / "adult.csv"
+    monkeypatch.setenv("CVXPRIVACY_DATA", str(ours.parent))
+    ours.parent.mkdir()
+    ours.write_bytes(CSV)
     assert len(cpv.datasets.load_adult()) == 2
     for other in (CSV + b"1,x\n", CSV.replace(b"\n", b"\r\n")):
-        own.write_bytes(other)
+        ours.write_bytes(other)
         error = refusal()
-        assert (error.argument, error.value) == ("CVXPRIVACY_DATA", str(own))
+        assert (error.argument, error.value) == ("CVXPRIVACY_DATA", str(ours))
         assert "line ends" in str(error)
-    own.unlink()
-    own.mkdir()  # a folder cannot be read, whoever asks
-    assert refusal().value == str(own)
-    own.rmdir()
+    ours.unlink()
+    ours.mkdir()  # a folder cannot be read, whoever asks
+    assert refusal().value == str(ours)
+    ours.rmdir()
     assert site.asked == 0
     site.answer = (404, b"", 0)
-    assert f"CVXPRIVACY_DATA has no {own}" in str(refusal())
+    assert f"CVXPRIVACY_DATA has no {ours}" in str(refusal())
     site.answer = (200, RAW, len(RAW))  # a folder without it does not forbid fetching
     assert len(cpv.datasets.load_adult()) == 2
-    assert list(own.parent.iterdir()) == []
+    assert list(ours.parent.iterdir()) == []
 
 
 def test_where_nothing_can_be_kept(site, tmp_path, monkeypatch):

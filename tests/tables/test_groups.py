@@ -15,7 +15,7 @@ import cvxprivacy as cpv
 from cvxprivacy.tables.groups import Ungrouped
 from cvxprivacy.tables.selection import records_with
 from cvxprivacy.verifier.statement import stated
-from tests.engines import INF, KINDS, MEMORY, column, converted, made, pd, people, whole
+from tests.engines import INF, KINDS, MEMORY, collected, column, converted, made, pd, people
 from tests.refusals import refused
 
 SCHOOL = {"9th": "school", "10th": "school", "BSc": "higher", "MSc": "higher"}
@@ -105,7 +105,7 @@ def test_a_channel_recodes_every_engine_s_table_likewise(kind, tmp_path):
     file.close()
     again = cpv.Channel.load(tmp_path / "c.json")
     assert again.schema == source.schema
-    released = whole(again.apply(converted(kind, FRAME), seed=1))
+    released = collected(again.apply(converted(kind, FRAME), seed=1))
     kept = sorted(FRAME["town"].value_counts().index[:2])
     expected = recoded_first(FRAME, kept)
     for name in FRAME.columns:
@@ -123,7 +123,7 @@ def test_an_unknown_value_is_refused_by_name_and_an_unknown_town_is_another(kind
     assert column(same.apply(converted(kind, other), seed=1), "town")[7] == "other"
     other.loc[5, "school"] = "school"  # what a group is called is no value
     with pytest.raises(cpv.UnknownValueError, match="'school'") as caught:
-        whole(same.apply(converted(kind, other), seed=1))
+        collected(same.apply(converted(kind, other), seed=1))
     assert caught.value.where == 5
     assert caught.value.value[0] == "school"
     with pytest.raises(cpv.InputError, match="^groups: column 'school' has values of no group: 's"):
@@ -139,9 +139,9 @@ def test_records_are_chosen_by_their_groups(kind, missing):
     schema = cpv.TableSchema(("age", "sex"), ("ill",), groups=groups, missing=missing)
     letters = schema.letters(nw.from_native(made("polars", columns)), schema.key)
     for chosen in (letters[:2], [("other", "b"), ("-5", None)]):
-        found = records_with(schema, made(kind, columns), chosen)
+        outcome = records_with(schema, made(kind, columns), chosen)
         counted = [i for i, x in enumerate(letters) if missing == "level" or None not in x]
-        assert sorted(column(found, "id")) == [i for i in counted if letters[i] in set(chosen)]
+        assert sorted(column(outcome, "id")) == [i for i in counted if letters[i] in set(chosen)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -184,8 +184,8 @@ def test_a_proof_is_tied_to_its_recoded_table():
     moved = FRAME.replace({"school": {"9th": "10th"}})  # of one group
     assert cpv.recount(document, moved) == []
     assert cpv.recount(document, FRAME.replace({"school": {"9th": "BSc"}})) != []
-    (said,) = cpv.recount(document, FRAME.replace({"school": {"9th": "8th"}}))
-    assert "'8th'" in said
+    (text,) = cpv.recount(document, FRAME.replace({"school": {"9th": "8th"}}))
+    assert "'8th'" in text
 
 
 # ---- quantiles ---------------------------------------------------------------------------
@@ -203,8 +203,8 @@ def test_quantiles_by_hand():
     st.dictionaries(st.integers(-99, 99), st.integers(1, 30), min_size=1, max_size=40),
     st.integers(2, 50),
 )
-def test_quantiles_are_equal_but_for_ties(found, number):
-    counts = dict(sorted(found.items()))
+def test_quantiles_are_equal_but_for_ties(outcome, number):
+    counts = dict(sorted(outcome.items()))
     edges = cpv.Bins.of_quantiles(counts, number).edges
     total = sum(counts.values())
     below = [sum(n for v, n in counts.items() if v < e) for e in edges[1:-1]]

@@ -9,7 +9,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.tables.selection import records_with
-from tests.engines import KINDS, LAZY, column, made, people, whole
+from tests.engines import KINDS, LAZY, collected, column, made, people
 from tests.lengths import rest_at_length
 
 COLUMNS = people(300) | {"id": ("int", list(range(300)))}
@@ -28,9 +28,9 @@ def test_records_are_those_whose_letters_are_named(kind, missing, key):
     rows = [x if isinstance(x, tuple) else (x,) for x in letters]
     counted = [i for i, row in enumerate(rows) if missing == "level" or None not in row]
     for chosen in (letters[:1], letters[3:9], [], letters):
-        found = records_with(schema, made(kind, COLUMNS), chosen)
-        assert type(found) is type(made(kind, COLUMNS))
-        assert sorted(column(found, "id")) == [i for i in counted if letters[i] in set(chosen)]
+        outcome = records_with(schema, made(kind, COLUMNS), chosen)
+        assert type(outcome) is type(made(kind, COLUMNS))
+        assert sorted(column(outcome, "id")) == [i for i in counted if letters[i] in set(chosen)]
 
 
 @pytest.mark.parametrize("kind", LAZY)
@@ -39,8 +39,8 @@ def test_many_letters_make_no_deep_expression(kind):
     columns = {n: ("int", [p[i] for p in pairs]) for i, n in enumerate("ab")}
     schema = cpv.TableSchema(("a", "b"))
     chosen = [(a, b) for a, b in pairs if (a + b) % 2]
-    found = records_with(schema, made(kind, columns), chosen)
-    assert len(whole(found)) == 1800
+    outcome = records_with(schema, made(kind, columns), chosen)
+    assert len(collected(outcome)) == 1800
 
 
 def test_a_table_without_the_key_is_refused():

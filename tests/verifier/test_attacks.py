@@ -77,17 +77,17 @@ def test_no_large_file_starves_the_verifier(name: str) -> None:
     import numpy as np
 
     for seed in range(2):
-        found = malformed.offered(np.random.default_rng(seed), name, int(0.95 * malformed.MOST))
-        assert not found.starved, found
-        assert found.bytes <= malformed.SPACE
+        outcome = malformed.offered(np.random.default_rng(seed), name, int(0.95 * malformed.MOST))
+        assert not outcome.starved, outcome
+        assert outcome.bytes <= malformed.SPACE
 
 
 # ---- the attacks themselves --------------------------------------------------------------
 
 
 def honest(name: str) -> dict[str, Any]:
-    found = (d for n, d in forgeries.pool(0, 65) if n == name)
-    return copy.deepcopy(next(d for d in found if d["claim"]["status"] == "certified"))
+    outcome = (d for n, d in forgeries.pool(0, 65) if n == name)
+    return copy.deepcopy(next(d for d in outcome if d["claim"]["status"] == "certified"))
 
 
 @pytest.mark.parametrize("name", ["binary", "scalar", "region", "quadratic_gaussian"])
@@ -115,8 +115,8 @@ def test_a_feasible_point_refutes_a_bound_by_itself(monkeypatch: pytest.MonkeyPa
         wrong = copy.deepcopy(document)
         wrong["claim"] |= {"lower": above, "upper": above}
         with monkeypatch.context() as patch:
-            said = (above, above, wrong["claim"]["status"], {})
-            patch.setattr(forgeries.second_checker, "judged", lambda *_, said=said: said)
+            text = (above, above, wrong["claim"]["status"], {})
+            patch.setattr(forgeries.second_checker, "judged", lambda *_, text=text: text)
             assert "feasible point" in forgeries.falsehood(wrong, document)
 
 
@@ -136,14 +136,14 @@ def test_a_verifier_that_trusts_multipliers_is_caught(monkeypatch: pytest.Monkey
 
 
 def test_a_file_that_starves_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def seen(code: int, said: str = "") -> str:
-        return malformed.Seen("", 0, code, 0.0, 0, said).starved
+    def outcome_of(code: int, text: str = "") -> str:
+        return malformed.Seen("", 0, code, 0.0, 0, text).starved
 
-    assert not any(map(seen, (0, 1, 2)))
-    assert seen(-9) == "ended by -9"
-    assert seen(-6) == "ended by -6"
-    assert seen(1, "Traceback (most recent call last)") == "traceback"
-    assert seen(1, "not a certificate: MemoryError:") == "out of memory"
+    assert not any(map(outcome_of, (0, 1, 2)))
+    assert outcome_of(-9) == "ended by -9"
+    assert outcome_of(-6) == "ended by -6"
+    assert outcome_of(1, "Traceback (most recent call last)") == "traceback"
+    assert outcome_of(1, "not a certificate: MemoryError:") == "out of memory"
     path = tmp_path / "proof.json"
     path.write_text(json.dumps({}))
     code, _, memory, _ = malformed.watched(path)

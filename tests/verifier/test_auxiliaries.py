@@ -22,9 +22,9 @@ def test_an_auxiliary_that_is_just_kept_is_told_from_one_that_is_just_broken(kin
     for more, kept in ((0, True), (1, False), (-1, True)):
         # ratios 3 : 2 of either output; Σ max = 5/4 of the whole
         (a, b), (c, d) = (3 * big, 2 * big), (2 * big, 3 * big)
-        whole = 5 * big
+        full = 5 * big
         if kind == "maximum":
-            (a, b), (c, d), whole = (5 * big, 3 * big), (3 * big, 5 * big), 8 * big
+            (a, b), (c, d), full = (5 * big, 3 * big), (3 * big, 5 * big), 8 * big
         rows = [[a + more, b - more], [c, d]]
-        found = proof.upper(listed(rows, whole))
-        assert found.feasible is kept
+        outcome = proof.upper(listed(rows, full))
+        assert outcome.feasible is kept

@@ -103,18 +103,18 @@ EVERYWHERE = [  # one change in three, or each
 
 @pytest.fixture(scope="module")
 def certificates() -> dict[str, Certificate]:
-    found = {name: build() for name, build in BUILD.items()}
+    results = {name: build() for name, build in BUILD.items()}
     statuses = ["certified", "certified", "infeasible"]
-    assert [c.status for c in found.values()] == statuses
-    return found
+    assert [c.status for c in results.values()] == statuses
+    return results
 
 
 @pytest.fixture(scope="module")
 def documents(certificates: dict[str, Certificate]) -> dict[str, Document]:
-    found = {k: json.loads(json.dumps(c.document())) for k, c in certificates.items()}
-    for document in found.values():
+    results = {k: json.loads(json.dumps(c.document())) for k, c in certificates.items()}
+    for document in results.values():
         assert verify.disagreements(document) == []
-    return found
+    return results
 
 
 # ---- the file ----------------------------------------------------------------------------
@@ -196,13 +196,13 @@ def test_a_certificate_that_overstates_does_not_verify(
     certificates: dict[str, Certificate],
 ) -> None:
     honest = certificates["plain"]
-    given = (honest.program, honest.accuracy, honest.status)
-    rest = (honest.primal, honest.dual, honest.terms, honest.raw)
-    assert Certificate(*given, honest.lower, honest.upper, *rest).verify()
+    value = (honest.program, honest.accuracy, honest.status)
+    others = (honest.primal, honest.dual, honest.terms, honest.raw)
+    assert Certificate(*value, honest.lower, honest.upper, *others).verify()
     step = math.nextafter(honest.lower, INF), math.nextafter(honest.upper, -INF)
     for lower, upper in ((step[0], honest.upper), (honest.lower, step[1])):
         with pytest.raises(ValueError, match="not verified"):
-            Certificate(*given, lower, upper, *rest).verify()
+            Certificate(*value, lower, upper, *others).verify()
 
 
 # ---- a fresh process ---------------------------------------------------------------------

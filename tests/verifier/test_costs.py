@@ -32,15 +32,15 @@ Program = dict[str, Any]
 
 def parts(rng: np.random.Generator, count: int) -> Any:
     """Return a cost by parts of thirds, sevenths and floats."""
-    found = []
+    values = []
     for _ in range(count):
         shape = rng.integers(1, 4, 2)
         entries = [[str(Fraction(int(rng.integers(-5, 9)), int(rng.choice([1, 3, 7]))))
                     for _ in range(shape[1])] for _ in range(shape[0])]  # fmt: skip
         entries[0][0] = float(rng.random())
         rows, columns = rng.integers(shape[0], size=N), rng.integers(shape[1], size=M)
-        found.append({"table": entries, "rows": rows.tolist(), "columns": columns.tolist()})
-    return {"parts": found}
+        values.append({"table": entries, "rows": rows.tolist(), "columns": columns.tolist()})
+    return {"parts": values}
 
 
 def tabled(cost: Any) -> list[list[str]]:
@@ -129,10 +129,10 @@ def test_rows_by_parts_are_met_exactly_or_not_at_all(seed: int) -> None:
     tiny = Fraction(1, 2**300)
     for program, sense, by in itertools.product((mine, theirs), ("<=", "=="), (0, tiny, -tiny)):
         row = {**program["rows"]["each"], "sense": sense}
-        whole = {**row, "per_output": False, "bound": str(sum(value) + by)}
+        full = {**row, "per_output": False, "bound": str(sum(value) + by)}
         each = {**row, "bound": [str(v + by) for v in value]}
-        for given in (whole, each):
-            proof = verify.proof_of({**program, "rows": {"r": given}})
+        for argument in (full, each):
+            proof = verify.proof_of({**program, "rows": {"r": argument}})
             met = by == 0 or (by > 0 and sense == "<=")
             assert proof.upper(primal).broken == ([] if met else ["r"])
 
@@ -140,8 +140,8 @@ def test_rows_by_parts_are_met_exactly_or_not_at_all(seed: int) -> None:
 def test_statements_of_parts_are_those_of_their_table() -> None:
     for seed in range(5):
         mine, theirs, primal, dual = pair_of(seed)
-        said = [stated(claimed(document(p, primal, dual))) for p in (mine, theirs)]
-        assert said[0] == said[1]
+        messages = [stated(claimed(document(p, primal, dual))) for p in (mine, theirs)]
+        assert messages[0] == messages[1]
 
 
 def test_a_difference_of_one_place_is_told() -> None:
@@ -151,12 +151,12 @@ def test_a_difference_of_one_place_is_told() -> None:
     part["rows"], part["columns"] = [0, 1, 0, 0], [1, 0, 1, 1, 1]
     other = copy.deepcopy(mine)
     other["rows"]["budget"]["term"]["cost"]["parts"][0]["columns"] = [1] * M
-    said, term = differences(mine, other)
+    text, term = differences(mine, other)
     assert term.startswith('term "d": cost: 1 of 20 differ')
-    assert said.startswith('row "budget": cost: 1 of 20 differ, the first at [1, 1]:')
+    assert text.startswith('row "budget": cost: 1 of 20 differ, the first at [1, 1]:')
     other["rows"]["budget"]["term"]["cost"] = None
-    said, _ = differences(mine, other)
-    assert "cost: " in said
+    text, _ = differences(mine, other)
+    assert "cost: " in text
 
 
 Change = Callable[[Any], Any]
@@ -212,7 +212,7 @@ def test_what_is_no_cost_by_parts_is_refused(name: str, where: str) -> None:
     assert verify.disagreements(wrong) == []
     WRONG[name](place_of(wrong["program"], where)["cost"])
     wrong["sha256"] = verify.digest(wrong)
-    assert any("not a certificate" in said for said in verify.disagreements(wrong))
+    assert any("not a certificate" in text for text in verify.disagreements(wrong))
 
 
 def place_of(program: Program, where: str) -> Any:
@@ -225,12 +225,12 @@ def place_of(program: Program, where: str) -> Any:
 
 def test_more_numbers_than_have_a_common_denominator_are_refused() -> None:
     mine, _, primal, dual = pair_of(1)
-    found = document(mine, primal, dual)
+    summary = document(mine, primal, dual)
     odd = [f"1/{3**4000}", f"1/{5**2800}", f"1/{7**2300}", f"1/{11**1900}"]
     cost = {"parts": [{"table": [odd], "rows": [0] * N, "columns": [0] * M}]}
-    found["program"]["terms"]["d"]["cost"] = cost
-    (said, *_) = verify.disagreements(found)
-    assert "common denominator" in said
+    summary["program"]["terms"]["d"]["cost"] = cost
+    (text, *_) = verify.disagreements(summary)
+    assert "common denominator" in text
 
 
 def test_a_floor_is_broken_where_nothing_stands() -> None:
@@ -239,26 +239,28 @@ def test_a_floor_is_broken_where_nothing_stands() -> None:
     program["rows"] = {}
     program["terms"] = {}
     primal = listed([[1, 0, 0, 0, 1]] * N, 2)
-    for place, known in (((0, 0), []), ((2, 4), []), ((2, 3), ["lower"]), ((3, 1), ["lower"])):
+    for place, expected in (((0, 0), []), ((2, 4), []), ((2, 3), ["lower"]), ((3, 1), ["lower"])):
         lower = [[0] * M for _ in range(N)]
         lower[place[0]][place[1]] = "1/1000000000"
         proof = verify.proof_of({**program, "lower": lower})
-        assert proof.upper(primal).broken == known
-        found = {**document(program, primal, None), "program": {**program, "lower": lower}}
-        if known:
+        assert proof.upper(primal).broken == expected
+        results = {**document(program, primal, None), "program": {**program, "lower": lower}}
+        if expected:
             with pytest.raises(second_checker.Refused):
-                second_checker.check(found)
+                second_checker.check(results)
         else:
-            second_checker.check(found)
+            second_checker.check(results)
 
 
 def test_a_ratio_is_broken_where_a_letter_has_nothing() -> None:
     program = program_of(np.random.default_rng(0), None, None, None)
     program |= {"rows": {}, "terms": {}}
-    for kind, bound, known in (("ratio", [1000, 0], ["a"]), ("maximum", [2, 0], [])):
+    for kind, bound, expected in (("ratio", [1000, 0], ["a"]), ("maximum", [2, 0], [])):
         auxiliary = {"a": {"kind": kind, "bound": bound}}
         primal = listed([[1, 1, 0, 0, 0], *[[2, 0, 0, 0, 0]] * (N - 1)], 2)
-        assert verify.proof_of({**program, "auxiliaries": auxiliary}).upper(primal).broken == known
+        assert (
+            verify.proof_of({**program, "auxiliaries": auxiliary}).upper(primal).broken == expected
+        )
 
 
 def test_too_much_for_a_short_file_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

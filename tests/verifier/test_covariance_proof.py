@@ -91,12 +91,12 @@ class Referee:
             law = gamma - half.T @ half
         v = list(program.encoded)
         self.root = chol(law[np.ix_(v, v)])
-        self.seen, self.reference = {}, {}
+        self.whitened, self.reference = {}, {}
         for name, view in program.views.items():
             of = list(view.of)
-            own = chol(law[np.ix_(of, of)])
+            ours = chol(law[np.ix_(of, of)])
             across = forward(self.root, law[np.ix_(v, of)])
-            self.seen[name] = own, forward(own, across.T)  # L_A and T = L_A⁻¹ Cov(A, V) L₀⁻ᵀ
+            self.whitened[name] = ours, forward(ours, across.T)  # L_A and T = L_A⁻¹ Cov(A, V) L₀⁻ᵀ
             above = gamma if view.reference == "marginal" else law
             self.reference[name] = log_det(above[np.ix_(of, of)]) - log_det(law[np.ix_(of, of)])
         condition = np.linalg.cond(np.array(gamma, float))
@@ -113,7 +113,7 @@ class Referee:
 
     def left(self, view: str, middle: np.ndarray) -> np.ndarray:
         """Return L_A⁻¹ Cov(A | X̂, Z) L_A⁻ᵀ, what X̂ explains being T (I − M) Tᵀ."""
-        _, t = self.seen[view]
+        _, t = self.whitened[view]
         return np.eye(len(t)) - t @ (np.eye(len(middle)) - middle) @ t.T
 
     def value(self, term: Expression, middle: np.ndarray) -> float:
@@ -126,18 +126,18 @@ class Referee:
     def infeasible_by(self, middle: np.ndarray) -> float:
         """Return the largest relative violation of 0 ≼ Σ ≼ Σ̄, of a cap or of a row."""
         values = np.linalg.eigvalsh(np.array(middle, float))
-        found = [-values[0], values[-1] - 1]
+        outcome = [-values[0], values[-1] - 1]
         for cap in self.program.caps.values():
             white = np.array(self.middle(np.asarray(cap, LONG)), float)
             gap = np.linalg.eigvalsh(white - np.array(middle, float))
-            found.append(-gap[0] / np.abs(white).max())
-        if max(found) > 1e-6:  # then terms may not be defined
-            return float(max(found))
+            outcome.append(-gap[0] / np.abs(white).max())
+        if max(outcome) > 1e-6:  # then terms may not be defined
+            return float(max(outcome))
         for row in self.program.constraints.values():
             bound = LONG(float(row.bound))
             size = max(abs(bound), np.abs(self.cost(row.expression)).max() if row.linear else 1)
-            found.append((self.value(row.expression, middle) - bound) / size)
-        return float(max(found))
+            outcome.append((self.value(row.expression, middle) - bound) / size)
+        return float(max(outcome))
 
 
 def check(solution: Any, *, status: str | None = "certified") -> None:
@@ -166,9 +166,9 @@ def check(solution: Any, *, status: str | None = "certified") -> None:
     for name, term in program.terms.items():
         low, high = certificate.terms[name]
         size = 1 + float(np.abs(judge.cost(term)).max())
-        own = judge.value(term, m)
-        room = noise * size + 3e-11 * abs(float(own)) + near  # of Σ where it is near singular
-        assert low - room <= own <= high + room, name
+        ours = judge.value(term, m)
+        room = noise * size + 3e-11 * abs(float(ours)) + near  # of Σ where it is near singular
+        assert low - room <= ours <= high + room, name
 
     # dual feasibility: λ ≥ 0, N ≽ 0, Z = G + P ≽ 0; stationarity is ⟨Z, Σ⟩ = 0 and Y = Cov⁻¹
     dual = certificate.dual
@@ -194,9 +194,9 @@ def check(solution: Any, *, status: str | None = "certified") -> None:
     for view, o in omega.items():
         if o == 0:
             continue
-        own, t = judge.seen[view]
+        ours, t = judge.whitened[view]
         r, y = map(long, dual.posteriors[view])
-        change = forward(r, own)
+        change = forward(r, ours)
         y = change.T @ y @ change
         left, size = judge.left(view, m), len(t)
         total += o / 2 * (judge.reference[view] + log_det(y) + size)
@@ -358,7 +358,7 @@ def plainly(program: CovarianceProgram) -> float:
 
 
 @cache
-def known(seed: int, flavour: str) -> Case:
+def case_of(seed: int, flavour: str) -> Case:
     """Return a program with the truth that two routes and the referee agree on."""
     program = random_program(np.random.default_rng([seed, FLAVOURS.index(flavour)]), flavour)
     certificate = solve_gaussian(program, accuracy="high").certificate
@@ -377,15 +377,15 @@ def known(seed: int, flavour: str) -> Case:
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_two_routes_give_one_value(flavour: str) -> None:
-    """``known`` holds the assertions; here the value is also certified."""
-    assert known(0, flavour).certificate.status == "certified"
+    """``case_of`` holds the assertions; here the value is also certified."""
+    assert case_of(0, flavour).certificate.status == "certified"
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_the_proof_is_as_tight_in_either_unit(flavour: str) -> None:
     """What is one nat is 1/ln 2 bits, and what is a distortion is what it is."""
-    program = known(1, flavour).program
-    found = {}
+    program = case_of(1, flavour).program
+    results = {}
     for units in ("nats", "bits"):
         objective, rows = program.objective, {}
         size = unit(replace(program, units=units)) / unit(program)  # of the old unit, in the new
@@ -400,10 +400,12 @@ def test_the_proof_is_as_tight_in_either_unit(flavour: str) -> None:
             bound = row.bound / Fraction(size) if row.expression.weights else row.bound
             rows[name] = Constraint(scaled(row.expression), "<=", bound)
         same = replace(program, objective=scaled(objective), constraints=rows, units=units)
-        found[units] = solve_gaussian(same).certificate
-        check(found[units])
+        results[units] = solve_gaussian(same).certificate
+        check(results[units])
     per = math.log(2) if program.objective.weights else 1.0
-    assert math.isclose(found["nats"].upper, found["bits"].upper * per, rel_tol=1e-6, abs_tol=2e-6)
+    assert math.isclose(
+        results["nats"].upper, results["bits"].upper * per, rel_tol=1e-6, abs_tol=2e-6
+    )
 
 
 # ---- garbage -----------------------------------------------------------------------------
@@ -526,16 +528,16 @@ def campaign(case: Case, pairs: int, seed: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_garbage_proves_nothing_false(flavour: str) -> None:
-    found = [campaign(known(seed, flavour), 150, seed) for seed in range(3)]
-    assert sum(bounded for bounded, _ in found) > 20  # some of the garbage did prove something
-    assert sum(feasible for _, feasible in found) > 5
+    values = [campaign(case_of(seed, flavour), 150, seed) for seed in range(3)]
+    assert sum(bounded for bounded, _ in values) > 20  # some of the garbage did prove something
+    assert sum(feasible for _, feasible in values) > 5
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_garbage_proves_nothing_false_at_length(flavour: str) -> None:
     for seed in range(25):
-        campaign(known(seed, flavour), 400, 100 + seed)
+        campaign(case_of(seed, flavour), 400, 100 + seed)
 
 
 def test_multipliers_of_another_program_stay_sound() -> None:
@@ -554,12 +556,12 @@ def test_multipliers_of_another_program_stay_sound() -> None:
         lower = floor(one.proof.lower(other.certificate.dual.to_dict()))
         assert lower <= one.upper + one.slack
     tight, loose = cases[0], cases[-1]
-    found = loose.proof.upper(tight.certificate.primal.to_dict())
-    assert found.feasible
-    assert ceil(found.objective) >= loose.lower
+    outcome = loose.proof.upper(tight.certificate.primal.to_dict())
+    assert outcome.feasible
+    assert ceil(outcome.objective) >= loose.lower
     assert not tight.proof.upper(loose.certificate.primal.to_dict()).feasible
     for case in cases:
-        other = known(0, "region")
+        other = case_of(0, "region")
         with pytest.raises(REFUSED):
             raise_unless_bounded(case.proof, other.certificate.dual.to_dict())
 
@@ -646,8 +648,8 @@ def test_a_budget_is_met_exactly_or_not_at_all() -> None:
 
 def test_nothing_at_all_is_released_at_sigma_zero_only() -> None:
     """Σ = 0 gives I(W; X) = ½ log(Γ_00 / S), in rationals inside the logarithm."""
-    found = boundary(Fraction(0)).upper(at([[0, 0], [0, 0]]))
-    assert found.feasible
+    outcome = boundary(Fraction(0)).upper(at([[0, 0], [0, 0]]))
+    assert outcome.feasible
     det = EXACT[1][1] * EXACT[2][2] - EXACT[1][2] ** 2
     b = [
         (EXACT[0][1] * EXACT[2][2] - EXACT[0][2] * EXACT[1][2]) / det,
@@ -655,8 +657,8 @@ def test_nothing_at_all_is_released_at_sigma_zero_only() -> None:
     ]
     s = EXACT[0][0] - b[0] * EXACT[0][1] - b[1] * EXACT[0][2]
     truth = math.log(EXACT[0][0] / s) / 2
-    assert math.isclose(float(found.objective), truth, rel_tol=1e-14)
-    assert ceil(found.objective) >= truth * (1 - 1e-15)
+    assert math.isclose(float(outcome.objective), truth, rel_tol=1e-14)
+    assert ceil(outcome.objective) >= truth * (1 - 1e-15)
 
 
 @pytest.mark.parametrize("size", [2, 8, 9, 12])
@@ -750,9 +752,9 @@ def two() -> CovarianceProgram:
 
 
 def written() -> Document:
-    found = json.loads(json.dumps(solve_gaussian(two()).certificate.document()))
-    assert verify.disagreements(found) == []
-    return found
+    outcome = json.loads(json.dumps(solve_gaussian(two()).certificate.document()))
+    assert verify.disagreements(outcome) == []
+    return outcome
 
 
 @pytest.fixture(scope="module")
@@ -819,10 +821,10 @@ def test_an_asymmetric_cap_proves_nothing_false() -> None:
     sigma = np.diag([0.4, 0.4]).tolist()
     try:
         proof = verify.proof_of(program.to_dict())
-        found = proof.upper({"root": np.eye(2).tolist(), "middle": sigma})
+        outcome = proof.upper({"root": np.eye(2).tolist(), "middle": sigma})
     except REFUSED:
         return
-    assert not found.feasible  # its symmetric part is [[.5, −.2], [−.2, .5]]
+    assert not outcome.feasible  # its symmetric part is [[.5, −.2], [−.2, .5]]
 
 
 # ---- documents ---------------------------------------------------------------------------
@@ -862,16 +864,18 @@ def test_a_changed_document_does_not_verify(kind: str, document: Document) -> No
     wrong = copy.deepcopy(document)
     INDECENT[kind](wrong)
     assert verify.disagreements(signed(wrong)), kind
-    assert any("sha256" in said or "schema" in said for said in verify.disagreements(wrong))
+    assert any(
+        "sha256" in message or "schema" in message for message in verify.disagreements(wrong)
+    )
 
 
 def test_each_end_is_believed_by_itself_alone(document: Document) -> None:
     for side, toward in (("lower", INF), ("upper", -INF)):
         wrong = copy.deepcopy(document)
         wrong["claim"][side] = math.nextafter(wrong["claim"][side], toward)
-        said = verify.disagreements(signed(wrong))
-        assert len(said) == 1
-        assert "is claimed" in said[0]
+        message = verify.disagreements(signed(wrong))
+        assert len(message) == 1
+        assert "is claimed" in message[0]
     modest = copy.deepcopy(document)
     modest["claim"]["lower"] -= 1e-9
     modest["claim"]["upper"] += 1e-9
@@ -879,15 +883,15 @@ def test_each_end_is_believed_by_itself_alone(document: Document) -> None:
 
 
 def test_a_right_lower_end_does_not_carry_a_wrong_upper_one() -> None:
-    case = known(0, "leakage")
+    case = case_of(0, "leakage")
     document = json.loads(json.dumps(case.certificate.document()))
     wrong = copy.deepcopy(document)
     wrong["primal"] = {  # Σ = Σ̄ / 1000 costs more than is claimed
         "root": document["primal"]["root"],
         "middle": (np.eye(case.program.n) / 1000).tolist(),
     }
-    said = verify.disagreements(signed(wrong))
-    assert any("the value" in line for line in said)
+    message = verify.disagreements(signed(wrong))
+    assert any("the value" in line for line in message)
     honest = copy.deepcopy(wrong)
     proved = verify.recompute(honest)
     honest["claim"] = {k: proved[k] for k in ("status", "lower", "upper", "terms")}
@@ -901,10 +905,10 @@ def garbled(rng: np.random.Generator, document: Document, parts: tuple[str, ...]
     wrong = copy.deepcopy(document)
     for _ in range(int(rng.integers(1, 4))):
         part = parts[int(rng.integers(len(parts)))]
-        found = list(leaves(wrong[part])) if isinstance(wrong[part], dict) else []
-        if not found:
+        outcome = list(leaves(wrong[part])) if isinstance(wrong[part], dict) else []
+        if not outcome:
             continue
-        *above, last = found[int(rng.integers(len(found)))]
+        *above, last = outcome[int(rng.integers(len(outcome)))]
         here = wrong[part]
         for key in above:
             here = here[key]
@@ -920,7 +924,7 @@ def garbled(rng: np.random.Generator, document: Document, parts: tuple[str, ...]
 
 @pytest.mark.parametrize("flavour", ["leakage", "region", "caps", "balls"])
 def test_a_garbled_document_that_verifies_is_true(flavour: str) -> None:
-    case = known(0, flavour)
+    case = case_of(0, flavour)
     document = json.loads(json.dumps(case.certificate.document()))
     rng = np.random.default_rng(3)
     verified = 0
@@ -938,8 +942,8 @@ def test_no_garbage_raises_anything_but_a_disagreement(document: Document) -> No
     rng = np.random.default_rng(4)
     parts = ("program", "primal", "dual", "claim")
     for _ in range(400):
-        found = verify.disagreements(garbled(rng, document, parts))
-        assert all(isinstance(line, str) for line in found)
+        outcome = verify.disagreements(garbled(rng, document, parts))
+        assert all(isinstance(line, str) for line in outcome)
 
 
 # ---- files -------------------------------------------------------------------------------

@@ -77,11 +77,11 @@ def test_a_missing_field_is_no_traceback(name: str) -> None:
         for key in at(honest, path).keys() - {"sha256"}:
             other = copy.deepcopy(honest)
             del at(other, path)[key]
-            told = verdict(other)
-            assert all(isinstance(line, str) for line in told)
+            information = verdict(other)
+            assert all(isinstance(line, str) for line in information)
             optional = path == ("dual",) and key in ("objective", "shares")
             labelled = key == "name" or (path and path[-1] in NAMED) or path[:1] == ("table",)
-            assert told or optional or labelled, (path, key)
+            assert information or optional or labelled, (path, key)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

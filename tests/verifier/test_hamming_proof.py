@@ -54,10 +54,10 @@ def test_a_wrong_level_is_looser_and_proves_nothing_false(budget):
             assert 1e-6 < ends.upper - float(exact) < 1e-1
             # the channel's own information is a lower end on one side and an upper one on the
             # other, and mirrored tangents or chords would be false: such a proof would be caught
-            own, slope = float(filling.rate), filling.slope
-            assert (own < float(exact)) == (factor > 1)
-            mirrored = own - slope * float(off)
-            assert own + slope * float(off) == pytest.approx(ends.lower, abs=1e-13)
+            ours, slope = float(filling.rate), filling.slope
+            assert (ours < float(exact)) == (factor > 1)
+            mirrored = ours - slope * float(off)
+            assert ours + slope * float(off) == pytest.approx(ends.lower, abs=1e-13)
             assert (mirrored > float(exact)) == (factor < 1)
             assert abs(mirrored - float(exact)) > 1e-4
 
@@ -102,14 +102,14 @@ def test_ends_are_on_their_sides_of_the_truth():
         budget = random_budget(rng, p)
         units = ("bits", "nats")[int(rng.integers(2))]
         problem = cpv.HammingWaterFilling(p, budget, units=units)
-        found = problem.enclosure()
+        outcome = problem.enclosure()
         with ctx.workprec(400):
             exact = truth(p, budget) / (arb(2).log() if units == "bits" else 1)
-            assert contains(found, exact)
+            assert contains(outcome, exact)
             if number < 40:  # and those of any other level are looser, not false
                 for factor in WRONG:
                     assert contains(problem.enclosure(float(problem.level) * factor), exact)
-            tiny += float(exact) > 0 and found.upper - found.lower < 1e-14
+            tiny += float(exact) > 0 and outcome.upper - outcome.lower < 1e-14
     assert tiny > 300
 
 
@@ -137,12 +137,12 @@ def exact(document: dict) -> dict[str, tuple[arb, arb]]:
     def changed(matrix) -> Fraction:
         return 1 - sum(q * row[i] for i, (q, row) in enumerate(zip(p, matrix, strict=True)))
 
-    own, most = changed(channel), 1 - max(p)
+    ours, most = changed(channel), 1 - max(p)
     share, other = Fraction(1), [[Fraction(j == first) for j in range(size)] for _ in p]
-    if own > budget:
-        share, other = budget / own, [[Fraction(i == j) for j in range(size)] for i in range(size)]
-    elif own < budget and own < most:
-        share = max(most - budget, Fraction(0)) / (most - own)
+    if ours > budget:
+        share, other = budget / ours, [[Fraction(i == j) for j in range(size)] for i in range(size)]
+    elif ours < budget and ours < most:
+        share = max(most - budget, Fraction(0)) / (most - ours)
     release = [
         [share * k + (1 - share) * o for k, o in zip(*rows, strict=True)]
         for rows in zip(channel, other, strict=True)
@@ -202,12 +202,12 @@ HARD_LAWS = (
 def hard_budgets(law) -> list[Fraction]:
     p = rationals(law)
     most, kinks = 1 - p[0], [poured(law, q) for q in p]
-    found = [Fraction(0), Fraction(5e-324), Fraction(1, 10**900), most / 2, most, Fraction(1)]
-    found += [most - Fraction(1, 10**k) for k in (17, 40, 900)]
-    found += [end for k in kinks for end in (k, k / 2, k * (1 - Fraction(1, 2**60)))]
+    values = [Fraction(0), Fraction(5e-324), Fraction(1, 10**900), most / 2, most, Fraction(1)]
+    values += [most - Fraction(1, 10**k) for k in (17, 40, 900)]
+    values += [end for k in kinks for end in (k, k / 2, k * (1 - Fraction(1, 2**60)))]
     near = float(most)
-    found += [Fraction(math.nextafter(near, side)) for side in (0.0, 1.0)] + [Fraction(near)]
-    return sorted({budget for budget in found if 0 <= budget <= 1})
+    values += [Fraction(math.nextafter(near, side)) for side in (0.0, 1.0)] + [Fraction(near)]
+    return sorted({budget for budget in values if 0 <= budget <= 1})
 
 
 @pytest.mark.parametrize("law", HARD_LAWS, ids=str)
@@ -326,7 +326,7 @@ def test_every_level_proves_true_ends():
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "text"),
     [
         ({"rows": {}}, "has a kind, units, a law and a budget"),
         ({"units": "bans"}, "'bans'"),
@@ -345,10 +345,10 @@ def test_every_level_proves_true_ends():
         ({"budget": math.inf}, "not finite"),
     ],
 )
-def test_what_is_no_program_is_refused(changed, said):
+def test_what_is_no_program_is_refused(changed, text):
     program = {"kind": "hamming", "units": "bits", "law": [0.5, 0.5], "budget": "1/4"}
     assert HammingProof(program).unit(1.0) == pytest.approx(1 / math.log(2))
-    with pytest.raises(UnprovableError, match=said):
+    with pytest.raises(UnprovableError, match=text):
         HammingProof({**program, **changed})
 
 
@@ -379,8 +379,8 @@ def test_both_ends_are_sharp_where_nearly_everything_cancels():
 def test_a_claim_is_wider_than_the_proof_is_unsure_of():
     for value, radius in ((1.0, 2.0**-50), (1e-30, 0.0), (3.0, 2.0**-200), (0.0, 1e-300)):
         with ctx.workprec(200):
-            found = arb(value, radius) * arb(1, arb(2) ** -150)
-            unsure = max(found.mid() * arb(2) ** -100, arb(2) ** -1100)
-            for edge in (found.lower() - unsure, found.upper() + unsure):
-                assert _wider(found).contains(edge + arb(0, unsure))
+            outcome = arb(value, radius) * arb(1, arb(2) ** -150)
+            unsure = max(outcome.mid() * arb(2) ** -100, arb(2) ** -1100)
+            for edge in (outcome.lower() - unsure, outcome.upper() + unsure):
+                assert _wider(outcome).contains(edge + arb(0, unsure))
             assert _wider(arb(value)).is_exact()

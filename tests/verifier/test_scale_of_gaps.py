@@ -39,10 +39,10 @@ def document(data, outputs):
 @pytest.mark.parametrize("cap", [0, 0.0, "0", "0/7"])
 def test_a_forbidden_cheap_move_is_forbidden_however_it_is_typed(cap):
     data = program([[1.0]], 3, term([[-1e9, 0, 1]]), upper=[[cap, 1, 1]])
-    found = document(data, [2])
-    assert found["claim"]["status"] == "loose"
-    assert not verify.disagreements(found)
-    assert check(found)[2] == "loose"
+    summary = document(data, [2])
+    assert summary["claim"]["status"] == "loose"
+    assert not verify.disagreements(summary)
+    assert check(summary)[2] == "loose"
 
 
 @pytest.mark.parametrize("parts", [False, True])
@@ -53,9 +53,9 @@ def test_offsets_that_cancel_between_letters_absorb_nothing(parts):
         cost = {"parts": [{"table": cost, "rows": [0, 1, 2, 3, 4], "columns": [0, 1]}]}
     views = {"V": {"labels": [[0, 1, 2, 3, 4]], "reference": None, "measure": INFORMATION}}
     data = program([[1, 1, 1, 1, 1]], 2, term(cost, {"V": 1}), views=views)
-    found = document(data, [0, 1, 0, 1, 0])
-    assert found["claim"]["upper"] - found["claim"]["lower"] > 0.6
-    assert found["claim"]["status"] == "loose"
+    summary = document(data, [0, 1, 0, 1, 0])
+    assert summary["claim"]["upper"] - summary["claim"]["lower"] > 0.6
+    assert summary["claim"]["status"] == "loose"
 
 
 def test_many_parts_of_many_rows_are_refused_at_once():

@@ -32,14 +32,14 @@ def agree(document: Document) -> str:
         assert float(lower) == pytest.approx(proved["lower"], rel=1e-12, abs=1e-13)
     if math.isfinite(proved["upper"]):
         assert float(upper) == pytest.approx(proved["upper"], rel=1e-12, abs=1e-13)
-    own = math.inf
+    ours = math.inf
     if math.isfinite(upper):
         program = second_checker.program_of(document)
-        own = float(second_checker.tolerance(program, document["accuracy"], upper))
+        ours = float(second_checker.tolerance(program, document["accuracy"], upper))
         if verify.SCHEMA != "cvxprivacy/certificate/1":  # which measured otherwise
-            assert own == pytest.approx(proved["tolerance"], rel=1e-9)
+            assert ours == pytest.approx(proved["tolerance"], rel=1e-9)
     if status != proved["status"]:  # only where they measure, or round, otherwise
-        both = sorted((own, proved["tolerance"]))
+        both = sorted((ours, proved["tolerance"]))
         assert {status, proved["status"]} == {"certified", "loose"}
         assert both[0] / 1.001 <= proved["upper"] - proved["lower"] <= both[1] * 1.001
     return str(proved["status"])
@@ -97,10 +97,10 @@ def test_great_multipliers_lose_nothing_where_entries_are_bounded() -> None:
 
 
 def test_closed_forms_are_enclosed(binary: Document, scalar: Document) -> None:
-    known = 1 + 0.125 * math.log2(0.125) + 0.875 * math.log2(0.875)
+    expected = 1 + 0.125 * math.log2(0.125) + 0.875 * math.log2(0.875)
     lower, upper, status = check(binary)
     assert status == "certified"
-    assert lower - 1e-15 <= known <= upper + 1e-15
+    assert lower - 1e-15 <= expected <= upper + 1e-15
     assert upper - lower <= 1e-6
     lower, upper, status = check(scalar)
     assert status == "certified"
@@ -159,9 +159,9 @@ def test_wrong_multipliers_prove_less(binary: Document, scalar: Document) -> Non
     price = binary["dual"]["multipliers"]["budget"]
     assert check(changed(binary, "dual", "multipliers", "budget", value=-price))[0] <= 0
     for factor in (0.5, 0.9, 1.1, 2.0):
-        found = check(changed(binary, "dual", "multipliers", "budget", value=factor * price))
-        assert found[0] < truth - Fraction(1, 1000)
-        assert found[2] == "loose"
+        checked = check(changed(binary, "dual", "multipliers", "budget", value=factor * price))
+        assert checked[0] < truth - Fraction(1, 1000)
+        assert checked[2] == "loose"
     for price in (0, "1/2", "3/1"):
         assert check(changed(scalar, "dual", "multipliers", "budget", value=price))[0] < 1
 
@@ -176,11 +176,11 @@ def test_a_hamming_document_is_a_channel_program() -> None:
         "primal": {"level": str(level)},  # δ = 3 λ
         "dual": {"level": str(level), "objective": 1},
     }
-    known = 1.75 + 0.7 * math.log2(0.7) + 0.3 * math.log2(0.1)
+    expected = 1.75 + 0.7 * math.log2(0.7) + 0.3 * math.log2(0.1)
     lower, upper, status = check(document)
     assert status == "certified"
-    assert float(lower) == pytest.approx(known, abs=1e-14)
-    assert float(upper) == pytest.approx(known, abs=1e-14)
+    assert float(lower) == pytest.approx(expected, abs=1e-14)
+    assert float(upper) == pytest.approx(expected, abs=1e-14)
     for wrong in ("1/100", "1/5", "2/5", "0", "3/4"):
         loose = check({**document, "primal": {"level": wrong}, "dual": {"level": wrong}})
         assert loose[0] <= upper

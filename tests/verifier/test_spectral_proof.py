@@ -28,8 +28,8 @@ SHARES = (Fraction(1, 100), Fraction(1, 3), Fraction(9, 10), Fraction(1), Fracti
 
 def law(rng: np.random.Generator, size: int, condition: float) -> np.ndarray:
     axes = np.linalg.qr(rng.normal(size=(size, size)))[0]
-    found = (axes * np.geomspace(1, 1 / condition, size)) @ axes.T
-    return (found + found.T) / 2
+    outcome = (axes * np.geomspace(1, 1 / condition, size)) @ axes.T
+    return (outcome + outcome.T) / 2
 
 
 def certificate(covariance: Any, budget: Fraction, units: str = "nats") -> SpectralCertificate:
@@ -46,8 +46,8 @@ def trace(covariance: Any) -> Fraction:
 
 @pytest.fixture(scope="module")
 def document() -> Document:
-    found = law(np.random.default_rng(1), 4, 100.0)
-    return json.loads(json.dumps(certificate(found, trace(found) / 3).document()))
+    outcome = law(np.random.default_rng(1), 4, 100.0)
+    return json.loads(json.dumps(certificate(outcome, trace(outcome) / 3).document()))
 
 
 @pytest.mark.parametrize("condition", [1.0, 10.0, 1e4, 1e8])
@@ -56,22 +56,22 @@ def test_two_checkers_agree_on_it(condition: float, share: Fraction) -> None:
     rng = np.random.default_rng(int(condition))
     for size in (1, 2, 4):
         covariance = law(rng, size, condition)
-        found = certificate(covariance, share * trace(covariance), ("bits", "nats")[size % 2])
-        assert found.status == "certified"
-        assert found.verify()
-        document = json.loads(json.dumps(found.document()))
+        outcome = certificate(covariance, share * trace(covariance), ("bits", "nats")[size % 2])
+        assert outcome.status == "certified"
+        assert outcome.verify()
+        document = json.loads(json.dumps(outcome.document()))
         lower, upper, status = second_checker.check(document)
         assert status == "certified"
-        assert found.lower <= upper
-        assert lower <= found.upper
-        assert float(lower) == pytest.approx(found.lower, abs=1e-10)
-        assert float(upper) == pytest.approx(found.upper, abs=1e-10)
+        assert outcome.lower <= upper
+        assert lower <= outcome.upper
+        assert float(lower) == pytest.approx(outcome.lower, abs=1e-10)
+        assert float(upper) == pytest.approx(outcome.upper, abs=1e-10)
         dense = cpv.ReverseWaterFilling(
-            covariance, share * trace(covariance), units=found.program.units
+            covariance, share * trace(covariance), units=outcome.program.units
         ).solve(accuracy="high")
         assert dense.certificate.program.to_dict()["kind"] == "covariance"
-        assert dense.lower <= found.upper
-        assert found.lower <= dense.upper
+        assert dense.lower <= outcome.upper
+        assert outcome.lower <= dense.upper
 
 
 def test_axes_that_are_none_prove_nothing_false(document: Document) -> None:
@@ -94,17 +94,17 @@ def test_axes_that_are_none_prove_nothing_false(document: Document) -> None:
                 axes = axes + size * rng.normal(size=(4, 4))
                 forged[part]["axes"] = (axes if number % 3 else axes[:, ::-1]).tolist()
         try:
-            found = claimed(forged)
+            summary = claimed(forged)
         except UnprovableError:
             continue
-        if verify.disagreements(found):
+        if verify.disagreements(summary):
             continue
         verified += 1
-        assert found["claim"]["lower"] <= truth[1]
-        assert found["claim"]["upper"] >= truth[0]
-        lower, upper, _ = second_checker.check(found)
-        assert found["claim"]["lower"] <= upper
-        assert lower <= found["claim"]["upper"]
+        assert summary["claim"]["lower"] <= truth[1]
+        assert summary["claim"]["upper"] >= truth[0]
+        lower, upper, _ = second_checker.check(summary)
+        assert summary["claim"]["lower"] <= upper
+        assert lower <= summary["claim"]["upper"]
     assert verified > 30
 
 
@@ -124,7 +124,7 @@ def test_a_covariance_that_is_moved_is_another_program(document: Document) -> No
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         ({"units": "bans"}, "'bans'"),
         ({"budget": 0}, "not positive"),
@@ -135,10 +135,10 @@ def test_a_covariance_that_is_moved_is_another_program(document: Document) -> No
     ],
     ids=str,
 )
-def test_what_is_no_program_is_refused(change: Any, said: str) -> None:
+def test_what_is_no_program_is_refused(change: Any, text: str) -> None:
     program = {"kind": "spectral", "units": "bits", "covariance": [[1.0]], "budget": "1/2"}
     assert SpectralProof(program).unit(1.0) == pytest.approx(1 / math.log(2))
-    with pytest.raises(UnprovableError, match=said):
+    with pytest.raises(UnprovableError, match=text):
         SpectralProof({**program, **change})
 
 

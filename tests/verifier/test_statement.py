@@ -54,8 +54,8 @@ def documents() -> dict[str, Document]:
 
 
 def line(document: Document, start: str) -> str:
-    (found,) = [said for said in stated(document) if said.startswith(start)]
-    return found
+    (outcome,) = [text for text in stated(document) if text.startswith(start)]
+    return outcome
 
 
 # ---- a document of another question ------------------------------------------------------
@@ -202,7 +202,7 @@ def test_a_document_of_another_question_is_told(
     name: str, honest: Document, tmp_path: Path
 ) -> None:
     """It verifies truly, once it claims what its own program proves; but not as the problem's."""
-    change, said, different = FORGED[name]
+    change, text, different = FORGED[name]
     document = copy.deepcopy(honest)
     change(document)
     if name in ("budget dropped", "budget renamed"):  # whose price is of no row
@@ -216,16 +216,16 @@ def test_a_document_of_another_question_is_told(
     assert document["primal"] in (before, None)
     document = signed(document)
     assert verify.disagreements(document) == []
-    assert said in stated(document)
-    found = differences(document["program"], asked().program.to_dict())
-    assert different in found
+    assert text in stated(document)
+    outcome = differences(document["program"], asked().program.to_dict())
+    assert different in outcome
     assert differences(honest["program"], asked().program.to_dict()) == []
     path = tmp_path / "proof.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     printed = run(str(path))
     assert printed.returncode == 0
     assert printed.stdout.splitlines()[0].startswith(f"{path}: verified, ")
-    assert f"  {said}" in printed.stdout.splitlines()
+    assert f"  {text}" in printed.stdout.splitlines()
 
 
 def test_the_headline_has_the_unit_of_the_objective(honest: Document) -> None:
@@ -300,10 +300,10 @@ def test_a_measure_that_cannot_vary_is_minimised_loudly(kind: str) -> None:
 
 def test_differences_are_in_the_words_of_the_measure() -> None:
     other = asked(leakage=cpv.leakage.ChiSquared())
-    found = asked(leakage=cpv.leakage.Sibson(2)).solve().certificate.differences(other)
-    assert any("objective: Sibson's measure of order 2 of" in said for said in found)
-    assert any("objective: chi-squared divergence of" in said for said in found)
-    assert not any("information about" in said for said in found)
+    outcome = asked(leakage=cpv.leakage.Sibson(2)).solve().certificate.differences(other)
+    assert any("objective: Sibson's measure of order 2 of" in text for text in outcome)
+    assert any("objective: chi-squared divergence of" in text for text in outcome)
+    assert not any("information about" in text for text in outcome)
 
 
 def test_a_number_that_one_measure_alone_has_is_a_difference() -> None:
@@ -360,7 +360,7 @@ def test_criteria_are_said_as_they_are() -> None:
     rules += [cpv.KeepProbability([0.1, 0.2, 0.2, 0.25])]
     d = cpv.absolute_error(range(4))
     problem = cpv.MinimumDistortion(source(), d, rules)
-    said = stated(document_of(problem.solve().certificate))
+    text = stated(document_of(problem.solve().certificate))
     for words in (
         'subject to "t_closeness": for each of the 4 outputs, 1 × information about "W" (3 values) '
         "<= 0.1 bits × its probability",
@@ -369,7 +369,7 @@ def test_criteria_are_said_as_they_are() -> None:
         'subject to "preserve_mean": expected cost of 1 to 4 = 2.4375',
         "subject to moves with a floor of 0.1 to 0.25: 4 of 16 moves: each letter i to output i",
     ):
-        assert words in said
+        assert words in text
 
 
 class ToldAtMost(cpv.Criterion):
@@ -401,13 +401,13 @@ def test_what_the_letters_tell_is_what_releasing_them_tells(kind: str, encoder: 
     program["views"] = {name: view.to_dict() for name, view in kinds.items()}
     program["rows"]["budget"]["term"]["weights"] = {kind: 1.0}
     document = {"program": program, "claim": {"status": "certified", "lower": 0.0, "upper": 0.0}}
-    told = float(line(document, f'where "{kind}" is').partition(" bits")[0].split()[-1])
+    information = float(line(document, f'where "{kind}" is').partition(" bits")[0].split()[-1])
     law = source().law / source().law.sum()
     alone = law.sum(axis=0) if encoder == "x" else law
     entropy = -(alone[alone > 0] * np.log2(alone[alone > 0])).sum()
     w = law.sum(axis=1)
     leakage = source().information() if encoder == "x" else -(w * np.log2(w)).sum()
-    assert told == pytest.approx({"W": leakage, "S": entropy}[kind], rel=1e-5)
+    assert information == pytest.approx({"W": leakage, "S": entropy}[kind], rel=1e-5)
 
 
 def test_rows_that_differ_in_their_bound_alone_are_said_together() -> None:
@@ -416,15 +416,15 @@ def test_rows_that_differ_in_their_bound_alone_are_said_together() -> None:
         cpv.DiscreteSource.from_counts(law), cpv.hamming(3), 0.3, minimize="leakage",
         side_information="decoder", criteria=[cpv.KeepProbability(0.125)],
     )  # fmt: skip
-    said = stated(document_of(problem.solve().certificate))
-    (kept,) = [words for words in said if "keep_probability" in words]
+    text = stated(document_of(problem.solve().certificate))
+    (kept,) = [words for words in text if "keep_probability" in words]
     masses = [Fraction(int(mass)) / int(law.sum()) / 8 for mass in law.sum(axis=(0, 2))]
     assert kept.startswith('subject to each of "keep_probability.0|0", "keep_probability.1|0", ')
     assert "(6 rows): expected cost of -1 to 0 (0 for 24 of 27 moves) <= " in kept
     assert kept.endswith(f"<= {written(-max(masses))} to {written(-min(masses))}")
     assert len(set(masses)) > 1
     views = 'each of "W|0", "W|1" (2 views of 2 values)'
-    assert f"minimised: 1 × information about {views}, in bits" in said
+    assert f"minimised: 1 × information about {views}, in bits" in text
 
 
 def unproved(program: Any) -> Document:
@@ -433,8 +433,8 @@ def unproved(program: Any) -> Document:
 
 def test_moves_that_are_left_no_choice_are_said_to_be_fixed() -> None:
     floors = asked(criteria=[cpv.KeepProbability([1.0, 0.0, 0.0, 0.25])])
-    said = [words for words in stated(unproved(floors.program)) if "moves" in words[:17]]
-    assert said == [
+    messages = [words for words in stated(unproved(floors.program)) if "moves" in words[:17]]
+    assert messages == [
         "subject to moves fixed at 1: 1 of 16 moves, 1 of them from a letter i to output i",
         "subject to moves with a floor of 0.25: 1 of 16 moves, 1 of them from a letter i to "
         "output i",
@@ -446,12 +446,12 @@ def test_of_many_views_and_of_many_variables_only_the_number_is_said() -> None:
     many = cpv.RateDistortionEquivocation(
         cpv.DiscreteSource.from_counts(law), cpv.hamming(2), 0.3, side_information="both"
     )
-    said = stated(unproved(many.program))
-    assert sum(words.startswith('where "') for words in said) == MOST_VIEWS
-    assert sum(words.endswith("are not described here") for words in said) == 1
+    text = stated(unproved(many.program))
+    assert sum(words.startswith('where "') for words in text) == MOST_VIEWS
+    assert sum(words.endswith("are not described here") for words in text) == 1
     source = cpv.GaussianSource(np.eye(8) + 1, sensitive=range(7), key=[7])
-    said = stated(unproved(cpv.QuadraticGaussian(source, 0.5).program))
-    assert 'where "W" is 7 variables' in said
+    text = stated(unproved(cpv.QuadraticGaussian(source, 0.5).program))
+    assert 'where "W" is 7 variables' in text
 
 
 def test_programs_of_other_kinds_are_told_apart() -> None:
@@ -468,8 +468,8 @@ def test_programs_of_other_kinds_are_told_apart() -> None:
     ]
     mine["auxiliaries"] = {"near": EXCESS}
     other["auxiliaries"] = {"near": {**EXCESS, "levels": [0.5, 0.4, 0.1, 0.2]}}
-    (found,) = differences(mine, other)
-    assert found.startswith('auxiliary "near": levels: 1 of 4 differ, the first at [3]')
+    (outcome,) = differences(mine, other)
+    assert outcome.startswith('auxiliary "near": levels: 1 of 4 differ, the first at [3]')
     other = copy.deepcopy(theirs)
     other["views"]["W"]["reference"] = "conditional"
     assert differences(theirs, other) == [
@@ -484,8 +484,8 @@ def test_a_cost_of_letters_is_one_of_all_their_atoms() -> None:
     term["cost"] = [copy.deepcopy(term["cost"]) for _ in range(atoms)]
     assert differences(mine, other) == differences(other, mine) == []
     term["cost"][1][2][3] += 0.5
-    (said,) = differences(mine, other)
-    assert said.startswith('row "budget": cost: 1 of 48 differ, the first at [1, 2, 3]: 1, where')
+    (text,) = differences(mine, other)
+    assert text.startswith('row "budget": cost: 1 of 48 differ, the first at [1, 2, 3]: 1, where')
 
 
 def test_covariance_programs() -> None:
@@ -517,7 +517,7 @@ def test_covariance_programs() -> None:
         problem = cpv.QuadraticGaussian(both, 1.0, **options)
         program = problem.program.to_dict()
         document = {"program": program, "claim": {"status": "loose", "lower": 0.0, "upper": 1.0}}
-        assert any(words in said for said in stated(document)), words
+        assert any(words in text for text in stated(document)), words
         assert differences(program, problem.program.to_dict()) == []
         assert differences(program, cpv.QuadraticGaussian(both, 1.0).program.to_dict())
 
@@ -560,8 +560,8 @@ def test_numbers_are_short_and_say_when_they_are_rounded(number: Any) -> None:
     assert written(number) == NUMBERS[number]
     if "≈" not in NUMBERS[number]:
         exact = Fraction(number)
-        said = NUMBERS[number]
-        assert (Fraction(said) if "/" in said else Fraction(float(said))) == exact
+        text = NUMBERS[number]
+        assert (Fraction(text) if "/" in text else Fraction(float(text))) == exact
 
 
 def test_neighbours_are_told_apart_where_they_differ(honest: Document) -> None:
@@ -605,10 +605,10 @@ def test_names_are_labels_that_no_terminal_obeys(name: str, honest: Document) ->
         "records": 9, "sensitive": [name], "key": [name], "side": [name], "weights": name,
         "bins": [[name, ["-inf", 3.0, "inf"]]], "missing": name, "encoder": name,
     }  # fmt: skip
-    said = stated(document)
-    assert not [words for words in said if not words.isprintable()]
-    assert [words for words in said if words.startswith(f"subject to {label}")]
-    assert [words for words in said if words.startswith("table, as recorded: 9 records; ")]
+    text = stated(document)
+    assert not [words for words in text if not words.isprintable()]
+    assert [words for words in text if words.startswith(f"subject to {label}")]
+    assert [words for words in text if words.startswith("table, as recorded: 9 records; ")]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
@@ -634,14 +634,14 @@ TABLES: list[Any] = ["x", [], {}, {"records": "many"}, 3, True]
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_malformed_record_of_the_table_is_said_to_be_one(table: Any, honest: Document) -> None:
-    said = stated({**honest, "table": table})
-    assert "table: the record of how it was counted is malformed" in said
-    assert said[:-2] == stated(honest)[:-1]
+    text = stated({**honest, "table": table})
+    assert "table: the record of how it was counted is malformed" in text
+    assert text[:-2] == stated(honest)[:-1]
 
 
 def test_what_cannot_be_told_is_said_loudly(honest: Document) -> None:
-    (said,) = stated({**honest, "program": {}})
-    assert said.startswith("WHAT IS PROVED CANNOT BE TOLD")
+    (text,) = stated({**honest, "program": {}})
+    assert text.startswith("WHAT IS PROVED CANNOT BE TOLD")
 
 
 @pytest.mark.parametrize(("name", "every"), EVERYWHERE)
@@ -650,7 +650,7 @@ def test_no_document_that_verifies_is_without_a_statement(
 ) -> None:
     """Changes in one place, claiming what they prove: each one that verifies is stated."""
     program = documents[name]["program"]
-    told = 0
+    information = 0
     for where, changed in mutations(documents[name], every):
         if where.startswith(("claim", "schema", "accuracy", "dual", "primal")):
             continue
@@ -660,14 +660,14 @@ def test_no_document_that_verifies_is_without_a_statement(
             continue
         if verify.disagreements(signed(changed)):
             continue
-        said = stated(changed)
-        assert "CANNOT BE TOLD" not in said[0], where
-        assert len(said) >= 4
+        text = stated(changed)
+        assert "CANNOT BE TOLD" not in text[0], where
+        assert len(text) >= 4
         nothing = where.endswith(("= []", "= null", "= {}", '{"value": 0}'))  # however written
         same = changed["program"] == program or "/name" in where or nothing
         assert same or differences(changed["program"], program), where
-        told += 1
-    assert told >= 50 / every
+        information += 1
+    assert information >= 50 / every
 
 
 @pytest.mark.parametrize("name", BUILD)
@@ -720,14 +720,14 @@ def test_a_certificate_proves_the_problem_it_is_of_and_no_other() -> None:
     }  # fmt: skip
     for words, other in others.items():
         assert not certificate.proves(other)
-        assert any(words in said for said in certificate.differences(other)), words
+        assert any(words in text for text in certificate.differences(other)), words
 
 
 def cut(**options: Any) -> cpv.RateDistortionEquivocation:
     law = np.random.default_rng(0).integers(1, 9, (2, 3, 4)).astype(float)
-    given = {"budget": 0.3, "most_strategies": 8, "max_leakage": 0.7, **options}
+    value = {"budget": 0.3, "most_strategies": 8, "max_leakage": 0.7, **options}
     return cpv.RateDistortionEquivocation(
-        cpv.DiscreteSource.from_counts(law), cpv.hamming(3), side_information="decoder", **given
+        cpv.DiscreteSource.from_counts(law), cpv.hamming(3), side_information="decoder", **value
     )
 
 
@@ -747,9 +747,9 @@ def test_where_letters_were_generated_what_is_left_is_compared() -> None:
 
 
 def test_the_statement_needs_the_standard_library_only() -> None:
-    own = ("statement", "wording", "channel_statement", "differences", "costs", "rationals")
-    own += ("work", "fields")
-    for name in own:
+    ours = ("statement", "wording", "channel_statement", "differences", "costs", "rationals")
+    ours += ("work", "fields")
+    for name in ours:
         path = Path(statement.__file__).with_name(f"{name}.py")
         names = set()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -757,7 +757,7 @@ def test_the_statement_needs_the_standard_library_only() -> None:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names.add(str(node.module))
-        others = {n.split(".")[0] for n in names - {f"cvxprivacy.verifier.{n}" for n in own}}
+        others = {n.split(".")[0] for n in names - {f"cvxprivacy.verifier.{n}" for n in ours}}
         assert others <= set(sys.stdlib_module_names)
 
 

@@ -48,8 +48,8 @@ NUMBERED = [pytest.param(e, id=f"{i} {e['name']}") for i, e in enumerate(ENTRIES
 
 def base(name: str, index: int = 0) -> Document:
     """Return a copy of a document of the corpus."""
-    found = [e["document"] for e in ENTRIES if e["name"] == name]
-    return copy.deepcopy(found[index])
+    values = [e["document"] for e in ENTRIES if e["name"] == name]
+    return copy.deepcopy(values[index])
 
 
 # ---- what is proved ----------------------------------------------------------------------
@@ -377,8 +377,8 @@ def unused_is_refused(name: str, path: Path_, value: Any) -> None:
 def test_what_was_found_before_a_failure_is_said() -> None:
     document = changed(base("by hand"), CLAIM, "status", value="infeasible")
     document = {**changed(document, CLAIM, "lower", value=None), "sha256": ""}
-    said = verify.disagreements(document)
-    assert [words.split()[0] for words in said] == ["status", "not", "sha256"]
+    message = verify.disagreements(document)
+    assert [words.split()[0] for words in message] == ["status", "not", "sha256"]
 
 
 HAMMING: list[tuple[Path_, Any, str]] = [
@@ -464,9 +464,9 @@ def test_files(tmp_path: Path, capsys: Any) -> None:
     assert verify.read_document(str(good)) == document
     assert gc.isenabled()
     assert verify.main([str(good)]) == 0
-    said = capsys.readouterr().out
-    assert str(good) in said
-    assert "NOT" not in said
+    message = capsys.readouterr().out
+    assert str(good) in message
+    assert "NOT" not in message
     assert verify.main([str(bad), str(good)]) == 1
     assert capsys.readouterr().out.startswith(f"{bad}: NOT verified\n  sha256 does not match")
     for path, words in ((twice, "a key stands twice"), (none, "not a JSON object")):
@@ -497,10 +497,10 @@ def around(value: Fraction, radius: Fraction = Fraction(0)) -> arb:
 
 
 def test_numbers() -> None:
-    for value, known in (("-3/7", Fraction(-3, 7)), (0.1, Fraction(0.1)), (7, 7), ("0", 0)):
-        assert balls.number(value) == known
+    for value, expected in (("-3/7", Fraction(-3, 7)), (0.1, Fraction(0.1)), (7, 7), ("0", 0)):
+        assert balls.number(value) == expected
         assert type(balls.number(value)) is Fraction
-        assert balls.exactly(value) == fmpq(*Fraction(known).as_integer_ratio())
+        assert balls.exactly(value) == fmpq(*Fraction(expected).as_integer_ratio())
     assert balls.exactly(Fraction(2, 3)) == fmpq(2, 3)
     assert balls.number("1" * 2000) == int("1" * 2000)
     assert balls.number("1/" + "1" * 2000) == Fraction(1, int("1" * 2000))
@@ -527,8 +527,8 @@ def test_whole_numbers_over_one_denominator() -> None:
 def test_balls_hold_their_ends_and_little_more() -> None:
     with flint.ctx.workprec(balls.PRECISION):
         for middle, radius in ((Fraction(1, 3), Fraction(1, 7)), (Fraction(-2, 3), Fraction(3))):
-            found = around(middle, radius)
-            low, high = rational(found.lower()), rational(found.upper())
+            outcome = around(middle, radius)
+            low, high = rational(outcome.lower()), rational(outcome.upper())
             assert low <= middle - radius < middle + radius <= high
             assert high - low <= 2 * radius * (1 + Fraction(1, 2**26))
         assert around(Fraction(1, 4)).is_exact()
@@ -549,8 +549,8 @@ def test_ends_are_the_nearest_floats_outward() -> None:
         values = [Fraction(1, 3), Fraction(-1, 3), Fraction(2), Fraction(0), tiny, -tiny, tenth]
         values += [Fraction(10) ** 300, tenth + Fraction(1, 2**110), tenth - Fraction(1, 2**110)]
         for value in values:
-            found = around(value)
-            low, high = balls.floor(found), balls.ceil(found)
+            outcome = around(value)
+            low, high = balls.floor(outcome), balls.ceil(outcome)
             assert Fraction(low) <= value <= Fraction(high)
             below, above = math.nextafter(low, INF), math.nextafter(high, -INF)
             assert low == value or Fraction(below) > value
@@ -642,11 +642,11 @@ def test_a_budget_is_met_exactly_or_not_at_all(layers: bool, sense: str) -> None
         rows = [bounded(term, at + k * TINY, sense=sense) for k in (-1, 0, 1)]
         assert broken(*rows, **more) == (["0"] if sense == "<=" else ["0", "2"])
     many = {"sense": sense, "per_output": True}
-    own = [Fraction(2, 105), Fraction(1, 18)]
-    moved = [[own[0] - TINY, own[1]], own, [own[0], own[1] - TINY], own[::-1]]
+    values = [Fraction(2, 105), Fraction(1, 18)]
+    moved = [[values[0] - TINY, values[1]], values, [values[0], values[1] - TINY], values[::-1]]
     rows = [bounded({"cost": cost}, bound, **many) for bound in moved]
     assert broken(*rows, **more) == ["0", "2", "3"]
-    rows = [bounded({"cost": cost}, b, **many) for b in (own[1], own[1] - TINY)]
+    rows = [bounded({"cost": cost}, b, **many) for b in (values[1], values[1] - TINY)]
     assert broken(*rows, **more) == (["1"] if sense == "<=" else ["0", "1"])
 
 
@@ -684,11 +684,11 @@ def test_entries_and_auxiliaries_are_met_exactly_or_not_at_all() -> None:
             assert broken(**{name: moved}) == [name]
     for kind, at in (("ratio", Fraction(5, 2)), ("maximum", Fraction(13, 10))):
         for radius in (Fraction(0), Fraction(1, 3)):
-            found = [
+            values = [
                 broken(auxiliaries={"a": {"kind": kind, "bound": [str(b), str(radius)]}})
                 for b in (at + radius - TINY, at + radius)
             ]
-            assert found == [["a"], []]
+            assert values == [["a"], []]
     for wrong in ([[5, 5], [2, 9]], [[5, 4], [2, 8]]):
         assert broken(primal={**HALVES, "numerators": wrong}) == ["channel"]
     for wrong in (listed([[11, -1], [2, 8]], 10), listed([[-1, 0], [0, -1]], -1)):
@@ -705,8 +705,8 @@ def test_no_information_is_none_and_little_is_some() -> None:
     rows = [bounded({"weights": {v: 1}}, 0, per_output=True) for v in "WP"]
     blind = listed([[1, 2], [1, 2]], 3)
     assert broken(*rows, primal=blind, **more) == ["1"]  # J is not π q of a part
-    own = {"objective": {**BLANK, "weights": {"W": 1}}}
-    proof = verify.proof_of(channel(**more, **own))
+    ours = {"objective": {**BLANK, "weights": {"W": 1}}}
+    proof = verify.proof_of(channel(**more, **ours))
     assert proof.upper(blind).objective.is_zero()
     big = 3 * 2**70
     little = listed([[2**70 + 1, big - 2**70 - 1], [2**70, 2 * 2**70]], big)
@@ -774,8 +774,8 @@ def test_classes_of_values_at_distance_0_have_their_shares_or_not() -> None:
         measure = {"kind": "transport", "ground": cost}
         view = {"labels": [[0, 0], [1, 1], [2, 2]], "reference": None, "measure": measure}
         row = bounded({"weights": {"V": 1}}, 0)
-        told = listed([[2, 1], [1, 2]], 3)  # which of the first two it is
-        assert broken(row, primal=told, law=law, views={"V": view}) == answer
+        information = listed([[2, 1], [1, 2]], 3)  # which of the first two it is
+        assert broken(row, primal=information, law=law, views={"V": view}) == answer
         half = 2**150
         little = listed([[half + 1, half - 1], [half, half]], 2 * half)
         uneven = [[0.25, 0.125], [0.125, 0.25], [0.125, 0.25]]
@@ -792,8 +792,8 @@ def test_no_rational_is_worth_hours() -> None:
         row = bounded({"weights": {"V": 1}}, 0)
         assert broken(row, primal=even, views={"V": view}, **LAYERS) == answer
     program = channel(views={"V": view}, **LAYERS)
-    whole = 1 << 64 * 10**7
-    long = listed([[1, whole - 1]] * 2, whole)
+    full = 1 << 64 * 10**7
+    long = listed([[1, full - 1]] * 2, full)
     with pytest.raises(UnaffordableError, match="products"):
         verify.proof_of(program, long)
 
@@ -816,25 +816,25 @@ def test_divergences_of_balls_that_touch_zero() -> None:
             ((0.5, 0.25, 0.125), (0.5, 0.25, 0.125), (0.25, 0.5, 0.25), 1e-16),
         ):
             joint = [arb(low).union(arb(high)) for low, high in zip(lows, highs, strict=True)]
-            found = divergence(joint, [arb(p) for p in reference])
-            low, high = balls.floor(found), balls.ceil(found)
+            outcome = divergence(joint, [arb(p) for p in reference])
+            low, high = balls.floor(outcome), balls.ceil(outcome)
             inner = [value(c, reference) for c in corners(lows, highs)]
             assert low <= min(inner) + 1e-15 * abs(min(inner))
             assert max(inner) <= high + 1e-15 * abs(max(inner))
             assert high - low <= most
         assert divergence([arb(0), arb(0)], [arb(0.5), arb(0.5)]).is_zero()
         for joint, reference, frozen in TOUCHING:
-            given = [arb(x) if type(x) is float else arb(x[0]).union(arb(x[1])) for x in joint]
-            found = divergence(given, [arb(p) for p in reference])
-            assert (balls.floor(found), balls.ceil(found)) == frozen
+            values = [arb(x) if type(x) is float else arb(x[0]).union(arb(x[1])) for x in joint]
+            outcome = divergence(values, [arb(p) for p in reference])
+            assert (balls.floor(outcome), balls.ceil(outcome)) == frozen
 
 
 def corners(lows: Any, highs: Any) -> Any:
     steps = [[low + (high - low) * k / 4 for k in range(5)] for low, high in zip(lows, highs)]  # noqa: B905
-    found: list[list[float]] = [[]]
-    for own in steps:
-        found = [[*c, x] for c in found for x in own]
-    return [c for c in found if sum(c)]
+    values: list[list[float]] = [[]]
+    for ours in steps:
+        values = [[*c, x] for c in values for x in ours]
+    return [c for c in values if sum(c)]
 
 
 ZERO_OR: Any = (0.0, 0.5)
@@ -852,10 +852,10 @@ def test_multipliers_that_are_none_count_as_zero() -> None:
     proof, m = verify.proof_of(program), program["outputs"]
 
     def lower(**parts: Any) -> tuple[float, float]:
-        found = copy.deepcopy(dual)
+        outcome = copy.deepcopy(dual)
         for part, values in parts.items():
-            found[part] |= values
-        ball = proof.lower(found)
+            outcome[part] |= values
+        ball = proof.lower(outcome)
         return balls.floor(ball), balls.ceil(ball)
 
     nan = math.nan
@@ -870,13 +870,13 @@ def test_multipliers_that_are_none_count_as_zero() -> None:
         size = len(program["law"][0])
         if part == "auxiliaries":
             zero = [[[0.0] * m] * size] * len(zero)
-        known = lower(**{part: {name: zero}})
-        assert known != lower() or name == "budget"
+        expected = lower(**{part: {name: zero}})
+        assert expected != lower() or name == "budget"
         for value in garbage:
-            assert lower(**{part: {name: value}}) == known, (name, value)
+            assert lower(**{part: {name: value}}) == expected, (name, value)
         less = copy.deepcopy(dual)
         del less[part][name]
-        assert balls.floor(proof.lower(less)) == known[0]
+        assert balls.floor(proof.lower(less)) == expected[0]
     assert lower(multipliers={"budget": 0.5}) != lower(multipliers={"budget": 0.0})
     once = lower(multipliers={"close": 0.5})
     assert once == lower(multipliers={"close": [0.5] * m})
@@ -900,27 +900,34 @@ def test_the_unit_of_a_channel_program() -> None:
     nat = 1 / math.log(2)
     least = 0.5 + 2 * 2 / 3
     term: Any = {"cost": cost, "constant": [0.5, 0.125], "cost_radius": 0.25}
-    for above, known in ((-1.0, 1.0), (0.5, 1.0), (3.0, 3.0), (7.0, 7.0), (100.0, 8.0), (INF, 8.0)):
-        assert unit(least + above, term) == pytest.approx(known)
+    for above, expected in (
+        (-1.0, 1.0),
+        (0.5, 1.0),
+        (3.0, 3.0),
+        (7.0, 7.0),
+        (100.0, 8.0),
+        (INF, 8.0),
+    ):
+        assert unit(least + above, term) == pytest.approx(expected)
     high = {"upper": [[1, 0, "1/2"], [0, 1, 1]]}  # entries that may not be are no steps
     least = 0.5 + 4 * 2 / 3
-    for above, known in ((0.5, 5.0), (5.5, 5.5), (INF, 6.0)):
-        assert unit(least + above, term, **high) == pytest.approx(known)
+    for above, expected in ((0.5, 5.0), (5.5, 5.5), (INF, 6.0)):
+        assert unit(least + above, term, **high) == pytest.approx(expected)
     weights = {"weights": {"W": 0.5, "X": [0.25, 0, "7/2"]}}
-    for upper, known in ((0.0, 0.25), (1.0, 1.0), (100.0, 3.5), (INF, 3.5)):
-        assert unit(upper, weights) == pytest.approx(known)
-        assert unit(upper * nat, weights, units="bits") == pytest.approx(known * nat)
+    for upper, expected in ((0.0, 0.25), (1.0, 1.0), (100.0, 3.5), (INF, 3.5)):
+        assert unit(upper, weights) == pytest.approx(expected)
+        assert unit(upper * nat, weights, units="bits") == pytest.approx(expected * nat)
     both = {**weights, "cost": cost}
-    for upper, known in ((0.0, 0.25), (4 / 3 + 9.0, 9.0), (100.0, 8 + 3.5), (INF, 8 + 3.5)):
-        assert unit(upper, both) == pytest.approx(known)
+    for upper, expected in ((0.0, 0.25), (4 / 3 + 9.0, 9.0), (100.0, 8 + 3.5), (INF, 8 + 3.5)):
+        assert unit(upper, both) == pytest.approx(expected)
     assert unit(100.0, both, units="bits") == pytest.approx(8 + 3.5 * nat)
     for upper in (0.0, 0.5, 7.0, INF):
         assert unit(upper, {}) == 1.0
         assert unit(upper, {"weights": {"W": 0}}) == 1.0
         assert unit(upper, {"cost": [[3, 3, 3], [2, 2, 2]]}) == 1.0
-    for step, known in ((2.0**-50, 2.0), (2.0**-43.5, 2.0), (2.0**-42, 2.0**-42)):
-        assert unit(0.0, {"cost": [[1, 1 + step, 3], [1, 1, 3]]}) == pytest.approx(known)
-        assert unit(-9.0, {"cost": [[-1, step - 1, 1], [-1, -1, 1]]}) == pytest.approx(known)
+    for step, expected in ((2.0**-50, 2.0), (2.0**-43.5, 2.0), (2.0**-42, 2.0**-42)):
+        assert unit(0.0, {"cost": [[1, 1 + step, 3], [1, 1, 3]]}) == pytest.approx(expected)
+        assert unit(-9.0, {"cost": [[-1, step - 1, 1], [-1, -1, 1]]}) == pytest.approx(expected)
     layers = {"law": [[0.25, 0.25], [0.0, 0.25]]}
     views = {
         v: {"labels": [[0, 0], [0, 0]], "reference": None, "measure": INFORMATION} for v in "WX"
@@ -959,7 +966,7 @@ def test_the_entries_that_a_channel_program_asks_for() -> None:
 def test_matrices_that_are_semidefinite_and_not_by_nothing(monkeypatch: Any) -> None:
     semidefinite, definite = matrices.semidefinite, matrices.definite
     e = fmpq(1, 2**9000)
-    for rows, known in (
+    for rows, expected in (
         ([[0]], True),
         ([[1, 1], [1, 1]], True),
         ([[1, 1], [1, 1 - e]], False),
@@ -974,10 +981,10 @@ def test_matrices_that_are_semidefinite_and_not_by_nothing(monkeypatch: Any) -> 
         ([[2, 1, 3], [1, 2, 3], [3, 3, 6 - e]], False),
     ):
         matrix = fmpq_mat(rows)
-        assert semidefinite(matrix) is known, rows
-        assert semidefinite(matrix / 9) is known, rows
-        assert definite(matrix) is (known and bool(matrix.det() > 0)), rows
-        assert semidefinite(arb_like(matrix)) in (known and matrix.det() > 0, False)
+        assert semidefinite(matrix) is expected, rows
+        assert semidefinite(matrix / 9) is expected, rows
+        assert definite(matrix) is (expected and bool(matrix.det() > 0)), rows
+        assert semidefinite(arb_like(matrix)) in (expected and matrix.det() > 0, False)
     assert semidefinite(arb_like(fmpq_mat([[2, 1], [1, 2]])))
     singular = fmpq_mat([[1, 2], [2, 4]])
     monkeypatch.setattr(matrices, "BURDEN", 2**4 * 4)
@@ -997,21 +1004,21 @@ def arb_like(matrix: fmpq_mat) -> Any:
 def test_determinants_are_known_or_not() -> None:
     with flint.ctx.workprec(128):
         two = fmpq_mat([[4, 2], [2, 10]])
-        found = matrices.log_det(two)
-        assert abs(found - arb(36).log()) < 1e-35
+        outcome = matrices.log_det(two)
+        assert abs(outcome - arb(36).log()) < 1e-35
         assert matrices.log_det(fmpq_mat([[1, 2], [2, 1]])) is None
         assert matrices.cholesky(fmpq_mat([[1, 2], [2, 1]])) is None
         assert [[float(x) for x in row] for row in matrices.cholesky(two) or []] == [
             [2.0],
             [1.0, 3.0],
         ]
-        assert covariance_proof.CovarianceProof.log_det(two).overlaps(found)
+        assert covariance_proof.CovarianceProof.log_det(two).overlaps(outcome)
         with pytest.raises(UnprovableError, match="not proved positive definite"):
             covariance_proof.CovarianceProof.log_det(fmpq_mat([[0]]))
-        for k, known in ((20, True), (100, False)):
+        for k, expected in ((20, True), (100, False)):
             near = fmpq_mat([[1, 1], [1, 1 + fmpq(1, 2**k)]]) / 3
             assert matrices.log_det(near) is not None
-            assert (matrices.known_log_det(near) is not None) == known
+            assert (matrices.known_log_det(near) is not None) == expected
 
 
 def gaussian(gamma: Any, **more: Any) -> Any:
@@ -1032,21 +1039,21 @@ def gaussian(gamma: Any, **more: Any) -> Any:
 
 
 def eye(size: int, couplings: int = 0) -> list[list[Any]]:
-    found = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
+    values = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
     for k in range(couplings):
         i, j = sorted(((k % size), (k + 1 + k // size) % size))
-        found[i][j] = found[j][i] = Fraction(1, 16)
-    return found
+        values[i][j] = values[j][i] = Fraction(1, 16)
+    return values
 
 
 def test_which_programs_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    for size, couplings, known in (
+    for size, couplings, expected in (
         (8, 12, True), (9, 0, True), (9, 4, True), (9, 5, False), (10, 5, True), (10, 6, False),
         (3, 3, True),
     ):  # fmt: skip
         proof = verify.proof_of(gaussian(eye(size, couplings)))
-        assert proof.exact == known, (size, couplings)
-        assert proof.precision == 128 + (0 if known else 8 * size)
+        assert proof.exact == expected, (size, couplings)
+        assert proof.precision == 128 + (0 if expected else 8 * size)
         assert proof.n == size - 1
     monkeypatch.setattr(matrices, "BURDEN", 3**4 * 6)
     assert verify.proof_of(gaussian(eye(3, 1))).exact
@@ -1077,10 +1084,19 @@ def test_the_unit_of_a_covariance_program() -> None:
         program = gaussian(gamma, views=views, objective=objective, units=units)
         return verify.proof_of(program).unit(upper)
 
-    for upper, known in ((0.5, 0.0), (1.0, 0.5), (0.25, 0.25), (3.5, 3.0), (9.0, 3.0), (INF, 3.0)):
-        assert unit(upper, cost=cost) == pytest.approx(known or 3.0)
-        assert unit(upper, cost=cost, weights=weights) == pytest.approx(0.75 + known)
-        assert unit(upper, "bits", cost=cost, weights=weights) == pytest.approx(0.75 * nat + known)
+    for upper, expected in (
+        (0.5, 0.0),
+        (1.0, 0.5),
+        (0.25, 0.25),
+        (3.5, 3.0),
+        (9.0, 3.0),
+        (INF, 3.0),
+    ):
+        assert unit(upper, cost=cost) == pytest.approx(expected or 3.0)
+        assert unit(upper, cost=cost, weights=weights) == pytest.approx(0.75 + expected)
+        assert unit(upper, "bits", cost=cost, weights=weights) == pytest.approx(
+            0.75 * nat + expected
+        )
         assert unit(upper, weights=weights) == pytest.approx(0.75)
         assert unit(upper) == 1.0
     negative = [["-1/2", -1], [-1, -0.25]]
@@ -1099,8 +1115,8 @@ def test_a_gaussian_budget_is_met_exactly_or_not_at_all() -> None:
     value = Fraction(1, 6) + Fraction(2, 5) + Fraction(1, 28)
     views = {"V": {"of": [1, 2], "reference": "conditional"}}
 
-    def rows(*given: Any) -> list[str]:
-        program = gaussian(gamma, views=views, rows={str(i): r for i, r in enumerate(given)})
+    def rows(*argument: Any) -> list[str]:
+        program = gaussian(gamma, views=views, rows={str(i): r for i, r in enumerate(argument)})
         return verify.proof_of(program).upper(sigma).broken
 
     for constant in (Fraction(0), Fraction(-1, 11)):
@@ -1135,8 +1151,8 @@ def test_what_each_cap_leaves() -> None:
     assert proof.upper({"root": IDENTITY, "middle": below}).feasible
     for wrong in ([[3 + TINY, "1/2"], ["1/2", 2]], [[3, "1/2"], ["1/2", 2 + TINY]]):
         middle = [[str(x) for x in row] for row in wrong]
-        found = proof.upper({"root": IDENTITY, "middle": middle}).broken
-        assert found == ["Σ ≼ Cov(V | Z)"]
+        outcome = proof.upper({"root": IDENTITY, "middle": middle}).broken
+        assert outcome == ["Σ ≼ Cov(V | Z)"]
 
 
 # ---- letters: exactly at their limits ------------------------------------------------------
@@ -1148,13 +1164,13 @@ def test_sums_of_masses_are_exact() -> None:
     letters = hamming_proof.Letters([0.125, 0.25, 0.25, 1.0])
     assert letters.total == Fraction(13, 8)
     assert len(letters) == 4
-    for mass, known in ((Fraction(1, 9), 0), (Fraction(1, 8), 1), (Fraction(1, 4), 3), (2, 3)):
-        assert letters.below(Fraction(mass)) == known
+    for mass, expected in ((Fraction(1, 9), 0), (Fraction(1, 8), 1), (Fraction(1, 4), 3), (2, 3)):
+        assert letters.below(Fraction(mass)) == expected
     assert letters.mass(1, 3) == Fraction(1, 2)
     assert letters.mass(0, 4) == letters.total
     with flint.ctx.workprec(128):
-        known = sum(m * math.log(m) for m in (0.125, 0.25, 0.25))
-        assert float(letters.m_log_m(0, 4)) == pytest.approx(known)
+        expected = sum(m * math.log(m) for m in (0.125, 0.25, 0.25))
+        assert float(letters.m_log_m(0, 4)) == pytest.approx(expected)
         assert float(letters.m_log_m(0, 1)) == pytest.approx(0.125 * math.log(0.125))
         assert letters.m_log_m(2, 2) == 0
 
@@ -1162,9 +1178,9 @@ def test_sums_of_masses_are_exact() -> None:
 def test_logarithms_next_to_one_are_precise() -> None:
     with flint.ctx.workprec(128):
         for value in (Fraction(1, 2), Fraction(2), 1 + Fraction(1, 2**100), Fraction(3, 7)):
-            found, known = hamming_proof.log(value), around(value).log()
-            assert found.overlaps(known)
-            assert found.rad() <= known.rad()
+            outcome, expected = hamming_proof.log(value), around(value).log()
+            assert outcome.overlaps(expected)
+            assert outcome.rad() <= expected.rad()
         near = hamming_proof.log(1 + Fraction(1, 2**100))
         assert near.rad() < abs(near.mid()) * 2.0**-100
         for near in (hamming_proof.log(Fraction(k, 2**9)) for k in (2**8 + 1, 2**10 - 1)):
@@ -1177,11 +1193,11 @@ def test_values_are_sharp() -> None:
     tried = []
 
     def value(bits: int, middle: float = 1.0) -> Callable[[], arb]:
-        def found() -> arb:
+        def least_value() -> arb:
             tried.append(flint.ctx.prec)
             return arb(middle, arb(2) ** (-bits * flint.ctx.prec // 160))
 
-        return found
+        return least_value
 
     for bits, middle, precisions in (
         (99, 1.0, [160, 320]),
@@ -1202,11 +1218,11 @@ def test_values_are_sharp() -> None:
 def test_what_is_nonnegative_has_no_negative_part() -> None:
     with flint.ctx.workprec(128):
         for low, high in ((-1.0, 2.0), (-2.0, 1.0), (0.0, 1.0), (1.0, 2.0), (-1e-30, 1e-40)):
-            found = hamming_proof.nonnegative(arb(low).union(arb(high)))
-            assert found.lower() >= 0
-            assert balls.floor(found) == pytest.approx(max(low, 0.0))
-            assert balls.ceil(found) >= high
-            assert balls.ceil(found) == pytest.approx(high, rel=1e-6)
+            outcome = hamming_proof.nonnegative(arb(low).union(arb(high)))
+            assert outcome.lower() >= 0
+            assert balls.floor(outcome) == pytest.approx(max(low, 0.0))
+            assert balls.ceil(outcome) >= high
+            assert balls.ceil(outcome) == pytest.approx(high, rel=1e-6)
 
 
 @pytest.mark.parametrize("total", [1, 2, 12])
@@ -1221,43 +1237,45 @@ def test_the_water_in_rationals(total: int) -> None:
         (Fraction(-1), 4, 0, 0),
         (Fraction(0), 4, 0, 0),
     ):
-        found = hamming_proof.Filling(letters, level)
-        assert (found.kept, found.tail, found.distortion) == (kept, tail, distortion)
-        assert found.most == half
-        assert found.level == min(max(level, Fraction(0)), half)
-    found = hamming_proof.Filling(letters, eighth)  # δ = 3/8, M = 1/2
+        outcome = hamming_proof.Filling(letters, level)
+        assert (outcome.kept, outcome.tail, outcome.distortion) == (kept, tail, distortion)
+        assert outcome.most == half
+        assert outcome.level == min(max(level, Fraction(0)), half)
+    outcome = hamming_proof.Filling(letters, eighth)  # δ = 3/8, M = 1/2
     d = 3 * eighth
     for budget, mixture in (
         (d, (1, False)), (d - TINY, ((d - TINY) / d, True)), (tenth, (tenth / d, True)),
         (Fraction(0), (0, True)), (Fraction(7, 16), (half, False)), (half, (0, False)),
         (Fraction(3, 4), (0, False)),
     ):  # fmt: skip
-        assert found.mixture(budget) == mixture
-        assert found.reached(budget) == min(budget, half)
+        assert outcome.mixture(budget) == mixture
+        assert outcome.reached(budget) == min(budget, half)
     full = hamming_proof.Filling(letters, Fraction(3, 4))
     assert full.mixture(Fraction(3, 4)) == (1, False)
     assert full.slope == 0.0
     assert hamming_proof.Filling(letters, Fraction(0)).slope == INF
     with flint.ctx.workprec(128):
-        assert found.slope == pytest.approx(math.log(5))
-        known = 1.5 * half * math.log(2) + (5 / 8) * math.log(5 / 8) + eighth * math.log(eighth)
-        assert float(found.rate) == pytest.approx(float(known) + 0.25 * math.log(2))
-        assert float(found.entropy) == pytest.approx(1.75 * math.log(2))
+        assert outcome.slope == pytest.approx(math.log(5))
+        expected = 1.5 * half * math.log(2) + (5 / 8) * math.log(5 / 8) + eighth * math.log(eighth)
+        assert float(outcome.rate) == pytest.approx(float(expected) + 0.25 * math.log(2))
+        assert float(outcome.entropy) == pytest.approx(1.75 * math.log(2))
         assert float(full.rate) == 0.0
         assert float(full.lower(tenth)) == 0.0
         empty = hamming_proof.Filling(letters, Fraction(0))
         assert float(empty.lower(tenth)) == 0.0
         assert float(empty.lower(Fraction(0))) == pytest.approx(1.75 * math.log(2))
-        assert float(found.upper(Fraction(3, 4))) == 0.0
-        assert float(found.upper(Fraction(0))) == pytest.approx(1.75 * math.log(2))
-        assert float(found.upper(d / 2)) == pytest.approx(
-            (float(found.rate) + 1.75 * math.log(2)) / 2
+        assert float(outcome.upper(Fraction(3, 4))) == 0.0
+        assert float(outcome.upper(Fraction(0))) == pytest.approx(1.75 * math.log(2))
+        assert float(outcome.upper(d / 2)) == pytest.approx(
+            (float(outcome.rate) + 1.75 * math.log(2)) / 2
         )
-        assert float(found.lower(d)) == pytest.approx(float(found.rate))
-        assert float(found.outside) == pytest.approx(0.75 * math.log(2))
-        assert float(found.inside) == pytest.approx(math.log(2))
-        assert float(found.equivocation) == pytest.approx(float(found.entropy - found.rate))
-        assert float(found.lower(d + tenth)) == pytest.approx(float(found.rate) - 0.1 * math.log(5))
+        assert float(outcome.lower(d)) == pytest.approx(float(outcome.rate))
+        assert float(outcome.outside) == pytest.approx(0.75 * math.log(2))
+        assert float(outcome.inside) == pytest.approx(math.log(2))
+        assert float(outcome.equivocation) == pytest.approx(float(outcome.entropy - outcome.rate))
+        assert float(outcome.lower(d + tenth)) == pytest.approx(
+            float(outcome.rate) - 0.1 * math.log(5)
+        )
 
 
 # ---- what single lines are for -------------------------------------------------------------
@@ -1267,9 +1285,9 @@ def test_a_radius_is_never_rounded_inwards() -> None:
     """Radii are of 30 bits: one a little above such a number is worth the next."""
     with flint.ctx.workprec(balls.PRECISION):
         for excess in (Fraction(1, 2**20), Fraction(1, 2**100), Fraction(1, 2**140), TINY):
-            found = around(Fraction(0), 1 + excess)
-            assert rational(found.upper()) >= 1 + excess
-            assert rational(found.lower()) <= -1 - excess
+            outcome = around(Fraction(0), 1 + excess)
+            assert rational(outcome.upper()) >= 1 + excess
+            assert rational(outcome.lower()) <= -1 - excess
 
 
 def test_one_output_is_a_program_too() -> None:
@@ -1300,13 +1318,13 @@ def test_the_least_of_a_row_within_its_bounds_is_that_of_the_best_channel() -> N
             ([0, 0, 0], [2 * tenth, 3 * tenth, 5 * tenth]),
             ([0, 0, 0], [1, 1, 1]),
         ):
-            given = {"lower": [[str(x) for x in lows]], "upper": [[str(x) for x in highs]]}
-            known = greedy(costs, lows, highs)
+            argument = {"lower": [[str(x) for x in lows]], "upper": [[str(x) for x in highs]]}
+            expected = greedy(costs, lows, highs)
             proof = verify.proof_of(
-                channel(law=[[0.5]], outputs=3, objective={**BLANK, "cost": [costs]}, **given)
+                channel(law=[[0.5]], outputs=3, objective={**BLANK, "cost": [costs]}, **argument)
             )
             dual = {"scores": {}, "multipliers": {}, "auxiliaries": {}}
-            assert abs(proof.lower(dual) - exact(known)) < 1e-15, (costs, lows, highs)
+            assert abs(proof.lower(dual) - exact(expected)) < 1e-15, (costs, lows, highs)
 
 
 def exact(value: Fraction) -> arb:
@@ -1338,19 +1356,19 @@ def test_no_objective_contradicts_a_gaussian_program() -> None:
         "multipliers": {"d": 1.0},
         "parts": {"": {"root": IDENTITY, "middle": [[0, 0], [0, 0]]}},
     }
-    for bound, known in ((Fraction(6), -1), (Fraction(5), 0), (Fraction(9, 2), 0.5)):
+    for bound, expected in ((Fraction(6), -1), (Fraction(5), 0), (Fraction(9, 2), 0.5)):
         program = gaussian(eye(3), objective={**BLANK, **cost}, rows={"d": bounded(cost, bound)})
         document = {"program": program, "primal": None, "accuracy": "high"}
         proof = verify.proof_of(program)
-        assert proof.lower({**dual, "objective": 0}) == known
-        assert proof.lower({**dual, "objective": 1}) == 5 + known
-        assert proof.lower(dual) == 5 + known
-        found = verify.recompute({**document, "dual": {**dual, "objective": 0}})
-        infeasible = known > 0
-        assert found["status"] == ("infeasible" if infeasible else "uncertified")
-        assert found["lower"] == (INF if infeasible else -INF)
-        found = verify.recompute({**document, "dual": {**dual, "objective": 1}})
-        assert (found["status"], found["lower"]) == ("uncertified", 5 + known)
+        assert proof.lower({**dual, "objective": 0}) == expected
+        assert proof.lower({**dual, "objective": 1}) == 5 + expected
+        assert proof.lower(dual) == 5 + expected
+        summary = verify.recompute({**document, "dual": {**dual, "objective": 0}})
+        infeasible = expected > 0
+        assert summary["status"] == ("infeasible" if infeasible else "uncertified")
+        assert summary["lower"] == (INF if infeasible else -INF)
+        summary = verify.recompute({**document, "dual": {**dual, "objective": 1}})
+        assert (summary["status"], summary["lower"]) == ("uncertified", 5 + expected)
 
 
 def test_letters_are_not_contradicted() -> None:
@@ -1386,12 +1404,12 @@ def test_the_precision_is_the_proofs_own(name: str) -> None:
 
 
 def test_beyond_order_eight_nothing_is_eliminated_exactly() -> None:
-    for name, known in (("gaussian by hand", fmpq_mat), ("gaussian balls", flint.arb_mat)):
+    for name, expected in (("gaussian by hand", fmpq_mat), ("gaussian balls", flint.arb_mat)):
         document = base(name)
         proof = verify.proof_of(document["program"])
         root, middle = proof.factors(document["primal"], proof.n)
-        assert (type(root), type(middle)) == (known, fmpq_mat)
-        assert type(proof.bound) is known
+        assert (type(root), type(middle)) == (expected, fmpq_mat)
+        assert type(proof.bound) is expected
 
 
 def test_what_proposers_may_ask() -> None:
@@ -1417,11 +1435,11 @@ def test_the_arguments_of_the_command(
 def test_no_objective_contradicts_a_channel_program() -> None:
     row = bounded({"cost": [[1, 2], [2, 1]]}, "1/2")
     dual = {"scores": {}, "multipliers": {"d": 2.0}, "auxiliaries": {}}
-    for sign, known in ((1, Fraction(23, 3)), (-1, Fraction(-17, 3))):
+    for sign, expected in ((1, Fraction(23, 3)), (-1, Fraction(-17, 3))):
         objective = {**BLANK, "cost": [[5 * sign, 6 * sign]] * 2, "constant": [sign, 0]}
         proof = verify.proof_of(channel(objective=objective, rows={"d": row}))
         assert abs(proof.lower({**dual, "objective": 0}) - 1) < 1e-35
-        assert abs(proof.lower({**dual, "objective": 1}) - exact(known)) < 1e-35
+        assert abs(proof.lower({**dual, "objective": 1}) - exact(expected)) < 1e-35
 
 
 def test_a_negative_radius_is_refused_before_anything_is_computed() -> None:
@@ -1436,10 +1454,10 @@ def test_violations_are_those_of_probabilities() -> None:
         "maximum": {"kind": "maximum", "bound": [1, 0]},
     }
     rows = {"d": bounded({"cost": THIRDS}, 1)}
-    found = verify.proof_of(channel(auxiliaries=auxiliaries, rows=rows)).upper(HALVES).violation
-    assert [float(x) for x in found["ratio"]] == pytest.approx([0.1, -0.2])
-    assert [float(x) for x in found["maximum"]] == pytest.approx([0.3])
-    assert [float(x) for x in found["d"]] == pytest.approx([float(VALUE) - 1])
+    summary = verify.proof_of(channel(auxiliaries=auxiliaries, rows=rows)).upper(HALVES).violation
+    assert [float(x) for x in summary["ratio"]] == pytest.approx([0.1, -0.2])
+    assert [float(x) for x in summary["maximum"]] == pytest.approx([0.3])
+    assert [float(x) for x in summary["d"]] == pytest.approx([float(VALUE) - 1])
 
 
 def test_what_cannot_be_computed_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1458,13 +1476,13 @@ def test_what_cannot_be_computed_proves_nothing(monkeypatch: pytest.MonkeyPatch)
     assert evaluation.feasible
     assert (floor(evaluation.objective), ceil(evaluation.objective)) == (-INF, INF)
     document = {"program": program, "primal": primal, "dual": None, "accuracy": "high"}
-    found = verify.recompute(document)
-    assert (found["status"], found["lower"], found["upper"]) == ("uncertified", -INF, INF)
+    summary = verify.recompute(document)
+    assert (summary["status"], summary["lower"], summary["upper"]) == ("uncertified", -INF, INF)
 
 
-@pytest.mark.parametrize("given", [[], [0]])
+@pytest.mark.parametrize("argument", [[], [0]])
 @pytest.mark.parametrize("units", ["nats", "bits"])
-def test_parts_hold_up_the_whole_gradient_or_prove_nothing(units: str, given: list[int]) -> None:
+def test_parts_hold_up_the_whole_gradient_or_prove_nothing(units: str, argument: list[int]) -> None:
     """G = C + λ C′ − ½ ω Bᵀ Y B + P must be ≽ 0 with the last part, and no less will do."""
     view = {"V": {"of": [1], "reference": "conditional"}}
     objective = {**BLANK, "weights": {"V": "1/2"}, "cost": [["1/3"]]}
@@ -1473,17 +1491,17 @@ def test_parts_hold_up_the_whole_gradient_or_prove_nothing(units: str, given: li
         "m": bounded({"cost": [["1/7"]], "weights": {"V": "1/4"}}, 9),
     }
     program = gaussian([[1, 0], [0, 2]], views=view, objective=objective, rows=rows, units=units)
-    program |= {"given": given, "caps": {"cap": [["3/2"]]}}
+    program |= {"given": argument, "caps": {"cap": [["3/2"]]}}
     proof = verify.proof_of(program)
     nat = 1.0 if units == "nats" else math.log(2)
     # ω = 1/2 + 3/4, Y = 3
     left = (Fraction(1, 2) + Fraction(3, 4)) * 3 / 2 - Fraction(2, 5)
     left -= (Fraction(1, 3) + Fraction(3, 7)) * Fraction(nat)
-    least = Fraction(1, 10**13) if given or units == "bits" else TINY
+    least = Fraction(1, 10**13) if argument or units == "bits" else TINY
 
-    def lower(own: Fraction, cap: Fraction) -> arb:
+    def lower(ours: Fraction, cap: Fraction) -> arb:
         parts = {
-            "": {"root": [[1]], "middle": [[str(own)]]},
+            "": {"root": [[1]], "middle": [[str(ours)]]},
             "cap": {"root": [["1/2"]], "middle": [[str(cap / 4)]]},
         }
         posteriors = {"V": {"root": [[1]], "middle": [[3]]}}
@@ -1492,15 +1510,15 @@ def test_parts_hold_up_the_whole_gradient_or_prove_nothing(units: str, given: li
 
     cap = Fraction(1, 9)
     assert lower(left - cap - least, cap) == arb.neg_inf()
-    found = lower(left - cap + least, cap)
+    outcome = lower(left - cap + least, cap)
     size = math.log(2) / 2 + (math.log(3) + 1) / 2  # of ½ log det R + ½ (log det Y + m)
-    known = 1.25 * size - 2 - 27 * nat - float(left - cap) * 2 - float(cap) * 1.5
-    assert float(found) == pytest.approx(known / nat)
+    expected = 1.25 * size - 2 - 27 * nat - float(left - cap) * 2 - float(cap) * 1.5
+    assert float(outcome) == pytest.approx(expected / nat)
 
 
 def test_what_is_given_has_a_known_covariance() -> None:
-    for own, words in ((0, "a covariance is not proved positive definite"), (1, "")):
-        program = gaussian([[own, 0], [0, 2]], given=[0])
+    for ours, words in ((0, "a covariance is not proved positive definite"), (1, "")):
+        program = gaussian([[ours, 0], [0, 2]], given=[0])
         if words:
             with pytest.raises(UnprovableError, match=words):
                 verify.proof_of(program)
@@ -1526,18 +1544,18 @@ def test_the_digest_is_of_canonical_json() -> None:
     assert verify.digest(document) == hashlib.sha256(text.encode()).hexdigest()
 
 
-@pytest.mark.parametrize("given", [[], [2]])
-def test_parts_hold_up_the_gradient_of_what_is_not_encoded(given: list[int]) -> None:
+@pytest.mark.parametrize("argument", [[], [2]])
+def test_parts_hold_up_the_gradient_of_what_is_not_encoded(argument: list[int]) -> None:
     """W of X: B = 1/2, S = 3/2, and G = C − ½ Bᵀ Y B = 1/5 − 3/8."""
     view = {"W": {"of": [0], "reference": "conditional"}}
     rows = {"d": bounded({"cost": [["1/5"]]}, 1)}
     program = gaussian([[2, 1, 0], [1, 2, 0], [0, 0, 1]], views=view, rows=rows)
-    program |= {"objective": {**BLANK, "weights": {"W": 1}}, "encoded": [1], "given": given}
+    program |= {"objective": {**BLANK, "weights": {"W": 1}}, "encoded": [1], "given": argument}
     proof = verify.proof_of(program)
     posteriors = {"W": {"root": [[1]], "middle": [[3]]}}
     for off, proves in ((Fraction(-1, 10**13), False), (Fraction(1, 10**13), True)):
-        own = str(Fraction(7, 40) + off)
-        parts = {"": {"root": [[1]], "middle": [[own]]}}
-        found = proof.lower({"multipliers": {"d": 1}, "posteriors": posteriors, "parts": parts})
-        known = -1 + (math.log(2) + math.log(3) + 1 - 4.5) / 2 - 0.35
-        assert float(found) == (pytest.approx(known) if proves else -INF)
+        ours = str(Fraction(7, 40) + off)
+        parts = {"": {"root": [[1]], "middle": [[ours]]}}
+        outcome = proof.lower({"multipliers": {"d": 1}, "posteriors": posteriors, "parts": parts})
+        expected = -1 + (math.log(2) + math.log(3) + 1 - 4.5) / 2 - 0.35
+        assert float(outcome) == (pytest.approx(expected) if proves else -INF)

@@ -47,10 +47,10 @@ def test_a_wrong_level_is_looser_and_proves_nothing_false(name: str, factor: str
     document = document_of(name)
     level = F(document["dual"]["level"]) * F(factor)
     wrong = changed(document, "dual", level=str(level))
-    found = verify.recompute(wrong)
+    summary = verify.recompute(wrong)
     exact = truth(document["program"])
-    assert contains(found["lower"], found["upper"], exact)
-    assert found["lower"] < document["claim"]["lower"]
+    assert contains(summary["lower"], summary["upper"], exact)
+    assert summary["lower"] < document["claim"]["lower"]
     assert verify.disagreements(claimed(wrong)) == []
     wrong = changed(document, "primal", level=str(level))
     if F(factor) > 1:  # more than the budget
@@ -58,9 +58,9 @@ def test_a_wrong_level_is_looser_and_proves_nothing_false(name: str, factor: str
             verify.recompute(wrong)
         assert verify.disagreements(wrong)
     else:
-        found = verify.recompute(wrong)
-        assert contains(found["lower"], found["upper"], exact)
-        assert found["upper"] > document["claim"]["upper"]
+        summary = verify.recompute(wrong)
+        assert contains(summary["lower"], summary["upper"], exact)
+        assert summary["upper"] > document["claim"]["upper"]
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -76,8 +76,8 @@ def test_the_lower_end_is_weak_duality(name: str) -> None:
         for o, c in zip(offsets, caps, strict=True):
             x = np.linspace(0 if o else 1e-9, c, 400_001)
             bound += (np.log((o + c) / (o + x)) / 2 + x / (2 * level)).min()
-        found = verify.proof_of(program).lower({"level": level, "objective": 1})
-        assert float(found) == pytest.approx(max(bound * unit, 0.0), abs=1e-8)
+        outcome = verify.proof_of(program).lower({"level": level, "objective": 1})
+        assert float(outcome) == pytest.approx(max(bound * unit, 0.0), abs=1e-8)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -92,10 +92,10 @@ def test_what_is_changed_is_another_program_or_no_proof(name: str) -> None:
         for other in (moved, values[::-1], [2 * F(values[0]), *values[1:]]):
             other = [v if isinstance(v, float) else str(v) for v in other]
             wrong = changed(document, "program", **{key: other})
-            assert any("sha256" in said for said in verify.disagreements(wrong))
-            found = claimed(wrong) if _pours(wrong) else None
-            if found is not None:  # then true of the other program
-                claim = found["claim"]
+            assert any("sha256" in text for text in verify.disagreements(wrong))
+            summary = claimed(wrong) if _pours(wrong) else None
+            if summary is not None:  # then true of the other program
+                claim = summary["claim"]
                 assert contains(claim["lower"], claim["upper"], truth(wrong["program"]))
         for wrong in ([-F(v) for v in map(F, values)], [0, *values[1:]], values[1:], []):
             other = [v if isinstance(v, float) else str(v) for v in wrong]
@@ -126,16 +126,16 @@ def test_a_claim_moved_inwards_is_refused(name: str) -> None:
         end = document["claim"][key]
         for moved in (math.nextafter(end, sign), end + math.copysign(1e-6, sign)):
             wrong = changed(document, "claim", **{key: moved})
-            assert any(said.startswith("the value") for said in verify.disagreements(wrong))
+            assert any(text.startswith("the value") for text in verify.disagreements(wrong))
     for term, (low, high) in document["claim"]["terms"].items():
         for moved in ([math.nextafter(low, math.inf), high], [low, math.nextafter(high, 0)]):
             terms = {**document["claim"]["terms"], term: moved}
             wrong = changed(document, "claim", terms=terms)
-            assert any(said.startswith(term) for said in verify.disagreements(wrong))
+            assert any(text.startswith(term) for text in verify.disagreements(wrong))
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         ({"units": "bans"}, "'bans'"),
         ({"variances": []}, "no list"),
@@ -154,11 +154,11 @@ def test_a_claim_moved_inwards_is_refused(name: str) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_program_is_refused(change: Any, said: str) -> None:
+def test_what_is_no_program_is_refused(change: Any, text: str) -> None:
     program = {"kind": "water", "units": "bits", "gains": None, "variances": [1.0, 2.0]}
     program |= {"budget": "1/2"}
     assert WaterProof(program).unit(1.0) == pytest.approx(1 / math.log(2))
-    with pytest.raises(UnprovableError, match=said):
+    with pytest.raises(UnprovableError, match=text):
         WaterProof({**program, **change})
 
 

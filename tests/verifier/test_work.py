@@ -52,8 +52,13 @@ def test_an_unknown_field_is_refused_by_name_at_every_level(index: int) -> None:
         here = get(wrong, path)
         here["strange"] = copy.deepcopy(next(iter(here.values()), None))
         problem = verify.disagreements(signed(wrong))[0]
-        said = ("strange", "a measure of other data", "an auxiliary of unknown kind", "a cost that")
-        assert any(text in problem for text in (*said, "a part of a cost that is no")), path
+        message = (
+            "strange",
+            "a measure of other data",
+            "an auxiliary of unknown kind",
+            "a cost that",
+        )
+        assert any(text in problem for text in (*message, "a part of a cost that is no")), path
 
 
 @pytest.mark.parametrize("kind", KINDS)

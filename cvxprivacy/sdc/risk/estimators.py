@@ -254,9 +254,6 @@ def _within(points: np.ndarray, reach: np.ndarray) -> np.ndarray:
     return np.asarray(tree.query_ball_point(points, reach, p=np.inf, return_length=True))
 
 
-__all__ = ["Information", "draws_of", "estimated"]
-
-
 # ---- of a table of counts ----------------------------------------------------------------
 
 
