@@ -92,23 +92,23 @@ def random_program(
     budget = distortion <= least + share * (most - least) + 1e-9
     risk = Expression("risk", {"W": 1.0})
     units = "bits" if rng.random() < 0.5 else "nats"
-    summary: dict[str, Any] = {"law": law, "outputs": m, "views": views, "units": units}
-    summary["terms"] = {"risk": risk, "distortion": distortion}
-    inside = ChannelProgram(objective=risk, **summary)
+    common: dict[str, Any] = {"law": law, "outputs": m, "views": views, "units": units}
+    common["terms"] = {"risk": risk, "distortion": distortion}
+    inside = ChannelProgram(objective=risk, **common)
 
     if flavour == "leakage":
-        return ChannelProgram(objective=risk, constraints={"budget": budget}, **summary)
+        return ChannelProgram(objective=risk, constraints={"budget": budget}, **common)
     if flavour == "rate":
         return ChannelProgram(
-            objective=Expression("rate", {"X": 1.0}), constraints={"budget": budget}, **summary
+            objective=Expression("rate", {"X": 1.0}), constraints={"budget": budget}, **common
         )
     if flavour == "priced":
-        return ChannelProgram(objective=risk + 10 ** rng.uniform(-1, 1) * distortion, **summary)
+        return ChannelProgram(objective=risk + 10 ** rng.uniform(-1, 1) * distortion, **common)
     if flavour == "views":
         cap = risk <= inside.value(risk, inner) * rng.uniform(1.0, 1.2) + 1e-3
         objective = Expression("rate", {"X": 1.0, "W": rng.random(m)}, constant=-0.25)
         return ChannelProgram(
-            objective=objective, constraints={"budget": budget, "leakage": cap}, **summary
+            objective=objective, constraints={"budget": budget, "leakage": cap}, **common
         )
     if flavour == "per_output":
         t = rng.uniform(0.05, 0.9)
@@ -117,7 +117,7 @@ def random_program(
             "<=",
             tuple(rng.choice([0.0, 1e-3], m)) if rng.random() < 0.5 else 0.0,
         )
-        return ChannelProgram(objective=distortion, constraints={"t": close}, **summary)
+        return ChannelProgram(objective=distortion, constraints={"t": close}, **common)
     if flavour == "equality":
         d = rng.random((x, m)) * (1 - np.eye(x))
         distortion = Expression("distortion", cost=d)
@@ -131,24 +131,24 @@ def random_program(
         else:
             mean = sum(q * Fraction(float(v)) for q, v in zip(exact, score, strict=True))
             rows["mean"] = Constraint(Expression("mean", cost=np.tile(score, (x, 1))), "==", mean)
-        summary["terms"] = {"distortion": distortion}
-        return ChannelProgram(objective=risk, constraints=rows, **summary)
+        common["terms"] = {"distortion": distortion}
+        return ChannelProgram(objective=risk, constraints=rows, **common)
     if flavour == "ratio":
         aux = {"ldp": Auxiliary("ratio", math.exp(rng.uniform(0.1, 3)), 1e-15)}
-        return ChannelProgram(objective=distortion, auxiliaries=aux, **summary)
+        return ChannelProgram(objective=distortion, auxiliaries=aux, **common)
     if flavour == "maximum":
         aux = {"leak": Auxiliary("maximum", 1 + rng.random() * (min(x, m) - 1), 1e-15)}
-        return ChannelProgram(objective=distortion, auxiliaries=aux, **summary)
+        return ChannelProgram(objective=distortion, auxiliaries=aux, **common)
     if flavour == "partial":
         labels = np.where(rng.random(law.shape) < 0.4, -1, w_labels)
         labels[0, 0] = w - 1  # so that the view has all w labels
-        summary["views"] = {"P": View(labels, w_labels), "W": views["W"]}
+        common["views"] = {"P": View(labels, w_labels), "W": views["W"]}
         objective = Expression("partial", {"P": 1.0}, cost=0.1 * d)
-        return ChannelProgram(objective=objective, constraints={"budget": budget}, **summary)
+        return ChannelProgram(objective=objective, constraints={"budget": budget}, **common)
     if flavour == "layers":
         cost = rng.random((*law.shape, m))
         objective = Expression("both", {"W": 0.5}, cost=cost, cost_radius=1e-15, constant=1.0)
-        return ChannelProgram(objective=objective, constraints={"budget": budget}, **summary)
+        return ChannelProgram(objective=objective, constraints={"budget": budget}, **common)
 
     # entry bounds: forbidden moves, floors and caps around a channel within them
     lower = np.round(64 * rng.random((x, m)) * rng.choice([0.0, 0.5 / m], (x, m))) / 64
@@ -157,11 +157,11 @@ def random_program(
     room = upper - lower
     left = 1 - lower.sum(axis=1, keepdims=True)
     inner = lower + left * room / room.sum(axis=1, keepdims=True)
-    summary |= {"lower": lower, "upper": upper}
+    common |= {"lower": lower, "upper": upper}
     room_for_both = 0.01
     budget = distortion <= float((p[:, None] * d * inner).sum()) + room_for_both
     if flavour == "entries":
-        return ChannelProgram(objective=risk, constraints={"budget": budget}, **summary)
+        return ChannelProgram(objective=risk, constraints={"budget": budget}, **common)
     assert flavour == "everything"
     lower[:] = np.minimum(lower, 0.01 / m)
     upper[:] = np.maximum(upper, 0.8)
@@ -177,7 +177,7 @@ def random_program(
         "leak": Auxiliary("maximum", 1 + 0.5 * (min(x, m) - 1), 1e-15),
     }
     objective = Expression("sum", {"W": 1.0, "X": 0.25}, cost=d)
-    return ChannelProgram(objective=objective, constraints=rows, auxiliaries=auxiliaries, **summary)
+    return ChannelProgram(objective=objective, constraints=rows, auxiliaries=auxiliaries, **common)
 
 
 class Plain:

@@ -58,9 +58,9 @@ def test_scalar_markov_side_information(
     rate = max(0.0, math.log(most / budget)) / 2 / per
     leakage = -0.5 * math.log(1 - rho**2 + rho**2 * budget / sigma**2) / per
     for side in ("decoder", "both"):
-        value: dict[str, Any] = {"side_information": side, "units": units}
-        one = E(source, budget, minimize="rate", **value).solve(accuracy="high")
-        two = E(source, budget, minimize="leakage", **value).solve(accuracy="high")
+        arguments: dict[str, Any] = {"side_information": side, "units": units}
+        one = E(source, budget, minimize="rate", **arguments).solve(accuracy="high")
+        two = E(source, budget, minimize="leakage", **arguments).solve(accuracy="high")
         for solution in (one, two):
             check(solution, status=None)
             assert math.isclose(solution.distortion, budget, rel_tol=1e-7)

@@ -46,9 +46,9 @@ def widths(seed: int, count: int, largest: int = 30) -> np.ndarray:
     ("seed", "count", "largest"), [(2, 5, 16), pytest.param(1, 100, 30, marks=pytest.mark.long)]
 )
 def test_enclosures_are_narrow(seed: int, count: int, largest: int) -> None:
-    outcome = widths(seed, count, largest)
-    assert np.median(outcome) <= 1e-9
-    assert np.mean(outcome <= 1e-7) >= 0.99
+    gaps = widths(seed, count, largest)
+    assert np.median(gaps) <= 1e-9
+    assert np.mean(gaps <= 1e-7) >= 0.99
 
 
 @pytest.mark.parametrize(("w", "x"), rest_at_length([(10, 30), (20, 60)], 1))
@@ -177,9 +177,9 @@ def test_the_residuals_add_up_to_the_gap() -> None:
     ):
         for units in ("bits", "nats"):
             solution = problem.at(units=units).solve()
-            summary = solution.certificate.residuals
-            assert set(summary) == {"primal", "dual", "complementarity", "stationarity"}
-            parts = summary["complementarity"] + summary["stationarity"]
+            residuals = solution.certificate.residuals
+            assert set(residuals) == {"primal", "dual", "complementarity", "stationarity"}
+            parts = residuals["complementarity"] + residuals["stationarity"]
             assert math.isclose(parts, solution.gap, rel_tol=1e-3, abs_tol=1e-10)
             assert min(summary["complementarity"], summary["stationarity"]) >= -1e-10
 

@@ -725,9 +725,9 @@ def test_a_certificate_proves_the_problem_it_is_of_and_no_other() -> None:
 
 def cut(**options: Any) -> cpv.RateDistortionEquivocation:
     law = np.random.default_rng(0).integers(1, 9, (2, 3, 4)).astype(float)
-    value = {"budget": 0.3, "most_strategies": 8, "max_leakage": 0.7, **options}
+    arguments = {"budget": 0.3, "most_strategies": 8, "max_leakage": 0.7, **options}
     return cpv.RateDistortionEquivocation(
-        cpv.DiscreteSource.from_counts(law), cpv.hamming(3), side_information="decoder", **value
+        cpv.DiscreteSource.from_counts(law), cpv.hamming(3), side_information="decoder", **arguments
     )
 
 
