@@ -181,7 +181,7 @@ def test_the_residuals_add_up_to_the_gap() -> None:
             assert set(residuals) == {"primal", "dual", "complementarity", "stationarity"}
             parts = residuals["complementarity"] + residuals["stationarity"]
             assert math.isclose(parts, solution.gap, rel_tol=1e-3, abs_tol=1e-10)
-            assert min(summary["complementarity"], summary["stationarity"]) >= -1e-10
+            assert min(residuals["complementarity"], residuals["stationarity"]) >= -1e-10
 
 
 def test_w_may_be_a_part_of_x() -> None:
