@@ -304,6 +304,9 @@ def _version() -> str:
         return "(not installed)"
 
 
+# ---- two programs whose optima enclose one ------------------------------------------------
+
+
 class Relaxed(Certificate):
     """Two ends of two programs: a release of listed outputs, and a bound for all of them.
 

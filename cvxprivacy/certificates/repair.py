@@ -210,6 +210,9 @@ def _mix(
     return ExactChannel(mixed, common * t.denominator)
 
 
+# ---- equalities, in rationals -------------------------------------------------------------
+
+
 # Where the first start leaves its bounds, (C10) is tried from others.  At a vertex fewer entries
 # are positive than there are equations: what a solver left of the others is set to 0 …
 _NEXT_TO_NOTHING = (1e-9, 1e-7, 1e-5)

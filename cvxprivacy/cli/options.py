@@ -14,6 +14,8 @@ import click
 from cvxprivacy.cli.exits import AS_JSON, FORCED
 from cvxprivacy.errors import InputError
 
+LEVEL = 0.95  # of the bound on the population's risk, unless another is typed
+
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 

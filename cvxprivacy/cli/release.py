@@ -152,7 +152,7 @@ class Catalogued(click.Command):
     "--confidence",
     type=float,
     metavar="PROBABILITY",
-    help="Of the bound on the population's risk, with --holdout; 0.95 by default.",
+    help=f"Of the bound on the population's risk, with --holdout; {shared.LEVEL:g} by default.",
 )
 @shared.as_json()
 @shared.force

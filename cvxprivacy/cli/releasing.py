@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Releasing", "released_output"]
 
-LEVEL = 0.95  # of the bound on the population's risk; the help of --confidence says it, too
 _WITHOUT_HOLDOUT = (
     ("weights", "--weights, records are no independent draws of one law", "leave out either"),
     ("encoder", "--encoder wx, the randomisation sees W", "use --encoder x, or hold nothing out"),
@@ -264,7 +263,7 @@ def _measured_of(
     from cvxprivacy.sdc.risk.population import measured
 
     level = options["confidence"]
-    level = LEVEL if level is None else level
+    level = shared.LEVEL if level is None else level
     return measured(halves, problem, solution, level=level, seed=_chance(seed, 2))
 
 

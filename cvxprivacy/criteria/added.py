@@ -71,6 +71,9 @@ def affine_rows(constraint: Any, variable: Any) -> list[tuple[FloatArray, float,
     ]
 
 
+# ---- what is added, as a criterion --------------------------------------------------------
+
+
 class Stated(Criterion):
     """A comparison of a problem's quantities: ``problem.risk <= 0.1``.
 

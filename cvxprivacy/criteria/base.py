@@ -63,6 +63,9 @@ class Words:
         return replace(self, **parts)
 
 
+# ---- a criterion, and all of them by name -------------------------------------------------
+
+
 _CLAIMS = {
     *("survives_merging", "survives_informed_encoder", "on_average", "counts_records", "words"),
     *("measure", "verdict", "mean_information", "tightest", "only_perfect_when_tightest"),

@@ -113,6 +113,9 @@ def _made(
     return problem._with(_added=FrozenDict(added)) if added else problem
 
 
+# ---- solved, and looked at in CVXPY -------------------------------------------------------
+
+
 Answer = TypeVar("Answer", bound=Solution)
 # what is minimised, and subject to what: under several laws, to one constraint for each
 Formulation = tuple[Expression | Worst, Mapping[str, Constraint | Mapping[str, Constraint]]]

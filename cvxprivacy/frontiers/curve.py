@@ -48,6 +48,7 @@ __all__ = [
     "Curve",
     "Gap",
     "Interval",
+    "Mixture",
     "Number",
     "Staircase",
     "curve_of",
@@ -104,6 +105,9 @@ class Axis:
 def interval(enclosure: arb) -> Interval:
     """Return floats around a ball, as rationals."""
     return Fraction(floor(enclosure)), Fraction(ceil(enclosure))
+
+
+# ---- curves -------------------------------------------------------------------------------
 
 
 NARROWEST = Fraction(1, 2**40)  # of the whole range: no narrower gap is split,

@@ -366,6 +366,9 @@ def mixed_at(
     return cast(Solution, problem._solution(Outcome(certificate)))
 
 
+# ---- mixtures of what was solved ----------------------------------------------------------
+
+
 ROUNDING = 1e-13  # of a value: what a mixture on the grid of floats may cost
 INWARD = (None, 100, 76, 52, 28)  # bits of the share that goes back where a ball cannot tell
 

@@ -321,6 +321,9 @@ def _references(references: References | None, xs: Sequence[float]) -> list[dict
     return curves
 
 
+# ---- constraints, slacks and multipliers at a release -------------------------------------
+
+
 def constraints(problem: Any, moving: str = "") -> Iterator[tuple[dict[str, str], Any]]:
     """Yield what is said of each constraint, and what it is, in the order in which they stand.
 

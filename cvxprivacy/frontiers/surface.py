@@ -423,6 +423,9 @@ def surface(
     return result
 
 
+# ---- facets of the hull -------------------------------------------------------------------
+
+
 AXES = np.eye(3).tolist()
 
 

@@ -359,6 +359,9 @@ def _result(search: Refinement, finished: bool, whose: str = "") -> Frontier:
     return curve
 
 
+# ---- the ends -----------------------------------------------------------------------------
+
+
 FEASIBILITY_END = "feasibility end"
 INACTIVE_END = "inactive end"
 
@@ -426,6 +429,9 @@ def _float_between(a: float, b: float) -> float:
     """
     one, other = (struct.unpack("<q", struct.pack("<d", abs(x)))[0] for x in (a, b))
     return float(struct.unpack("<d", struct.pack("<q", (one + other) // 2))[0])
+
+
+# ---- where to solve next ------------------------------------------------------------------
 
 
 EDGE = 1e-3  # of the whole range: how closely an unknown edge of feasibility is searched

@@ -26,7 +26,17 @@ from cvxprivacy.tables.arrays import codes
 from cvxprivacy.tables.bins import bins_of
 from cvxprivacy.validation import array, integer, labels
 
-__all__ = ["Generalisation", "Hierarchy"]
+__all__ = [
+    "Generalisation",
+    "Hierarchy",
+    "allowed",
+    "checked",
+    "counted",
+    "delimited_rows",
+    "fitted_to",
+    "merged",
+    "represented",
+]
 
 
 # ---- hierarchies -------------------------------------------------------------------------

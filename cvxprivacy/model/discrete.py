@@ -454,6 +454,9 @@ class DiscreteSource(Frozen):
         return miller_madow(self.joint, records=self.effective, units=units)
 
 
+# ---- the law of a table -------------------------------------------------------------------
+
+
 def counted_law(
     frame: Any, schema: TableSchema, levels: Sequence[Sequence[Hashable]] | None, most: int
 ) -> tuple[np.ndarray, Table, Counts]:

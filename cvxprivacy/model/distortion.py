@@ -476,6 +476,9 @@ def hierarchy_distance(paths: Mapping[Hashable, Sequence[Hashable]]) -> Distorti
     return Distortion(d, outputs=names, inputs=names, name="hierarchy")
 
 
+# ---- letters of which some columns are suppressed -----------------------------------------
+
+
 MOST_LETTERS = 100_000
 Costs = Mapping[int, Any]  # of suppressing each column of a letter, by its place
 

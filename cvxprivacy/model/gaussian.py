@@ -416,6 +416,9 @@ def _correlation(value: Any, argument: str) -> Fraction:
     return rho
 
 
+# ---- means and covariances of a table, exactly --------------------------------------------
+
+
 _DIGIT = 20  # bits
 
 Covariance = list[list[Fraction]]

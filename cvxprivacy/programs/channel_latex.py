@@ -309,6 +309,9 @@ def _mark(of: Lettering, name: str) -> str:
     return f"{base}, k" if of.several else base
 
 
+# ---- the dual -----------------------------------------------------------------------------
+
+
 class ChannelDual(ChannelStatement):
     """What the dual of a channel program is in LaTeX; arguments are those of its base."""
 

@@ -311,6 +311,9 @@ class Letters(Frozen):
         return [mass / total for mass in masses]
 
 
+# ---- several laws of the same letters -----------------------------------------------------
+
+
 Laws = Mapping[str, DiscreteSource] | Sequence[DiscreteSource] | None
 
 _REMEDY = "pass a list of DiscreteSource, or a mapping of names to them"

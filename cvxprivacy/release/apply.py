@@ -296,6 +296,9 @@ def _letters(values: Any) -> list[Any]:
     return [tuple(item) if isinstance(item, list) else item for item in items]
 
 
+# ---- batches of what is larger than memory ------------------------------------------------
+
+
 BATCH = 131_072  # records
 
 # Makes of a table in memory, draws, and the number of its first record what is released of it.

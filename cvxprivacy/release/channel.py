@@ -383,6 +383,9 @@ class Channel(Frozen):
         return Path(path)
 
 
+# ---- files --------------------------------------------------------------------------------
+
+
 FORMAT = "cvxprivacy channel 1"
 
 

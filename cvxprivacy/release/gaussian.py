@@ -148,6 +148,9 @@ class GaussianRelease(Frozen):
         return drawn * self.scale_out
 
 
+# ---- many variables, one by one -----------------------------------------------------------
+
+
 MOST = 200  # variables of a matrix
 
 

@@ -141,6 +141,9 @@ def explained(certificate: Any) -> InfeasibleError:
     return InfeasibleError(message, certificate, conflict=conflict, extremes=extremes)
 
 
+# ---- prices -------------------------------------------------------------------------------
+
+
 FEW = 12  # variables, up to which neighbours are solved
 _RAISED = (0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3)  # shares by which multipliers are raised
 _MOVES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-2)  # shares of the error

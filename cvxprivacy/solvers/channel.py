@@ -381,6 +381,9 @@ def _fewer_auxiliaries(dual: Dual) -> Iterator[Dual]:
     yield dual
 
 
+# ---- what is refused before ---------------------------------------------------------------
+
+
 def refuse_foreign(measures: list[Leakage]) -> None:
     """Refuse measures of which the central path knows no derivatives."""
     if measures:

@@ -232,6 +232,9 @@ def _indices(values: Any, size: int) -> list[int]:
     return numbers
 
 
+# ---- both ends ----------------------------------------------------------------------------
+
+
 class CovarianceProof(CovarianceData):
     """The exact program behind ``CovarianceProgram.to_dict()``, and the ends it proves."""
 

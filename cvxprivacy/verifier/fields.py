@@ -25,6 +25,9 @@ def parts_of(objective: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     return parts
 
 
+# ---- the fields of each kind of program ---------------------------------------------------
+
+
 _TERM = {"name", "weights", "cost", "cost_radius", "constant"}
 _ROW = {"term", "sense", "bound", "radius", "per_output"}
 _PROGRAM = {

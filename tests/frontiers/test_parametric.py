@@ -147,8 +147,7 @@ def test_a_fraction_is_solved_at_itself(problem, name, tmp_path):
     assert [p.x for p in loaded.points] == [p.x for p in curve.points]
     plain = cpv.Frontier.load(tmp_path / "curve.json", verify=curve.kind != "monotone")
     assert plain.inner(third) == curve.inner(third)
-    if curve.kind != "monotone":  # of which each place that is drawn is a proof
-        assert curve.plot().get_xlim()[1] < 1
+    assert curve.plot().get_xlim()[1] < 1
 
 
 def test_a_stretch_between_fractions():

@@ -103,8 +103,9 @@ def extended(value: float, digits: int = 4) -> float | str | None:
 
 
 def cells(names: Sequence[str]) -> str:
-    """Return names as a phrase: age, sex and race."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    """Return names as a phrase: age, sex and race; empty of none."""
+    *most, last = names or [""]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def quantity(name: str) -> str:

@@ -42,6 +42,17 @@ from cvxprivacy.sdc.risk.estimators import Information, estimated
 from cvxprivacy.sdc.risk.individual import re_identification
 from cvxprivacy.validation import generator, integer, one_of
 
+__all__ = [
+    "RISK",
+    "SHOWN",
+    "STANDARD",
+    "Findings",
+    "Leaked",
+    "Measure",
+    "Verdict",
+    "implied_bounds",
+]
+
 SHOWN = 10  # letters of each worst list
 LEVEL = 0.95  # of the intervals
 RISK, DISTINCT = "individual risk", "distinct ℓ-diversity"

@@ -20,6 +20,8 @@ from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS, value_counts
 from cvxprivacy.validation import labels, present
 
+__all__ = ["COUNTED", "Laws", "counted", "laws_of", "masses_of", "order_of"]
+
 COUNTED = "k and distinct ℓ are of records, all else is of the weighted law"
 
 

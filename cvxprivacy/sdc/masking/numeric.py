@@ -39,10 +39,8 @@ __all__ = [
     "MuApprox",
     "RankSwapping",
     "Rescaled",
-    "check_is_fitted",
     "generator",
     "rescale",
-    "validate_data",
 ]
 
 Groups = int | Sequence[Sequence[Hashable]] | None

@@ -12,6 +12,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cvxprivacy.criteria import Criterion, PreserveMarginal
 from cvxprivacy.errors import InputError
@@ -22,7 +23,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.release.apply import rows_of
 from cvxprivacy.release.channel import Channel
-from cvxprivacy.sdc.masking.numeric import Masking, check_is_fitted, generator, validate_data
+from cvxprivacy.sdc.masking.numeric import Masking, generator
 from cvxprivacy.tables.arrays import is_frame
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.tables.schema import TableSchema

@@ -27,6 +27,8 @@ from cvxprivacy.tables.arrays import (
 from cvxprivacy.tables.engines import in_memory, python_values
 from cvxprivacy.validation import array, generator, integer, number, one_of
 
+__all__ = ["Information", "Leakage", "draws_of", "estimated", "leakage"]
+
 APART = 1e6  # between different categories, in standard deviations of numbers
 FEWEST = 10.0  # records per observed cell, under which no interval is given
 FEW = 20.0  # under which it covers less than it says

@@ -18,6 +18,8 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.tables.arrays import deviations, paired
 from cvxprivacy.validation import array, integer, number, one_of
 
+__all__ = ["distance_linkage", "interval_disclosure", "probabilistic_linkage", "score"]
+
 PERCENTS = tuple(range(1, 11))  # of Domingo-Ferrer and Torra
 
 

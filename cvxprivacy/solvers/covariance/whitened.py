@@ -173,6 +173,9 @@ class Whitened:
         return (positive + positive.T) / 2 + jitter * np.eye(self.program.n)  # (G25)
 
 
+# ---- floats near exact matrices -----------------------------------------------------------
+
+
 # Of the entries of a root.  Floats do up to a condition number of about 2²⁶: there L⁻¹ΣL⁻ᵀ is off
 # by 2¹³ units of their last place, 2⁻⁴⁰
 _BITS = (53, 128, 512, 2048)
