@@ -25,7 +25,9 @@ __all__ = [
     "DIGITS",
     "Exact",
     "Real",
+    "alike",
     "array",
+    "core",
     "each",
     "entries",
     "floats",
@@ -95,9 +97,42 @@ def _remembered(function: Callable[[Exact], _Result]) -> Callable[[Exact], _Resu
     return lookup
 
 
+def core(values: Exact) -> Exact:
+    """Return an array without what it repeats: one entry of each axis that has no stride."""
+    if all(values.strides):
+        return values
+    return values[tuple(slice(None) if stride else slice(1) for stride in values.strides)]
+
+
+def alike(values: Exact) -> Exact:
+    """Return a table with one row where all are equal, and one column where all are."""
+    values = core(values)
+    for axis in (-2, -1):
+        first = values.take([0], axis)
+        if values.dtype == object:  # what repeats is mostly one object
+            pairs = zip(values.flat, np.broadcast_to(first, values.shape).flat, strict=True)
+            equal = all(a is b or a == b for a, b in pairs)
+        else:
+            equal = bool((values == first).all())
+        values = first if equal else values
+    return values
+
+
+def _of_core(function: Callable[..., Exact]) -> Callable[..., Exact]:
+    """Apply a function of each entry to what an array does not repeat."""
+
+    @wraps(function)
+    def applied(values: Any, *others: Any) -> Exact:
+        if not isinstance(values, np.ndarray) or (once := core(values)).size == values.size:
+            return function(values, *others)
+        return owned(np.broadcast_to(function(once, *others), values.shape))
+
+    return applied
+
+
 def unwritable(values: Exact) -> tuple[int, ...] | None:
     """Return where an array's first rational is that a proof cannot hold, or None."""
-    return _unwritable(values) if values.dtype == object else None
+    return _unwritable(core(values)) if values.dtype == object else None
 
 
 @_remembered
@@ -123,6 +158,7 @@ def plain(value: Fraction) -> float | Fraction:
     return near if near.as_integer_ratio() == (numerator, denominator) else value
 
 
+@_of_core
 def array(values: Any) -> Exact:
     """Return numbers as an array that cannot be written to, of floats if all of them are floats.
 
@@ -148,6 +184,7 @@ def array(values: Any) -> Exact:
     return _lowered(each(rational, values))
 
 
+@_of_core
 def floats(values: Exact) -> FloatArray:
     """Return the nearest floats."""
     return values if values.dtype.kind == "f" else _floats(values)
@@ -167,6 +204,13 @@ def fractions(values: Exact) -> npt.NDArray[np.object_]:
 
 def plus(a: Exact, b: Exact) -> Exact:
     """Return a + b."""
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    a, b = core(a), core(b)
+    total = _plus(a, b)
+    return total if total.shape == shape else owned(np.broadcast_to(total, shape))
+
+
+def _plus(a: Exact, b: Exact) -> Exact:
     if a.dtype.kind == b.dtype.kind == "f":
         with np.errstate(over="ignore", invalid="ignore"):
             total = a + b
@@ -185,6 +229,7 @@ def plus(a: Exact, b: Exact) -> Exact:
     return _lowered(result)
 
 
+@_of_core
 def times(a: Exact, factor: Number) -> Exact:
     """Return the products with one number."""
     by = rational(factor)
@@ -254,6 +299,8 @@ def each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object
     """Return what a function makes of the entries, each object once."""
     if values.dtype != object:
         values = values.astype(object)
+    if (once := core(values)).size < values.size:
+        return np.broadcast_to(each(function, once), values.shape)
     images = {id(value): function(value) for value in _distinct(values)}
     result = np.empty(values.shape, dtype=object)
     result.ravel()[:] = [images[id(value)] for value in values.flat]

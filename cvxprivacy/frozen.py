@@ -160,7 +160,7 @@ def is_owned(value: np.ndarray) -> bool:
 def frozen(value: Any) -> Any:
     """Return arrays and containers in copies that cannot be written to, the rest as it is."""
     if isinstance(value, np.ndarray):
-        return value if is_owned(value) else owned(value.copy())
+        return value if is_owned(value) else owned(_copied(value))
     if isinstance(value, FrozenDict | FrozenList):
         return value
     if isinstance(value, Mapping):
@@ -172,6 +172,14 @@ def frozen(value: Any) -> Any:
     if hasattr(value, "to_numpy") and hasattr(value, "copy"):  # a pandas frame
         return value.copy()
     return value
+
+
+def _copied(value: np.ndarray) -> np.ndarray:
+    """Return a copy of an array, of which what is repeated is stored once."""
+    if all(value.strides):
+        return value.copy()
+    core = value[tuple(slice(None) if stride else slice(1) for stride in value.strides)]
+    return np.broadcast_to(core.copy(), value.shape)
 
 
 def _frozen_dict(entries: Mapping[Any, Any], *remedy: str) -> FrozenDict:

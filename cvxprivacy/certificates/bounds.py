@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,13 @@ import numpy as np
 
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.exact_channel import ExactChannel
-from cvxprivacy.certificates.repair import repair
+from cvxprivacy.certificates.repair import Feasible, repair
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import ceil, floor
+from cvxprivacy.verifier.channel_proof import Evaluation
 
 __all__ = ["BestBounds", "Prover"]
 
@@ -40,7 +42,11 @@ class BestBounds:
     @property
     def tolerance(self) -> float:
         """The gap that certifies, by the best upper end so far."""
-        return verify.TOLERANCE[self.accuracy] * self.proof.unit(self.upper)  # (C16)
+        return self.tolerance_of(self.upper)
+
+    def tolerance_of(self, upper: float) -> float:
+        """Return the gap that would certify, by an upper end."""
+        return verify.TOLERANCE[self.accuracy] * self.proof.unit(upper)  # (C16)
 
     @property
     def status(self) -> str:
@@ -103,7 +109,8 @@ class Prover(BestBounds):
 
     def __init__(self, program: ChannelProgram, accuracy: str = "default") -> None:
         super().__init__(program, accuracy)
-        self.strictly_feasible: list[ExactChannel] = []  # K₀ of (C11)
+        self.strictly_feasible: list[Feasible] = []  # K₀ of (C11)
+        self.candidates: list[FloatArray] = []  # of these, proved when one is asked for
 
     def offer_dual(self, dual: Dual) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
@@ -112,13 +119,31 @@ class Prover(BestBounds):
 
     def offer_channel(self, channel: FloatArray | ExactChannel) -> bool:
         """Repair ``channel`` and prove its objective; True if it is the best so far."""
-        repaired = repair(self.program, self.proof, channel, self.strictly_feasible)
+        repaired = repair(self.program, self.proof, channel, self._inside, self._certifies)
         if repaired is None:
             return False
         exact, evaluation = repaired
         # what is reported of the solver is how far its own channel was from feasible
         raw = channel.matrix if isinstance(channel, ExactChannel) else channel
         return self.take_primal(exact, evaluation, self.program.violation(raw))
+
+    def keep(self, channel: FloatArray | ExactChannel) -> bool:
+        """Keep a channel in which rows are to hold strictly, to mix others with, if they hold."""
+        feasible = repair(self.program, self.proof, channel, lambda: self.strictly_feasible)
+        self.strictly_feasible += [] if feasible is None else [feasible]
+        return feasible is not None
+
+    def _inside(self) -> Iterator[Feasible]:
+        """Yield channels to mix with, the newest first: its room is as small as what it costs."""
+        yield from self.strictly_feasible[::-1]
+        while self.candidates:
+            if self.keep(self.candidates.pop()):
+                yield self.strictly_feasible[-1]
+
+    def _certifies(self, evaluation: Evaluation) -> bool:
+        """Tell whether an upper end is near enough to the lower one."""
+        upper = ceil(evaluation.objective)
+        return upper - self.lower <= self.tolerance_of(upper)
 
     def offer_posteriors(self) -> bool:
         """Offer the best dual with the best channel's own posteriors; True if that certifies.

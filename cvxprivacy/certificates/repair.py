@@ -8,9 +8,10 @@ by the smallest weight with which the proof goes through (C11).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from flint import fmpq, fmpq_mat
@@ -23,19 +24,30 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.side_conditions import Excess
 from cvxprivacy.verifier.channel_proof import ChannelProof, Evaluation
 
-__all__ = ["has_equalities", "project", "repair"]
+__all__ = ["Feasible", "has_equalities", "project", "repair"]
 
 _LITTLE = 1e-6  # mass below which an output that breaks a row is closed, with nothing mixed in
 _MOST = 1e-3  # … and above which never: what it carries is part of the optimum
 _ENLARGED = 1 + 1e-9, 2.0**-50  # (C11) holds of numbers that are not rounded, as a mixture is
 
 
+class Feasible(NamedTuple):
+    """A channel in which every row is proved to hold."""
+
+    channel: ExactChannel
+    evaluation: Evaluation
+
+
+Inside = Callable[[], Iterable[Feasible]]  # strictly feasible ones, which may be proved only then
+
+
 def repair(
     program: ChannelProgram,
     proof: ChannelProof,
     channel: FloatArray | ExactChannel,
-    strictly_feasible: Iterable[ExactChannel] = (),
-) -> tuple[ExactChannel, Evaluation] | None:
+    inside: Inside = tuple,
+    enough: Callable[[Evaluation], bool] = lambda _: False,
+) -> Feasible | None:
     """Return a channel near ``channel`` that provably satisfies every constraint, or None.
 
     Parameters
@@ -43,54 +55,71 @@ def repair(
     channel : (n, m) array or ExactChannel
         Anything of that shape; NaN and infinities are replaced.  An exact channel that
         satisfies everything is returned as it is.
-    strictly_feasible : iterable of ExactChannel
-        Candidates to mix with, beyond those that the program itself suggests.
+    inside : callable
+        Returns channels to mix with, beyond those that the program itself suggests.
+    enough : callable
+        Tells of what is proved to be feasible that nothing better is needed.
     """
-    strictly_feasible = list(strictly_feasible)
     if isinstance(channel, ExactChannel):
         evaluation = proof.upper(channel.to_dict())
         if evaluation.feasible:
-            return channel, evaluation
+            return Feasible(channel, evaluation)
         channel = channel.matrix
     # first what changes the objective least: rounding moves it by 2⁻⁵³ or so (C9)
-    start = _exact(program, channel, strictly_feasible)
+    start = _exact(program, channel, inside)
     if start is None:
         return None
     evaluation = proof.upper(start.to_dict())
     if evaluation.feasible:
-        return start, evaluation
+        return Feasible(start, evaluation)
     # then every K₀ of (C11) is tried: which of them costs least is known only when it is proved
-    best: tuple[ExactChannel, Evaluation] | None = None
-    for interior in [*_simple_channels(program, start, evaluation), *strictly_feasible, None]:
+    best: Feasible | None = None
+    for interior in _interiors(program, proof, start, evaluation, inside):
         negligible = _negligible_outputs(program, start, evaluation, interior)
-        current: tuple[ExactChannel, Evaluation] | None = (start, evaluation)
+        current: Feasible | None = Feasible(start, evaluation)
         if negligible.any():  # no mixture mends these, and they may be all that is broken
-            current = _without_outputs(program, proof, start, negligible, strictly_feasible)
+            current = _without_outputs(program, proof, start, negligible, inside)
         if current is None:
             continue
-        repaired = current if current[1].feasible else None
+        repaired = current if current.evaluation.feasible else None
         if repaired is None and interior is not None:
-            repaired = _mix_until_proved(program, proof, *current, interior)
-        if repaired and (best is None or repaired[1].objective < best[1].objective):
+            repaired = _mix_until_proved(program, proof, current, interior)
+        if repaired and (best is None or repaired.evaluation.objective < best.evaluation.objective):
             best = repaired
+            if enough(best.evaluation):
+                break
     return best
 
 
-def _exact(
-    program: ChannelProgram, channel: FloatArray, strictly_feasible: Sequence[ExactChannel]
-) -> ExactChannel | None:
+def _interiors(
+    program: ChannelProgram,
+    proof: ChannelProof,
+    start: ExactChannel,
+    evaluation: Evaluation,
+    inside: Inside,
+) -> Iterator[Feasible | None]:
+    """Yield every K₀, and None: what is broken may be negligible."""
+    yield from inside()
+    for channel in _simple_channels(program, start, evaluation):
+        feasible = Feasible(channel, proof.upper(channel.to_dict()))
+        if feasible.evaluation.feasible:  # else mixtures need not be, either
+            yield feasible
+    yield None
+
+
+def _exact(program: ChannelProgram, channel: FloatArray, inside: Inside) -> ExactChannel | None:
     """Round, and project onto the equalities if there are any."""
     start = round_channel(program, channel)
     if start is None or not has_equalities(program):
         return start
-    return project(program, start, strictly_feasible)
+    return project(program, start, inside)
 
 
 def _negligible_outputs(
     program: ChannelProgram,
     start: ExactChannel,
     evaluation: Evaluation,
-    interior: ExactChannel | None,
+    interior: Feasible | None,
 ) -> np.ndarray:
     """Tell which outputs break a row of their own and carry next to nothing.
 
@@ -103,7 +132,7 @@ def _negligible_outputs(
             # posteriors do not depend on mass: that of 1e-12 of rounding may be anything
             broken |= np.array([float(v.upper()) > 0 for v in evaluation.violation[name]])
     mass = program.mass @ start.matrix
-    unused = mass < _LITTLE if interior is None else (program.mass @ interior.matrix) == 0
+    unused = mass < _LITTLE if interior is None else (program.mass @ interior.channel.matrix) == 0
     return broken & unused & (mass < _MOST)
 
 
@@ -112,8 +141,8 @@ def _without_outputs(
     proof: ChannelProof,
     start: ExactChannel,
     negligible: np.ndarray,
-    strictly_feasible: Sequence[ExactChannel],
-) -> tuple[ExactChannel, Evaluation] | None:
+    inside: Inside,
+) -> Feasible | None:
     """Move the mass of some outputs to the others."""
     upper: Exact = np.ones((program.n, program.m))
     if program.upper is not None:
@@ -121,8 +150,8 @@ def _without_outputs(
     upper[:, negligible] = 0.0  # as entry bounds, which rounding and projection respect
     if program.lower is not None and (program.lower[:, negligible] > 0).any():
         return None
-    exact = _exact(replace(program, upper=upper), start.matrix, strictly_feasible)
-    return None if exact is None else (exact, proof.upper(exact.to_dict()))
+    exact = _exact(replace(program, upper=upper), start.matrix, inside)
+    return None if exact is None else Feasible(exact, proof.upper(exact.to_dict()))
 
 
 def _simple_channels(
@@ -167,33 +196,26 @@ def _constants(program: ChannelProgram) -> list[ExactChannel]:
 
 
 def _mix_until_proved(
-    program: ChannelProgram,
-    proof: ChannelProof,
-    start: ExactChannel,
-    evaluation: Evaluation,
-    interior: ExactChannel,
-) -> tuple[ExactChannel, Evaluation] | None:
+    program: ChannelProgram, proof: ChannelProof, start: Feasible, interior: Feasible
+) -> Feasible:
     """Mix ``start`` with ``interior``; by convexity f((1−t)K + tK₀) ≤ (1−t)f(K) + t f(K₀) (C11)."""
-    strict = proof.upper(interior.to_dict())
-    if not strict.feasible:
-        return None  # mixtures need not be, either
-    weight = 0.0
-    for name in evaluation.broken:
-        pairs = zip(evaluation.violation[name], strict.violation[name], strict=True)
-        for violation, slack in pairs:
-            excess, room = float(violation.upper()), -float(slack.upper())
+    violation, strict, weight = start.evaluation.violation, interior.evaluation.violation, 0.0
+    for name in start.evaluation.broken:
+        pairs = zip(violation[name], strict[name], strict=True)
+        for off, slack in pairs:
+            excess, room = float(off.upper()), -float(slack.upper())
             if excess > 0:  # v/(v − v⁰) of (C11), both at their worst
                 weight = max(weight, excess / (excess + max(room, 0.0)))
     share, step = _ENLARGED
     weight = weight * share + step
     while weight < 1.0:
-        mixed = _mix(program, start, interior, weight)
+        mixed = _mix(program, start.channel, interior.channel, weight)
         if mixed is not None:
             repaired = proof.upper(mixed.to_dict())
             if repaired.feasible:
-                return mixed, repaired
+                return Feasible(mixed, repaired)
         weight *= 2.0  # from 2⁻⁵⁰, fifty proofs at most
-    return interior, strict  # the far end of the segment, if nothing before it
+    return interior  # the far end of the segment, if nothing before it
 
 
 def _mix(
@@ -263,7 +285,7 @@ def _equalities(program: ChannelProgram) -> list[Equality]:
 
 
 def project(
-    program: ChannelProgram, start: ExactChannel, strictly_feasible: Sequence[ExactChannel]
+    program: ChannelProgram, start: ExactChannel, inside: Inside = tuple
 ) -> ExactChannel | None:
     """Move well-positive entries of ``start`` onto the equalities, exactly.
 
@@ -281,12 +303,16 @@ def project(
     scale = np.abs(matrix).max(axis=1)  # rows of small numbers would look dependent otherwise
     matrix /= np.where(scale > 0, scale, 1.0)[:, None]
     uniform = np.full((program.n, program.m), 1.0 / program.m)
-    interior = [channel.matrix for channel in strictly_feasible] or [uniform]
     near = start.matrix
-    tried = [near] + [np.where(near < least, 0.0, near) for least in _NEXT_TO_NOTHING]
-    for weight in _INWARDS:
-        tried += [(1 - weight) * near + weight * inner for inner in interior]
-    for channel in tried:
+
+    def tried() -> Iterator[FloatArray]:
+        yield near
+        yield from (np.where(near < least, 0.0, near) for least in _NEXT_TO_NOTHING)
+        interior = [feasible.channel.matrix for feasible in inside()] or [uniform]
+        for weight in _INWARDS:
+            yield from ((1 - weight) * near + weight * inner for inner in interior)
+
+    for channel in tried():
         rounded = round_channel(program, channel)
         if rounded is not None:
             projected = _basic_solution(program, system, matrix, rounded)

@@ -399,7 +399,7 @@ def mixture(
     bounds = Prover(program, accuracy) if discrete else BestBounds(program, accuracy)
     (first, _), *others = primals
     if isinstance(bounds, Prover) and others:
-        bounds.strictly_feasible.append(first)
+        bounds.keep(first)
         bounds.offer_channel(sum(float(share) * primal.matrix for primal, share in primals))
     for bits in INWARD if others else INWARD[:1]:
         if bounds.upper <= most + ROUNDING * abs(most):

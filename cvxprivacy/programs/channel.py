@@ -40,7 +40,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, floats
+from cvxprivacy.exact import Exact, FloatArray, core, floats
 from cvxprivacy.frozen import FrozenFields, frozen
 from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.information import nat
@@ -195,8 +195,9 @@ class ChannelProgram(FrozenFields):
         if costs.ndim == 2:
             return costs
         # a cost of atoms is its mean given the letter, which is all that a channel of letters sees
-        share = self.law / self.law.sum(axis=0)
-        return np.einsum("ls,lsy->sy", share, np.broadcast_to(costs, (*self.law.shape, self.m)))
+        share, costs = self.law / self.law.sum(axis=0), core(costs)
+        costs = np.broadcast_to(costs, (*self.law.shape, costs.shape[-1]))
+        return np.broadcast_to(np.einsum("ls,lsy->sy", share, costs), (self.n, self.m))
 
     @cached_property
     def floor(self) -> FloatArray | None:

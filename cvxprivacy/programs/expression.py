@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, Cost, dense, floats, plus as added, times as product
-from cvxprivacy.exact import Exact, FloatArray, array as exact_array, plus, rational, written
+from cvxprivacy.exact import Exact, FloatArray, alike, array as exact_array, plus, rational, written
 from cvxprivacy.frozen import FrozenDict, FrozenFields
 from cvxprivacy.programs.notation import listed, tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
@@ -236,7 +236,11 @@ class Expression(FrozenFields):
         return {v: np.broadcast_to(np.asarray(w, float), (m,)) for v, w in self.weights.items()}
 
     def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
-        """Return the data in lists; expressions that share a cost array share its list."""
+        """Return the data in lists.
+
+        Expressions of a channel program share ``lists``: those of one cost array its list, in which
+        one row stands for all letters where all are equal, and one column for all outputs.
+        """
         shared: dict[int, Any] = {} if lists is None else lists
 
         def stored(cost: Any) -> Any:
@@ -245,10 +249,17 @@ class Expression(FrozenFields):
                 shared[id(cost)] = cost.to_dict(stored) if by_parts else listed(cost)
             return shared[id(cost)]
 
+        def table_of(cost: Any) -> Any:
+            if isinstance(cost, AdditiveCost):
+                return stored(cost)
+            if id(cost) not in shared:
+                shared[id(cost)] = listed(cost if lists is None else alike(cost))
+            return shared[id(cost)]
+
         return {
             "name": self.name,
             "weights": {view: listed(w) for view, w in self.weights.items()},
-            "cost": None if self.cost is None else stored(self.cost),
+            "cost": None if self.cost is None else table_of(self.cost),
             "cost_radius": written(self.cost_radius),
             "constant": [written(self.constant), written(self.constant_radius)],
         }

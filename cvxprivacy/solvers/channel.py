@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.certificates.bounds import Prover
-from cvxprivacy.certificates.repair import repair
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage import Leakage
@@ -171,7 +170,8 @@ class ChannelTask(Task):
         Small programs are followed further than was asked, as far as steps gain: prices are off
         by the root of the gap.  True if what is proved will do.
         """
-        program, goal, gap = self.program, self.prover.tolerance, iterate.gap
+        program, gap = self.program, iterate.gap
+        goal = self._goal(iterate)
         before = self.gaps[-1 - _PATIENCE : -1]
         # a step that gains less is not worth its time
         slow = len(before) == _PATIENCE and gap > max(0.1 * before[0], 0.5 * before[-1])
@@ -185,6 +185,14 @@ class ChannelTask(Task):
         self._offer(self.best)
         return self.certified or gap < 1e-3 * goal
 
+    def _goal(self, iterate: interior.Iterate) -> float:
+        """Return the gap that would certify, where nothing is proved yet: at this point's value."""
+        goal = self.prover.tolerance
+        if self.prover.primal is None and iterate.gap <= goal:
+            value = self.program.attained(iterate.proposal()[0])
+            goal = min(goal, self.prover.tolerance_of(value))
+        return goal
+
     def _offer(self, iterate: interior.Iterate) -> None:
         channel, dual = iterate.proposal()
         self.channels = [*self.channels[-2:], channel]
@@ -194,9 +202,12 @@ class ChannelTask(Task):
     def _keep_inside(self, iterate: interior.Iterate) -> None:
         """Keep a channel in which all rows hold strictly, a few on the way to the optimum."""
         prover, scale = self.prover, self.program.scale
-        inside = len(prover.strictly_feasible)
+        inside = len(prover.candidates)
         if inside < _INSIDE and iterate.gap < scale * 10.0 ** (1 - 2 * inside):
-            self.has_interior = _keep(prover, iterate) or self.has_interior
+            channel = iterate.proposal()[0]
+            if self.program.violation(channel) <= _HOLDS:
+                prover.candidates.append(channel)
+                self.has_interior = True
 
     def _mixed(self, iterate: interior.Iterate) -> bool:
         """Offer the last channel mixed with one near the optimum of stricter rows.
@@ -205,7 +216,7 @@ class ChannelTask(Task):
         """
         if iterate.gap > _ROOM * self.program.scale:
             return False
-        if _keep(self.prover, iterate):
+        if self.prover.keep(iterate.proposal()[0]):
             self.prover.offer_channel(self.channels[-1])
         return True
 
@@ -257,10 +268,8 @@ class ChannelTask(Task):
                 continue
             rare = self.program.mass @ channel < _UNUSED  # no mass at all rather than next to none
             for candidate in (np.where(rare, 0.0, channel), channel):
-                repaired = repair(self.program, self.prover.proof, candidate)
-                if repaired is not None:
-                    self.prover.strictly_feasible.append(repaired[0])
-                    self.prover.offer_channel(repaired[0])
+                if self.prover.keep(candidate):
+                    self.prover.offer_channel(self.prover.strictly_feasible[-1].channel)
                     return True
         return False
 
@@ -276,7 +285,7 @@ class ChannelTask(Task):
             primal = least.certificate.primal
             self.report(f"the least {name}: {least.certificate.status}")
             if primal is not None and self.prover.offer_channel(primal):
-                self.prover.strictly_feasible.append(primal)
+                self.prover.keep(primal)
                 return
 
     def _contradiction(self) -> None:
@@ -306,7 +315,8 @@ def _offer_face(prover: Prover, reduction: FacialReduction, inner: Outcome) -> N
     primal, dual = inner.certificate.primal, inner.certificate.dual
     if primal is not None:
         prover.offer_channel(primal)
-        prover.strictly_feasible += [primal] if reduction.near else []
+        if reduction.near:
+            prover.keep(primal)
     for channel in [] if reduction.near else inner.channels:
         if prover.status != "certified":  # exact here, where the face had its moves in floats
             prover.offer_channel(channel)
@@ -341,17 +351,6 @@ def _follow(path: Iterator[interior.Iterate], enough: Callable[[interior.Iterate
             return str(error)
         if iterate is None or enough(iterate):
             return ""
-
-
-def _keep(prover: Prover, iterate: interior.Iterate) -> bool:
-    """Keep a channel to mix others with, if all rows hold; True if they do."""
-    channel = iterate.proposal()[0]
-    if prover.program.violation(channel) > _HOLDS:
-        return False
-    mended = repair(prover.program, prover.proof, channel, prover.strictly_feasible)
-    if mended is not None:
-        prover.strictly_feasible.append(mended[0])
-    return mended is not None
 
 
 def _points(task: ChannelTask) -> Iterator[interior.Iterate]:

@@ -205,7 +205,7 @@ def _exact_law(tight: ChannelProgram, law: FloatArray) -> Exact | None:
     """Return the vertex whose rows hold with equality, in rationals; None if that fails."""
     exact = round_channel(tight, law[None])
     if exact is not None and has_equalities(tight):
-        exact = project(tight, exact, [])
+        exact = project(tight, exact)
     if exact is None:
         return None
     return np.array([Fraction(int(k), exact.denominator) for k in exact.numerators[0]], object)

@@ -36,7 +36,7 @@ __all__ = [
     "zero_multipliers",
 ]
 
-_ROUNDED = 1e-15  # violation of a channel that rounding mends: a few units in the last place
+_ROUNDED = 1e-15  # of a sum, or of a channel's violation: a few units in the last place
 _EDGE = 1e-11  # a bound within this share of the row's span of its minimum is at the edge
 _NEAR = 2e-5  # within this share of a measure's span it is near
 _CLOSED = 1e-12  # gap, in the objective's scale, that is closed: rounding of floats
@@ -89,7 +89,7 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
         value, span, _ = _least_cost(program, name)
         if not row.linear:
             value, span = value + _prior_information(program, row.expression), 1.0
-        if float(row.bounds(program.m)) < value + _EDGE * span:  # (E18)
+        if float(row.bounds(program.m)) < value + _EDGE * span + _ROUNDED * abs(value):  # (E18)
             candidates.append(zero_multipliers(program, {name: 1.0 / span}, 0))
     return candidates
 

@@ -84,9 +84,7 @@ class ChannelData:
             if set(view) != {"labels", "reference", "measure"}:
                 raise UnprovableError(f"view {name} has not labels, reference and measure alone")
             view_law, masses = self.view(name, self.law)
-            self.views[name] = [
-                arb_mat([row[b.start : b.stop] for row in view_law]) for b in self.blocks
-            ]
+            self.views[name] = self.in_blocks(view_law, arb_mat)
             reference = [mass / _sum(masses) for mass in masses]  # π, of sum 1
             self.measures[name] = measure_of(view["measure"], reference, nat)
         self._costs: dict[tuple[int, Any], WeightedCost] = {}
@@ -154,6 +152,10 @@ class ChannelData:
         if not all(mass > 0 for mass in masses):  # π > 0: J/π is asked for
             raise UnprovableError(f"view {name} has a label of reference mass 0")
         return view_law, masses
+
+    def in_blocks(self, rows: Matrix, kind: Callable[[Matrix], Any]) -> list[Any]:
+        """Return rows of all letters as matrices, one for each block of letters."""
+        return [kind([row[b.start : b.stop] for row in rows]) for b in self.blocks]
 
     def _read(self, term: Mapping[str, Any]) -> list[arb]:
         """Return all weights of a term, of which every number is one, used or not."""

@@ -41,7 +41,7 @@ from cvxprivacy.verifier.multipliers import (
     finite,
     float_table,
 )
-from cvxprivacy.verifier.weighted_cost import WeightedCost
+from cvxprivacy.verifier.weighted_cost import Used, WeightedCost
 
 __all__ = ["ChannelProof", "Evaluation"]
 
@@ -101,12 +101,15 @@ class ChannelProof(ChannelData):
                 scores = float_table(dual["scores"].get(view), measure.rows, m)
                 slope = _slopes(scores, measure, omega)
                 slopes += [] if slope == 0 * slope else [(blocks, slope)]
-        # costs that count: a product with a multiplier of 0 would cost as much as any other
-        priced = [
-            (term, lam)
-            for term, lam in parts
-            if term["cost"] is not None and not all(x.is_zero() for x in lam)
-        ]
+        priced = []
+        for term, lam in parts:
+            # costs that count: a product with a multiplier of 0 would cost as much as any other
+            if term["cost"] is None or all(x.is_zero() for x in lam):
+                continue
+            if (each := self.cost(term).by_letter) is None:
+                priced.append((term, lam))
+            else:  # a view of one label, as it were
+                slopes.append((self.in_blocks([each], arb_mat), arb_mat([lam])))
         auxiliaries = [
             (ExcessMultipliers if name in self.excesses else AuxiliaryMultipliers)(
                 self, name, dual["auxiliaries"].get(name)
@@ -245,18 +248,26 @@ class Evaluation:
     def _joint(self, blocks: Sequence[Any], kind: Callable[[fmpz_mat], Any], zero: Any) -> Matrix:
         """Return Σ_s p(v, s) K(s, y), times the denominator, of a view in blocks of letters."""
         joint = [[zero] * self.proof.m for _ in range(blocks[0].nrows())]
-        for block, letters in zip(blocks, self.proof.blocks, strict=True):
-            # only outputs that these letters use: channels of thousands of letters are sparse
+        for block, (used, rows) in zip(blocks, self._used, strict=True):
+            for sums, products in zip(joint, (block * kind(rows)).tolist(), strict=True):
+                for y, x in zip(used, products, strict=True):
+                    sums[y] += x
+        return joint
+
+    @cached_property
+    def _used(self) -> list[Used]:
+        """The outputs that a block of letters uses, and its numerators there, for each block."""
+        blocks = []
+        for letters in self.proof.blocks:
+            # no other outputs: channels of thousands of letters are sparse
             used = sorted({y for s in letters for y in self._outputs[s]})
             place = {y: i for i, y in enumerate(used)}
             rows = [[0] * len(used) for _ in letters]
             for row, s in zip(rows, letters, strict=True):
                 for y, k in zip(self._outputs[s], self._k[s], strict=True):
                     row[place[y]] = k
-            for sums, products in zip(joint, (block * kind(fmpz_mat(rows))).tolist(), strict=True):
-                for y, x in zip(used, products, strict=True):
-                    sums[y] += x
-        return joint
+            blocks.append((used, fmpz_mat(rows)))
+        return blocks
 
     def phi(self, view: str) -> list[arb]:
         """Return Φ_k(y) for every output, in the program's units."""
@@ -273,8 +284,7 @@ class Evaluation:
             proof, measure = self.proof, self.proof.measures[view]
             view_law, masses = proof.view(view, proof.integer_law)
             # whole numbers: no fraction is reduced before the last step
-            blocks = [fmpz_mat([row[b.start : b.stop] for row in view_law]) for b in proof.blocks]
-            joint = self._joint(blocks, lambda rows: rows, fmpz(0))
+            joint = self._joint(proof.in_blocks(view_law, fmpz_mat), fmpz_mat, fmpz(0))
             phi = [measure.exactly(column, masses) for column in zip(*joint, strict=True)]
             scale = proof.integer_total * self._den
             self._exact[view] = [x / scale for x in phi if x is not None]
@@ -284,13 +294,15 @@ class Evaluation:
 
     def _spent(self, cost: WeightedCost, zero: Any, per_output: bool) -> list[Any]:
         """Return ⟨cost, K⟩ times the denominator, in one number or in one for each output."""
-        value = [zero] * (self.proof.m if per_output else 1)
+        if per_output and (each := cost.by_letter) is not None:
+            kind = arb_mat if isinstance(zero, arb) else fmpz_mat
+            return self._joint(self.proof.in_blocks([each], kind), kind, zero)[0]
+        if not per_output:
+            return [cost.total(self.proof.blocks, self._used, zero)]
+        value = [zero] * self.proof.m
         for s, (outputs, row) in enumerate(zip(self._outputs, self._k, strict=True)):
             for mass, costs in cost.of(s, outputs):
                 products = map(operator.mul, costs, row)
-                if not per_output:
-                    value[0] += mass * sum(products, zero)
-                    continue
                 for y, product in zip(outputs, products, strict=True):
                     value[y] += mass * product
         return value

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of
+from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of, tabled
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import (
     MOST_VIEWS,
@@ -120,7 +120,7 @@ class _Words:
         if isinstance(cost, dict):
             yield from self._added(cost)[0]
             return
-        layers = cost if isinstance(cost[0][0], list) else [cost]
+        layers = self._layers(cost)
         for s in range(self.n):
             if not layers[1:]:
                 yield [exact(c) if isinstance(c, str) else c for c in layers[0][s]]
@@ -147,11 +147,16 @@ class _Words:
 
     def _costs(self, cost: Table) -> Iterable[tuple[int, list[Any]]]:
         """Yield each letter with the costs of its moves, for every atom that has mass."""
-        layers = cost if isinstance(cost[0][0], list) else [cost]
+        layers = self._layers(cost)
         for i, layer in enumerate(layers):
             for s, row in enumerate(layer):
                 if len(layers) == 1 or self.law[i][s] > 0:
                     yield s, row
+
+    def _layers(self, cost: Table) -> list[Any]:
+        """Return the table of each layer of atoms, or one of all."""
+        cost = tabled(cost, self.n, self.m)
+        return cost if isinstance(cost[0][0], list) else [cost]
 
     def free(self, cost: Any) -> str:
         """Say which moves cost nothing: a permuted cost has the same range."""
@@ -163,7 +168,7 @@ class _Words:
         texts = {c for _, row in self._costs(cost) for c in row if isinstance(c, str)}
         zeros = {0, *(c for c in texts if not exact(c))}
         count = diagonal = 0
-        layers = cost if isinstance(cost[0][0], list) else [cost]
+        layers = self._layers(cost)
         for s, masses in enumerate(zip(*self.law, strict=True)):
             rows = [z[s] for i, z in enumerate(layers) if not layers[1:] or masses[i] > 0]
             costless = [all(c in zeros for c in column) for column in zip(*rows, strict=True)]

@@ -1,7 +1,8 @@
 """Costs as documents hold them, read as sums of tables.
 
 A cost C(s, y) is one table, or Σ_i table_i[rows_i[s]][columns_i[y]] by parts; a list of tables is
-one for each layer of atoms.  Needs the standard library only.
+one for each layer of atoms.  A table of one row is of all letters, and one of one column of all
+outputs.  Needs the standard library only.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from cvxprivacy.verifier.rationals import Matrix, UnprovableError, each, integers
 
-__all__ = ["Layer", "Part", "integer_layers", "layers_of", "read", "rows_of", "steps_of"]
+__all__ = ["Layer", "Part", "integer_layers", "layers_of", "read", "rows_of", "steps_of", "tabled"]
 
 
 # A sum over attributes takes Σ |values|² numbers in parts, and (Π |values|)² in one table.
@@ -37,9 +38,24 @@ def layers_of(cost: Any, n: int, m: int) -> list[Layer]:
     # three axes are one table for each layer of atoms
     layers = cost if isinstance(cost[0][0], list) else [cost]
     for layer in layers:
-        if len(layer) != n or not _table(layer, m):
+        if len(layer) not in (1, n) or not any(_table(layer, width) for width in (1, m)):
             raise UnprovableError("a cost of another shape")
-    return [[Part(layer, range(n), list(range(m)))] for layer in layers]
+    return [
+        [Part(layer, _places(len(layer), n), list(_places(len(layer[0]), m)))] for layer in layers
+    ]
+
+
+def _places(size: int, count: int) -> Sequence[int]:
+    """Return the place of each of some letters, or outputs, in a table with a place for all."""
+    return range(count) if size == count else [0] * count
+
+
+def tabled(cost: Any, n: int, m: int) -> Any:
+    """Return a table with a row for each letter and a column for each output, or one by layers."""
+    if isinstance(cost[0][0], list):
+        return [tabled(layer, n, m) for layer in cost]
+    rows = [row if len(row) == m else row * m for row in cost]
+    return rows if len(rows) == n else rows * n
 
 
 def _part(part: Any, n: int, m: int) -> Part:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of
+from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of, tabled
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import MALFORMED, exact, measured, quoted, written
 from cvxprivacy.verifier.work import refuse_long
@@ -185,8 +185,7 @@ class _Comparison:
         """Compare costs per letter, or per atom; no cost is one of 0."""
         if mine == theirs:  # as Python compares: 1 and 1.0 are one, and no number is read exactly
             return
-        if isinstance(mine, dict) or isinstance(theirs, dict):
-            mine, theirs = (self.added(cost) for cost in (mine, theirs))
+        mine, theirs = (self.added(cost) for cost in (mine, theirs))
         shape = _shape(theirs if mine is None else mine)
         pair = [_full(shape, 0) if cost is None else cost for cost in (mine, theirs)]
         pair = [cost[0] if _shape(cost)[2:] and len(cost) == 1 else cost for cost in pair]
@@ -197,10 +196,10 @@ class _Comparison:
         yield from self.entries(label, *pair)
 
     def added(self, cost: Any) -> Any:
-        """Return the table of a cost by parts, any other as it is."""
-        if not isinstance(cost, dict):
-            return cost
+        """Return the table of a cost, with all rows and columns."""
         size = len(self.mine["law"][0]), int(self.mine["outputs"])
+        if not isinstance(cost, dict):
+            return None if cost is None else tabled(cost, *size)
         (layer,), common = integer_layers(layers_of(cost, *size))
         fraction = cache(lambda c: Fraction(c, common))  # a few numbers, many times
         return [[fraction(c) for c in row] for row in rows_of(layer)]

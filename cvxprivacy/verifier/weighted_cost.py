@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
-from flint import arb_mat
+from flint import arb_mat, fmpz_mat
 
 from cvxprivacy.verifier.balls import Matrix
 from cvxprivacy.verifier.costs import Layer
 
-__all__ = ["WeightedCost"]
+__all__ = ["Used", "WeightedCost"]
+
+Used = tuple[list[int], fmpz_mat]  # outputs, and numbers of letters there
 
 
 class WeightedCost:
@@ -30,6 +33,15 @@ class WeightedCost:
     def __init__(self, layers: list[Layer], law: Matrix) -> None:
         self._layers = list(zip(law, layers, strict=True))
 
+    @cached_property
+    def by_letter(self) -> list[Any] | None:
+        """What each letter costs, times its mass, where that is the same at every output."""
+        parts = [part for _, layer in self._layers for part in layer]
+        if any(len(set(part.columns)) > 1 for part in parts):
+            return None
+        letters = range(len(self._layers[0][0]))
+        return [sum(mass * costs[0] for mass, costs in self.of(s, [0])) for s in letters]
+
     def of(self, s: int, outputs: Sequence[int]) -> Iterator[tuple[Any, list[Any]]]:
         """Yield the mass of a letter in each layer, and its costs at some outputs."""
         # at the outputs that a letter uses: a sparse channel never asks for a whole row
@@ -40,6 +52,28 @@ class WeightedCost:
                 costs = [row[columns[y]] for y in outputs]
                 sums = list(map(operator.add, sums, costs)) if sums else costs
             yield masses[s], sums
+
+    def total(self, blocks: Sequence[range], used: Sequence[Used], zero: Any) -> Any:
+        """Return Σ_s,y of this times k(s, y), of which ``used`` has what is not 0 in each block."""
+        value = zero
+        for masses, layer in self._layers:
+            for table, rows, columns in layer:
+                for letters, (outputs, k) in zip(blocks, used, strict=True):
+                    # Σ_y table[r][columns[y]] k(s, y): first what all outputs of one place have
+                    places = sorted({columns[y] for y in outputs})
+                    if len(places) < len(outputs):
+                        of = {place: i for i, place in enumerate(places)}
+                        gathered = fmpz_mat(len(outputs), len(places))
+                        for i, y in enumerate(outputs):
+                            gathered[i, of[columns[y]]] = 1
+                        k = k * gathered
+                    else:
+                        places = [columns[y] for y in outputs]
+                    for s, counts in zip(letters, k.tolist(), strict=True):
+                        row = table[rows[s]]
+                        products = (row[c] * x for c, x in zip(places, counts, strict=True) if x)
+                        value += masses[s] * sum(products, zero)
+        return value
 
     def block(self, letters: range) -> arb_mat:
         """Return what some letters cost: their masses times the rows that they have."""

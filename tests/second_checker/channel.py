@@ -112,7 +112,7 @@ class Channel:
             layers = [self.added(cost)]
         else:
             layers = cost if isinstance(cost[0][0], list) else [cost]
-            layers = [table(layer, self.n, self.m) for layer in layers]
+            layers = [table(self.repeated(layer), self.n, self.m) for layer in layers]
         need(len(layers) in (1, len(self.law)), "layers of cost")
         atoms = self.law if len(layers) > 1 else [self.p]
         pairs = list(zip(atoms, layers, strict=True))
@@ -120,6 +120,12 @@ class Channel:
                  for s in range(self.n)]  # fmt: skip
         mean = [[x / p for x in row] for p, row in zip(self.p, values, strict=True)]
         return weights, values, spread(term["constant"]), radius, mean
+
+    def repeated(self, rows: Any) -> Any:
+        """Return a table of all letters and outputs, where one row or one column stands for all."""
+        need(isinstance(rows, list) and all(isinstance(row, list) for row in rows), "no table")
+        rows = [row * self.m if len(row) == 1 else row for row in rows]
+        return rows * self.n if len(rows) == 1 else rows
 
     def added(self, cost: Any) -> Matrix:
         """Return the table of a cost by parts: the entries that each part has for s and y."""

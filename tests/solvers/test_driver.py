@@ -223,7 +223,7 @@ def test_a_strictly_feasible_channel_has_room_in_every_row():
     two = {"budget": BUDGET, "again": Expression("", cost=cost(1)) <= 10.0}
     assert not ChannelTask(base(constraints=two), {}).has_interior
     task.phase_one(lambda inner: pytest.fail("there is room"))
-    (channel,) = task.prover.strictly_feasible
+    ((channel, _),) = task.prover.strictly_feasible
     for row in BOTH.constraints.values():
         assert BOTH.value(row.expression, channel.matrix) < row.bounds(4) - 1e-4
     assert task.prover.primal is channel

@@ -233,7 +233,8 @@ def test_a_list_of_entries_stands_for_its_table(seed):
         minus, plus = down[y, :, : len(place)], up[y, :, : len(place)]
         square[np.ix_(place, place)] += plus.T @ plus - minus.T @ minus
     assert layout.square(None, down, up) == pytest.approx(square)
-    rows = layout.rows(down).reshape(layout.m, 2, n)
+    outputs = np.repeat(np.arange(layout.m), 2)
+    rows = layout.lifted(down.reshape(-1, layout.shape[1]), outputs).reshape(layout.m, 2, n)
     assert rows.sum(axis=0) == pytest.approx(layout.total(down))
     assert layout.widened(np.arange(layout.m), m)[layout.outputs].tolist() == list(range(layout.m))
     assert diagonal.sum() == pytest.approx(layout.total(diagonal).sum())

@@ -15,7 +15,7 @@ from cvxprivacy.leakage.f_information import logarithmic_mean
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.solvers.interior import method as interior
+from cvxprivacy.solvers.interior import method as interior, newton as newton_method
 from cvxprivacy.solvers.interior.blocks import Blocks, Square
 from cvxprivacy.solvers.interior.layout import Layout
 from cvxprivacy.solvers.interior.newton import Newton
@@ -146,6 +146,42 @@ def test_a_step_solves_the_equations_linearised(number):
                 assert x.slack[name] + step.slack[name] == pytest.approx(left, abs=1e-8)
         scale = max(float(np.abs(v).max()) for v in (x.price[LOW], x.nu, program.cost))
         assert dual[program.free] == pytest.approx(0.0, abs=1e-8 * scale + 1e-10)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 7])
+def test_a_row_in_the_border_takes_the_step_that_it_takes_in_its_block(number, monkeypatch):
+    """Where neither has lost any digits."""
+    program, path = points(number)
+    x = path[2]
+    targets = {key: 0.1 * share for key, share in program.shares.items()}
+    steps, rows = [], []
+    for tight in (np.inf, 0.0):
+        monkeypatch.setattr(newton_method, "_TIGHT", tight)
+        newton = Newton(program, x)
+        rows.append(len(newton.edges.outputs))
+        steps.append(newton.step(targets, 0.7))
+    local = sum(row.per_output for row in program.rows.values())
+    assert rows[0] == 0 < rows[1] <= local * program.m
+    for name in ("slack", "price"):
+        inside, border = (getattr(step, name) for step in steps)
+        for key in program.shares:
+            assert border[key] == pytest.approx(inside[key], rel=1e-6, abs=1e-9), (name, key)
+    assert steps[1].q == pytest.approx(steps[0].q, rel=1e-6, abs=1e-9)
+
+
+def test_tight_rows_of_many_outputs_do_not_stall_the_path():
+    """Once the blocks lost what such rows leave, and the path went astray at a gap of 1e-7."""
+    rng = np.random.default_rng(0)
+    law = rng.dirichlet(np.full(4 * 60, 0.3)).reshape(4, 60) + 1e-6
+    places = np.sort(rng.random(60))
+    problem = cpv.MinimumDistortion(
+        cpv.DiscreteSource(law / law.sum()), abs(places[:, None] - places), [cpv.TCloseness(0.05)]
+    )
+    program = ScaledProgram(problem.program)
+    with np.errstate(all="ignore"):
+        gaps = [iterate.gap for iterate in interior.central_path(program)]
+    assert min(gaps) < 1e-11 * program.program.scale
+    assert problem.solve(method="structured", accuracy="high").status == "certified"
 
 
 @pytest.mark.parametrize("number", range(len(PROBLEMS)))

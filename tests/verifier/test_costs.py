@@ -112,6 +112,43 @@ def test_parts_prove_what_their_table_does(seed: int) -> None:
     assert differences(mine, theirs) == differences(theirs, mine) == []
 
 
+def repeated(rng: np.random.Generator, layers: int) -> tuple[Any, Any]:
+    """Return a cost of one row, of one column or of both, and the same in full."""
+    rows, columns = [(1, M), (N, 1), (1, 1)][rng.integers(3)]
+    tables = [
+        [[str(Fraction(int(rng.integers(-5, 9)), 7)) for _ in range(columns)] for _ in range(rows)]
+        for _ in range(layers)
+    ]
+    full = [[row * (M // columns) for row in table] * (N // rows) for table in tables]
+    return (tables, full) if layers > 1 else (tables[0], full[0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_row_or_one_column_stands_for_all(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pairs = [repeated(rng, int(layers)) for layers in rng.integers(1, 3, 3)]
+    state = rng.bit_generator.state
+    mine = program_of(rng, *(short for short, _ in pairs))
+    rng.bit_generator.state = state
+    theirs = program_of(rng, *(full for _, full in pairs))
+    primal, dual = primal_of(rng), multipliers(rng, mine)
+    one, other = document(mine, primal, dual), document(theirs, primal, dual)
+    assert one["claim"]["terms"].keys() == other["claim"]["terms"].keys()
+    for key in ("lower", "upper"):
+        assert float(one["claim"][key]) == pytest.approx(float(other["claim"][key]), abs=1e-9)
+    assert differences(mine, theirs) == differences(theirs, mine) == []
+    assert stated(one)[1:] == stated(other)[1:]
+    for results in (one, other):
+        assert verify.disagreements(results) == []
+        second_checker.check(results)
+    moved = [Fraction(x) for x in one["claim"]["terms"]["e"]]
+    assert moved == pytest.approx([Fraction(x) for x in other["claim"]["terms"]["e"]], abs=1e-12)
+    cost = mine["rows"]["each"]["term"]["cost"]
+    entry = cost[0] if isinstance(cost[0][0], list) else cost
+    entry[0][0] = str(Fraction(entry[0][0]) + 1)  # counts wherever it stands for
+    assert differences(mine, theirs)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_rows_by_parts_are_met_exactly_or_not_at_all(seed: int) -> None:
     """At their very values, in thirds and sevenths, and beside them by less than a ball."""

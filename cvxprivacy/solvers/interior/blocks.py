@@ -130,6 +130,18 @@ class Blocks:
                 times[some] -= (rows[some] @ down.transpose(0, 2, 1)) @ down
         return times
 
+    def rows_of(self, outputs: np.ndarray, rows: FloatArray) -> FloatArray:
+        """Return rows (e, n), each of one output, times its inverse."""
+        part = replace(
+            self,
+            diagonal=self.diagonal[outputs],
+            full=None if self.full is None else self.full[outputs],
+            down=self.down[outputs],
+            up=self.up[outputs],
+            lost=self.lost[outputs],
+        )
+        return part.rows(rows[:, None, :])[:, 0, :]
+
     def times(self, x: FloatArray) -> FloatArray:
         """Return H⁻¹ x of every output, x (m, n)."""
         return self.rows(x[:, None, :])[:, 0, :]

@@ -104,14 +104,14 @@ class Layout:
         """Return the columns of every output's letters, (m, |V|, k); or the matrix itself."""
         return matrix if self.letters is None else matrix[:, self.letters].transpose(1, 0, 2).copy()
 
-    def rows(self, x: FloatArray) -> FloatArray:
-        """Return rows (m, c, k) as rows of all letters, shape (m c, n)."""
+    def lifted(self, rows: FloatArray, outputs: np.ndarray) -> FloatArray:
+        """Return rows (e, k), each of one output, as rows of all letters, shape (e, n)."""
         if self.letters is None:
-            return x.reshape(-1, self.n)
-        rows = np.zeros((*x.shape[:2], self.n))
-        y, i = np.nonzero(self.present)
-        rows[y, :, self.letters[y, i]] = x[y, :, i]
-        return rows.reshape(-1, self.n)
+            return rows
+        lifted = np.zeros((len(rows), self.n))
+        e, i = np.nonzero(self.present[outputs])
+        lifted[e, self.letters[outputs[e], i]] = rows[e, i]
+        return lifted
 
     def total(self, x: FloatArray) -> FloatArray:
         """Return the sums over outputs, (n,), or (c, n) of an array (m, c, k)."""

@@ -33,6 +33,8 @@ __all__ = ["Newton", "SecondOrder"]
 _REFINED = 1e-4
 # Letters up to which a block is inverted in full: at 200, a law of 128 takes fifteen times as long.
 _SMALL = 40
+# θ aᵀD⁻¹a of a row of one output from which it stands in B.
+_TIGHT = 1e8
 # Shifts of the scaled Schur complement, whose least eigenvalue is 0 where a letter has no choice.
 _SHIFTS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
@@ -139,7 +141,8 @@ class Newton:
         size = program.layout.shape[1]
         empty = np.zeros((program.m, 0, size))
         rows = _one(tall) if tall else empty
-        local = [np.sqrt(self.theta[k])[:, None] * self.jacobian[k] for k in self.local]
+        self._choose_edges(diagonal)
+        local = [np.sqrt(self.loose[k])[:, None] * self.jacobian[k] for k in self.local]
         local_rows = np.stack(local, axis=1) if local else empty
         # a full inverse costs k³ by output, the rows r of (N16) r k² and a factor of r
         if not (squares or self.eliminated) and (size <= _SMALL or 3 * rows.shape[1] > 2 * size):
@@ -150,28 +153,45 @@ class Newton:
             rows = _one([rows, local_rows]) if local else rows
             blocks = Blocks.of(diagonal, squares, rows, program.free)
         self.blocks = blocks
-        pins = [self.jacobian[k] for k in self.pinned]
-        self.pins = np.stack(pins, axis=1) if pins else empty
         borders = [self.jacobian[k] for k in self.coupling]
         borders += [-self.level_border[k] for k in self.totals]
         self.border = np.stack(borders, axis=1) if borders else empty
         self._factor_schur()
 
+    def _choose_edges(self, diagonal: FloatArray) -> None:
+        """Choose which rows of single outputs stand in B: equalities, and what is nearly one.
+
+        In the block of its output a row with θ aᵀD⁻¹a large would leave of H⁻¹a, which is then
+        next to nothing, rounding alone.
+        """
+        none = np.zeros_like(diagonal)
+        inverse = np.divide(1.0, diagonal, out=none, where=self.program.free)
+        every = np.arange(self.program.m)
+        edges = [(k, every, np.zeros(self.program.m)) for k in self.pinned]
+        self.loose: ByName = {}
+        for k in self.local:
+            weight = self.theta[k] * np.einsum("yk,yk->y", self.jacobian[k] ** 2, inverse)
+            tight = np.nonzero(weight > _TIGHT)[0]
+            edges.append((k, tight, 1.0 / self.theta[k][tight]))
+            self.loose[k] = np.where(weight > _TIGHT, 0.0, self.theta[k])
+        self.edges = _Edges(edges, self.jacobian, self.program.layout.shape[1])
+
     def _factor_schur(self) -> None:
-        """Factor S = BᵀH⁻¹B + E (N15), of row sums, equalities by output and coupling rows."""
-        m, border, pins, layout = self.program.m, self.border, self.pins, self.program.layout
+        """Factor S = BᵀH⁻¹B + E (N15), of row sums, rows of single outputs and coupling rows."""
+        border, edges, layout = self.border, self.edges, self.program.layout
         schur = self.blocks.total(layout)
-        each, count = pins.shape[1], border.shape[1]
+        each, count = len(edges.outputs), border.shape[1]
         if each or count:
-            half, pinned = self.blocks.rows(border), self.blocks.rows(pins)
-            coupling_columns = np.concatenate([layout.rows(pinned), layout.total(half)])
+            half, reached = self.blocks.rows(border), self.blocks.rows_of(edges.outputs, edges.rows)
+            lifted = layout.lifted(reached, edges.outputs)
+            coupling_columns = np.concatenate([lifted, layout.total(half)])
             corner = np.zeros((len(coupling_columns),) * 2)
-            for y, block in enumerate(pinned @ pins.transpose(0, 2, 1)):
-                corner[y * each : (y + 1) * each, y * each : (y + 1) * each] = block
-            shared = (pinned @ border.transpose(0, 2, 1)).reshape(m * each, count)
-            corner[: m * each, m * each :], corner[m * each :, : m * each] = shared, shared.T
-            corner[m * each :, m * each :] = np.einsum("yck,ydk->cd", half, border)
-            for i, name in enumerate((*self.coupling, *self.totals), m * each):  # E
+            corner[:each, :each] = edges.products(reached)
+            shared = np.einsum("ek,eck->ec", reached, border[edges.outputs])
+            corner[:each, each:], corner[each:, :each] = shared, shared.T
+            corner[each:, each:] = np.einsum("yck,ydk->cd", half, border)
+            corner[np.arange(each), np.arange(each)] += edges.softness
+            for i, name in enumerate((*self.coupling, *self.totals), each):  # E
                 if name in self.theta:
                     corner[i, i] += 1.0 / self.theta[name]
                 if name in self.totals:
@@ -183,7 +203,7 @@ class Newton:
             schur[: layout.n, layout.n :] = coupling_columns.T
         self.schur = _Cholesky(schur)
         self.worst_rows = np.zeros(len(schur))  # where the rows of several objectives stand in g
-        for i, name in enumerate(self.coupling, layout.n + m * each):
+        for i, name in enumerate(self.coupling, layout.n + each):
             self.worst_rows[i] = float(name in self.program.worst)
         self.along_worst = self.worst_rows
         if self.program.worst:
@@ -229,7 +249,8 @@ class Newton:
         for part in self.eliminated.values():
             rhs_dual = rhs_dual - part.priced()
         for name in self.local:
-            rhs_dual = rhs_dual - rhs_pair[name][:, None] * self.jacobian[name]
+            loose = np.where(self.loose[name] > 0, rhs_pair[name], 0.0)
+            rhs_dual = rhs_dual - loose[:, None] * self.jacobian[name]
         rhs_level: ByName = {}
         for name, level in program.levels.items():  # (N17)
             of_level = -share * self.at.level_dual[name]
@@ -251,27 +272,57 @@ class Newton:
         says that their prices have sum 1 (N9).
         """
         rhs_border, corner = self._border_sides(rhs)
-        dg, dq, dworst = np.zeros(len(rhs_border)), self.blocks.times(rhs.dual), np.zeros(())
+        dg, dq, dworst = np.zeros(len(rhs_border)), np.zeros_like(rhs.dual), np.zeros(())
         worst_rows, missing = self.worst_rows, rhs.share * self.at.shares
-        for _ in range(self.refined):
+        reach = rhs.dual
+        for i in range(self.refined):
+            residual = reach - self._times(dq) if i else reach
+            dq = dq + self.blocks.times(np.where(self.program.free, residual, 0.0))
             residual = rhs_border - self._across(dq) - corner * dg + worst_rows * dworst
             more = self.schur.solve(residual)
             if self.program.worst:  # Δg of these rows has sum −missing
                 change = -(missing + worst_rows @ (dg + more)) / (worst_rows @ self.along_worst)
                 more, dworst = more + change * self.along_worst, dworst + change
             dg = dg + more
+            dq = dq + self.blocks.times(np.where(self.program.free, self._along(more), 0.0))
             reach = rhs.dual + self._along(dg)
-            dq = self.blocks.times(reach)
         return dq, dg, reach, dworst
+
+    def _times(self, dq: FloatArray) -> FloatArray:
+        """Return H ΔQ, by (N13), for what an inverse that was rounded leaves of it."""
+        program = self.program
+        diagonal = self.theta[LOW] + self.theta.get(HIGH, 0.0)
+        times = np.where(program.free, diagonal, 0.0) * dq
+        for hessian, omega in zip(self.hessians, self.at.omega, strict=True):
+            times = times + hessian.view.along(
+                omega[:, None] * hessian.times(hessian.view.joint(dq))
+            )
+        for part in self.eliminated.values():
+            times = times + part.times(dq)
+        for name in self.local:
+            row = self.jacobian[name]
+            times = times + (self.loose[name] * np.einsum("yk,yk->y", row, dq))[:, None] * row
+        for name, level in program.levels.items():
+            dlevel = -np.einsum("yk,yk->y", self.level_border[name], dq)
+            for side, _, factor in level.sides:
+                times = times + self.theta[side] * (dq - factor * program.masses * dlevel[:, None])
+        return times
 
     def _border_sides(self, rhs: _RightHandSide) -> tuple[FloatArray, FloatArray]:
         """Return rhs_border and the diagonal of E."""
         program = self.program
-        sides = [rhs.share * self.at.row_sums]
-        pins = [np.broadcast_to(rhs.primal[name], (program.m,)) for name in self.pinned]
-        sides += [np.stack(pins, axis=1).ravel()] if pins else []
-        corner = np.zeros(sum(map(len, sides)) + self.border.shape[1])
-        for i, name in enumerate((*self.coupling, *self.totals), sum(map(len, sides[:2]))):
+        sides, edges = [rhs.share * self.at.row_sums], self.edges
+        for name, at, _ in edges.parts:  # a ΔQ − Δλ/θ as below
+            pinned = name in self.pinned
+            sides.append(
+                np.broadcast_to(rhs.primal[name], (program.m,))
+                if pinned
+                else -rhs.pair[name][at] / self.theta[name][at]
+            )
+        first = program.n + len(edges.outputs)
+        corner = np.zeros(first + self.border.shape[1])
+        corner[program.n : first] = edges.softness
+        for i, name in enumerate((*self.coupling, *self.totals), first):
             # a ΔQ − Δλ/θ = −rhs_pair/θ by (N11); an equality has no Δλ in it
             paired = name in self.theta
             side = -rhs.pair[name] / self.theta[name] if paired else rhs.primal[name]
@@ -292,15 +343,15 @@ class Newton:
     ) -> Point:
         """Return the whole step from ΔQ, Δg, H ΔQ and Δτ: the eliminations backwards."""
         program, x = self.program, self.x
-        n, dpins = program.n, -dg[program.n :][: self.pins.shape[1] * program.m]
-        dpins = dpins.reshape(program.m, -1)
-        dequal: ByName = {name: dpins[:, i] for i, name in enumerate(self.pinned)}
+        n, edges = program.n, self.edges
+        dedges = edges.split(-dg[n : n + len(edges.outputs)])
+        dequal: ByName = {name: dedges[name] for name in self.pinned}
         dslack: ByName = {LOW: dq}
         dprice: ByName = {}
         dlevels: ByName = {WORST: dworst} if program.worst else {}
         if HIGH in x.slack:
             dslack[HIGH] = -dq * program.capped
-        for i, name in enumerate((*self.coupling, *self.totals), n + dpins.size):
+        for i, name in enumerate((*self.coupling, *self.totals), n + len(edges.outputs)):
             (dprice if name in x.price else dequal)[name] = -dg[i]
         for name in self.coupling:
             if name in x.slack:  # (N3): Δσ = rhs_primal − a ΔQ
@@ -321,7 +372,8 @@ class Newton:
         if self.local or self.eliminated:  # by way of H⁻¹a, where a · ΔQ would cancel
             reached = self.blocks.reached(reach)
             for i, name in enumerate(self.local, self.first_local):
-                dprice[name] = rhs.pair[name] + np.sqrt(self.theta[name]) * reached[:, i]
+                dprice[name] = rhs.pair[name] + np.sqrt(self.loose[name]) * reached[:, i]
+                dprice[name][self.loose[name] == 0] = dedges[name]
                 missed = rhs.target[name] - x.slack[name] * dprice[name]
                 dslack[name] = missed / x.price[name] - x.slack[name]
             first = 0
@@ -342,18 +394,20 @@ class Newton:
 
     def _across(self, dq: FloatArray) -> FloatArray:
         """Return BᵀΔQ: row sums, then what rows of single outputs and coupling rows have."""
-        pinned = np.einsum("yek,yk->ye", self.pins, dq).ravel()
+        single = np.einsum("ek,ek->e", self.edges.rows, dq[self.edges.outputs])
         coupled = np.einsum("yck,yk->c", self.border, dq)
-        return np.concatenate([self.program.layout.total(dq), pinned, coupled])
+        return np.concatenate([self.program.layout.total(dq), single, coupled])
 
     def _along(self, dg: FloatArray) -> FloatArray:
         """Return BΔg, shape (m, k)."""
-        n, last = self.program.n, self.program.n + self.pins.shape[1] * self.program.m
-        layout = self.program.layout
-        columns = np.broadcast_to(layout.spread(dg[:n]), layout.shape)
-        if self.pinned:
-            by_pin = dg[n:last].reshape(self.program.m, -1)
-            columns = columns + np.einsum("ye,yek->yk", by_pin, self.pins)
+        n, edges, layout = self.program.n, self.edges, self.program.layout
+        last = n + len(edges.outputs)
+        columns = np.broadcast_to(layout.spread(dg[:n]), layout.shape).copy()
+        first = n
+        for _, at, _ in edges.parts:
+            rows = edges.rows[first - n : first - n + len(at)]
+            columns[at] += dg[first : first + len(at), None] * rows
+            first += len(at)
         if self.border.shape[1]:
             columns = columns + np.einsum("c,yck->yk", dg[last:], self.border)
         return columns
@@ -375,6 +429,42 @@ def _without(
     share = level_theta / total[:, None]
     square = Square(share, added, remainder / np.maximum(level_theta, TINY))
     return square, total, border / total[:, None]
+
+
+class _Edges:
+    """Rows of single outputs that stand in B, name by name.
+
+    Attributes
+    ----------
+    parts : list of (name, outputs, softness)
+    outputs : (e,) array
+    rows : (e, k) array
+    softness : (e,) array
+        Entries of E: 1/θ, or 0 of an equality.
+    """
+
+    def __init__(
+        self, parts: list[tuple[str, np.ndarray, FloatArray]], rows: ByName, size: int
+    ) -> None:
+        self.parts = parts
+        self.outputs = np.concatenate([np.zeros(0, np.intp), *(at for _, at, _ in parts)])
+        self.softness = np.concatenate([np.zeros(0), *(soft for *_, soft in parts)])
+        self.rows = np.concatenate([np.zeros((0, size)), *(rows[k][at] for k, at, _ in parts)])
+
+    def products(self, reached: FloatArray) -> FloatArray:
+        """Return aᵀH⁻¹a' of all pairs: 0 unless they are of the same output."""
+        products = np.zeros((len(self.outputs),) * 2)
+        order = np.argsort(self.outputs, kind="stable")
+        for same in np.split(order, np.nonzero(np.diff(self.outputs[order]))[0] + 1):
+            products[np.ix_(same, same)] = reached[same] @ self.rows[same].T
+        return products
+
+    def split(self, values: FloatArray) -> ByName:
+        """Return the values of every name."""
+        ends = np.cumsum([len(at) for _, at, _ in self.parts])
+        return {
+            k: values[end - len(at) : end] for (k, at, _), end in zip(self.parts, ends, strict=True)
+        }
 
 
 class _Cholesky:

@@ -149,7 +149,9 @@ class ScaledProgram:
             shares[HIGH] = np.where(self.capped, self.share, 0.0)
         for name, row in self.rows.items():
             if not row.equal:
-                shares[name] = np.ones(self.m if row.per_output else ())
+                shares[name] = (
+                    np.full(self.m, self.share_of_rows) if row.per_output else np.ones(())
+                )
         for name, level in self.levels.items():
             for side, *_ in level.sides:
                 shares[side] = np.where(self.layout.present, self.share, 0.0)
@@ -162,6 +164,12 @@ class ScaledProgram:
     @cached_property
     def count(self) -> float:
         return float(sum(share.sum() for share in self.shares.values()))
+
+    @property
+    def share_of_rows(self) -> float:
+        """√(n/r), if r rows of single outputs are of each (N6)."""
+        count = sum(row.per_output and not row.equal for row in self.rows.values())
+        return float(np.sqrt(self.n / count))
 
     def complementarity(self, x: Point) -> float:
         """Return Σ slack · price."""

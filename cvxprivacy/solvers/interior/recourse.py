@@ -184,6 +184,12 @@ class Elimination:
         """Return N⁻¹ right."""
         return np.einsum("yri,yr->yi", self.half, np.einsum("yri,yi->yr", self.half, right))
 
+    def times(self, dq: FloatArray) -> FloatArray:
+        """Return MᵀAᵀN⁻¹AM ΔQ."""
+        recourse = self.recourse
+        solved = self._solve(recourse.view.joint(dq) @ recourse.lift.T)
+        return recourse.view.along(solved @ recourse.lift)
+
     def set_targets(self, target: FloatArray, share: float) -> None:
         """Take the products to reach, and the share of residuals to remove, of one step."""
         matrix = self.recourse.matrix
