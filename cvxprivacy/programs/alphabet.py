@@ -204,7 +204,8 @@ class Alphabet(Letters):
             problem = f"{w!r} is no number of a value of W with mass"
             raise InputError("w", problem, f"pass one of 0 … {len(self.p_w) - 1}", value=w)
         if w is None and (observer is None or observer.sees_all) and not self.several:
-            return self._quantity("mass", cost=np.ones((self.n, self.m)), latex="q").worded(
+            ones = np.broadcast_to(1.0, (self.n, self.m))
+            return self._quantity("mass", cost=ones, latex="q").worded(
                 Wording("", "", self.free(observer))
             )
         atoms = np.ones(self.law.shape) if w is None else (self.w_of == w).astype(float)

@@ -34,7 +34,11 @@ __all__ = ["ChannelTask", "prover_of", "refuse_foreign", "refuse_too_large"]
 # About 1,100 letters.  Measured: at 600 to 800 few entries won on none of six laws; at 1,300, of a
 # generic law and a Hamming cost, they still lose (over 120 s, all entries 31 s)
 MANY = 1_200_000  # entries, beyond which the path begins with few of them
-_TRACTABLE = 2_000_000  # entries, beyond which nothing else is tried
+_TRACTABLE = 2_000_000  # entries, beyond which the path is not followed with all of them
+# Coefficients of a conic model, about 2 kB each while CVXPY and Clarabel have it (measured at 60 to
+# 180 letters: 0.8 to 3.7): beyond these it takes a gibibyte, many minutes, and is inaccurate
+_CONIC = 500_000
+_LARGEST_CONIC = 2_000_000  # 4 GB
 _PATIENCE = 3  # steps in which a gap that would do is to become a tenth, or in the last a half
 _ROOM = 1e-6  # by which rows are stricter, of their span, where channels to mix with are sought
 _CHEAP = 5e5  # n²m of a program whose central path is followed for a better gap than was asked
@@ -60,7 +64,9 @@ class ChannelTask(Task):
         self.foreign = interior.foreign_measures(program)
         if self.method == "structured":
             refuse_foreign(self.foreign)
-        if self.method != "conic" and not self.foreign:
+        if self.method == "conic" or self.foreign:
+            refuse_conic(program)
+        else:
             refuse_too_large(program, MANY)
         self.program, self._kept_model = program, model
         self.prover = prover_of(program, self.accuracy)
@@ -125,9 +131,11 @@ class ChannelTask(Task):
         width = prover.upper - prover.lower
         proved = "infeasible" if prover.status == "infeasible" else f"gap {width:.1e}"
         self.report(f"central path: {failure or f'{self.steps} steps, {proved}'}")
-        large = self.program.n * self.program.m > _TRACTABLE  # for a conic solver, by far
-        alone = large or self.method == "structured"
-        return self.settled or alone or bool(self.watch.stopped)
+        if self.settled or self.method == "structured" or self.watch.stopped:
+            return True
+        if large := conic_size(self.program) > _CONIC:
+            self.report(f"no conic solver is asked: {_conic_room(self.program)}")
+        return large
 
     def _taken(self, iterate: interior.Iterate) -> bool:
         """Tell of a point and offer what it may prove; True if the path need not go on."""
@@ -381,6 +389,30 @@ def _fewer_auxiliaries(dual: Dual) -> Iterator[Dual]:
 
 
 # ---- what is refused before ---------------------------------------------------------------
+
+
+def conic_size(program: ChannelProgram) -> int:
+    """Return how many coefficients a conic model has: of joint laws, of rows, of row sums."""
+    views = {name for part in program.objectives.values() for name in part.weights}
+    views |= {name for row in program.constraints.values() for name in row.expression.weights}
+    rows = sum(row.expression.cost is not None for row in program.constraints.values())
+    rows += sum(1 + 2 * (aux.kind == "ratio") for aux in program.auxiliaries.values())
+    joint = sum(program.view_matrix(view).nnz for view in views)
+    return int(program.m * (joint + (1 + rows) * program.n))
+
+
+def _conic_room(program: ChannelProgram) -> str:
+    return f"its model would take about {2000 * conic_size(program) / 2**30:.1f} GiB"
+
+
+def refuse_conic(program: ChannelProgram) -> None:
+    """Refuse a program of which there is no room for the conic model."""
+    if conic_size(program) <= _LARGEST_CONIC:
+        return
+    side = int((_LARGEST_CONIC / conic_size(program) * program.n * program.m) ** 0.5)
+    problem = f"{program.n:,} letters to release as {program.m:,}: {_conic_room(program)}"
+    remedy = f'about {side:,} of each fit: put letters together, or leave method="auto"'
+    raise InputError("problem", problem, remedy)
 
 
 def refuse_foreign(measures: list[Leakage]) -> None:

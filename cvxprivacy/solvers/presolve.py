@@ -344,7 +344,8 @@ def tightened(program: ChannelProgram, share: float) -> ChannelProgram:
         span = float(np.abs(cost).max() if row.per_output else np.ptp(cost))
         stricter = share * (span or sum(program.sizes(row.expression)))
         if row.per_output:
-            tighter = Expression(cost=np.full((program.n, program.m), stricter), per_output=True)
+            cost = np.broadcast_to(stricter, (program.n, program.m))
+            tighter = Expression(cost=cost, per_output=True)
             rows[name] = replace(row, expression=row.expression + tighter)
         else:
             rows[name] = replace(row, bound=row.number - Fraction(stricter))

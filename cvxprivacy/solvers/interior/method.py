@@ -154,12 +154,11 @@ class _Path:
         return step, t
 
     def _outside(self, newton: Newton) -> bool:
-        """Tell whether a curved row lacks about as much as its slack, near the end."""
+        """Tell whether a row lacks about as much as its slack, near the end."""
         if self.program.complementarity(self.x) > _FEASIBLE:
             return False
-        rows = self.program.rows.items()
-        curved = [name for name, row in rows if row.weights]
-        return any((-newton.at.primal[k] > _RESIDUAL * self.x.slack[k]).any() for k in curved)
+        rows = [name for name, row in self.program.rows.items() if not row.equal]
+        return any((-newton.at.primal[k] > _RESIDUAL * self.x.slack[k]).any() for k in rows)
 
     def _restoring(self, newton: Newton) -> tuple[Point, float]:
         """Step to the products that there are: what rows lack is then of second order."""

@@ -188,14 +188,19 @@ class ScaledProgram:
 
     def excess(self, name: str, x: Point, information: list[FloatArray]) -> FloatArray:
         """Return f − b of a row."""
+        row, left = self.rows[name], self.left(name, x.q, information)
+        for recourse in self.recourses_of(name):
+            left = left + row.total(recourse.weight * recourse.value(x))
+        level = x.levels[WORST] if name in self.worst else 0.0
+        return left - row.bound - level
+
+    def left(self, name: str, q: FloatArray, information: list[FloatArray]) -> FloatArray:
+        """Return what costs and smooth measures are on the left of a row."""
         row = self.rows[name]
-        columns = np.einsum("yk,yk->y", row.cost, x.q)
+        columns = np.einsum("yk,yk->y", row.cost, q)
         for i, weight in row.weights.items():
             columns = columns + weight * information[i]
-        for recourse in self.recourses_of(name):
-            columns = columns + recourse.weight * recourse.value(x)
-        level = x.levels[WORST] if name in self.worst else 0.0
-        return row.total(columns) - row.bound - level
+        return row.total(columns)
 
     def recourses_of(self, row: str) -> list[RecourseTerm]:
         """Return the recourses in a row, or in the objective if the name is empty."""

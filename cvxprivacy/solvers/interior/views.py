@@ -92,6 +92,31 @@ class SmoothView(Observer):
             return None
         return left[:, :rank] * singular[:rank], self.layout.gathered(right[:rank])
 
+    @cached_property
+    def labelled(self) -> tuple[np.ndarray, np.ndarray, FloatArray] | None:
+        """Labels and letters of the only entries of M, and these, where labels differ by letter."""
+        if self.label is None or self.layout.letters is not None:
+            return None
+        letters = np.nonzero(self.label >= 0)[0]
+        labels = self.label[letters]
+        return labels, letters, self.matrix[labels, letters]
+
+    def joint(self, q: FloatArray) -> FloatArray:
+        if self.labelled is None:
+            return super().joint(q)
+        labels, letters, entries = self.labelled
+        joint = np.zeros((len(q), len(self.matrix)))
+        joint[:, labels] = q[:, letters] * entries
+        return joint
+
+    def along(self, s: FloatArray) -> FloatArray:
+        if self.labelled is None:
+            return super().along(s)
+        labels, letters, entries = self.labelled
+        along = np.zeros((len(s), self.layout.n))
+        along[:, letters] = s[:, labels] * entries
+        return along
+
     def gradient(self, joint: FloatArray) -> FloatArray:
         """Return ∇F of every output."""
         return self.measure.gradient(joint.T, self.reference).T
