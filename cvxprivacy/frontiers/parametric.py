@@ -37,6 +37,8 @@ from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
 from cvxprivacy.validation import text
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import ceil
+from cvxprivacy.verifier.costs import tabled
+from cvxprivacy.verifier.fields import parts_of
 
 __all__ = ["ParametricProblem", "Shares", "mixed_at", "mixture", "offer", "refuse_nothing"]
 
@@ -120,6 +122,12 @@ class ParametricProblem:
     def _fixed_part(self, x: Number) -> dict[str, Any]:
         """Return the program at x without the right-hand side itself."""
         fixed = self.document(x)
+        if self._discrete:  # one row or column that stands for all is the same as all
+            terms = [row["term"] for row in fixed["rows"].values()]
+            terms += [*parts_of(fixed["objective"]).values(), *fixed["terms"].values()]
+            for term in terms:
+                if isinstance(term["cost"], list):
+                    term["cost"] = tabled(term["cost"], self._program.n, self._program.m)
         if self.axis.kind != MONOTONE:
             part = "rows" if self.axis.kind == CONVEX else "auxiliaries"
             bounds = [fixed[part][row].pop("bound") for row in self.axis.rows]
