@@ -178,14 +178,13 @@ class ChannelTask(Task):
         Small programs are followed further than was asked, as far as steps gain: prices are off
         by the root of the gap.  True if what is proved will do.
         """
-        program, gap = self.program, iterate.gap
-        goal = self._goal(iterate)
+        program, goal, gap = self.program, self.prover.tolerance, iterate.gap
         before = self.gaps[-1 - _PATIENCE : -1]
         # a step that gains less is not worth its time
         slow = len(before) == _PATIENCE and gap > max(0.1 * before[0], 0.5 * before[-1])
         if program.n**2 * program.m <= _CHEAP and not (slow and gap <= goal):
             goal = min(goal, _SHARP * program.scale)
-        if gap > goal:
+        if gap > goal or self._too_wide(iterate):
             if not self.plain:
                 self._keep_inside(iterate)
             return False
@@ -193,13 +192,12 @@ class ChannelTask(Task):
         self._offer(self.best)
         return self.certified or gap < 1e-3 * goal
 
-    def _goal(self, iterate: interior.Iterate) -> float:
-        """Return the gap that would certify, where nothing is proved yet: at this point's value."""
-        goal = self.prover.tolerance
-        if self.prover.primal is None and iterate.gap <= goal:
-            value = self.program.attained(iterate.proposal()[0])
-            goal = min(goal, self.prover.tolerance_of(value))
-        return goal
+    def _too_wide(self, iterate: interior.Iterate) -> bool:
+        """Tell whether a gap would not certify its point, where no upper end is proved yet."""
+        if self.prover.primal is not None:
+            return False
+        value = self.program.attained(iterate.proposal()[0])
+        return iterate.gap > self.prover.tolerance_of(value)
 
     def _offer(self, iterate: interior.Iterate) -> None:
         channel, dual = iterate.proposal()

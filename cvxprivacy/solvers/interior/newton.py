@@ -94,6 +94,7 @@ class Newton:
         self.totals = [k for k, level in program.levels.items() if level.total is not None]
         self.local = [k for k, row in rows.items() if row.per_output and not row.equal]
         self.pinned = [k for k, row in rows.items() if row.per_output and row.equal]
+        self.single = bool(self.local or self.pinned or program.levels)
         self.theta = {k: x.price[k] / x.slack[k] for k in x.slack}  # (N11)
         self.jacobian = dict(self.at.jacobian)
         self.compliance: ByName = {}
@@ -272,12 +273,13 @@ class Newton:
         says that their prices have sum 1 (N9).
         """
         rhs_border, corner = self._border_sides(rhs)
-        dg, dq, dworst = np.zeros(len(rhs_border)), np.zeros_like(rhs.dual), np.zeros(())
+        dg, dworst = np.zeros(len(rhs_border)), np.zeros(())
         worst_rows, missing = self.worst_rows, rhs.share * self.at.shares
-        reach = rhs.dual
+        reach, dq = rhs.dual, self.blocks.times(rhs.dual)
         for i in range(self.refined):
-            residual = reach - self._times(dq) if i else reach
-            dq = dq + self.blocks.times(np.where(self.program.free, residual, 0.0))
+            if i and self.single:  # where they are tight, H⁻¹ has lost digits
+                residual = np.where(self.program.free, reach - self._times(dq), 0.0)
+                dq = dq + self.blocks.times(residual)
             residual = rhs_border - self._across(dq) - corner * dg + worst_rows * dworst
             more = self.schur.solve(residual)
             if self.program.worst:  # Δg of these rows has sum −missing
