@@ -36,6 +36,7 @@ _FIRST = 1e-2  # gap of the first round, in the objective's scale; at 1e-1 up to
 _OPEN = 1e-3  # gap at which all outputs are priced
 _INNER = 0.1  # gap of a round, in terms of the last one's (E10); at 0.6 up to 1.7 × the rounds
 _WARM = 100.0  # gap from which a round goes on along the last path, in terms of what was missing
+_LEAST = 0.1  # reduced cost that counts, in terms of the path's gap
 _LARGE = 10.0  # most that a new entry has, in equal shares of its letter (E12)
 _TRIED = 3  # steps from a point in which the gap is to halve
 _KEPT = 12  # points of a path
@@ -163,7 +164,7 @@ class _WorkingSet:
         the first ones miss nothing.
         """
         iterate, scale = self.path[-1], self.program.scale
-        tolerance = 0.05 * wanted / scale
+        tolerance = max(0.05 * wanted, _LEAST * iterate.gap) / scale
         missing, below = self.pricing.missing(iterate, self.chosen, self.among, tolerance)
         near = iterate.gap + below * scale <= max(_OPEN * scale, wanted)
         if not self.all_priced and (near or not missing.any()):
@@ -182,15 +183,13 @@ class _WorkingSet:
 
     def enlarge(self, missing: np.ndarray, below: float, gap: float, wanted: float) -> None:
         """Add entries, never dropping any, and tell where and how far the next path goes."""
-        new = (missing.any(axis=1) & ~self.chosen.any(axis=1)).any()
         self.chosen |= missing
         reached = gap if missing.any() else min(gap, self.path[-1].gap)
-        self.inner = max(min(_INNER * reached, self.inner), _INNER * wanted)
+        self.inner = max(_INNER * reached, _INNER * wanted)
         self.scaled = ScaledProgram(self.program, Layout.of(self.chosen))
         wide = _WARM * below * self.program.scale
         warm = [point for point in self.path if point.gap >= wide]
-        # an output that enters has no score yet that lies with those of others
-        self.begin = _continued(warm[-1], self.scaled) if warm and not new else None
+        self.begin = _continued(warm[-1], self.scaled, self.pricing.scores) if warm else None
 
 
 def _path(scaled: ScaledProgram, begin: Point | None) -> Iterator[Iterate]:
@@ -213,8 +212,11 @@ def _round(
     return Round(iterate.program, iterate.point, taken, gap, iterate.breach, scores, expected)
 
 
-def _continued(iterate: Iterate, scaled: ScaledProgram) -> Point:
-    """Return a point of more entries of the same outputs, about as well centred (E12)."""
+def _continued(iterate: Iterate, scaled: ScaledProgram, priced: list[FloatArray]) -> Point:
+    """Return a point of more entries, about as well centred (E12).
+
+    New outputs have the scores with which they were priced.
+    """
     x, old, new, m = iterate.point, iterate.program.layout, scaled.layout, scaled.program.m
     # a μ of the pairs of entries
     share = scaled.shares[LOW] * iterate.program.complementarity(x) / iterate.program.count
@@ -223,7 +225,10 @@ def _continued(iterate: Iterate, scaled: ScaledProgram) -> Point:
     each = scaled.masses / np.maximum(new.spread(new.total(scaled.free.astype(float))), 1.0)  # q̄
     _, logs = scaled.joints(np.where(fresh, each, q))
     scores = []
-    for s, log in zip(x.scores, logs, strict=True):
+    for path, every, log in zip(x.scores, priced, logs, strict=True):
+        every = every.copy()
+        every[old.outputs] = path
+        s = every[new.outputs]
         # the score of a label without mass says nothing once an entry brings it
         unmet = s < s.max(axis=1, keepdims=True) - _UNMET
         scores.append(np.where(unmet, np.maximum(s, log), s))
@@ -253,7 +258,10 @@ def _beginning(full: ScaledProgram) -> np.ndarray:
     cover = _covering(cost, least + radius, full.mass)
     chosen = np.zeros((full.m, full.n), dtype=bool)
     count = min(_NEAREST, len(cover))
-    close = np.argpartition(cost[cover], count - 1, axis=0)[:count]
+    # of equal costs each letter takes others: with the same for all, an output has all letters and
+    # lists are as long as tables (a Hamming cost of 800 letters took 3 × as long)
+    turn = (np.arange(len(cover))[:, None] - np.arange(full.n)) % len(cover)
+    close = np.argpartition(cost[cover] + 1e-6 * turn / len(cover), count - 1, axis=0)[:count]
     chosen[cover[close], np.arange(full.n)] = True
     for view in full.views:  # of every label, or its score has no end
         for likelihood in view.matrix:
