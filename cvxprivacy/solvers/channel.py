@@ -32,9 +32,11 @@ from cvxprivacy.verifier.balls import UnaffordableError
 
 __all__ = ["ChannelTask", "prover_of", "refuse_foreign", "refuse_too_large"]
 
-# About 1,100 letters.  Measured: at 600 to 800 few entries won on none of six laws; at 1,300, of a
-# generic law and a Hamming cost, they still lose (over 120 s, all entries 31 s)
-MANY = 1_200_000  # entries, beyond which the path begins with few of them
+# About 700 letters.  Measured, few entries and all: 600 letters of a smooth law, Hamming cost, took
+# 7.7 and 5.5 s; 742 groups of the Adult table 9.6 and 14; 800 letters of a generic law under a
+# Hamming cost 8.9 and 11.9, between points 11 and 31 s
+MANY = 500_000  # entries, beyond which the path begins with few of them
+_ROOMY = 1_200_000  # entries, up to which none are refused: a conic solver may have room
 _TRACTABLE = 2_000_000  # entries, beyond which nothing else is tried
 _PATIENCE = 3  # steps in which a gap that would do is to become a tenth, or in the last a half
 _ROOM = 1e-6  # by which rows are stricter, of their span, where channels to mix with are sought
@@ -62,7 +64,7 @@ class ChannelTask(Task):
         if self.method == "structured":
             refuse_foreign(self.foreign)
         if self.method != "conic" and not self.foreign:
-            refuse_too_large(program, MANY)
+            refuse_too_large(program, _ROOMY)
         self.program, self._kept_model = program, model
         self.prover = prover_of(program, self.accuracy)
         self.channel: FloatArray | None = None
@@ -358,14 +360,16 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
     """Yield points of the path, of a growing set of entries or of all."""
     program, size = task.program, task.program.n * task.program.m
     if size > MANY and entry_generation.suits(program):
+        alone = size > _TRACTABLE or not interior.fits(program)
         # to half of the tolerance: a proof of so many entries is made once, and loses a little
-        yield from entry_generation.rounds(program, lambda: 0.5 * task.prover.tolerance)
-        task.salvage()
-        if task.settled or size > _TRACTABLE:
+        yield from entry_generation.rounds(program, lambda: 0.5 * task.prover.tolerance, alone)
+        if alone:
             return
     if not interior.fits(program):
         raise MemoryError("too large")
-    yield from interior.central_path(ScaledProgram(program))
+    first = task.steps + 1 if task.gaps else 0
+    for iterate in interior.central_path(ScaledProgram(program)):
+        yield replace(iterate, number=first + iterate.number)
 
 
 def _fewer_auxiliaries(dual: Dual) -> Iterator[Dual]:

@@ -60,6 +60,8 @@ PROBLEMS = list(problems())
 def always(monkeypatch):
     """Let all programs begin with few entries."""
     monkeypatch.setattr(channel, "MANY", 0)
+    monkeypatch.setattr(channel, "_ROOMY", 0)
+    monkeypatch.setattr(channel, "_TRACTABLE", 0)
     monkeypatch.setattr(channel, "_CHEAP", 0)  # as of programs that are large
 
 
@@ -87,6 +89,19 @@ def test_the_gap_is_no_less_than_what_the_bound_and_the_channel_leave(number):
         lower = dual.cleaned(program).lower_bound(program)
         assert upper - lower <= 1.001 * each.gap + 1e-12 * program.scale
         assert matrix.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("limit", [3, 150])
+def test_all_entries_follow_where_few_do_not_pay(limit, always, monkeypatch):
+    """After few steps, or where outputs multiply, as those of a smooth law between points do."""
+    monkeypatch.setattr(entry_generation, "_LONG", limit)
+    source, error = line(120)
+    problem = cpv.PrivacyDistortion(source, error, budget=0.05)
+    few = entry_generation.rounds(problem.program, lambda: 1e-7, alone=limit > 3)
+    with np.errstate(all="ignore"):
+        last = list(few)[-1]
+    assert (last.gap <= 1e-7) == (limit > 3)
+    referee.check(problem.solve(method="structured"))
 
 
 def stopped(problem, after: int):

@@ -7,7 +7,9 @@ With its thresholds ν and multipliers λ, entry (x, y) can lower the optimum on
 is negative (E2).  The scores of an output without mass are free, so that it stays out if *some*
 normalised scores make all its reduced costs nonnegative.  The largest least of them (E5) is
 computed by Newton's method on a soft minimum, for all such outputs at once, until it is known
-whether the output stays out; the scores are its certificate.  Equations are those of ``docs/theory/entries.md``.
+whether the output stays out; the scores are its certificate.
+
+Equations are those of ``docs/theory/entries.md``.
 """
 
 from __future__ import annotations
