@@ -31,9 +31,11 @@ from cvxprivacy.verifier.balls import UnaffordableError
 
 __all__ = ["ChannelTask", "prover_of", "refuse_foreign", "refuse_too_large"]
 
-# About 1,100 letters.  Measured: at 600 to 800 few entries won on none of six laws; at 1,300, of a
-# generic law and a Hamming cost, they still lose (over 120 s, all entries 31 s)
-MANY = 1_200_000  # entries, beyond which the path begins with few of them
+# About 700 letters.  Measured, few entries and all: 600 letters of a smooth law, Hamming cost, took
+# 7.7 and 5.5 s; 742 groups of the Adult table 9.6 and 14; 800 letters of a generic law under a
+# Hamming cost 8.9 and 11.9, between points 11 and 31 s
+MANY = 500_000  # entries, beyond which the path begins with few of them
+_ROOMY = 1_200_000  # entries, up to which none are refused
 _TRACTABLE = 2_000_000  # entries, beyond which the path is not followed with all of them
 # Coefficients of a conic model, about 2 kB each while CVXPY and Clarabel have it (measured at 60 to
 # 180 letters: 0.8 to 3.7): beyond these it takes a gibibyte, many minutes, and is inaccurate
@@ -67,7 +69,7 @@ class ChannelTask(Task):
         if self.method == "conic" or self.foreign:
             refuse_conic(program)
         else:
-            refuse_too_large(program, MANY)
+            refuse_too_large(program, _ROOMY)
         self.program, self._kept_model = program, model
         self.prover = prover_of(program, self.accuracy)
         self.channel: FloatArray | None = None
@@ -184,7 +186,7 @@ class ChannelTask(Task):
         slow = len(before) == _PATIENCE and gap > max(0.1 * before[0], 0.5 * before[-1])
         if program.n**2 * program.m <= _CHEAP and not (slow and gap <= goal):
             goal = min(goal, _SHARP * program.scale)
-        if gap > goal or self._too_wide(iterate):
+        if gap > goal or gap > self.goal():
             if not self.plain:
                 self._keep_inside(iterate)
             return False
@@ -192,12 +194,13 @@ class ChannelTask(Task):
         self._offer(self.best)
         return self.certified or gap < 1e-3 * goal
 
-    def _too_wide(self, iterate: interior.Iterate) -> bool:
-        """Tell whether a gap would not certify its point, where no upper end is proved yet."""
-        if self.prover.primal is not None:
-            return False
-        value = self.program.attained(iterate.proposal()[0])
-        return iterate.gap > self.prover.tolerance_of(value)
+    def goal(self) -> float:
+        """Return the gap that would certify: the newest point, where no upper end is proved yet."""
+        goal: float = self.prover.tolerance
+        if self.prover.primal is not None or self.newest is None:
+            return goal
+        value = self.program.attained(self.newest.proposal()[0])
+        return min(goal, self.prover.tolerance_of(value))
 
     def _offer(self, iterate: interior.Iterate) -> None:
         channel, dual = iterate.proposal()
@@ -363,14 +366,16 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
     """Yield points of the path, of a growing set of entries or of all."""
     program, size = task.program, task.program.n * task.program.m
     if size > MANY and entry_generation.suits(program):
+        alone = size > _TRACTABLE or not interior.fits(program)
         # to half of the tolerance: a proof of so many entries is made once, and loses a little
-        yield from entry_generation.rounds(program, lambda: 0.5 * task.prover.tolerance)
-        task.salvage()
-        if task.settled or size > _TRACTABLE:
+        yield from entry_generation.rounds(program, lambda: 0.5 * task.goal(), alone)
+        if alone:
             return
     if not interior.fits(program):
         raise MemoryError("too large")
-    yield from interior.central_path(ScaledProgram(program))
+    first = task.steps + 1 if task.gaps else 0
+    for iterate in interior.central_path(ScaledProgram(program)):
+        yield replace(iterate, number=first + iterate.number)
 
 
 def _fewer_auxiliaries(dual: Dual) -> Iterator[Dual]:

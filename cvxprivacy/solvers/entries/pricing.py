@@ -6,13 +6,16 @@ With its thresholds ν and multipliers λ, entry (x, y) can lower the optimum on
 
 is negative (E2).  The scores of an output without mass are free, so that it stays out if *some*
 normalised scores make all its reduced costs nonnegative.  The largest least of them (E5) is
-computed by Newton's method on a soft minimum, for all such outputs at once; the scores are its
-certificate.  Equations are those of ``docs/theory/entries.md``.
+computed by Newton's method on a soft minimum, for all such outputs at once, until it is known
+whether the output stays out; the scores are its certificate.
+
+Equations are those of ``docs/theory/entries.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +34,12 @@ _CHUNK = 4_000_000  # entries that are priced at once: some 32 MB a table
 _MASSLESS = 0.1  # share of the gap that all outputs judged as massless may have in mass
 _DEEPEST = 20.0  # of a score below the largest: an output has not met that label
 _CROWD = 12  # letters that may choose one output in a round, beside those that it chooses (E11)
-_SHARPNESS = tuple(30.0 * 10.0**i for i in range(8))  # κ of the soft minimum (E6)
-_CUTS = 4  # times that letters join at each κ; at 1 up to 1.7 × the rounds
+# κ of the soft minimum (E6): at first 1/shortfall or this, then times this, to this over tolerance
+_SOFTEST, _SHARPER, _SHARPEST = 30.0, 10.0, 10.0
+_WIDTH = 0.1  # of (E5) in terms of itself, at which an output that is not cleared is done with
+_PASSES = 40  # times that letters join, a stop: 15 do for all but a few outputs
 _HALVINGS = 12  # trials of a length, each 0.3 of the one before; at 4 up to 2 × the steps
-_STEPS = 12  # of Newton's method at each κ
+_STEPS = 4  # of Newton's method before letters join; 12 for each κ and output took 15 × as long
 _LONGEST = 4.0  # change of a score in one of these steps
 _SHIFT = 1e-9  # of the system's trace, on its diagonal: scores and scores + 1 are the same
 
@@ -182,24 +187,44 @@ class Pricing:
     def _improved(
         self, prices: _Prices, outputs: np.ndarray, tolerance: float
     ) -> tuple[FloatArray, list[FloatArray]]:
-        """Return reduced costs with scores that make the least of each output large, and those."""
-        scores = [s[outputs] for s in self.scores]
-        reduced = prices.reduced(scores)
-        if not len(outputs) or not any(w.any() for w in prices.weights):
-            return reduced, scores
+        """Return reduced costs with scores that make the least of each output large, and those.
+
+        An output is done with when it is cleared, or when a column shows that it cannot be (E5).
+        """
+        best = [s[outputs] for s in self.scores]
+        reduced = prices.reduced(best)
+        if not any(w.any() for w in prices.weights):
+            return reduced, best
+        least = reduced.min(axis=1)
+        # of the outputs that are not done with: their places, and where they stand
+        rows, scores, current = np.arange(len(outputs)), best, reduced
         active = np.zeros((len(outputs), 0), dtype=np.intp)
-        for sharpness in _SHARPNESS:
-            if sharpness > 10.0 / tolerance:
+        sharpness = np.maximum(1.0 / np.maximum(-least, tolerance), _SOFTEST)
+        for _ in range(_PASSES):
+            if not len(rows):
                 break
-            for _ in range(_CUTS):  # letters that have become the cheapest join those before
-                active = _joined(active, reduced, 4 * (1 + self.labels))
-                scores = _SoftMinimum(prices, active, sharpness).maximised(scores)
-                reduced = prices.reduced(scores)
-                least = np.take_along_axis(reduced, active, axis=1).min(axis=1)
-                # the least of all letters, but for what the soft minimum is off anyway (E6)
-                if (reduced.min(axis=1) >= least - 1.0 / sharpness).all():
-                    break
-        return reduced, scores
+            # letters that have become the cheapest join those before
+            active = _joined(active, current, 2 * (2 + self.labels))
+            part = prices.at(rows)
+            scores, gain, most = _SoftMinimum(part, active, sharpness).maximised(scores)
+            current = part.reduced(scores)
+            low = current.min(axis=1)
+            better = low > least[rows]
+            least[rows[better]], reduced[rows[better]] = low[better], current[better]
+            for kept, s in zip(best, scores, strict=True):
+                kept[rows[better]] = s[better]
+            # the least of all letters, but for what the soft minimum is off anyway (E6)
+            covered = (
+                np.take_along_axis(current, active, axis=1).min(axis=1) <= low + 1.0 / sharpness
+            )
+            settled = covered & (gain < 0.1 / sharpness)
+            sharpness = np.where(settled, _SHARPER * sharpness, sharpness)
+            width = np.where(most < -tolerance, -_WIDTH * most, tolerance)  # that will do
+            on = (least[rows] < -tolerance) & (most - least[rows] >= width)
+            on &= sharpness < _SHARPEST / tolerance
+            rows, active, sharpness = rows[on], active[on], sharpness[on]
+            current, scores = current[on], [s[on] for s in scores]
+        return reduced, best
 
     def _by_output(
         self,
@@ -225,10 +250,18 @@ class Pricing:
 class _SoftMinimum:
     """m_κ(r) = −log Σ exp(−κ r)/κ of the letters ``cheap`` (m, l) of some outputs (E6)."""
 
-    def __init__(self, prices: _Prices, cheap: np.ndarray, sharpness: float) -> None:
+    def __init__(self, prices: _Prices, cheap: np.ndarray, sharpness: FloatArray) -> None:
         self.views, self.weights, self.sharpness = prices.views, prices.weights, sharpness
         self.base = np.take_along_axis(prices.base, cheap, axis=1)
-        self.columns = [view.matrix[:, cheap].transpose(1, 2, 0) for view in self.views]
+        self.columns = [view.matrix.T[cheap] for view in self.views]
+
+    def at(self, rows: np.ndarray) -> _SoftMinimum:
+        """Return that of some of the outputs."""
+        soft = copy(self)
+        soft.sharpness, soft.base = self.sharpness[rows], self.base[rows]
+        soft.weights = [weight[rows] for weight in self.weights]
+        soft.columns = [columns[rows] for columns in self.columns]
+        return soft
 
     def value(self, scores: list[FloatArray]) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
         """Return values (m,), weights c of the letters (m, l), and normalised scores."""
@@ -237,37 +270,54 @@ class _SoftMinimum:
         for columns, weight, s in zip(self.columns, self.weights, normal, strict=True):
             reduced = reduced + weight[:, None] * (columns @ s[:, :, None])[:, :, 0]  # (E2)
         low = reduced.min(axis=1)
-        share = np.exp(-self.sharpness * (reduced - low[:, None]))
+        share = np.exp(-self.sharpness[:, None] * (reduced - low[:, None]))
         total = share.sum(axis=1)
         return low - np.log(total) / self.sharpness, share / total[:, None], normal  # (E6)
 
-    def maximised(self, scores: list[FloatArray]) -> list[FloatArray]:
-        """Return better scores, a few steps of Newton's method on."""
-        value, share, scores = self.value(scores)
-        for _ in range(_STEPS):
-            after, new_share, trial = self._searched(value, scores, self._step(share, scores))
-            better = after > value  # every output by itself
-            scores = [np.where(better[:, None], t, s) for t, s in zip(trial, scores, strict=True)]
-            share = np.where(better[:, None], new_share, share)
-            gain = float((after - value)[better].max(initial=0.0))
-            value = np.where(better, after, value)
-            if gain < 0.01 / self.sharpness:  # well below log(l)/κ, which the next κ gains (E6)
-                break
-        return scores
+    def column_cost(self, share: FloatArray) -> FloatArray:
+        """Return Σ α F(M c) + ⟨a, c⟩ of the weights c: no scores make the least larger (E5)."""
+        cost = (self.base * share).sum(axis=1)
+        for view, columns, weight in zip(self.views, self.columns, self.weights, strict=True):
+            joint = np.maximum((share[:, None, :] @ columns)[:, 0], TINY)
+            logs = np.log(joint / (view.reference * joint.sum(axis=1, keepdims=True)))
+            cost += weight * (joint * logs).sum(axis=1)
+        return cost
 
-    def _searched(
-        self, value: FloatArray, scores: list[FloatArray], change: list[FloatArray]
-    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """Return value, weights and scores at a length at which no output is worse, if there is."""
-        length = np.ones(len(value))
-        for _ in range(_HALVINGS):
-            trial = [s + length[:, None] * d for s, d in zip(scores, change, strict=True)]
-            after, share, trial = self.value(trial)
-            worse = ~(after >= value)  # NaN is worse
-            if not worse.any():
+    def maximised(
+        self, scores: list[FloatArray]
+    ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
+        """Return scores a few steps of Newton's method on, their last gain, and what bounds all."""
+        value, share, scores = self.value(scores)
+        gain = np.zeros(len(value))
+        for _ in range(_STEPS):
+            before = value.copy()
+            self._search(value, share, scores, self._step(share, scores))
+            gain = value - before
+            if (gain < 0.01 / self.sharpness).all():  # log(l)/κ is more, and the next κ's (E6)
                 break
-            length[worse] *= 0.3
-        return after, share, trial
+        return scores, gain, self.column_cost(share)
+
+    def _search(
+        self,
+        value: FloatArray,
+        share: FloatArray,
+        scores: list[FloatArray],
+        change: list[FloatArray],
+    ) -> None:
+        """Move each output along its step, by a length at which it is better, if there is one."""
+        rows, length, soft = np.arange(len(value)), 1.0, self
+        for _ in range(_HALVINGS):
+            trial = [s[rows] + length * d[rows] for s, d in zip(scores, change, strict=True)]
+            after, weights, trial = soft.value(trial)
+            better = after >= value[rows]  # NaN is not
+            done = rows[better]
+            value[done], share[done] = after[better], weights[better]
+            for s, t in zip(scores, trial, strict=True):
+                s[done] = t[better]
+            rows, length = rows[~better], 0.3 * length
+            if not len(rows):
+                break
+            soft = soft.at(~better)
 
     def _step(self, share: FloatArray, scores: list[FloatArray]) -> list[FloatArray]:
         """Return Δs of the Newton system, for every output: one of all its views (E7)."""
@@ -286,7 +336,9 @@ class _SoftMinimum:
         slope = np.concatenate(slopes, axis=2)
         mean = (share[:, None, :] @ slope)[:, 0]
         system = (share[:, :, None] * slope).transpose(0, 2, 1) @ slope
-        system = self.sharpness * (system - mean[:, :, None] * mean[:, None, :])  # κ Cov_c(g)
+        system = self.sharpness[:, None, None] * (
+            system - mean[:, :, None] * mean[:, None, :]
+        )  # κ Cov_c(g)
         ends = np.cumsum([block.shape[1] for block in blocks])
         for block, end in zip(blocks, ends, strict=True):
             place = slice(end - block.shape[1], end)
