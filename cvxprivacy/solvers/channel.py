@@ -375,7 +375,7 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
         raise MemoryError("too large")
     first = task.steps + 1 if task.gaps else 0
     for iterate in interior.central_path(ScaledProgram(program)):
-        yield replace(iterate, number=first + iterate.number)
+        yield replace(iterate, number=first + iterate.number) if first else iterate
 
 
 def _fewer_auxiliaries(dual: Dual) -> Iterator[Dual]:
