@@ -297,10 +297,10 @@ def _typed_alike(values: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
 
 def each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object_]:
     """Return what a function makes of the entries, each object once."""
-    if values.dtype != object:
-        values = values.astype(object)
     if (once := core(values)).size < values.size:
         return np.broadcast_to(each(function, once), values.shape)
+    if values.dtype != object:
+        values = values.astype(object)
     images = {id(value): function(value) for value in _distinct(values)}
     result = np.empty(values.shape, dtype=object)
     result.ravel()[:] = [images[id(value)] for value in values.flat]

@@ -110,7 +110,8 @@ class Prover(BestBounds):
     def __init__(self, program: ChannelProgram, accuracy: str = "default") -> None:
         super().__init__(program, accuracy)
         self.strictly_feasible: list[Feasible] = []  # K₀ of (C11)
-        self.candidates: list[FloatArray] = []  # of these, proved when one is asked for
+        # channels that may be such, proved when one is asked for; those that are not are dropped
+        self.candidates: list[FloatArray] = []
 
     def offer_dual(self, dual: Dual) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
@@ -135,10 +136,19 @@ class Prover(BestBounds):
 
     def _inside(self) -> Iterator[Feasible]:
         """Yield channels to mix with, the newest first: its room is as small as what it costs."""
-        yield from self.strictly_feasible[::-1]
-        while self.candidates:
-            if self.keep(self.candidates.pop()):
-                yield self.strictly_feasible[-1]
+        yielded: list[Feasible] = []
+        while True:
+            for feasible in self.strictly_feasible[::-1]:  # another search may have added some
+                if not any(feasible is other for other in yielded):
+                    yielded.append(feasible)
+                    yield feasible
+                    break
+            else:
+                if not self.candidates:
+                    return
+                candidate = self.candidates[-1]
+                self.keep(candidate)
+                self.candidates = [other for other in self.candidates if other is not candidate]
 
     def _certifies(self, evaluation: Evaluation) -> bool:
         """Tell whether an upper end is near enough to the lower one."""

@@ -64,7 +64,7 @@ def disagreements(
         same = _is_at(document, record)
     else:
         here = json.loads(json.dumps(program_at(from_json(record["x"]))))
-        same = here == program or not differences(here, program)
+        same = here == program or not (wrong or differences(program, here))
     return wrong if same else [*wrong, "its program is another"]
 
 

@@ -77,6 +77,8 @@ class ChannelTask(Task):
         self.steps = 0
         self.gaps: list[float] = []
         self.newest: interior.Iterate | None = None
+        self.offered: interior.Iterate | None = None
+        self.inside = 0  # channels that were kept to mix others with
         rows = program.constraints.values()
         linear = all(r.linear and r.sense == "<=" and not r.per_output for r in rows)
         # for one plain row, repair knows a strictly feasible channel in closed form
@@ -191,7 +193,7 @@ class ChannelTask(Task):
                 self._keep_inside(iterate)
             return False
         assert self.best is not None
-        self._offer(self.best)
+        self._offer(iterate if self.best is self.offered else self.best)
         return self.certified or gap < 1e-3 * goal
 
     def goal(self) -> float:
@@ -203,6 +205,7 @@ class ChannelTask(Task):
         return min(goal, self.prover.tolerance_of(value))
 
     def _offer(self, iterate: interior.Iterate) -> None:
+        self.offered = iterate
         channel, dual = iterate.proposal()
         self.channels = [*self.channels[-2:], channel]
         self.prover.offer_dual(dual)
@@ -211,11 +214,11 @@ class ChannelTask(Task):
     def _keep_inside(self, iterate: interior.Iterate) -> None:
         """Keep a channel in which all rows hold strictly, a few on the way to the optimum."""
         prover, scale = self.prover, self.program.scale
-        inside = len(prover.candidates)
-        if inside < _INSIDE and iterate.gap < scale * 10.0 ** (1 - 2 * inside):
+        if self.inside < _INSIDE and iterate.gap < scale * 10.0 ** (1 - 2 * self.inside):
             channel = iterate.proposal()[0]
             if self.program.violation(channel) <= _HOLDS:
                 prover.candidates.append(channel)
+                self.inside += 1
                 self.has_interior = True
 
     def _mixed(self, iterate: interior.Iterate) -> bool:
@@ -374,6 +377,7 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
     if not interior.fits(program):
         raise MemoryError("too large")
     first = task.steps + 1 if task.gaps else 0
+    task.gaps.clear()  # of few entries
     for iterate in interior.central_path(ScaledProgram(program)):
         yield replace(iterate, number=first + iterate.number) if first else iterate
 
@@ -414,7 +418,9 @@ def refuse_conic(program: ChannelProgram) -> None:
         return
     side = int((_LARGEST_CONIC / conic_size(program) * program.n * program.m) ** 0.5)
     problem = f"{program.n:,} letters to release as {program.m:,}: {_conic_room(program)}"
-    remedy = f'about {side:,} of each fit: put letters together, or leave method="auto"'
+    remedy = f"about {side:,} of each fit: put letters together"
+    if not interior.foreign_measures(program):
+        remedy += ', or leave method="auto"'
     raise InputError("problem", problem, remedy)
 
 

@@ -15,7 +15,7 @@ multipliers are floats, and may be anything.  Needs the standard library and pyt
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -41,9 +41,11 @@ from cvxprivacy.verifier.multipliers import (
     finite,
     float_table,
 )
-from cvxprivacy.verifier.weighted_cost import Used, WeightedCost
+from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelProof", "Evaluation"]
+
+_KEPT = 2_000_000  # entries of a channel that is kept as matrices
 
 
 class ChannelProof(ChannelData):
@@ -248,16 +250,22 @@ class Evaluation:
     def _joint(self, blocks: Sequence[Any], kind: Callable[[fmpz_mat], Any], zero: Any) -> Matrix:
         """Return Σ_s p(v, s) K(s, y), times the denominator, of a view in blocks of letters."""
         joint = [[zero] * self.proof.m for _ in range(blocks[0].nrows())]
-        for block, (used, rows) in zip(blocks, self._used, strict=True):
+        for block, (used, rows) in zip(blocks, self._used(), strict=True):
             for sums, products in zip(joint, (block * kind(rows)).tolist(), strict=True):
                 for y, x in zip(used, products, strict=True):
                     sums[y] += x
         return joint
 
     @cached_property
-    def _used(self) -> list[Used]:
-        """The outputs that a block of letters uses, and its numerators there, for each block."""
-        blocks = []
+    def _few(self) -> list[tuple[list[int], fmpz_mat]]:
+        """What is used, kept for the next cost or view where that takes little room."""
+        return list(self._blocks())
+
+    def _used(self) -> Iterable[tuple[list[int], fmpz_mat]]:
+        """Return the outputs that each block of letters uses, and its numerators there."""
+        return self._few if self.proof.n * self.proof.m <= _KEPT else self._blocks()
+
+    def _blocks(self) -> Iterator[tuple[list[int], fmpz_mat]]:
         for letters in self.proof.blocks:
             # no other outputs: channels of thousands of letters are sparse
             used = sorted({y for s in letters for y in self._outputs[s]})
@@ -266,8 +274,7 @@ class Evaluation:
             for row, s in zip(rows, letters, strict=True):
                 for y, k in zip(self._outputs[s], self._k[s], strict=True):
                     row[place[y]] = k
-            blocks.append((used, fmpz_mat(rows)))
-        return blocks
+            yield used, fmpz_mat(rows)
 
     def phi(self, view: str) -> list[arb]:
         """Return Φ_k(y) for every output, in the program's units."""
@@ -298,7 +305,7 @@ class Evaluation:
             kind = arb_mat if isinstance(zero, arb) else fmpz_mat
             return self._joint(self.proof.in_blocks([each], kind), kind, zero)[0]
         if not per_output:
-            return [cost.total(self.proof.blocks, self._used, zero)]
+            return [cost.total(list(zip(self._outputs, self._k, strict=True)), zero)]
         value = [zero] * self.proof.m
         for s, (outputs, row) in enumerate(zip(self._outputs, self._k, strict=True)):
             for mass, costs in cost.of(s, outputs):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of, tabled
+from cvxprivacy.verifier.costs import Part, integer_layers, layers_of, rows_of
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import (
     MOST_VIEWS,
@@ -56,6 +56,20 @@ def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
         *(constraints or ["subject to: nothing, every channel is allowed"]),
         *words.views([view for view in program["views"] if view in used_views(program)]),
     ]
+
+
+class _Rows(Sequence[Any]):
+    """The rows of a table, of all letters and outputs where one row or column stands for all."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+
+    def __len__(self) -> int:
+        return len(self.part.rows)
+
+    def __getitem__(self, s: Any) -> list[Any]:
+        table, rows, columns = self.part
+        return [table[rows[s]][y] for y in columns]
 
 
 class _Words:
@@ -154,9 +168,8 @@ class _Words:
                     yield s, row
 
     def _layers(self, cost: Table) -> list[Any]:
-        """Return the table of each layer of atoms, or one of all."""
-        cost = tabled(cost, self.n, self.m)
-        return cost if isinstance(cost[0][0], list) else [cost]
+        """Return the rows of each layer of atoms, or of all, each made when it is asked for."""
+        return [_Rows(part) for (part,) in layers_of(cost, self.n, self.m)]
 
     def free(self, cost: Any) -> str:
         """Say which moves cost nothing: a permuted cost has the same range."""

@@ -38,24 +38,24 @@ def layers_of(cost: Any, n: int, m: int) -> list[Layer]:
     # three axes are one table for each layer of atoms
     layers = cost if isinstance(cost[0][0], list) else [cost]
     for layer in layers:
-        if len(layer) not in (1, n) or not any(_table(layer, width) for width in (1, m)):
+        if (
+            not layer
+            or len(layer) not in (1, n)
+            or not any(_table(layer, width) for width in (1, m))
+        ):
             raise UnprovableError("a cost of another shape")
-    return [
-        [Part(layer, _places(len(layer), n), list(_places(len(layer[0]), m)))] for layer in layers
-    ]
-
-
-def _places(size: int, count: int) -> Sequence[int]:
-    """Return the place of each of some letters, or outputs, in a table with a place for all."""
-    return range(count) if size == count else [0] * count
+    # made once: layers may be as many as atoms
+    rows, columns = {1: [0] * n, n: range(n)}, {1: [0] * m, m: list(range(m))}
+    return [[Part(layer, rows[len(layer)], columns[len(layer[0])])] for layer in layers]
 
 
 def tabled(cost: Any, n: int, m: int) -> Any:
     """Return a table with a row for each letter and a column for each output, or one by layers."""
-    if isinstance(cost[0][0], list):
-        return [tabled(layer, n, m) for layer in cost]
-    rows = [row if len(row) == m else row * m for row in cost]
-    return rows if len(rows) == n else rows * n
+    layers = layers_of(cost, n, m)
+    tables = [
+        [[table[row][y] for y in columns] for row in rows] for ((table, rows, columns),) in layers
+    ]
+    return tables if isinstance(cost[0][0], list) else tables[0]
 
 
 def _part(part: Any, n: int, m: int) -> Part:

@@ -15,7 +15,7 @@ from typing import Any
 from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of, tabled
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import MALFORMED, exact, measured, quoted, written
-from cvxprivacy.verifier.work import refuse_long
+from cvxprivacy.verifier.work import affordable, refuse_long
 
 __all__ = ["differences"]
 
@@ -199,7 +199,10 @@ class _Comparison:
         """Return the table of a cost, with all rows and columns."""
         size = len(self.mine["law"][0]), int(self.mine["outputs"])
         if not isinstance(cost, dict):
-            return None if cost is None else tabled(cost, *size)
+            if cost is None:
+                return None
+            affordable(len(self.mine["law"]) * size[0] * size[1])  # a short one may stand for many
+            return tabled(cost, *size)
         (layer,), common = integer_layers(layers_of(cost, *size))
         fraction = cache(lambda c: Fraction(c, common))  # a few numbers, many times
         return [[fraction(c) for c in row] for row in rows_of(layer)]

@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from flint import arb_mat, fmpz_mat
+from flint import arb_mat
 
 from cvxprivacy.verifier.balls import Matrix
 from cvxprivacy.verifier.costs import Layer
 
-__all__ = ["Used", "WeightedCost"]
-
-Used = tuple[list[int], fmpz_mat]  # outputs, and numbers of letters there
+__all__ = ["WeightedCost"]
 
 
 class WeightedCost:
@@ -53,30 +51,29 @@ class WeightedCost:
                 sums = list(map(operator.add, sums, costs)) if sums else costs
             yield masses[s], sums
 
-    def total(self, blocks: Sequence[range], used: Sequence[Used], zero: Any) -> Any:
-        """Return Σ_s,y of this times k(s, y), of which ``used`` has what is not 0 in each block."""
+    def total(self, channel: Sequence[tuple[Sequence[int], Sequence[int]]], zero: Any) -> Any:
+        """Return Σ_s,y of this times k(s, y), with the outputs and the numbers of each letter."""
         value = zero
         for masses, layer in self._layers:
             for table, rows, columns in layer:
-                for letters, (outputs, k) in zip(blocks, used, strict=True):
-                    # Σ_y table[r][columns[y]] k(s, y): first what all outputs of one place have
-                    places = sorted({columns[y] for y in outputs})
-                    if len(places) < len(outputs):
-                        of = {place: i for i, place in enumerate(places)}
-                        gathered = fmpz_mat(len(outputs), len(places))
-                        for i, y in enumerate(outputs):
-                            gathered[i, of[columns[y]]] = 1
-                        k = k * gathered
-                    else:
-                        places = [columns[y] for y in outputs]
-                    for s, counts in zip(letters, k.tolist(), strict=True):
-                        row = table[rows[s]]
-                        products = (row[c] * x for c, x in zip(places, counts, strict=True) if x)
-                        value += masses[s] * sum(products, zero)
+                few = len(table[0]) < len(columns)  # an attribute has fewer values than outputs
+                for mass, at, (outputs, k) in zip(masses, rows, channel, strict=True):
+                    row, counts = table[at], k
+                    places: Any = [columns[y] for y in outputs]
+                    if few:  # what all outputs of one place have, in whole numbers
+                        gathered: dict[int, int] = {}
+                        for place, x in zip(places, k, strict=True):
+                            gathered[place] = gathered.get(place, 0) + x
+                        places, counts = gathered, list(gathered.values())
+                    products = (row[c] * x for c, x in zip(places, counts, strict=True))
+                    value += mass * sum(products, zero)
         return value
 
     def block(self, letters: range) -> arb_mat:
         """Return what some letters cost: their masses times the rows that they have."""
+        m = len(self._layers[0][1][0].columns)
+        if (each := self.by_letter) is not None:  # no row of it is made for each layer
+            return arb_mat([[each[s]] for s in letters]) * arb_mat([[1] * m])
         # different rows of tables, each made once however many letters have it
         rows: dict[tuple[int, int, int], int] = {}
         picked = [

@@ -170,11 +170,12 @@ class Newton:
         every = np.arange(self.program.m)
         edges = [(k, every, np.zeros(self.program.m)) for k in self.pinned]
         self.loose: ByName = {}
+        self.tight: dict[str, np.ndarray] = {}
         for k in self.local:
             weight = self.theta[k] * np.einsum("yk,yk->y", self.jacobian[k] ** 2, inverse)
-            tight = np.nonzero(weight > _TIGHT)[0]
-            edges.append((k, tight, 1.0 / self.theta[k][tight]))
-            self.loose[k] = np.where(weight > _TIGHT, 0.0, self.theta[k])
+            self.tight[k] = tight = weight > _TIGHT
+            edges.append((k, np.nonzero(tight)[0], 1.0 / self.theta[k][tight]))
+            self.loose[k] = np.where(tight, 0.0, self.theta[k])
         self.edges = _Edges(edges, self.jacobian, self.program.layout.shape[1])
 
     def _factor_schur(self) -> None:
@@ -250,7 +251,7 @@ class Newton:
         for part in self.eliminated.values():
             rhs_dual = rhs_dual - part.priced()
         for name in self.local:
-            loose = np.where(self.loose[name] > 0, rhs_pair[name], 0.0)
+            loose = np.where(self.tight[name], 0.0, rhs_pair[name])
             rhs_dual = rhs_dual - loose[:, None] * self.jacobian[name]
         rhs_level: ByName = {}
         for name, level in program.levels.items():  # (N17)
@@ -375,7 +376,7 @@ class Newton:
             reached = self.blocks.reached(reach)
             for i, name in enumerate(self.local, self.first_local):
                 dprice[name] = rhs.pair[name] + np.sqrt(self.loose[name]) * reached[:, i]
-                dprice[name][self.loose[name] == 0] = dedges[name]
+                dprice[name][self.tight[name]] = dedges[name]
                 missed = rhs.target[name] - x.slack[name] * dprice[name]
                 dslack[name] = missed / x.price[name] - x.slack[name]
             first = 0
