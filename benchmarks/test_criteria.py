@@ -18,16 +18,17 @@ import pytest
 
 import cvxprivacy as cpv
 from benchmarks.ten_million import peak
+from benchmarks.test_interior import KEY, adult_frame
 
 RULES = {
-    "t-closeness": {"t": cpv.TCloseness(0.2)},
-    "k-anonymity": {"k": cpv.KAnonymity(50)},
-    "l-diversity": {"l": cpv.LDiversity(2.7)},
-    "pointwise maximal leakage": {"e": cpv.PointwiseMaximalLeakage(1)},
-    "delta-disclosure": {"d": cpv.DeltaDisclosure(1)},
-    "local privacy": {"e": cpv.LocalPrivacy(2)},
-    "t and k": {"t": cpv.TCloseness(0.2), "k": cpv.KAnonymity(50)},
-    "t, k and l": {"t": cpv.TCloseness(0.2), "k": cpv.KAnonymity(50), "l": cpv.LDiversity(2.7)},
+    "t-closeness": [cpv.TCloseness(0.2)],
+    "k-anonymity": [cpv.KAnonymity(50)],
+    "l-diversity": [cpv.LDiversity(2.7)],
+    "pointwise maximal leakage": [cpv.PointwiseMaximalLeakage(1)],
+    "delta-disclosure": [cpv.DeltaDisclosure(1)],
+    "local privacy": [cpv.LocalPrivacy(2)],
+    "t and k": [cpv.TCloseness(0.2), cpv.KAnonymity(50)],
+    "t, k and l": [cpv.TCloseness(0.2), cpv.KAnonymity(50), cpv.LDiversity(2.7)],
 }
 BANDS = {25: 5, 10: 20}  # seconds for one criterion
 AT_HAND = pytest.mark.skipif(
@@ -37,17 +38,14 @@ BUDGETED = ("t-closeness", "k-anonymity", "l-diversity", "pointwise maximal leak
 
 
 def source_of(band: int) -> tuple[cpv.DiscreteSource, cpv.Distortion]:
-    adult = cpv.datasets.load_adult()
-    key = ["age", "sex", "race", "education-num"]
-    frame = adult[[*key, "marital-status"]].assign(age=adult["age"] // band)
-    source = cpv.DiscreteSource.from_table(frame, sensitive="marital-status", key=key)
-    kinds = dict(zip(key, ["ordinal", "hamming", "hamming", "ordinal"], strict=True))
+    source = cpv.DiscreteSource.from_table(adult_frame(band), sensitive="marital-status", key=KEY)
+    kinds = dict(zip(KEY, ["ordinal", "hamming", "hamming", "ordinal"], strict=True))
     return source, cpv.per_attribute(kinds, source)
 
 
 def outcome(band: int, name: str, share: float | None) -> dict[str, Any]:
     """Solve for the least distortion, or for the least risk at a share of the best constant's."""
-    (source, d), criteria = source_of(band), [*RULES[name].values()]
+    (source, d), criteria = source_of(band), RULES[name]
     if share is None:
         problem: Any = cpv.MinimumDistortion(source, d, criteria)
     else:

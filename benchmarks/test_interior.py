@@ -14,6 +14,7 @@ import statistics
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
@@ -30,11 +31,18 @@ def smooth_problem(labels: int, letters: int) -> cpv.PrivacyDistortion:
     return cpv.PrivacyDistortion(source, cpv.squared_error(x), budget=variance / 5, units="nats")
 
 
-def adult_problem(band: int) -> cpv.PrivacyDistortion:
-    """Marital status against age in bands × sex × race × education: 318 cells at 40 years."""
+KEY = ["age", "sex", "race", "education-num"]
+
+
+def adult_frame(band: int) -> pd.DataFrame:
+    """Marital status, and age in bands, sex, race and education: 318 cells at 40 years."""
     adult = cpv.datasets.load_adult()
-    key = ["age", "sex", "race", "education-num"]
-    frame = adult[[*key, "marital-status"]].assign(age=adult["age"] // band)
+    return adult[[*KEY, "marital-status"]].assign(age=adult["age"] // band)
+
+
+def adult_problem(band: int) -> cpv.PrivacyDistortion:
+    """Marital status against the other columns."""
+    frame, key = adult_frame(band), KEY
     source = cpv.DiscreteSource.from_table(frame, sensitive="marital-status", key=key)
     kinds = dict(zip(key, ["absolute_error", "hamming", "hamming", "absolute_error"], strict=True))
     spans = dict(zip(key, [np.ptp(frame["age"]), 1, 1, 15], strict=True))

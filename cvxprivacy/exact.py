@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.frozen import is_owned, owned
+from cvxprivacy.frozen import core, is_owned, owned
 
 __all__ = [
     "DIGITS",
@@ -27,7 +27,6 @@ __all__ = [
     "Real",
     "alike",
     "array",
-    "core",
     "each",
     "entries",
     "floats",
@@ -97,13 +96,6 @@ def _remembered(function: Callable[[Exact], _Result]) -> Callable[[Exact], _Resu
     return lookup
 
 
-def core(values: Exact) -> Exact:
-    """Return an array without what it repeats: one entry of each axis that has no stride."""
-    if all(values.strides):
-        return values
-    return values[tuple(slice(None) if stride else slice(1) for stride in values.strides)]
-
-
 def alike(values: Exact) -> Exact:
     """Return a table with one row where all are equal, and one column where all are."""
     values = core(values)
@@ -122,8 +114,8 @@ def _of_core(function: Callable[..., Exact]) -> Callable[..., Exact]:
     """Apply a function of each entry to what an array does not repeat."""
 
     @wraps(function)
-    def applied(values: Any, *others: Any) -> Exact:
-        if not isinstance(values, np.ndarray) or (once := core(values)).size == values.size:
+    def applied(values: Exact, *others: Any) -> Exact:
+        if (once := core(values)).size == values.size:
             return function(values, *others)
         return owned(np.broadcast_to(function(once, *others), values.shape))
 
@@ -158,7 +150,6 @@ def plain(value: Fraction) -> float | Fraction:
     return near if near.as_integer_ratio() == (numerator, denominator) else value
 
 
-@_of_core
 def array(values: Any) -> Exact:
     """Return numbers as an array that cannot be written to, of floats if all of them are floats.
 
@@ -169,6 +160,8 @@ def array(values: Any) -> Exact:
     """
     if type(values) is np.ndarray and is_owned(values) and _exact(values):
         return values  # as is: what is the same is stored once
+    if type(values) is np.ndarray and (once := core(values)).size < values.size:
+        return owned(np.broadcast_to(array(once), values.shape))
     if type(values) is not np.ndarray:
         values = entries(values)
         if values.dtype == object:
@@ -184,13 +177,13 @@ def array(values: Any) -> Exact:
     return _lowered(each(rational, values))
 
 
-@_of_core
 def floats(values: Exact) -> FloatArray:
     """Return the nearest floats."""
     return values if values.dtype.kind == "f" else _floats(values)
 
 
 @_remembered
+@_of_core
 def _floats(values: npt.NDArray[np.object_]) -> FloatArray:
     near = {id(value): float(value) for value in _distinct(values)}
     flat = np.fromiter((near[id(value)] for value in values.flat), float, values.size)
@@ -324,5 +317,5 @@ def _lowered(values: npt.NDArray[np.object_]) -> Exact:
 def _exact(values: npt.NDArray[Any]) -> bool:
     """Tell whether an array is of floats, or of rationals, as this module makes them."""
     return values.dtype == float or (
-        values.dtype == object and {*map(type, values.flat)} == {Fraction}
+        values.dtype == object and {*map(type, core(values).flat)} == {Fraction}
     )

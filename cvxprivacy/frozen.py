@@ -8,7 +8,16 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-__all__ = ["Frozen", "FrozenDict", "FrozenFields", "FrozenList", "frozen", "is_owned", "owned"]
+__all__ = [
+    "Frozen",
+    "FrozenDict",
+    "FrozenFields",
+    "FrozenList",
+    "core",
+    "frozen",
+    "is_owned",
+    "owned",
+]
 
 
 class FrozenDict(dict[Any, Any]):
@@ -157,10 +166,18 @@ def is_owned(value: np.ndarray) -> bool:
     return isinstance(value.base, Memory)
 
 
+def core(value: np.ndarray) -> np.ndarray:
+    """Return an array without what it repeats: one entry of each axis that has no stride."""
+    if all(value.strides):
+        return value
+    return value[tuple(slice(None) if stride else slice(1) for stride in value.strides)]
+
+
 def frozen(value: Any) -> Any:
     """Return arrays and containers in copies that cannot be written to, the rest as it is."""
     if isinstance(value, np.ndarray):
-        return value if is_owned(value) else owned(_copied(value))
+        # what is repeated is stored once
+        return value if is_owned(value) else owned(np.broadcast_to(core(value).copy(), value.shape))
     if isinstance(value, FrozenDict | FrozenList):
         return value
     if isinstance(value, Mapping):
@@ -172,14 +189,6 @@ def frozen(value: Any) -> Any:
     if hasattr(value, "to_numpy") and hasattr(value, "copy"):  # a pandas frame
         return value.copy()
     return value
-
-
-def _copied(value: np.ndarray) -> np.ndarray:
-    """Return a copy of an array, of which what is repeated is stored once."""
-    if all(value.strides):
-        return value.copy()
-    core = value[tuple(slice(None) if stride else slice(1) for stride in value.strides)]
-    return np.broadcast_to(core.copy(), value.shape)
 
 
 def _frozen_dict(entries: Mapping[Any, Any], *remedy: str) -> FrozenDict:

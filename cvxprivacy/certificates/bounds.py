@@ -85,10 +85,12 @@ class BestBounds:
         # the least multipliers first: what a solver left of them may be nothing but rounding
         for name in sorted(dual.multipliers, key=lambda k: np.abs(dual.multipliers[k]).max()):
             fewer = {**dual.multipliers, name: np.zeros_like(dual.multipliers[name])}
-            shorter = replace(dual, multipliers=fewer)
-            if floor(self.proof.lower(shorter.to_dict())) > 0:  # still (C7), of fewer rows
-                dual = shorter
+            dual = self._shorter(dual, replace(dual, multipliers=fewer))
         return dual
+
+    def _shorter(self, dual: Any, shorter: Any) -> Any:
+        """Return the shorter one of two, if that still proves a contradiction by (C7)."""
+        return shorter if floor(self.proof.lower(shorter.to_dict())) > 0 else dual
 
     def certificate(self) -> Certificate:
         return Certificate(
@@ -118,6 +120,13 @@ class Prover(BestBounds):
         # cleaned here as the proof would clean it (C3), so that a file shows what was used
         return self.take_dual(dual.cleaned(self.program), dual.violation(self.program))
 
+    def _pruned(self, dual: Dual) -> Dual:
+        """Drop auxiliaries from a contradiction too."""
+        for name, sides in dual.auxiliaries.items():
+            fewer = {**dual.auxiliaries, name: [np.zeros_like(side) for side in sides]}
+            dual = self._shorter(dual, replace(dual, auxiliaries=fewer))
+        return super()._pruned(dual)
+
     def offer_channel(self, channel: FloatArray | ExactChannel) -> bool:
         """Repair ``channel`` and prove its objective; True if it is the best so far."""
         repaired = repair(self.program, self.proof, channel, self._inside, self._certifies)
@@ -136,24 +145,23 @@ class Prover(BestBounds):
 
     def _inside(self) -> Iterator[Feasible]:
         """Yield channels to mix with, the newest first: its room is as small as what it costs."""
-        yielded: list[Feasible] = []
+        tried: set[int] = set()
         while True:
-            for feasible in self.strictly_feasible[::-1]:  # another search may have added some
-                if not any(feasible is other for other in yielded):
-                    yielded.append(feasible)
-                    yield feasible
-                    break
-            else:
-                if not self.candidates:
-                    return
+            fresh = [f for f in self.strictly_feasible if id(f) not in tried]
+            if fresh:  # another search may have added some
+                tried.add(id(fresh[-1]))
+                yield fresh[-1]
+            elif self.candidates:
                 candidate = self.candidates[-1]
                 self.keep(candidate)
                 self.candidates = [other for other in self.candidates if other is not candidate]
+            else:
+                return
 
     def _certifies(self, evaluation: Evaluation) -> bool:
         """Tell whether an upper end is near enough to the lower one."""
         upper = ceil(evaluation.objective)
-        return upper - self.lower <= self.tolerance_of(upper)
+        return verify.status(self.lower, upper, self.tolerance_of(upper)) == "certified"
 
     def offer_posteriors(self) -> bool:
         """Offer the best dual with the best channel's own posteriors; True if that certifies.

@@ -40,8 +40,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, core, floats
-from cvxprivacy.frozen import FrozenFields, frozen
+from cvxprivacy.exact import Exact, FloatArray, floats
+from cvxprivacy.frozen import FrozenFields, core, frozen
 from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -328,7 +328,7 @@ class ChannelProgram(FrozenFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the program in lists, numbers and strings: what a proof file stores."""
-        lists: dict[int, Any] = {}
+        lists: dict[Any, Any] = {}
         return {
             "kind": "channel",
             "units": self.units,

@@ -235,31 +235,27 @@ class Expression(FrozenFields):
         """Return the weights in floats, as arrays of shape (m,)."""
         return {v: np.broadcast_to(np.asarray(w, float), (m,)) for v, w in self.weights.items()}
 
-    def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
+    def to_dict(self, lists: dict[Any, Any] | None = None) -> dict[str, Any]:
         """Return the data in lists.
 
         Expressions of a channel program share ``lists``: those of one cost array its list, in which
         one row stands for all letters where all are equal, and one column for all outputs.
         """
-        shared: dict[int, Any] = {} if lists is None else lists
+        shared: dict[Any, Any] = {} if lists is None else lists
 
-        def stored(cost: Any) -> Any:
-            if id(cost) not in shared:
-                by_parts = isinstance(cost, AdditiveCost)
-                shared[id(cost)] = cost.to_dict(stored) if by_parts else listed(cost)
-            return shared[id(cost)]
-
-        def table_of(cost: Any) -> Any:
-            if isinstance(cost, AdditiveCost):
-                return stored(cost)
-            if id(cost) not in shared:
-                shared[id(cost)] = listed(cost if lists is None else alike(cost))
-            return shared[id(cost)]
+        def stored(cost: Any, reduced: bool = False) -> Any:
+            key = id(cost), reduced  # a table in which parts have their places is kept in full
+            if key not in shared:
+                if isinstance(cost, AdditiveCost):
+                    shared[key] = cost.to_dict(stored)
+                else:
+                    shared[key] = listed(alike(cost) if reduced else cost)
+            return shared[key]
 
         return {
             "name": self.name,
             "weights": {view: listed(w) for view, w in self.weights.items()},
-            "cost": None if self.cost is None else table_of(self.cost),
+            "cost": None if self.cost is None else stored(self.cost, lists is not None),
             "cost_radius": written(self.cost_radius),
             "constant": [written(self.constant), written(self.constant_radius)],
         }
@@ -366,7 +362,7 @@ class Constraint:
             return np.array([float(b) for b in self.bound])
         return np.full(m, float(self.bound)) if self.per_output else np.array(float(self.bound))
 
-    def to_dict(self, lists: dict[int, Any] | None = None) -> dict[str, Any]:
+    def to_dict(self, lists: dict[Any, Any] | None = None) -> dict[str, Any]:
         """Return the data as a proof file stores it."""
         bound = self.bound
         return {

@@ -256,7 +256,8 @@ def is_edge(program: ChannelProgram, name: str) -> bool:
         return False
     if row.linear and not row.per_output:
         return bool(float(row.bounds(program.m)) <= least_value(program, row.expression))
-    broken, size = breach(program, row), float(np.max(np.abs(row.bounds(program.m))))
+    broken, bounds, cost = breach(program, row), row.bounds(program.m), program.cost(row.expression)
+    size = float(max(np.abs(bounds).max(), np.abs(cost).max()))  # a bound may be in the cost
     return broken is not None and broken >= -(2.0**-50) * size
 
 

@@ -74,7 +74,7 @@ class ChannelTask(Task):
         self.prover = prover_of(program, self.accuracy)
         self.channel: FloatArray | None = None
         self.best: interior.Iterate | None = None  # of least estimated gap
-        self.steps = 0
+        self.steps = self.before = 0  # of all paths, and of those before this one
         self.gaps: list[float] = []
         self.newest: interior.Iterate | None = None
         self.offered: interior.Iterate | None = None
@@ -143,12 +143,12 @@ class ChannelTask(Task):
 
     def _taken(self, iterate: interior.Iterate) -> bool:
         """Tell of a point and offer what it may prove; True if the path need not go on."""
-        self.steps = iterate.number
+        self.steps = self.before + iterate.number
         self.gaps.append(iterate.gap)
         if self.best is None or iterate.gap < self.best.gap:
             self.best = iterate
         self.newest = iterate
-        self.watch.step(iterate.number, iterate.progress, self.prover.tolerance)
+        self.watch.step(self.steps, iterate.progress, self.prover.tolerance)
         return self._contradicted(iterate) or self._enclosed(iterate) or bool(self.watch.stopped)
 
     def salvage(self) -> None:
@@ -374,12 +374,11 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
         yield from entry_generation.rounds(program, lambda: 0.5 * task.goal(), alone)
         if alone:
             return
+        task.before = task.steps + 1
+        task.gaps.clear()  # those of few entries
     if not interior.fits(program):
         raise MemoryError("too large")
-    first = task.steps + 1 if task.gaps else 0
-    task.gaps.clear()  # of few entries
-    for iterate in interior.central_path(ScaledProgram(program)):
-        yield replace(iterate, number=first + iterate.number) if first else iterate
+    yield from interior.central_path(ScaledProgram(program))
 
 
 def _fewer_auxiliaries(dual: Dual) -> Iterator[Dual]:

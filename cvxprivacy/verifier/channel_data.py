@@ -40,7 +40,7 @@ __all__ = ["ChannelData"]
 _BLOCK = 500_000  # entries of a table at a time …
 _LETTERS = 256  # … of no more letters: products of matrices are not faster for more
 _ROWS = 4_000_000  # entries of the rows that the parts of costs have in a block
-_KEPT = 2_000_000  # entries of costs that are kept from one end to the next
+KEPT = 2_000_000  # entries of costs that are kept from one end to the next
 
 
 class ChannelData:
@@ -213,7 +213,7 @@ class ChannelData:
         block = self._kept.get(key)
         if block is None:
             block = self.cost(term).block(letters)
-            if (len(self._kept) + 1) * len(self.blocks[0]) * self.m <= _KEPT:
+            if (len(self._kept) + 1) * len(self.blocks[0]) * self.m <= KEPT:
                 self._kept[key] = block
         return block
 

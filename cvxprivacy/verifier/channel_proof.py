@@ -33,7 +33,7 @@ from cvxprivacy.verifier.balls import (
     smallest,
     total as _sum,
 )
-from cvxprivacy.verifier.channel_data import ChannelData
+from cvxprivacy.verifier.channel_data import KEPT, ChannelData
 from cvxprivacy.verifier.measures import Measure
 from cvxprivacy.verifier.multipliers import (
     AuxiliaryMultipliers,
@@ -44,8 +44,6 @@ from cvxprivacy.verifier.multipliers import (
 from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelProof", "Evaluation"]
-
-_KEPT = 2_000_000  # entries of a channel that is kept as matrices
 
 
 class ChannelProof(ChannelData):
@@ -263,7 +261,7 @@ class Evaluation:
 
     def _used(self) -> Iterable[tuple[list[int], fmpz_mat]]:
         """Return the outputs that each block of letters uses, and its numerators there."""
-        return self._few if self.proof.n * self.proof.m <= _KEPT else self._blocks()
+        return self._few if self.proof.n * self.proof.m <= KEPT else self._blocks()
 
     def _blocks(self) -> Iterator[tuple[list[int], fmpz_mat]]:
         for letters in self.proof.blocks:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.verifier.costs import Part, integer_layers, layers_of, rows_of
+from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import (
     MOST_VIEWS,
@@ -56,20 +56,6 @@ def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
         *(constraints or ["subject to: nothing, every channel is allowed"]),
         *words.views([view for view in program["views"] if view in used_views(program)]),
     ]
-
-
-class _Rows(Sequence[Any]):
-    """The rows of a table, of all letters and outputs where one row or column stands for all."""
-
-    def __init__(self, part: Part) -> None:
-        self.part = part
-
-    def __len__(self) -> int:
-        return len(self.part.rows)
-
-    def __getitem__(self, s: Any) -> list[Any]:
-        table, rows, columns = self.part
-        return [table[rows[s]][y] for y in columns]
 
 
 class _Words:
@@ -134,13 +120,12 @@ class _Words:
         if isinstance(cost, dict):
             yield from self._added(cost)[0]
             return
-        layers = self._layers(cost)
-        for s in range(self.n):
+        for atoms, layers in zip(zip(*self.law, strict=True), self._layers(cost), strict=True):
             if not layers[1:]:
-                yield [exact(c) if isinstance(c, str) else c for c in layers[0][s]]
+                yield [exact(c) if isinstance(c, str) else c for c in layers[0]]
                 continue
-            masses = [exact(atoms[s]) for atoms in self.law]
-            rows = [[p * exact(c) for c in z[s]] for p, z in zip(masses, layers, strict=True) if p]
+            pairs = zip(map(exact, atoms), layers, strict=True)
+            rows = [[p * exact(c) for c in row] for p, row in pairs if p]
             yield [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
 
     def costs(self, term: Mapping[str, Any]) -> set[Fraction]:
@@ -161,15 +146,14 @@ class _Words:
 
     def _costs(self, cost: Table) -> Iterable[tuple[int, list[Any]]]:
         """Yield each letter with the costs of its moves, for every atom that has mass."""
-        layers = self._layers(cost)
-        for i, layer in enumerate(layers):
-            for s, row in enumerate(layer):
+        for s, layers in enumerate(self._layers(cost)):
+            for i, row in enumerate(layers):
                 if len(layers) == 1 or self.law[i][s] > 0:
                     yield s, row
 
-    def _layers(self, cost: Table) -> list[Any]:
-        """Return the rows of each layer of atoms, or of all, each made when it is asked for."""
-        return [_Rows(part) for (part,) in layers_of(cost, self.n, self.m)]
+    def _layers(self, cost: Table) -> Iterable[tuple[list[Any], ...]]:
+        """Yield of each letter the costs in each layer of atoms, or in all."""
+        return zip(*map(rows_of, layers_of(cost, self.n, self.m)), strict=True)
 
     def free(self, cost: Any) -> str:
         """Say which moves cost nothing: a permuted cost has the same range."""
@@ -181,9 +165,10 @@ class _Words:
         texts = {c for _, row in self._costs(cost) for c in row if isinstance(c, str)}
         zeros = {0, *(c for c in texts if not exact(c))}
         count = diagonal = 0
-        layers = self._layers(cost)
-        for s, masses in enumerate(zip(*self.law, strict=True)):
-            rows = [z[s] for i, z in enumerate(layers) if not layers[1:] or masses[i] > 0]
+        for s, (masses, layers) in enumerate(
+            zip(zip(*self.law, strict=True), self._layers(cost), strict=True)
+        ):
+            rows = [z for i, z in enumerate(layers) if not layers[1:] or masses[i] > 0]
             costless = [all(c in zeros for c in column) for column in zip(*rows, strict=True)]
             count += sum(costless)
             diagonal += costless[s : s + 1] == [True]

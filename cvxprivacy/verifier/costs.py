@@ -51,10 +51,7 @@ def layers_of(cost: Any, n: int, m: int) -> list[Layer]:
 
 def tabled(cost: Any, n: int, m: int) -> Any:
     """Return a table with a row for each letter and a column for each output, or one by layers."""
-    layers = layers_of(cost, n, m)
-    tables = [
-        [[table[row][y] for y in columns] for row in rows] for ((table, rows, columns),) in layers
-    ]
+    tables = [list(rows_of(layer)) for layer in layers_of(cost, n, m)]
     return tables if isinstance(cost[0][0], list) else tables[0]
 
 

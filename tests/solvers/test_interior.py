@@ -179,8 +179,8 @@ def test_tight_rows_of_many_outputs_do_not_stall_the_path():
     )
     program = ScaledProgram(problem.program)
     with np.errstate(all="ignore"):
-        gaps = [iterate.gap for iterate in interior.central_path(program)]
-    assert min(gaps) < 1e-11 * program.program.scale
+        path = interior.central_path(program)
+        assert any(iterate.gap < 1e-11 * program.program.scale for iterate in path)
     assert problem.solve(method="structured", accuracy="high").status == "certified"
 
 

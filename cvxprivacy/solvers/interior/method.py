@@ -36,7 +36,8 @@ _SCORES = 3.0  # largest change of a logarithm in one step (N28)
 _CORRECTORS = 3  # at most, while the step grows (N27)
 _CLIP = (0.1, 10.0)  # products that a corrector leaves alone, in terms of their target (N26)
 _FEASIBLE = 1e-3  # complementarity below which curved rows are to hold
-_RESIDUAL = 0.1  # share of its slack that a row's residual may be there
+_RESIDUAL = 3.0  # residual of a row in terms of its slack, beyond which it is restored there
+_RESTORED = 0.5  # shortest step that restores; shorter ones upset the products
 _SHORT = 0.01  # corrected steps that get no further; shorter pure ones centre worse
 _CENTRED = 1e-4  # least product, in terms of their mean
 
@@ -154,18 +155,19 @@ class _Path:
         return step, t
 
     def _outside(self, newton: Newton) -> bool:
-        """Tell whether a row lacks about as much as its slack, near the end."""
+        """Tell whether a row lacks a few times its slack, near the end."""
         if self.program.complementarity(self.x) > _FEASIBLE:
             return False
         rows = [name for name, row in self.program.rows.items() if not row.equal]
         return any((-newton.at.primal[k] > _RESIDUAL * self.x.slack[k]).any() for k in rows)
 
     def _restoring(self, newton: Newton) -> tuple[Point, float]:
-        """Step to the products that there are: what rows lack is then of second order."""
+        """Step to the products that there are, where that gets far: rows then lack little."""
         self.restored = True
         products = {name: self.x.slack[name] * self.x.price[name] for name in self.x.slack}
         step = newton.step(products, 1.0)
-        return step, self._length(step)
+        t = self._length(step)
+        return (step, t) if t >= _RESTORED else self._corrected(newton)
 
     def _corrected(self, newton: Newton) -> tuple[Point, float]:
         """Predict, correct to second order, and centre while that makes the step longer."""

@@ -165,8 +165,9 @@ class Newton:
         In the block of its output a row with θ aᵀD⁻¹a large would leave of H⁻¹a, which is then
         next to nothing, rounding alone.
         """
-        none = np.zeros_like(diagonal)
-        inverse = np.divide(1.0, diagonal, out=none, where=self.program.free)
+        if self.local:
+            none = np.zeros_like(diagonal)
+            inverse = np.divide(1.0, diagonal, out=none, where=self.program.free)
         every = np.arange(self.program.m)
         edges = [(k, every, np.zeros(self.program.m)) for k in self.pinned]
         self.loose: ByName = {}
@@ -405,12 +406,11 @@ class Newton:
         """Return BΔg, shape (m, k)."""
         n, edges, layout = self.program.n, self.edges, self.program.layout
         last = n + len(edges.outputs)
-        columns = np.broadcast_to(layout.spread(dg[:n]), layout.shape).copy()
-        first = n
-        for _, at, _ in edges.parts:
-            rows = edges.rows[first - n : first - n + len(at)]
-            columns[at] += dg[first : first + len(at), None] * rows
-            first += len(at)
+        columns = np.broadcast_to(layout.spread(dg[:n]), layout.shape)
+        if len(edges.outputs):
+            columns, by_name = columns.copy(), edges.split(dg[n:last])
+            for name, at, _ in edges.parts:
+                columns[at] += by_name[name][:, None] * self.jacobian[name][at]
         if self.border.shape[1]:
             columns = columns + np.einsum("c,yck->yk", dg[last:], self.border)
         return columns

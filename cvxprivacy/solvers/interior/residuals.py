@@ -111,6 +111,9 @@ class Residuals:
             least = np.where(reduced > 0, reduced * low, reduced * high)
             lost = np.where(program.capped, z * low - w * high - least, 0.0)
             error += float(np.maximum(lost, 0.0).sum())
+        # ω (F(J) − ⟨s, J⟩): scores that are not yet those of the posteriors bound less than F
+        short = zip(self.omega, self.joint, self.posterior, strict=True)
+        error += max(sum(float(w @ (j * r).sum(axis=1)) for w, j, r in short), 0.0)
         for name, residual in self.primal.items():
             error += float(np.sum(np.abs(residual * self.x.multiplier(name))))
         for name, recourse in program.recourses.items():
