@@ -26,13 +26,16 @@ class BestBounds:
     """The best proved end of each kind, kept separately; subclasses offer candidates.
 
     Nothing that a solver says about its own success is looked at: any multipliers prove a bound
-    (C4), any channel that is proved feasible another (C12).
+    (C4), any channel that is proved feasible another (C12).  Of a program that differs in bounds
+    alone there may be a proof already, ``similar``.
     """
 
-    def __init__(self, program: Any, accuracy: str = "default") -> None:
+    def __init__(self, program: Any, accuracy: str = "default", similar: Any = None) -> None:
         self.program, self.accuracy = program, accuracy
         # the verifier's own proof, of what a file would hold: what is claimed here will verify
-        self.proof = verify.proof_of(program.to_dict())
+        document = program.to_dict()
+        proof = None if similar is None else similar.rebounded(document)
+        self.proof = verify.proof_of(document) if proof is None else proof
         self.lower, self.upper = -math.inf, math.inf
         self.dual: Any = None
         self.primal: Any = None
@@ -109,8 +112,10 @@ class BestBounds:
 class Prover(BestBounds):
     """The ends of a channel program."""
 
-    def __init__(self, program: ChannelProgram, accuracy: str = "default") -> None:
-        super().__init__(program, accuracy)
+    def __init__(
+        self, program: ChannelProgram, accuracy: str = "default", similar: Any = None
+    ) -> None:
+        super().__init__(program, accuracy, similar)
         self.strictly_feasible: list[Feasible] = []  # K₀ of (C11)
         # channels that may be such, proved when one is asked for; those that are not are dropped
         self.candidates: list[FloatArray] = []

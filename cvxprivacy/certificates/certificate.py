@@ -293,6 +293,9 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):
+        kinds = {*map(type, value)}
+        if kinds <= {int, str} or (kinds == {float} and all(map(math.isfinite, value))):
+            return value  # nearly always
         return [_finite(item) for item in value]
     return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
 

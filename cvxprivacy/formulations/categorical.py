@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
@@ -33,6 +33,7 @@ from cvxprivacy.release.hamming import HammingChannel, few
 from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.solution import Solution
+from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.water_level import common_level
 from cvxprivacy.validation import labels, typed
@@ -161,9 +162,7 @@ class CategoricalProblem(Problem[Solution]):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
+    def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         usual = {"method": "auto", "solver": "CLARABEL", "solver_options": None}
         for name, value in ((name, options[name] or None) for name in usual):
             if value != usual[name]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from inspect import Signature
 from typing import Any, ClassVar
@@ -33,6 +33,7 @@ from cvxprivacy.results.infeasible import Conflict
 from cvxprivacy.results.restoration import entry_bounds
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, solve
+from cvxprivacy.solvers.family import Family
 
 __all__ = ["ChannelProblem"]
 
@@ -277,10 +278,8 @@ class ChannelProblem(Problem[Solution]):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
-        return solve(self.program, model=model, **options)
+    def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
+        return solve(self.program, family=family, **options)
 
     def _explained(self, certificate: Any) -> InfeasibleError:
         def other(name: str, value: float) -> ChannelProgram:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,7 @@ from cvxprivacy.programs.worst import first_part
 from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
+from cvxprivacy.solvers.family import Family
 from cvxprivacy.validation import table
 from cvxprivacy.verifier.balls import UnprovableError
 from cvxprivacy.verifier.matrices import definite
@@ -320,9 +321,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
+    def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         source = self.source
         if self.given and len(source.independent(source.z, "side")) < len(source.z):
             remedy = "leave out what others determine"

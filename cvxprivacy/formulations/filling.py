@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,7 @@ from cvxprivacy.programs.water import WaterProgram
 from cvxprivacy.release.gaussian import MOST, DiagonalRelease, diagonal
 from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
+from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.water_level import box_level, writable
 from cvxprivacy.validation import table
@@ -188,11 +189,9 @@ class FillingProblem(CovarianceProblem):
 
     # ---- solving -------------------------------------------------------------------------
 
-    def _outcome(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
+    def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         if self.exact_program is None:
-            return self._programmed(options, model)
+            return self._programmed(options, family)
         return Outcome(self._closed_form(options["accuracy"]), [reported("closed form")])
 
     def _closed_form(self, accuracy: str) -> Certificate:
@@ -201,10 +200,8 @@ class FillingProblem(CovarianceProblem):
         program, boxes = self.exact_program, self._typed_boxes
         return WaterCertificate(program, accuracy, boxes, level, self._price)
 
-    def _programmed(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
-        return super()._outcome(options, model)
+    def _programmed(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
+        return super()._outcome(options, family)
 
     @property
     def _top(self) -> Fraction:

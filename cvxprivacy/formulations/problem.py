@@ -20,6 +20,7 @@ from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.programs.worst import Worst, each_part
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
+from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.watch import Progress, Watch
 from cvxprivacy.validation import one_of, text
 
@@ -382,17 +383,13 @@ class Problem(Restatable, Generic[Answer]):
             warnings.warn(message, stacklevel=2)
         return self._solution(outcome)
 
-    def _outcome(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
-        """Run the solvers and the prover; ``model`` returns the conic model, if one is kept."""
+    def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
+        """Run the solvers and the prover; ``family`` has what other bounds share, if it is kept."""
         raise NotImplementedError
 
-    def _programmed(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
+    def _programmed(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         """Do the same, of ``program``, where a closed form proves a program of its own kind."""
-        return self._outcome(options, model)
+        return self._outcome(options, family)
 
     def _explained(self, certificate: Any) -> InfeasibleError:
         """Say in the user's words why nothing is feasible."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from cvxprivacy.programs.spectral import SpectralProgram
 from cvxprivacy.release.gaussian import MOST, GaussianRelease, diagonal
 from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
+from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.threads import one_thread
 
@@ -63,15 +64,13 @@ class SpectralFilling(FillingProblem):
             array(matrix_array(self._covariance)), self.total, self.units, self._statement()
         )
 
-    def _outcome(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
+    def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         if not isinstance(self.exact_program, SpectralProgram):
-            return super()._outcome(options, model)
+            return super()._outcome(options, family)
         certificate = self._closed_form(options["accuracy"])
         if certificate.status == "certified" or len(self._caps) > MOST:
             return Outcome(certificate, [reported("closed form, along eigenvectors")])
-        return self._programmed(options, model)
+        return self._programmed(options, family)
 
     def _closed_form(self, accuracy: str) -> Certificate:
         program = self.exact_program

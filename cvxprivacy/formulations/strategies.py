@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.results.infeasible import Conflict
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import Outcome
+from cvxprivacy.solvers.family import Family
 
 __all__ = ["StrategyProblem"]
 
@@ -128,11 +129,9 @@ class StrategyProblem(ChannelProblem):
             raise InputError("constraint", problem, remedy)
         return super()._covered(name, constraint)
 
-    def _outcome(
-        self, options: Mapping[str, Any], model: Callable[[], Any] | None = None
-    ) -> Outcome:
+    def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         if not self.cut:
-            return super()._outcome(options, model)
+            return super()._outcome(options, family)
         informed = self.informed
         generation = strategy_generation.Generation(
             self.alphabet,

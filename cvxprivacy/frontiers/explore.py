@@ -16,10 +16,10 @@ from contextlib import closing
 from typing import Any, Protocol
 
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.stored import digest
+from cvxprivacy.solvers.threads import one_thread
 from cvxprivacy.verifier import verify
 
 __all__ = ["Search", "explore"]
@@ -97,7 +97,7 @@ def _results(
 
 
 def _work(work: Callable[[Task], Result], task: Task) -> Result:
-    with threadpool_limits(limits=1):
+    with one_thread():
         return work(task)
 
 

@@ -34,6 +34,7 @@ from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.worst import Worst, indexed
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
+from cvxprivacy.solvers.family import Family
 from cvxprivacy.validation import text
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import ceil
@@ -44,8 +45,8 @@ __all__ = ["ParametricProblem", "Shares", "mixed_at", "mixture", "offer", "refus
 
 FEW = 100  # equalities up to which releases that reveal nothing are searched exactly
 
-_models = threading.local()  # a worker's conic models, by digest: some backends work in threads
-_MOST_MODELS = 4
+_families = threading.local()  # of a worker, by digest: some backends work in threads
+_MOST_FAMILIES = 4
 
 
 class ParametricProblem:
@@ -175,31 +176,28 @@ class ParametricProblem:
 
     def _solve(self, problem: Any, primal: Any = None, dual: Any = None) -> Outcome:
         """Solve a problem of the family, unless what is offered is proved to be optimal."""
-        bounds = BestBounds(problem.program, self.accuracy)
-        offer(bounds, primal, dual)
-        if bounds.status == "certified":
-            return Outcome(bounds.certificate())
+        if primal is not None:
+            bounds = BestBounds(problem.program, self.accuracy)
+            offer(bounds, primal, dual)
+            if bounds.status == "certified":
+                return Outcome(bounds.certificate())
         kept = self.axis.kind == CONVEX and self._discrete
-        model = (lambda: self._model(problem)) if kept else None
-        outcome: Outcome = problem._programmed(self._options, model=model)
+        family = self._family() if kept else None
+        outcome: Outcome = problem._programmed(self._options, family)
         certificate = outcome.certificate
         if primal is None or certificate.status in ("certified", "infeasible"):
             return outcome
         offer(bounds, certificate.primal, certificate.dual)
         return replace(outcome, certificate=bounds.certificate())
 
-    def _model(self, problem: ChannelProblem) -> Any:
-        """Return the conic model with the bounds of ``problem``, stated once a worker."""
-        from cvxprivacy.solvers.conic.channel import ConicModel
-
-        models: dict[str, Any] = _models.__dict__
-        if self.digest not in models:
-            while len(models) >= _MOST_MODELS:
-                models.pop(next(iter(models)))
-            models[self.digest] = ConicModel(problem.program)
-        model = models[self.digest]
-        model.set_bounds(problem.program.constraints)
-        return model
+    def _family(self) -> Family:
+        """Return what the programs at all numbers share, made once a worker."""
+        families: dict[str, Family] = _families.__dict__
+        if self.digest not in families:
+            while len(families) >= _MOST_FAMILIES:
+                families.pop(next(iter(families)))
+            families[self.digest] = Family(self._program)
+        return families[self.digest]
 
     def record(self, x: Number, primal: Any = None, dual: Any = None) -> dict[str, Any]:
         """Return all that is known at x, as JSON can hold it."""

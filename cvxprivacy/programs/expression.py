@@ -7,6 +7,7 @@ affine in them, and knows its derivative by each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -62,9 +63,9 @@ class Expression(FrozenFields):
     name: str = ""
     weights: Mapping[str, Any] = field(default_factory=dict)
     cost: Cost | None = None
-    cost_radius: Any = 0
-    constant: Any = 0
-    constant_radius: Any = 0
+    cost_radius: Any = 0.0
+    constant: Any = 0.0
+    constant_radius: Any = 0.0
     latex: str = ""
     per_output: bool = False
     derivatives: Mapping[Symbol, Expression] = field(default_factory=dict)
@@ -390,6 +391,8 @@ def _constant(number: Any) -> Expression:
 
 
 def _number(value: Any, argument: str) -> float | Fraction:
+    if type(value) is float and math.isfinite(value):  # most are what they will be
+        return value
     return typed(value, argument, negative=True)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cvxprivacy.additive import AdditiveCost, dense
+from cvxprivacy.additive import AdditiveCost, dense, floats
 from cvxprivacy.certificates.exact_channel import ExactChannel
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint
@@ -40,8 +40,8 @@ def is_constant(row: Constraint) -> bool:
         return False
     if cost is None:
         return True
-    table = dense(cost)
-    return bool((table == table[..., :1]).all())
+    near, table = floats(cost), dense(cost)  # rationals are compared where floats cannot tell
+    return bool((near == near[..., :1]).all() and (table == table[..., :1]).all())
 
 
 _CONSTANT = (

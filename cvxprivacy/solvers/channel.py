@@ -23,6 +23,7 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.entries import generation as entry_generation
+from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.presolve import FacialReduction
@@ -54,13 +55,13 @@ _FEASIBLE = -1e-7  # least violation below which phase one has shown that someth
 
 
 class ChannelTask(Task):
-    """A channel program to be solved; ``model`` returns its conic model, if one is kept."""
+    """A channel program to be solved, of a family if what that shares is kept."""
 
     def __init__(
         self,
         program: ChannelProgram,
         options: Mapping[str, Any],
-        model: Callable[[], Any] | None = None,
+        family: Family | None = None,
     ) -> None:
         super().__init__(options)
         self.foreign = interior.foreign_measures(program)
@@ -70,8 +71,8 @@ class ChannelTask(Task):
             refuse_conic(program)
         else:
             refuse_too_large(program, _ROOMY)
-        self.program, self._kept_model = program, model
-        self.prover = prover_of(program, self.accuracy)
+        self.program, self._family = program, family
+        self.prover = prover_of(program, self.accuracy, family)
         self.channel: FloatArray | None = None
         self.best: interior.Iterate | None = None  # of least estimated gap
         self.steps = self.before = 0  # of all paths, and of those before this one
@@ -236,7 +237,7 @@ class ChannelTask(Task):
 
     @cached_property
     def _model(self) -> Any:
-        return _conic(self.program) if self._kept_model is None else self._kept_model()
+        return _conic(self.program) if self._family is None else self._family.model(self.program)
 
     def propose(self, settings: Mapping[str, Any]) -> None:
         self.run(self._model, settings)
@@ -448,10 +449,10 @@ def refuse_too_large(program: ChannelProgram, many: int) -> None:
     raise InputError("problem", problem, remedy)
 
 
-def prover_of(program: ChannelProgram, accuracy: str) -> Prover:
+def prover_of(program: ChannelProgram, accuracy: str, family: Family | None = None) -> Prover:
     """Return the prover, or refuse a program that no proof would be read of."""
     try:
-        return Prover(program, accuracy)
+        return Prover(program, accuracy, None if family is None else family.proof)
     except UnaffordableError as error:
         sizes = f"{program.n:,} letters to release as {program.m:,}"
         problem = f"{sizes} are more than a proof holds ({error})"

@@ -8,13 +8,13 @@ share (options, settings, the log) is in :mod:`~cvxprivacy.solvers.task`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.covariance.stages import CovarianceTask
+from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import Outcome, Task, attempts, checked
 from cvxprivacy.solvers.threads import one_thread
 
@@ -22,16 +22,14 @@ __all__ = ["Outcome", "checked", "solve", "solve_gaussian"]
 
 
 @one_thread()
-def solve(
-    program: ChannelProgram, *, model: Callable[[], Any] | None = None, **options: Any
-) -> Outcome:
+def solve(program: ChannelProgram, *, family: Family | None = None, **options: Any) -> Outcome:
     """Minimise a channel program and prove the result.
 
     Parameters
     ----------
     program : ChannelProgram
-    model : callable, optional
-        Returns the conic model of this program, if one is kept; called only when needed.
+    family : Family, optional
+        What it shares with programs that differ in bounds alone, if that is kept.
     method : {"auto", "conic", "structured"}
         ``"structured"`` follows the central path with the package's own interior-point method;
         ``"conic"`` asks the CVXPY solver; ``"auto"`` asks it where the central path did not do,
@@ -45,7 +43,7 @@ def solve(
     watch : Watch, optional
         When to stop, and who is told of steps.  Without one, an interrupt is raised.
     """
-    return _minimise(ChannelTask(program, options, model))
+    return _minimise(ChannelTask(program, options, family))
 
 
 @one_thread()

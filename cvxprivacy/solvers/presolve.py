@@ -130,10 +130,11 @@ def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
     same = np.zeros((program.n, program.m))
     same[:, np.lexsort((cost.sum(axis=0), objective.sum(axis=0)))[0]] = 1.0
     dual = zero_multipliers(program)
+    bound = dual.lower_bound(program)
     stay, cheapest = program.least(cost)[0], program.least(objective)[0]
     for channel in (stay, same, _by_group(program, objective + cost), cheapest):
-        gap = program.attained(channel) - dual.lower_bound(program)
-        if program.violation(channel) <= _ROUNDED and gap <= _CLOSED * program.scale:
+        feasible = program.violation(channel) <= _ROUNDED
+        if feasible and program.attained(channel) - bound <= _CLOSED * program.scale:
             return channel, dual
     return None
 

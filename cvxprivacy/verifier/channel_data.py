@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import flint
 from flint import arb, arb_mat, fmpq
@@ -107,6 +108,20 @@ class ChannelData:
                 raise UnprovableError(f"{name} has a constant for every output")
             ball(0, row["radius"])  # which is no negative number
         self.excesses = _excesses(program["auxiliaries"], self.mass, self.m)
+
+    def rebounded(self, program: Mapping[str, Any]) -> Self | None:
+        """Return the proof of a program that is this one but for bounds of rows; None of others.
+
+        Bounds are read where they are used: nothing else need be read a second time.
+        """
+        if _but_for_bounds(program) != _but_for_bounds(self.program):
+            return None
+        bounds = {name: row["bound"] for name, row in program["rows"].items()}
+        rows = {name: {**row, "bound": bounds[name]} for name, row in self.program["rows"].items()}
+        _ = self._steps  # which no bound moves either
+        proof = copy(self)
+        proof.program = {**self.program, "rows": rows}  # of the very terms that costs are kept by
+        return proof
 
     def _room(self) -> int:
         """Return how many entries all tables have that the program asks for at one time."""
@@ -252,6 +267,11 @@ class ChannelData:
         for other in others:  # the greatest of several is below none of their least
             least = least.max(other)
         return min(steps), max(ceilings), least
+
+
+def _but_for_bounds(program: Mapping[str, Any]) -> dict[str, Any]:
+    rows = {name: {**row, "bound": None} for name, row in program["rows"].items()}
+    return {**program, "rows": rows}
 
 
 def _steps_of(data: ChannelData, term: Mapping[str, Any]) -> tuple[float, float, arb]:

@@ -63,6 +63,13 @@ def ratio(text: str) -> tuple[int, int]:
     return int(numerator), int(denominator or 1)
 
 
+def quotient(value: Any) -> tuple[int, int]:
+    """Return a number of a document in lowest terms, without a fraction of what is a float."""
+    if type(value) is float and math.isfinite(value):
+        return value.as_integer_ratio()
+    return number(value).as_integer_ratio()
+
+
 def each(rows: Iterable[Sequence[Any]], kind: Callable[[Any], Any]) -> dict[Any, Any]:
     """Return what ``kind`` reads in the numbers of a table, once for all that are equal."""
     readings: dict[Any, Any] = {}
@@ -75,23 +82,23 @@ def each(rows: Iterable[Sequence[Any]], kind: Callable[[Any], Any]) -> dict[Any,
 
 def integers(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     """Return numbers of a document as whole numbers over one common denominator."""
-    fractions = each(table, number)
+    fractions = each(table, quotient)
     common = _common(fractions)
     if common.bit_length() > BITS:
         raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
     # a short text may have many different fractions, and each gets the length of all
     if len(fractions) * common.bit_length() > _MOST_BITS:
         raise UnaffordableError(f"{len(fractions):,} fractions over {common.bit_length():,} bits")
-    scaled = {k: v.numerator * (common // v.denominator) for k, v in fractions.items()}
+    scaled = {k: above * (common // below) for k, (above, below) in fractions.items()}
     return [[scaled[value] for value in row] for row in table], common
 
 
-def _common(fractions: Mapping[Any, Fraction]) -> int:
+def _common(fractions: Mapping[Any, tuple[int, int]]) -> int:
     """Return the least common denominator, or one of over ``BITS`` bits that divides it."""
     # those of floats are powers of two; no set holds the others, as whole numbers that differ by
     # multiples of 2⁶¹ − 1 have one hash, and a file of such would be compared number by number
-    binary = {x.denominator for typed, x in fractions.items() if type(typed) is float}
-    others = (x.denominator for typed, x in fractions.items() if type(typed) is not float)
+    binary = {below for typed, (_, below) in fractions.items() if type(typed) is float}
+    others = (below for typed, (_, below) in fractions.items() if type(typed) is not float)
     common = 1
     for denominator in chain(binary, others):  # no further where it is too long already
         if common % denominator:
@@ -106,10 +113,10 @@ def bits_of(values: Iterable[Any], name: str = "") -> int:
 
     Numbers with a name are added up: they are refused where that denominator has over ``BITS``.
     """
-    fractions = each([list(values)], number)
+    fractions = each([list(values)], quotient)
     if not fractions:
         return 0
     bits = _common(fractions).bit_length()
     if name and bits > BITS:
         raise UnaffordableError(f"{name}: fractions whose common denominator has over {BITS} bits")
-    return bits + max(abs(x.numerator).bit_length() for x in fractions.values())
+    return bits + max(abs(above).bit_length() for above, _ in fractions.values())

@@ -71,16 +71,17 @@ def work_of(program: Program, primal: Any = None, dual: Any = None) -> int:
 def _reading(node: Any) -> int:
     """Return what it takes to read all numbers: texts in the square of their length."""
     # a stack, not a recursion: a document may be nested as deeply as JSON's reader goes
-    work, stack = 1, [node]
+    work = 0
+    stack: list[Any] = [[node]]
     while stack:
         node = stack.pop()
-        if isinstance(node, str):  # decimal digits to a whole number take the square of their count
-            work += len(node) ** 2 // 16_000
-            continue
-        work += len(node) if isinstance(node, dict | list) else 0
+        work += len(node)
         inner = node.values() if isinstance(node, dict) else node
-        if isinstance(node, dict | list) and not {*map(type, inner)} <= {int, float}:
-            stack += [x for x in inner if isinstance(x, dict | list | str)]
+        kinds = {*map(type, inner)}
+        if str in kinds:  # decimal digits to a whole number take the square of their count
+            work += sum(len(x) ** 2 // 16_000 for x in inner if isinstance(x, str))
+        if not kinds <= {int, float, str}:
+            stack += [x for x in inner if isinstance(x, (dict, list))]
     return work
 
 

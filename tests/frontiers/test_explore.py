@@ -74,7 +74,7 @@ def test_workers_keep_few_models(monkeypatch):
         curve = cpv.frontier(grid(4, rho=0.5 + budget / 20), points=[0.3, 0.5])
         assert [point.status for point in curve.points] == ["certified"] * 2
         assert len(made) == budget + 1  # which both points share
-        assert len(parametric._models.__dict__) <= parametric._MOST_MODELS
+        assert len(parametric._families.__dict__) <= parametric._MOST_FAMILIES
 
 
 def test_a_curve_by_the_central_path_makes_no_conic_model():

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import lapack
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.solvers.interior.layout import Layout
@@ -101,8 +102,8 @@ class Blocks:
         scale = free / np.sqrt(blocks[:, place, place])
         blocks *= scale[:, :, None] * scale[:, None, :]
         blocks[:, place, place] = 1.0
-        inverse = np.linalg.inv(blocks) * scale[:, :, None] * scale[:, None, :]
-        inverse = 0.5 * (inverse + inverse.transpose(0, 2, 1))
+        inverse = _inverted(blocks)
+        inverse *= scale[:, :, None] * scale[:, None, :]
         return cls._plus(np.zeros_like(diagonal), inverse, rows)
 
     @classmethod
@@ -166,6 +167,19 @@ def _together(rows: FloatArray) -> list[slice]:
     """Return outputs whose rows (m, r, n) fit a processor's cache, so that each is read once."""
     step = max(_CACHED // max(rows[:1].size, 1), 1)
     return [slice(y, y + step) for y in range(0, len(rows), step)]
+
+
+def _inverted(blocks: FloatArray) -> FloatArray:
+    """Return the inverses of symmetric blocks; half the time of one that knows no symmetry."""
+    try:
+        inverse = np.linalg.cholesky(blocks)
+    except np.linalg.LinAlgError:  # which rounding left not positive
+        inverse = 0.5 * np.linalg.inv(blocks)
+    else:
+        for lower in inverse:  # LAPACK's order is by columns: the transpose of NumPy's
+            lapack.dpotri(lower.T, overwrite_c=1)
+        np.einsum("yii->yi", inverse)[...] *= 0.5
+    return inverse + inverse.transpose(0, 2, 1)
 
 
 def factor(inner: FloatArray) -> tuple[FloatArray, FloatArray]:

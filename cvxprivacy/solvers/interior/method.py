@@ -22,6 +22,7 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.solvers.interior.newton import Newton, SecondOrder
 from cvxprivacy.solvers.interior.point import ByName, Point
 from cvxprivacy.solvers.interior.program import ScaledProgram
+from cvxprivacy.solvers.interior.residuals import Residuals
 from cvxprivacy.solvers.interior.start import start
 from cvxprivacy.solvers.interior.views import labels_differ
 
@@ -93,13 +94,14 @@ def central_path(scaled: ScaledProgram, begin: Point | None = None) -> Iterator[
     path = _Path(scaled, begin)
     best, since = np.inf, 0
     for number in range(_STEPS):
-        newton = Newton(scaled, path.x)
-        gap = (scaled.complementarity(path.x) + newton.at.error()) * program.scale
-        yield Iterate(scaled, path.x, number, gap, newton.at.breach())
+        at = Residuals(scaled, path.x)
+        gap = (scaled.complementarity(path.x) + at.error()) * program.scale
+        yield Iterate(scaled, path.x, number, gap, at.breach())
         if gap < 0.7 * best:
             best, since = gap, number
         patience = _PATIENCE if best < 1e-4 * program.scale else 5 * _PATIENCE
-        if number - since > patience or not path.advance(newton):
+        # the system is factored only where the path goes on
+        if number - since > patience or not path.advance(Newton(scaled, path.x, at)):
             return
 
 

@@ -86,8 +86,8 @@ class _RightHandSide:
 class Newton:
     """The Newton system at a point; :meth:`step` solves it for given targets."""
 
-    def __init__(self, program: ScaledProgram, x: Point) -> None:
-        self.program, self.x, self.at = program, x, Residuals(program, x)
+    def __init__(self, program: ScaledProgram, x: Point, at: Residuals | None = None) -> None:
+        self.program, self.x, self.at = program, x, at or Residuals(program, x)
         self.refined = 2 if program.complementarity(x) < _REFINED else 1
         rows = program.rows
         self.coupling = [k for k, row in rows.items() if not row.per_output]
