@@ -34,6 +34,7 @@ from cvxprivacy.results.restoration import entry_bounds
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, solve
 from cvxprivacy.solvers.family import Family
+from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["ChannelProblem"]
 
@@ -281,11 +282,11 @@ class ChannelProblem(Problem[Solution]):
     def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         return solve(self.program, family=family, **options)
 
-    def _explained(self, certificate: Any) -> InfeasibleError:
+    def _explained(self, certificate: Any, watch: Watch | None = None) -> InfeasibleError:
         def other(name: str, value: float) -> ChannelProgram:
             return self.at(**{name: value}).program
 
-        conflict = Conflict(certificate, self.alphabet, self.rules, self._criteria(), other)
+        conflict = Conflict(certificate, self.alphabet, self.rules, self._criteria(), other, watch)
         return conflict.explained()
 
     def _solution(self, outcome: Outcome) -> Solution:

@@ -31,6 +31,7 @@ from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
 from cvxprivacy.solvers.family import Family
+from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.validation import table
 from cvxprivacy.verifier.balls import UnprovableError
 from cvxprivacy.verifier.matrices import definite
@@ -333,8 +334,8 @@ class CovarianceProblem(Problem[GaussianSolution]):
             remedy = "leave out variables that others determine, or give exact numbers"
             raise InputError("covariance", str(error), remedy) from None
 
-    def _explained(self, certificate: Any) -> InfeasibleError:
-        return explained(certificate)
+    def _explained(self, certificate: Any, watch: Watch | None = None) -> InfeasibleError:
+        return explained(certificate, watch)
 
     def _solution(self, outcome: Outcome) -> GaussianSolution:
         return covariance_solution(

@@ -325,7 +325,7 @@ class Problem(Restatable, Generic[Answer]):
             Seconds after which no further step is begun; a CVXPY solver other than Clarabel and
             SCS ends its attempt first.  Then, and with a warning at the first Ctrl-C, the best
             enclosure that is proved so far is returned (``loose``), with the release that attains
-            its upper end.
+            its upper end; of what is infeasible, what its numbers could be is left out.
         progress : callable, optional
             Called with a ``Progress`` at each step of the interior-point method for channels.
         verbose : bool
@@ -367,7 +367,7 @@ class Problem(Restatable, Generic[Answer]):
         certificate = outcome.certificate
         message = ""
         if certificate.status == "infeasible" and certify is not False:
-            error = self._explained(certificate)
+            error = self._explained(certificate, watch.silent())
             message = str(error)
             if certify is True:
                 raise error
@@ -391,8 +391,8 @@ class Problem(Restatable, Generic[Answer]):
         """Do the same, of ``program``, where a closed form proves a program of its own kind."""
         return self._outcome(options, family)
 
-    def _explained(self, certificate: Any) -> InfeasibleError:
-        """Say in the user's words why nothing is feasible."""
+    def _explained(self, certificate: Any, watch: Watch | None = None) -> InfeasibleError:
+        """Say in the user's words why nothing is feasible, and what would be if there is time."""
         raise NotImplementedError
 
     def _solution(self, outcome: Outcome) -> Answer:

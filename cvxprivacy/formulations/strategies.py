@@ -17,6 +17,7 @@ from cvxprivacy.results.infeasible import Conflict
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import Outcome
 from cvxprivacy.solvers.family import Family
+from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["StrategyProblem"]
 
@@ -148,10 +149,10 @@ class StrategyProblem(ChannelProblem):
             raise InputError("most_strategies", problem, remedy, value=self.most_strategies)
         return outcome
 
-    def _explained(self, certificate: Any) -> InfeasibleError:
+    def _explained(self, certificate: Any, watch: Watch | None = None) -> InfeasibleError:
         """Say why nothing is feasible even if the encoder knows Z too, and fewer rules hold."""
         if not isinstance(certificate, Relaxed):
-            return super()._explained(certificate)
+            return super()._explained(certificate, watch)
         informed, kept = self.informed, self._kept
         names = dict(zip(informed._criteria(), kept, strict=True))
         typed = {name: other for other, name in names.items()}
@@ -161,7 +162,7 @@ class StrategyProblem(ChannelProblem):
             return informed.at(**{typed.get(name, name): value}).program
 
         of = certificate.relaxation, informed.alphabet
-        because = Conflict(*of, rules, kept, other).explained()
+        because = Conflict(*of, rules, kept, other, watch).explained()
         left_out = [repr(rule) for name, rule in self._criteria().items() if name not in kept]
         without = f" and without {', '.join(left_out)}" if left_out else ""
         return InfeasibleError(

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
+import time
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import closing
 from typing import Any, Protocol
 
@@ -48,6 +49,10 @@ class Search(Protocol):
     def take(self, task: Task, result: Result) -> None:
         """Take the result of a task."""
 
+    @property
+    def share(self) -> float:
+        """About how much of it is done, 1 at the end."""
+
     def progress(self) -> str:
         """Return how far it is, in a line."""
 
@@ -58,12 +63,14 @@ def explore(
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress = False,
+    labels: Sequence[Hashable] = (),
 ) -> bool:
     """Do what the searches want until none wants more; return False if it was interrupted.
 
-    The options are those of :func:`cvxprivacy.frontier`.
+    The options are those of :func:`cvxprivacy.frontier`, ``labels`` those of several searches.
     """
     report = progress if callable(progress) else _rewrite_line if progress else None
+    began, before = 0.0, -1.0
     log = Checkpoint(checkpoint, [search.digest for search in searches])
     try:
         while tasks := [(i, task) for i, s in enumerate(searches) for task in s.next_tasks()]:
@@ -73,12 +80,17 @@ def explore(
                     searches[i].take(task, result)
                 else:
                     new.append((i, task))
+            if before < 0:
+                began, before = time.monotonic(), _share(searches)  # what was read took no time
             with closing(_results(searches, new, n_jobs)) as results:
                 for (i, task), result in zip(new, results, strict=False):
                     log.add(i, task, result)
                     searches[i].take(task, result)
                     if report is not None:
-                        report("; ".join(search.progress() for search in searches))
+                        done = _share(searches)
+                        rate = (done - before) / (time.monotonic() - began)
+                        left = f", {(1 - done) / rate:.0f} s left" if rate > 0 and done < 1 else ""
+                        report(_line(searches, labels, i) + left)
     except KeyboardInterrupt:
         return False
     finally:
@@ -86,6 +98,18 @@ def explore(
         if report is _rewrite_line:
             sys.stderr.write("\n")
     return True
+
+
+def _share(searches: Sequence[Search]) -> float:
+    return sum(search.share for search in searches) / len(searches)
+
+
+def _line(searches: Sequence[Search], labels: Sequence[Hashable], newest: int) -> str:
+    """Return how far one search is, or how many of several are done and which was solved last."""
+    if len(searches) == 1:
+        return searches[0].progress()
+    done = sum(search.share >= 1 for search in searches)
+    return f"{done}/{len(searches)}, {labels[newest]}"
 
 
 def _results(

@@ -471,6 +471,11 @@ class Tessellation:
             self.planes = np.vstack([self.planes, [*record["weights"], record["support"]]])
         self._gaps = None
 
+    @property
+    def share(self) -> float:
+        """About how much is done: facets grow as 1/tol."""
+        return 1.0 if self.band <= self.tol else min(0.99, self.tol / self.band)
+
     def progress(self) -> str:
         """Return the number of solves, in a line."""
         names = " × ".join(self.problem.names)

@@ -11,6 +11,7 @@ import math
 import os
 import struct
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.frontiers.curve import CONVEX, Breakpoint, Curve, Gap, Number, curve_of
+from cvxprivacy.frontiers.curve import CONVEX, MONOTONE, Breakpoint, Curve, Gap, Number, curve_of
 from cvxprivacy.frontiers.explore import Progress, explore
 from cvxprivacy.frontiers.frontier import Frontier
 from cvxprivacy.frontiers.parametric import ParametricProblem
@@ -131,7 +132,24 @@ class Sweep(Frozen, Mapping[Hashable, Frontier]):
         return f"Sweep({len(self)} frontiers, band {self.band:.2e})"
 
     def __str__(self) -> str:
-        return "\n".join(f"{label}: {curve}" for label, curve in self.items())
+        (title,) = {curve.parameter for curve in self.values()}
+        rows: list[tuple[str, ...]]
+        rows = [("problem", title, "optimum", "band", "solves", "points")]
+        rows += [(str(label), *_row(curve)) for label, curve in self.items()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        return "\n".join(lines)
+
+
+def _row(curve: Frontier) -> tuple[str, ...]:
+    """Return a curve in a line: where it begins and ends, its band and its points."""
+    kinds = Counter(point.status for point in curve.points)
+    points = ", ".join(f"{count} {status}" for status, count in kinds.items())
+    solved = [point for point in curve.points if point.status != "infeasible"]
+    ends = [solved[0], solved[-1]] if len(solved) > 1 else solved
+    x = " to ".join(f"{float(point.x):.4g}" for point in ends)
+    optimum = " to ".join(f"{point.upper:.4g}" for point in ends)
+    return x, optimum, f"{curve.band:.1e}", str(curve.solves), points
 
 
 def frontier(
@@ -244,7 +262,7 @@ def sweep(
     checkpoint : path, optional
         One file of all solved points, as of :func:`frontier`.
     progress : bool or callable
-        Whom to tell of each solve, as of :func:`frontier`.
+        Whom to tell of each solve, as of :func:`frontier`: ``37/200, hospital-12, 4 s left``.
     accuracy : {"default", "high"}
         Of each solve, as of ``solve``.
     max_solves : int
@@ -285,7 +303,13 @@ def sweep(
         _search(problem, parameter, between, tol, points, accuracy, max_solves)
         for problem in problems.values()
     ]
-    finished = explore(searches, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress)
+    finished = explore(
+        searches,
+        n_jobs=n_jobs,
+        checkpoint=checkpoint,
+        progress=progress,
+        labels=list(problems),
+    )
     curves = {}
     for label, search in zip(problems, searches, strict=True):
         try:
@@ -516,6 +540,17 @@ class Refinement:
             self._done.add(record["x"])
         self._done.add(task)
         self._curve = None
+
+    @property
+    def share(self) -> float:
+        """About how much is done: points grow as 1/√tol, or as 1/tol."""
+        if self.complete or self.solves >= self.max_solves:
+            return 1.0
+        first = self._first()
+        if self.tol is None:
+            return 1.0 - len(first) / len(self.points)
+        share = 0.0 if first else self.tol / self.curve.band
+        return min(0.99, share if self.problem.axis.kind == MONOTONE else math.sqrt(share))
 
     def progress(self) -> str:
         """Return solves and band, in a line."""

@@ -26,6 +26,7 @@ from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.covariance.stages import CovarianceProver
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
 from cvxprivacy.solvers.task import UNUSABLE
+from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.verifier.balls import UnprovableError
 
 __all__ = ["CovariancePrices", "covariance_solution", "explained"]
@@ -122,17 +123,17 @@ def _release(
     )
 
 
-def explained(certificate: Any) -> InfeasibleError:
+def explained(certificate: Any, watch: Watch | None = None) -> InfeasibleError:
     """Say which constraints conflict, and the least that each could be, given the others."""
     program, dual = certificate.program, certificate.dual
-    rows = program.constraints
+    rows, watch = program.constraints, Watch() if watch is None else watch
     conflict = [name for name in rows if float(dual.multipliers.get(name, 0.0)) > 0]
     extremes, alternatives = {}, []
     for name in conflict:
         others = {key: row for key, row in rows.items() if key != name}
         relaxed = replace(program, objective=rows[name].expression, constraints=others)
-        least = solve_gaussian(relaxed).certificate.upper
-        if math.isfinite(least):
+        least = solve_gaussian(relaxed, watch=watch).certificate.upper
+        if math.isfinite(least) and not watch.stopped:
             extremes[name] = least
             alternatives.append(f"{name} would have to be at least {above(least)}")
     typed = " and ".join(f"{name} {float(rows[name].bounds(1)):.6g}" for name in conflict)

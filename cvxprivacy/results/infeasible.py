@@ -23,6 +23,7 @@ from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.programs.worst import Worst
 from cvxprivacy.results.idle import is_constant
 from cvxprivacy.solvers.driver import solve
+from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.verifier.balls import ball, ceil, floor
 
 __all__ = ["Conflict"]
@@ -48,6 +49,8 @@ class Conflict:
     criteria : mapping of str to Criterion
     other : callable
         Returns the program with another number in the criterion of a name.
+    watch : Watch, optional
+        Once it says stop, what each number could be is left out.
     """
 
     def __init__(
@@ -57,9 +60,11 @@ class Conflict:
         rules: Rules,
         criteria: Mapping[str, Criterion],
         other: Callable[[str, float], ChannelProgram],
+        watch: Watch | None = None,
     ) -> None:
         self.certificate, self.program = certificate, certificate.program
         self.alphabet, self.rules, self.criteria, self.other = alphabet, rules, criteria, other
+        self.watch = Watch() if watch is None else watch
 
     def explained(self) -> InfeasibleError:
         """Say in the user's words which constraints conflict, and what each could be."""
@@ -141,8 +146,8 @@ class Conflict:
         rule = next(iter(group.values()))
         over = {k: each.expression + (rule.number - each.number) for k, each in group.items()}
         objective = Worst(over) if len(over) > 1 else rule.expression
-        least = solve(replace(self.program, objective=objective, constraints=rows)).certificate
-        if least.primal is None:
+        least = self._solved(replace(self.program, objective=objective, constraints=rows))
+        if least.primal is None or self.watch.stopped:
             return None
         slope = _slope(rule)
         theta = _typed(rule) + (Fraction(least.upper) - rule.number) / slope
@@ -154,6 +159,8 @@ class Conflict:
         up = loose > tight
         tight = max(tight, 1e-9 * loose) if up and tight >= 0 else tight
         for _ in range(40):
+            if self.watch.stopped:
+                return None
             if min(tight, loose) > 0:
                 narrow, middle = abs(math.log(loose / tight)) < 1e-3, math.sqrt(tight * loose)
             else:
@@ -169,7 +176,10 @@ class Conflict:
     def _feasible(self, name: str, value: float) -> bool:
         """Tell whether the constraints are feasible with another number in one criterion."""
         idle = replace(self.other(name, value), objective=Expression("nothing"))
-        return solve(idle).certificate.primal is not None
+        return self._solved(idle).primal is not None
+
+    def _solved(self, program: ChannelProgram) -> Any:
+        return solve(program, watch=self.watch).certificate
 
 
 def _is_constant(rule: Any) -> bool:

@@ -228,7 +228,7 @@ class ChannelTask(Task):
         The path's own points have little room for what they lose: 1 in as many parts as entries.
         """
         if iterate.gap > _ROOM * self.program.scale:
-            return False
+            return bool(self.watch.stopped)
         if self.prover.keep(iterate.proposal()[0]):
             self.prover.offer_channel(self.channels[-1])
         return True

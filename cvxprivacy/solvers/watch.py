@@ -7,6 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 from cvxprivacy.errors import InputError
@@ -100,6 +101,12 @@ class Watch:
         if self.interrupted:
             return "interrupted"
         return "" if self.left > 0 else f"time limit of {self.limit:g} s"
+
+    def silent(self) -> Watch:
+        """Return the same clock, which tells nobody of steps."""
+        other = copy(self)
+        other.progress, other.verbose = None, False
+        return other
 
     def step(self, taken: int, gap: float, tolerance: float) -> None:
         """Tell whoever wants to know."""

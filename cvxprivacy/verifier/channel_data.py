@@ -206,7 +206,7 @@ class ChannelData:
         parts = layers_of(cost, self.n, self.m)
         if isinstance(cost, dict):
             _refuse_long(parts, self.m)
-        layers = read(parts, ball)
+        layers = read(parts, ball, arb)
         # one table for all layers of atoms is multiplied by p(s), several each by their own atoms
         law = self.law if len(layers) > 1 else [self.mass]
         if number(radius):  # ± radius for every entry: one more layer, of a single ball

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from cvxprivacy.verifier.rationals import Matrix, UnprovableError, each, integers
+from cvxprivacy.verifier.rationals import Matrix, UnprovableError, distinct, integers
 
 __all__ = ["Layer", "Part", "integer_layers", "layers_of", "read", "rows_of", "steps_of", "tabled"]
 
@@ -78,12 +78,17 @@ def _table(rows: Any, width: int) -> bool:
     return isinstance(rows, list) and all(isinstance(r, list) and len(r) == width for r in rows)
 
 
-def read(layers: list[Layer], kind: Callable[[Any], Any]) -> list[Layer]:
-    """Return layers with every number, used or not, as ``kind`` reads it."""
+def read(
+    layers: list[Layer], kind: Callable[[Any], Any], plain: Callable[[float], Any]
+) -> list[Layer]:
+    """Return layers with every number, used or not, as ``kind`` reads it, and ``plain`` a float."""
     # each different number once: a cost of counts or steps has few, however large its table
-    numbers = each((row for layer in layers for part in layer for row in part.table), kind)
+    rows = (row for layer in layers for part in layer for row in part.table)
+    floats, readings = distinct(rows, kind)
+    readings.update(zip(floats, map(plain, floats), strict=True))
+    reading = readings.__getitem__
     return [
-        [p._replace(table=[[numbers[c] for c in row] for row in p.table]) for p in layer]
+        [p._replace(table=[list(map(reading, row)) for row in p.table]) for p in layer]
         for layer in layers
     ]
 

@@ -19,7 +19,7 @@ __all__ = [
     "UnaffordableError",
     "UnprovableError",
     "bits_of",
-    "each",
+    "distinct",
     "integers",
     "number",
     "ratio",
@@ -63,60 +63,73 @@ def ratio(text: str) -> tuple[int, int]:
     return int(numerator), int(denominator or 1)
 
 
-def quotient(value: Any) -> tuple[int, int]:
-    """Return a number of a document in lowest terms, without a fraction of what is a float."""
-    if type(value) is float and math.isfinite(value):
-        return value.as_integer_ratio()
-    return number(value).as_integer_ratio()
-
-
-def each(rows: Iterable[Sequence[Any]], kind: Callable[[Any], Any]) -> dict[Any, Any]:
-    """Return what ``kind`` reads in the numbers of a table, once for all that are equal."""
-    readings: dict[Any, Any] = {}
+def distinct(
+    rows: Iterable[Sequence[Any]], kind: Callable[[Any], Any]
+) -> tuple[set[float], dict[Any, Any]]:
+    """Return the finite floats of a table, and what ``kind`` reads in its other numbers."""
+    floats: set[float] = set()
+    others: dict[Any, Any] = {}
     for row in rows:
+        if {*map(type, row)} == {float}:  # nearly all, and a million at a time
+            floats.update(row)
+            continue
         for value in row:
-            if value not in readings or type(value) is bool:  # which is no number, and equals one
-                readings[value] = kind(value)
-    return readings
+            if value not in others or type(value) is bool:  # which is no number, and equals one
+                others[value] = kind(value)
+    if not all(map(math.isfinite, floats)):
+        others.update((value, kind(value)) for value in floats)
+        floats = set()
+    return floats, others
 
 
 def integers(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     """Return numbers of a document as whole numbers over one common denominator."""
-    fractions = each(table, quotient)
-    common = _common(fractions)
+    floats, others = distinct(table, _quotient)
+    common = _common(floats, others)
     if common.bit_length() > BITS:
         raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
     # a short text may have many different fractions, and each gets the length of all
-    if len(fractions) * common.bit_length() > _MOST_BITS:
-        raise UnaffordableError(f"{len(fractions):,} fractions over {common.bit_length():,} bits")
-    scaled = {k: above * (common // below) for k, (above, below) in fractions.items()}
+    if (len(floats) + len(others)) * common.bit_length() > _MOST_BITS:
+        count = len(floats) + len(others)
+        raise UnaffordableError(f"{count:,} fractions over {common.bit_length():,} bits")
+    quotients = chain(zip(floats, _quotients(floats), strict=True), others.items())
+    scaled = {k: above * (common // below) for k, (above, below) in quotients}
     return [[scaled[value] for value in row] for row in table], common
 
 
-def _common(fractions: Mapping[Any, tuple[int, int]]) -> int:
+def bits_of(rows: Iterable[Sequence[Any]], name: str = "") -> int:
+    """Return the bits of a table's numbers over their common denominator.
+
+    Numbers with a name are added up: they are refused where that denominator has over ``BITS``.
+    """
+    floats, others = distinct(rows, _quotient)
+    bits = _common(floats, others).bit_length()
+    if name and bits > BITS:
+        raise UnaffordableError(f"{name}: fractions whose common denominator has over {BITS} bits")
+    if not (floats or others):
+        return 0
+    quotients = chain(_quotients(floats), others.values())
+    return bits + max(above.bit_length() for above, _ in quotients)
+
+
+def _common(floats: set[float], others: Mapping[Any, tuple[int, int]]) -> int:
     """Return the least common denominator, or one of over ``BITS`` bits that divides it."""
     # those of floats are powers of two; no set holds the others, as whole numbers that differ by
     # multiples of 2⁶¹ − 1 have one hash, and a file of such would be compared number by number
-    binary = {below for typed, (_, below) in fractions.items() if type(typed) is float}
-    others = (below for typed, (_, below) in fractions.items() if type(typed) is not float)
+    binary = {below for _, below in _quotients(floats)}
     common = 1
-    for denominator in chain(binary, others):  # no further where it is too long already
+    for denominator in chain(binary, (below for _, below in others.values())):
         if common % denominator:
             common = math.lcm(common, denominator)
-            if common.bit_length() > BITS:
+            if common.bit_length() > BITS:  # no further where it is too long already
                 break
     return common
 
 
-def bits_of(values: Iterable[Any], name: str = "") -> int:
-    """Return the bits of numbers of a document over their common denominator.
+def _quotients(floats: set[float]) -> Iterable[tuple[int, int]]:
+    """Yield floats in lowest terms: none is kept, as there may be millions."""
+    return map(float.as_integer_ratio, floats)
 
-    Numbers with a name are added up: they are refused where that denominator has over ``BITS``.
-    """
-    fractions = each([list(values)], quotient)
-    if not fractions:
-        return 0
-    bits = _common(fractions).bit_length()
-    if name and bits > BITS:
-        raise UnaffordableError(f"{name}: fractions whose common denominator has over {BITS} bits")
-    return bits + max(abs(above).bit_length() for above, _ in fractions.values())
+
+def _quotient(value: Any) -> tuple[int, int]:
+    return number(value).as_integer_ratio()

@@ -59,14 +59,14 @@ class WeightedCost:
                 few = len(table[0]) < len(columns)  # an attribute has fewer values than outputs
                 for mass, at, (outputs, k) in zip(masses, rows, channel, strict=True):
                     row, counts = table[at], k
-                    places: Any = [columns[y] for y in outputs]
+                    places: Any = list(map(columns.__getitem__, outputs))
                     if few:  # what all outputs of one place have, in whole numbers
                         gathered: dict[int, int] = {}
                         for place, x in zip(places, k, strict=True):
                             gathered[place] = gathered.get(place, 0) + x
                         places, counts = gathered, list(gathered.values())
-                    products = (row[c] * x for c, x in zip(places, counts, strict=True))
-                    value += mass * sum(products, zero)
+                    costs = map(row.__getitem__, places)
+                    value += mass * sum(map(operator.mul, costs, counts), zero)
         return value
 
     def block(self, letters: range) -> arb_mat:

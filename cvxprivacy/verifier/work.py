@@ -141,16 +141,18 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
         )
     joint = _limbs(law_bits, own_bits)
     measures = {name: _measure_bits(view["measure"]) for name, view in views.items()}
-    work = 2 * entries + atoms * 16
+    work, costs = 2 * entries + atoms * 16, {}
     for view in views.values():  # n m |V| of (C19)
         work += _view(view, n, m, law_bits, own_bits) + 12 * atoms
     for term in terms:
         weights = len(term["weights"])
-        bits = bits_of((x for w in term["weights"].values() for x in _listed(w)), "weights")
+        bits = bits_of(map(_listed, term["weights"].values()), "weights")
         exact = joint + _limbs(bits, *(measures[view] for view in term["weights"]))
         work += weights * m * (6 + _sum(exact)) + len(views) + m
         if term["cost"] is not None:
-            layers, bits = _cost(term["cost"])
+            if (key := id(term["cost"])) not in costs:  # most terms share one
+                costs[key] = _cost(term["cost"])
+            layers, bits = costs[key]
             # n m of (C19) for the lower end, and for the upper what the channel uses
             each = 4 + _limbs(bits) * joint // 300
             work += layers * (12 * entries + each * listed)
@@ -160,7 +162,7 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
     work += len(program["auxiliaries"]) * (10 * entries + 4 * listed + 8 * m)
     # levels of (P22) are exact: fractions of as many limbs as the bounds have
     for box in filter(None, (program["lower"], program["upper"])):
-        work += entries * (30 + 4 * _sum(_limbs(bits_of([x for row in box for x in row]))))
+        work += entries * (30 + 4 * _sum(_limbs(bits_of(box))))
     return work
 
 
@@ -189,7 +191,7 @@ def _cost(cost: Any) -> tuple[int, int]:
         tables = [part["table"] for part in cost["parts"]]
     else:
         tables = cost if isinstance(cost[0][0], list) else [cost]
-    return len(tables), bits_of(x for table in tables for row in table for x in row)
+    return len(tables), bits_of(row for table in tables for row in table)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -198,9 +200,8 @@ def _listed(value: Any) -> list[Any]:
 
 def _measure_bits(data: Program) -> int:
     """Return the bits of the numbers of a measure."""
-    tables = (data[key] for key in ("matrix", "ground") if key in data)
-    numbers = [x for table in tables for row in table for x in row]
-    return bits_of([*numbers, *(data[key] for key in ("gamma", "order") if key in data)])
+    rows = [row for key in ("matrix", "ground") for row in data.get(key, ())]
+    return bits_of([*rows, [data[key] for key in ("gamma", "order") if key in data]])
 
 
 def _spread(law: Any) -> int:
@@ -219,12 +220,12 @@ def _covariance(program: Program, primal: Any, dual: Any) -> int:
     size, caps, views = len(gamma), program["caps"], program["views"]
     rows = [row["term"] for row in program["rows"].values()]
     terms = [program["objective"], *program["terms"].values(), *rows]
-    costs = [x for t in terms if t["cost"] is not None for row in t["cost"] for x in row]
-    bits = [bits_of(x for row in gamma for x in row), bits_of(costs, "costs")]
-    bits.append(bits_of((w for t in terms for w in t["weights"].values()), "weights"))
-    bits.append(bits_of(x for cap in caps.values() for row in cap for x in row))
+    costs = [row for t in terms if t["cost"] is not None for row in t["cost"]]
+    bits = [bits_of(gamma), bits_of(costs, "costs")]
+    bits.append(bits_of([[*t["weights"].values()] for t in terms], "weights"))
+    bits.append(bits_of(row for cap in caps.values() for row in cap))
     if dual is not None:
-        bits.append(bits_of(dual["multipliers"].values(), "multipliers"))
+        bits.append(bits_of([[*dual["multipliers"].values()]], "multipliers"))
     bits.append(max(map(_factor_bits, _factors(primal, dual)), default=0))
     limbs = _limbs(*bits)
     cubes = 2 * size**3 + n * z * (n + z)  # conditioning, and what is semidefinite
@@ -254,7 +255,7 @@ def _factors(primal: Any, dual: Any) -> Iterator[Any]:
 
 
 def _factor_bits(rows: Any) -> int:
-    return bits_of((x for row in rows for x in row), "factors")
+    return bits_of(rows, "factors")
 
 
 def _zero(value: Any) -> bool:

@@ -115,6 +115,7 @@ def test_progress_names_solves_and_band(capsys):
     curve = cpv.frontier(grid(5), tol=2e-2, progress=lines.append)
     assert len(lines) == len(curve.points)
     assert lines[-1] == f"budget: {curve.solves} solves, band {curve.band:.2e} of 0.02"
+    assert any(line.endswith(" s left") for line in lines[:-1])
     cpv.frontier(grid(5), tol=2e-2, progress=True)
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -20,7 +20,9 @@ def test_a_sweep_is_one_frontier_for_each(tmp_path, tasks):
     lines = []
     both = cpv.sweep(hospitals(), tol=0.02, checkpoint=path, progress=lines.append)
     assert list(both) == ["north", "south"]
-    assert lines[-1].count("budget: ") == 2
+    assert [line.split(",")[0] for line in lines][-1] == "2/2"
+    assert {line.split(", ")[1] for line in lines} == {"north", "south"}
+    assert any(line.endswith(" s left") for line in lines)
     count = len(tasks)
     for name, problem in hospitals().items():
         assert records(both[name]) == records(cpv.frontier(problem, tol=0.02))
@@ -33,7 +35,14 @@ def test_a_sweep_is_one_frontier_for_each(tmp_path, tasks):
     assert frame["problem"].value_counts().to_dict() == {k: len(c.points) for k, c in both.items()}
     ax = both.plot()
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {"north", "south"}
-    assert "north: PrivacyDistortion over budget" in str(both)
+    head, north, south = str(both).splitlines()
+    assert head.split() == ["problem", "budget", "optimum", "band", "solves", "points"]
+    for name, line in (("north", north), ("south", south)):
+        first, *_, last = both[name].points
+        assert line.split()[0] == name
+        assert f"{both[name].band:.1e}" in line
+        assert f"{first.upper:.4g} to {last.upper:.4g}" in line
+        assert line.endswith(f"{len(both[name].points)} certified")
     assert repr(both) == f"Sweep(2 frontiers, band {both.band:.2e})"
     with pytest.raises(cpv.InputError, match="belongs to another problem"):
         cpv.sweep(dict(reversed(hospitals().items())), tol=0.02, checkpoint=path)

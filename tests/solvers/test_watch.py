@@ -109,3 +109,23 @@ def test_what_is_no_limit_and_no_function(options, argument, value):
 
 def test_nan_seconds_are_no_limit():
     refused(lambda: PLAIN.solve(time_limit=math.nan), "time_limit", "> 0", value=math.nan)
+
+
+STRICT = [
+    cpv.PrivacyDistortion(
+        SOURCE, D, budget=0.5, criteria=[cpv.KeepProbability(0.9), cpv.LeakageCap(0.001)]
+    ),
+    cpv.GaussianEquivocation(cpv.GaussianSource.scalar(0.8), 0.25, max_leakage=0.3),
+]
+
+
+@pytest.mark.parametrize("problem", STRICT, ids=["channel", "covariance"])
+def test_what_numbers_could_be_is_left_out_once_time_is_up(problem):
+    with pytest.raises(cpv.InfeasibleError) as caught:
+        problem.solve(time_limit=100.0)
+    asked = caught.value
+    assert asked.extremes
+    late = problem._explained(asked.certificate, Watch(1e-9))
+    assert late.conflict == asked.conflict
+    assert not late.extremes
+    assert str(asked).startswith(f"{late}; with the rest as it is, ")
