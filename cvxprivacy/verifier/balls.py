@@ -6,6 +6,7 @@ import math
 import reprlib
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from flint import arb, fmpq
@@ -83,10 +84,7 @@ def total(values: Iterable[Any]) -> arb:
 def smallest(values: Sequence[arb]) -> arb:
     """Return a ball that holds the least of some numbers."""
     # of each end apart: which of the numbers is the least need not be known
-    least = values[0]
-    for value in values[1:]:
-        least = least.min(value)
-    return least
+    return reduce(arb.min, values)
 
 
 def floor(value: arb) -> float:

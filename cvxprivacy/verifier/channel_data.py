@@ -42,6 +42,8 @@ _BLOCK = 500_000  # entries of a table at a time …
 _LETTERS = 256  # … of no more letters: products of matrices are not faster for more
 _ROWS = 4_000_000  # entries of the rows that the parts of costs have in a block
 KEPT = 2_000_000  # entries of costs that are kept from one end to the next
+_RATIO = (1 + 2.0**-44) / (1 - 2.0**-44)
+_FAINT = 1e-200  # masses below which weighted costs may leave the range of floats
 
 
 class ChannelData:
@@ -289,22 +291,25 @@ def _steps_of(data: ChannelData, term: Mapping[str, Any]) -> tuple[float, float,
             least += smallest(weights) * measure.value(joint) / data.total
     ceiling, steps, highest = max(large), [], max(large)
     term = {**term, "cost_radius": 0}  # which moves no step by more than itself
-    most = [[1] * data.m] * data.n if data.boxes["upper"] is None else data.boxes["upper"][0]
+    most = data.boxes["upper"] and data.boxes["upper"][0]
     for letters in [] if term["cost"] is None else data.blocks:
         for s, row in zip(letters, data.block(term, letters).tolist(), strict=True):
             # moves that are forbidden do not count, whatever they would cost
-            high = most[s]
-            weighted = [c for c, h in zip(row, high, strict=True) if h > 0]
+            weighted = [c for c, h in zip(row, most[s], strict=True) if h > 0] if most else row
             if not weighted:
                 continue
             lowest = smallest(weighted)
             least += lowest / data.total
-            costs = [float(c / data.mass[s]) for c in weighted]
+            mass = float(data.mass[s])
+            if mass < _FAINT:  # times which costs would lose digits
+                weighted, mass = [c / data.mass[s] for c in weighted], 1.0
+            costs = list(map(float, weighted))
             low = min(costs)
-            # a difference of 2⁻⁴⁴ of the costs is their rounding, hundreds of units of 2⁻⁵³
-            gaps = [c - low for c in costs if c - low > 2.0**-44 * (abs(c) + abs(low))]
-            steps += [min(gaps)] if gaps else []
-            ceiling = max(ceiling, highest + max(gaps, default=0.0))
+            # c − low ≤ 2⁻⁴⁴ (|c| + |low|) is rounding of both, hundreds of units of 2⁻⁵³
+            rounded = low * (_RATIO if low > 0 else 1 / _RATIO)
+            if above := [c for c in costs if c > rounded]:
+                steps.append((min(above) - low) / mass)
+                ceiling = max(ceiling, highest + (max(above) - low) / mass)
     step = min([*steps, *small], default=1.0)
     if not (math.isfinite(step) and math.isfinite(ceiling) and least.is_finite()):
         raise UnprovableError("the objective's scale is not finite")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import cvxpy as cp
@@ -32,10 +33,17 @@ def test_whatever_a_solver_leaves_is_survived(
             )
 
     monkeypatch.setattr(cp.Problem, "solve", solve)
-    monkeypatch.setattr(
-        "cvxprivacy.solvers.covariance.stages.central_path",
-        lambda white, *others: (np.full((white.program.n,) * 2, np.nan), {"budget": math.nan}),
-    )
+
+    def path(white: Any, *others: Any) -> Any:
+        multipliers = {"budget": math.nan}
+        yield SimpleNamespace(
+            number=0,
+            gap=math.nan,
+            whitened=np.full((white.program.n,) * 2, np.nan),
+            multipliers=lambda: multipliers,
+        )
+
+    monkeypatch.setattr("cvxprivacy.solvers.covariance.stages.central_path", path)
     source = S(np.eye(4) + 0.5, sensitive=[0], key=[1, 2, 3])
     problems: list[Callable[[], Any]] = [
         lambda: Q(source, 0.5),

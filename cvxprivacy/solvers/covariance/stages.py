@@ -17,7 +17,7 @@ from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
-from cvxprivacy.solvers.covariance.method import central_path
+from cvxprivacy.solvers.covariance.method import Iterate, central_path, step_size
 from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Task
 from cvxprivacy.verifier.balls import UnprovableError
@@ -26,6 +26,7 @@ __all__ = ["CovarianceProver", "CovarianceTask"]
 
 # −log₂ of the shares of a strictly feasible M in a repair: from what rounding asks to all of it
 SHARES = range(48, -1, -3)
+_LARGEST = 150_000_000  # numbers of which a Newton step makes three copies: 3.4 GiB
 INNER_GAP = 20  # times smaller than the gap that certifies: repair and rounding have the others
 # Shares by which a strictly feasible point moves towards I/2: the first that no row forbids
 MOST_INWARD, LEAST_INWARD, INWARD = 1e-3, 1e-12, 8
@@ -119,6 +120,7 @@ class CovarianceTask(Task):
             problem, remedy = "structured knows no cap Σ ≼ M", 'use "auto" or "conic"'
             raise InputError("method", problem, remedy, value=self.method)
         self.program, self.exact = program, exact
+        self.newest: Iterate | None = None
         self.prover = CovarianceProver(program, self.accuracy)
         self.white, self.rows = self.prover.white, program.constraints.values()
         inner = self.prover.strictly_feasible
@@ -181,24 +183,43 @@ class CovarianceTask(Task):
             self.phase_one()
             if self.prover.status == "infeasible":
                 return True
-        gap = self.prover.tolerance / INNER_GAP
+        prover, gap = self.prover, self.prover.tolerance / INNER_GAP
+        self._refuse_too_large(step_size(self.white))
         try:
             with np.errstate(all="ignore"):
-                start = self.prover.strictly_feasible
-                whitened, multipliers = central_path(self.white, start, gap)
+                for iterate in central_path(self.white, prover.strictly_feasible, gap):
+                    self.newest = iterate
+                    self.watch.step(iterate.number, iterate.gap, prover.tolerance)
+                    if self.watch.stopped:
+                        break
         except UNUSABLE as error:
             self.report(f"central path: {error}")  # and the conic solver is next
         else:
-            self.prover.offer_whitened(whitened)
-            self.prover.offer_multipliers(whitened, multipliers)
-            self.report(f"central path: gap {self.prover.upper - self.prover.lower:.1e}")
-        return self.certified or self.method == "structured"
+            self.salvage()
+            steps = 0 if self.newest is None else self.newest.number
+            self.report(f"central path: {steps} steps, gap {prover.upper - prover.lower:.1e}")
+        return self.certified or self.method == "structured" or bool(self.watch.stopped)
+
+    def salvage(self) -> None:
+        """Offer the newest point of the path."""
+        if (iterate := self.newest) is not None:
+            self.prover.offer_whitened(iterate.whitened)
+            self.prover.offer_multipliers(iterate.whitened, iterate.multipliers())
+
+    def _refuse_too_large(self, numbers: int) -> None:
+        if numbers > _LARGEST:
+            problem = f"{self.program.n} encoded variables"
+            need = f"a Newton step needs about {3 * 8 * numbers / 2**30:.1f} GiB"
+            remedy = "release fewer variables, or the first principal components"
+            raise InputError("source", f"{problem}: {need}", remedy)
 
     # ---- attempts ------------------------------------------------------------------------
 
     def _conic(self, *, phase_one: bool = False) -> Any:
         from cvxprivacy.solvers.conic.covariance import LogDetModel
 
+        entries = self.program.n * (self.program.n + 1) // 2  # each of which is an unknown
+        self._refuse_too_large(entries**2)
         return LogDetModel(self.white, phase_one=phase_one)
 
     @cached_property

@@ -141,12 +141,14 @@ class Layout:
             assert self.counts is not None
             linear = square.reshape(-1, order="F")
             for y, (letters, count) in enumerate(zip(self.letters, self.counts, strict=True)):
-                minus, plus, place = down[y, :, :count], up[y, :, :count], letters[:count]
-                block = plus.T @ plus - minus.T @ minus
+                minus, place = down[y, :, :count], letters[:count]
+                block = -(minus.T @ minus)
+                if up.shape[1]:
+                    block += up[y, :, :count].T @ up[y, :, :count]
                 if full is not None:
                     block += full[y, :count, :count]
-                # one index in place of two: less than half of the time
-                np.add.at(linear, (place[:, None] * self.n + place).ravel(), block.ravel())
+                # one index in place of two: less than half of the time; no letter is there twice
+                linear[place[:, None] * self.n + place] += block
             return square
         if full is not None:
             square += full.sum(axis=0)
