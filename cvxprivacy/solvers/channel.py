@@ -45,6 +45,7 @@ _LARGEST_CONIC = 2_000_000  # 4 GB
 _PATIENCE = 3  # steps in which a gap that would do is to become a tenth, or in the last a half
 _ROOM = 1e-6  # by which rows are stricter, of their span, where channels to mix with are sought
 _CHEAP = 5e5  # n²m of a program whose central path is followed for a better gap than was asked
+_MARGIN = 0.25  # of a gap that would do, where repair takes some of it: a step costs less than that
 _SHARP = 1e-11  # that gap, in the objective's scale
 _BROKEN = 1e-9  # residual of rows below which no contradiction is looked for
 _HOLDS = 1e-13  # violation with which a row counts as satisfied: rounding of sums
@@ -187,9 +188,11 @@ class ChannelTask(Task):
         before = self.gaps[-1 - _PATIENCE : -1]
         # a step that gains less is not worth its time
         slow = len(before) == _PATIENCE and gap > max(0.1 * before[0], 0.5 * before[-1])
-        if program.n**2 * program.m <= _CHEAP and not (slow and gap <= goal):
+        patient = not (slow and gap <= goal)
+        margin = _MARGIN if patient and not self.plain else 1.0
+        if patient and program.n**2 * program.m <= _CHEAP:
             goal = min(goal, _SHARP * program.scale)
-        if gap > goal or gap > self.goal():
+        if gap > goal or gap > margin * self.goal():
             if not self.plain:
                 self._keep_inside(iterate)
             return False
