@@ -327,7 +327,7 @@ class Problem(Restatable, Generic[Answer]):
             enclosure that is proved so far is returned (``loose``), with the release that attains
             its upper end; of what is infeasible, what its numbers could be is left out.
         progress : callable, optional
-            Called with a ``Progress`` at each step of the interior-point method for channels.
+            Called with a ``Progress`` at each step of the interior-point methods.
         verbose : bool
             Print these steps on standard error, and what the CVXPY solver prints.
         certify : {True, "warn", False}

@@ -18,9 +18,10 @@ from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array as matrix_array, rationals
 from cvxprivacy.programs.spectral import SpectralProgram
-from cvxprivacy.release.gaussian import MOST, GaussianRelease, diagonal
+from cvxprivacy.release.gaussian import GaussianRelease, diagonal
 from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
+from cvxprivacy.solvers.covariance.stages import MOST_VARIABLES
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.threads import one_thread
@@ -68,7 +69,7 @@ class SpectralFilling(FillingProblem):
         if not isinstance(self.exact_program, SpectralProgram):
             return super()._outcome(options, family)
         certificate = self._closed_form(options["accuracy"])
-        if certificate.status == "certified" or len(self._caps) > MOST:
+        if certificate.status == "certified" or len(self._caps) > MOST_VARIABLES:
             return Outcome(certificate, [reported("closed form, along eigenvectors")])
         return self._programmed(options, family)
 

@@ -9,6 +9,7 @@ ends with the same points.  Workers are joblib's: processes by default, or whate
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -51,7 +52,7 @@ class Search(Protocol):
 
     @property
     def share(self) -> float:
-        """About how much of it is done, 1 at the end."""
+        """About how much of it is done."""
 
     def progress(self) -> str:
         """Return how far it is, in a line."""
@@ -70,7 +71,7 @@ def explore(
     The options are those of :func:`cvxprivacy.frontier`, ``labels`` those of several searches.
     """
     report = progress if callable(progress) else _rewrite_line if progress else None
-    began, before = 0.0, -1.0
+    lines = _Lines(searches, labels)
     log = Checkpoint(checkpoint, [search.digest for search in searches])
     try:
         while tasks := [(i, task) for i, s in enumerate(searches) for task in s.next_tasks()]:
@@ -78,19 +79,16 @@ def explore(
             for i, task in tasks:
                 if (result := log.results.get(_key(i, task))) is not None:
                     searches[i].take(task, result)
+                    lines.take(i, solved=False)
                 else:
                     new.append((i, task))
-            if before < 0:
-                began, before = time.monotonic(), _share(searches)  # what was read took no time
             with closing(_results(searches, new, n_jobs)) as results:
                 for (i, task), result in zip(new, results, strict=False):
                     log.add(i, task, result)
                     searches[i].take(task, result)
+                    lines.take(i, solved=True)
                     if report is not None:
-                        done = _share(searches)
-                        rate = (done - before) / (time.monotonic() - began)
-                        left = f", {(1 - done) / rate:.0f} s left" if rate > 0 and done < 1 else ""
-                        report(_line(searches, labels, i) + left)
+                        report(lines.newest(i))
     except KeyboardInterrupt:
         return False
     finally:
@@ -100,16 +98,32 @@ def explore(
     return True
 
 
-def _share(searches: Sequence[Search]) -> float:
-    return sum(search.share for search in searches) / len(searches)
+class _Lines:
+    """Tells how far one search is, or how many of several are done and which was solved last."""
 
+    def __init__(self, searches: Sequence[Search], labels: Sequence[Hashable]) -> None:
+        self.searches, self.labels = searches, labels
+        self.shares = [0.0 for _ in searches]
+        self.gained, self.seconds, self.since = 0.0, 0.0, time.monotonic()
 
-def _line(searches: Sequence[Search], labels: Sequence[Hashable], newest: int) -> str:
-    """Return how far one search is, or how many of several are done and which was solved last."""
-    if len(searches) == 1:
-        return searches[0].progress()
-    done = sum(search.share >= 1 for search in searches)
-    return f"{done}/{len(searches)}, {labels[newest]}"
+    def take(self, i: int, *, solved: bool) -> None:
+        """Note the share of a search; what was read and not solved took no time."""
+        search, before, now = self.searches[i], self.shares[i], time.monotonic()
+        self.shares[i] = search.share if search.next_tasks() else 1.0
+        if solved:
+            self.gained += self.shares[i] - before
+            self.seconds += now - self.since
+        self.since = now
+
+    def newest(self, i: int) -> str:
+        """Return the line after a solve of search ``i``."""
+        left = len(self.shares) - sum(self.shares)
+        seconds = left * self.seconds / self.gained if self.gained > 0 else math.inf
+        after = f", {seconds:.0f} s left" if left and math.isfinite(seconds) else ""
+        if len(self.shares) == 1:
+            return self.searches[i].progress() + after
+        done = self.shares.count(1.0)
+        return f"{done}/{len(self.shares)}, {self.labels[i]}{after}"
 
 
 def _results(

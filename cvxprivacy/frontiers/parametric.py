@@ -176,7 +176,7 @@ class ParametricProblem:
 
     def _solve(self, problem: Any, primal: Any = None, dual: Any = None) -> Outcome:
         """Solve a problem of the family, unless what is offered is proved to be optimal."""
-        if primal is not None:
+        if offered := primal is not None or dual is not None:
             bounds = BestBounds(problem.program, self.accuracy)
             offer(bounds, primal, dual)
             if bounds.status == "certified":
@@ -185,7 +185,7 @@ class ParametricProblem:
         family = self._family() if kept else None
         outcome: Outcome = problem._programmed(self._options, family)
         certificate = outcome.certificate
-        if primal is None or certificate.status in ("certified", "infeasible"):
+        if not offered or certificate.status in ("certified", "infeasible"):
             return outcome
         offer(bounds, certificate.primal, certificate.dual)
         return replace(outcome, certificate=bounds.certificate())

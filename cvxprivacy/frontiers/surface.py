@@ -474,7 +474,7 @@ class Tessellation:
     @property
     def share(self) -> float:
         """About how much is done: facets grow as 1/tol."""
-        return 1.0 if self.band <= self.tol else min(0.99, self.tol / self.band)
+        return self.tol / max(self.band, self.tol)
 
     def progress(self) -> str:
         """Return the number of solves, in a line."""

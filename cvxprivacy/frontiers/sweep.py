@@ -132,7 +132,7 @@ class Sweep(Frozen, Mapping[Hashable, Frontier]):
         return f"Sweep({len(self)} frontiers, band {self.band:.2e})"
 
     def __str__(self) -> str:
-        (title,) = {curve.parameter for curve in self.values()}
+        title = ", ".join(dict.fromkeys(curve.parameter for curve in self.values()))
         rows: list[tuple[str, ...]]
         rows = [("problem", title, "optimum", "band", "solves", "points")]
         rows += [(str(label), *_row(curve)) for label, curve in self.items()]
@@ -544,13 +544,11 @@ class Refinement:
     @property
     def share(self) -> float:
         """About how much is done: points grow as 1/√tol, or as 1/tol."""
-        if self.complete or self.solves >= self.max_solves:
-            return 1.0
         first = self._first()
         if self.tol is None:
             return 1.0 - len(first) / len(self.points)
-        share = 0.0 if first else self.tol / self.curve.band
-        return min(0.99, share if self.problem.axis.kind == MONOTONE else math.sqrt(share))
+        share = 0.0 if first else self.tol / max(self.curve.band, self.tol)
+        return share if self.problem.axis.kind == MONOTONE else math.sqrt(share)
 
     def progress(self) -> str:
         """Return solves and band, in a line."""

@@ -64,12 +64,12 @@ class Conflict:
     ) -> None:
         self.certificate, self.program = certificate, certificate.program
         self.alphabet, self.rules, self.criteria, self.other = alphabet, rules, criteria, other
-        self.watch = Watch() if watch is None else watch
+        self.watch = watch
 
     def explained(self) -> InfeasibleError:
         """Say in the user's words which constraints conflict, and what each could be."""
         names = self._names()
-        extremes = {name: self._extreme(name) for name in names}
+        extremes = {name: None if self._late else self._extreme(name) for name in names}
         rules = list(self.rules[names[0]].values())
         rule = rules[0] if len(names) == len(rules) == 1 else None
         if isinstance(rule, Constraint) and rule.linear and _is_typed(rule):
@@ -147,7 +147,7 @@ class Conflict:
         over = {k: each.expression + (rule.number - each.number) for k, each in group.items()}
         objective = Worst(over) if len(over) > 1 else rule.expression
         least = self._solved(replace(self.program, objective=objective, constraints=rows))
-        if least.primal is None or self.watch.stopped:
+        if least.primal is None or self._late:
             return None
         slope = _slope(rule)
         theta = _typed(rule) + (Fraction(least.upper) - rule.number) / slope
@@ -159,8 +159,6 @@ class Conflict:
         up = loose > tight
         tight = max(tight, 1e-9 * loose) if up and tight >= 0 else tight
         for _ in range(40):
-            if self.watch.stopped:
-                return None
             if min(tight, loose) > 0:
                 narrow, middle = abs(math.log(loose / tight)) < 1e-3, math.sqrt(tight * loose)
             else:
@@ -171,6 +169,8 @@ class Conflict:
                 loose = middle
             else:
                 tight = middle
+            if self._late:
+                return None
         return _Extreme(loose, up, True)
 
     def _feasible(self, name: str, value: float) -> bool:
@@ -179,7 +179,12 @@ class Conflict:
         return self._solved(idle).primal is not None
 
     def _solved(self, program: ChannelProgram) -> Any:
-        return solve(program, watch=self.watch).certificate
+        watched: Any = {} if self.watch is None else {"watch": self.watch}
+        return solve(program, **watched).certificate
+
+    @property
+    def _late(self) -> bool:
+        return self.watch is not None and bool(self.watch.stopped)
 
 
 def _is_constant(rule: Any) -> bool:

@@ -378,7 +378,7 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
         yield from entry_generation.rounds(program, lambda: 0.5 * task.goal(), alone)
         if alone:
             return
-        task.before = task.steps + 1
+        task.before = task.steps + 1 if task.gaps else 0
         task.gaps.clear()  # those of few entries
     if not interior.fits(program):
         raise MemoryError("too large")

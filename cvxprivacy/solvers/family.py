@@ -11,9 +11,8 @@ from cvxprivacy.verifier import verify
 
 __all__ = ["Family"]
 
-_MANY = (
-    100_000  # entries, beyond which a path takes far longer than reading, and tables fill memory
-)
+# Entries beyond which a path takes far longer than reading, and tables fill memory
+_MANY = 100_000
 
 
 @dataclass(eq=False)
@@ -24,7 +23,7 @@ class Family:
 
     @cached_property
     def proof(self) -> Any:
-        """A proof of one of them, of which others may have what they read alike; or None."""
+        """A proof of one of them, of which others have what they read alike; None of large ones."""
         if self.program.n * self.program.m > _MANY:
             return None
         return verify.proof_of(self.program.to_dict())

@@ -42,8 +42,8 @@ _BLOCK = 500_000  # entries of a table at a time …
 _LETTERS = 256  # … of no more letters: products of matrices are not faster for more
 _ROWS = 4_000_000  # entries of the rows that the parts of costs have in a block
 KEPT = 2_000_000  # entries of costs that are kept from one end to the next
-_RATIO = (1 + 2.0**-44) / (1 - 2.0**-44)
-_FAINT = 1e-200  # masses below which weighted costs may leave the range of floats
+_RATIO = (1 + 2.0**-44) / (1 - 2.0**-44)  # of costs that are told apart
+_USUAL = 1e9  # masses, and their inverses, with which costs keep their digits in floats
 
 
 class ChannelData:
@@ -114,7 +114,8 @@ class ChannelData:
     def rebounded(self, program: Mapping[str, Any]) -> Self | None:
         """Return the proof of a program that is this one but for bounds of rows; None of others.
 
-        Bounds are read where they are used: nothing else need be read a second time.
+        Of one made here, not of a file: what bounds may ask for is not counted again.  They are
+        read where they are used; nothing else need be read a second time.
         """
         if _but_for_bounds(program) != _but_for_bounds(self.program):
             return None
@@ -301,15 +302,19 @@ def _steps_of(data: ChannelData, term: Mapping[str, Any]) -> tuple[float, float,
             lowest = smallest(weighted)
             least += lowest / data.total
             mass = float(data.mass[s])
-            if mass < _FAINT:  # times which costs would lose digits
+            if not 1 / _USUAL < mass < _USUAL:  # times which costs might leave the range of floats
                 weighted, mass = [c / data.mass[s] for c in weighted], 1.0
             costs = list(map(float, weighted))
-            low = min(costs)
+            low, high = min(costs), max(costs)
+            if not (math.isfinite(low) and math.isfinite(high)) or any(
+                not weighted[i].contains(0) for i, c in enumerate(costs) if c == 0
+            ):
+                raise UnprovableError("costs beyond the range of floats")
             # c − low ≤ 2⁻⁴⁴ (|c| + |low|) is rounding of both, hundreds of units of 2⁻⁵³
             rounded = low * (_RATIO if low > 0 else 1 / _RATIO)
             if above := [c for c in costs if c > rounded]:
                 steps.append((min(above) - low) / mass)
-                ceiling = max(ceiling, highest + (max(above) - low) / mass)
+                ceiling = max(ceiling, highest + (high - low) / mass)
     step = min([*steps, *small], default=1.0)
     if not (math.isfinite(step) and math.isfinite(ceiling) and least.is_finite()):
         raise UnprovableError("the objective's scale is not finite")

@@ -150,7 +150,7 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
         exact = joint + _limbs(bits, *(measures[view] for view in term["weights"]))
         work += weights * m * (6 + _sum(exact)) + len(views) + m
         if term["cost"] is not None:
-            if (key := id(term["cost"])) not in costs:  # most terms share one
+            if (key := id(term["cost"])) not in costs:  # in memory most terms share one
                 costs[key] = _cost(term["cost"])
             layers, bits = costs[key]
             # n m of (C19) for the lower end, and for the upper what the channel uses

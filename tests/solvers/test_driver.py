@@ -290,6 +290,21 @@ def test_a_central_path_that_breaks_is_reported_and_the_solver_takes_over(monkey
     assert alone.certificate.status != "certified"
 
 
+def test_a_covariance_program_that_would_not_fit_is_refused(monkeypatch):
+    from cvxprivacy.solvers.covariance import stages
+
+    program = cpv.QuadraticGaussian(GAUSSIAN, 0.5).program
+    monkeypatch.setattr(stages, "_LARGEST", 3)
+    with pytest.raises(cpv.InputError, match="a Newton step takes about .* GiB"):
+        solve_gaussian(program, method="structured")
+    assert (
+        solve_gaussian(program).certificate.status == "certified"
+    )  # the conic solver's model fits
+    monkeypatch.setattr(stages, "MOST_VARIABLES", 1)
+    with pytest.raises(cpv.InputError, match="a conic model takes about .* GiB"):
+        solve_gaussian(program)
+
+
 def test_conflicting_rows_are_named_without_those_that_do_not_matter():
     program = cpv.GaussianEquivocation(GAUSSIAN, 0.5, max_leakage=1e-4).program
     size = Expression("size", cost=np.eye(program.n))

@@ -36,10 +36,12 @@ def test_whatever_a_solver_leaves_is_survived(
 
     def path(white: Any, *others: Any) -> Any:
         multipliers = {"budget": math.nan}
+        whitened = np.full((white.program.n,) * 2, np.nan)
         yield SimpleNamespace(
             number=0,
             gap=math.nan,
-            whitened=np.full((white.program.n,) * 2, np.nan),
+            whitened=whitened,
+            centre=whitened,
             multipliers=lambda: multipliers,
         )
 

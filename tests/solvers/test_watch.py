@@ -133,3 +133,25 @@ def test_what_numbers_could_be_is_left_out_once_time_is_up(problem):
     assert late.conflict == asked.conflict
     assert not late.extremes
     assert str(asked).startswith(f"{late}; with the rest as it is, ")
+
+
+def test_a_covariance_path_proves_what_it_tells_wherever_it_is_stopped():
+    """On the way from one centre to the next the last one's multipliers are offered."""
+    recorded: list[cpv.Progress] = []
+    COVARIANCE.solve(progress=recorded.append)
+    assert recorded[0].gap > 1 > 1e-6 > recorded[-1].gap
+    for step in range(4, len(recorded), 5):
+        solution = COVARIANCE.solve(progress=Stop(step), certify=False)
+        assert solution.gap <= 1.1 * recorded[step].gap
+
+
+def test_a_covariance_path_that_breaks_down_proves_what_it_came_to(monkeypatch):
+    from cvxprivacy.solvers.covariance import method
+
+    def broken(self, *values):
+        raise np.linalg.LinAlgError("no convergence")
+
+    monkeypatch.setattr(method._Path, "multipliers", broken)
+    solution = COVARIANCE.solve(method="structured", certify=False)
+    assert solution.status == "loose"
+    assert solution.upper < math.inf

@@ -86,3 +86,23 @@ def test_whole_numbers_of_one_hash_are_refused_at_once():
     part = {"table": table, "rows": [0], "columns": [0, 1]}
     with pytest.raises(UnprovableError, match="stands as text"):
         verify.proof_of(program([[1]], 2, term({"parts": [part]})))
+
+
+@pytest.mark.parametrize("mass", [1e-320, 1e-199, 1e-10, 1.0, 1e10, 8.5e307])
+@pytest.mark.parametrize("costs", [(0.0, 1e-150), (3.0, 3.0 + 1e-10), (1e10, 2e10)])
+def test_masses_of_any_size_leave_the_step_as_it_is(mass, costs):
+    """Times a mass a cost may leave the range of floats: its step is no less for that."""
+    low, high = costs
+    data = program([[mass] * 2], 2, term([[low, high], [high, low]]))
+    summary = document(data, [1, 0])  # the worst moves
+    assert summary["claim"]["status"] == "loose"
+    assert not verify.disagreements(summary)
+    unit = verify.proof_of(data).unit(high)
+    assert unit == pytest.approx(high - low, rel=1e-6)
+
+
+@pytest.mark.parametrize("costs", [("1/1" + "0" * 400, 0.0), ("1" + "0" * 400, 0.0)])
+def test_costs_that_no_float_tells_apart_have_no_scale(costs):
+    data = program([[1.0, 1.0]], 2, term([[costs[1], costs[0]], [costs[0], costs[1]]]))
+    with pytest.raises(UnprovableError, match="beyond the range of floats"):
+        verify.proof_of(data).unit(1.0)

@@ -23,7 +23,7 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.solvers.covariance.whitened import SMALLEST, Whitened
 
-__all__ = ["Iterate", "central_path", "step_size"]
+__all__ = ["Iterate", "central_path", "entries", "step_size"]
 
 # Measured on 68 programs with up to 20 variables: 3,962 Newton steps in all, at most 14 per centre.
 SHRINK = 0.15  # of μ from one centre to the next; 2,329 steps at 0.01 (up to 31), 5,322 at 0.3
@@ -41,19 +41,20 @@ Factors = dict[str, FloatArray]  # F_k of each view, F Fᵀ = T'ᵀ Y' T', the g
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """A point of the path, strictly within the constraints.
+    """A point of the path, strictly within the constraints, and the last centre before it.
 
     Attributes
     ----------
     number : int
-    whitened : (n, n) array
+    whitened, centre : (n, n) arrays
     gap : float
-        That of the centre it is on the way to.
+        That of the centre: on the way to the next one there is no better proof.
     """
 
     path: _Path
     number: int
     whitened: FloatArray
+    centre: FloatArray
     mu: float
 
     @property
@@ -61,16 +62,20 @@ class Iterate:
         return self.mu * self.path.pairs
 
     def multipliers(self) -> dict[str, float]:
-        """Return those of the rows, of the program in nats."""
-        return self.path.multipliers(self.whitened, self.mu)
+        """Return those of the rows at the centre, of the program in nats."""
+        return self.path.multipliers(self.centre, self.mu)
+
+
+def entries(n: int) -> int:
+    """Return how many different entries a symmetric matrix has."""
+    return n * (n + 1) // 2
 
 
 def step_size(white: Whitened) -> int:
     """Return how many numbers a Newton step works on: √h⁻¹ K of (G19)."""
-    n = white.program.n
-    ranks = [min(len(t), n) for _, _, t in white.views.values()]
-    columns = sum(r * (r + 1) // 2 for r in ranks) + len(white.program.constraints)
-    return n * (n + 1) // 2 * columns
+    n, rows = white.program.n, len(white.program.constraints)
+    pairs = sum(entries(min(len(t), n)) for _, _, t in white.views.values())
+    return entries(n) * (pairs + rows)
 
 
 def central_path(white: Whitened, start: FloatArray, gap: float) -> Iterator[Iterate]:
@@ -87,11 +92,14 @@ def central_path(white: Whitened, start: FloatArray, gap: float) -> Iterator[Ite
     """
     path, number = _Path(white), 0
     newest, mu = start, 1.0  # of the size of the objective, which is in nats
-    last = gap / path.pairs  # (G17)
+    centre, last = (newest, mu), gap / path.pairs  # (G17)
     while True:
         for whitened in path.centred(newest, mu):
-            yield Iterate(path, number, whitened, mu)
+            yield Iterate(path, number, whitened, *centre)
             newest, number = whitened, number + 1
+        centre = newest, mu
+        yield Iterate(path, number, newest, *centre)
+        number += 1
         smaller = max(mu * SHRINK, last)
         if not smaller < mu:
             return
@@ -144,13 +152,12 @@ class _Path:
         }
 
     def centred(self, whitened: FloatArray, mu: float) -> Iterator[FloatArray]:
-        """Yield M, then ever nearer the minimiser of (G14), the last as near as floats allow."""
+        """Yield M ever nearer the minimiser of (G14), the last as near as floats allow."""
         previous = np.inf
         for _ in range(STEPS):
             point = self._evaluated(whitened, mu)
             if point is None:
                 raise np.linalg.LinAlgError("no point strictly within the constraints")
-            yield whitened
             dM, decrement, longest = self._newton(point, mu)
             stalled = decrement < NEARLY * mu and decrement > previous / 2
             if decrement < CENTRED * mu or stalled:
@@ -160,6 +167,7 @@ class _Path:
             if trial is None:
                 return
             whitened = trial
+            yield whitened
 
     def multipliers(self, whitened: FloatArray, mu: float) -> dict[str, float]:
         """Return λ that make M stationary (G24); μ / σ has lost the digits that σ has."""

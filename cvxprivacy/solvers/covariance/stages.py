@@ -17,16 +17,17 @@ from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
-from cvxprivacy.solvers.covariance.method import Iterate, central_path, step_size
+from cvxprivacy.solvers.covariance.method import Iterate, central_path, entries, step_size
 from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Task
 from cvxprivacy.verifier.balls import UnprovableError
 
-__all__ = ["CovarianceProver", "CovarianceTask"]
+__all__ = ["MOST_VARIABLES", "CovarianceProver", "CovarianceTask"]
 
 # −log₂ of the shares of a strictly feasible M in a repair: from what rounding asks to all of it
 SHARES = range(48, -1, -3)
 _LARGEST = 150_000_000  # numbers of which a Newton step makes three copies: 3.4 GiB
+MOST_VARIABLES = 156  # with that many pairs of entries, of which a conic model knows no structure
 INNER_GAP = 20  # times smaller than the gap that certifies: repair and rounding have the others
 # Shares by which a strictly feasible point moves towards I/2: the first that no row forbids
 MOST_INWARD, LEAST_INWARD, INWARD = 1e-3, 1e-12, 8
@@ -184,7 +185,11 @@ class CovarianceTask(Task):
             if self.prover.status == "infeasible":
                 return True
         prover, gap = self.prover, self.prover.tolerance / INNER_GAP
-        self._refuse_too_large(step_size(self.white))
+        if (numbers := step_size(self.white)) > _LARGEST:
+            if self.method == "structured":
+                raise self._too_large("a Newton step", numbers)
+            return False
+        failure = ""
         try:
             with np.errstate(all="ignore"):
                 for iterate in central_path(self.white, prover.strictly_feasible, gap):
@@ -193,33 +198,35 @@ class CovarianceTask(Task):
                     if self.watch.stopped:
                         break
         except UNUSABLE as error:
-            self.report(f"central path: {error}")  # and the conic solver is next
-        else:
-            self.salvage()
-            steps = 0 if self.newest is None else self.newest.number
-            self.report(f"central path: {steps} steps, gap {prover.upper - prover.lower:.1e}")
+            failure = str(error)  # and the conic solver is next
+        self.salvage()
+        steps = 0 if self.newest is None else self.newest.number
+        done = f"{steps} steps, gap {prover.upper - prover.lower:.1e}"
+        self.report(f"central path: {failure or done}")
         return self.certified or self.method == "structured" or bool(self.watch.stopped)
 
     def salvage(self) -> None:
-        """Offer the newest point of the path."""
-        if (iterate := self.newest) is not None:
-            self.prover.offer_whitened(iterate.whitened)
-            self.prover.offer_multipliers(iterate.whitened, iterate.multipliers())
+        """Offer the newest point of the path, and the multipliers of its last centre."""
+        if (iterate := self.newest) is None:
+            return
+        self.prover.offer_whitened(iterate.centre)
+        self.prover.offer_whitened(iterate.whitened)
+        with np.errstate(all="ignore"), suppress(*UNUSABLE):
+            self.prover.offer_multipliers(iterate.centre, iterate.multipliers())
 
-    def _refuse_too_large(self, numbers: int) -> None:
-        if numbers > _LARGEST:
-            problem = f"{self.program.n} encoded variables"
-            need = f"a Newton step needs about {3 * 8 * numbers / 2**30:.1f} GiB"
-            remedy = "release fewer variables, or the first principal components"
-            raise InputError("source", f"{problem}: {need}", remedy)
+    def _too_large(self, what: str, numbers: int) -> InputError:
+        need = f"{what} takes about {3 * 8 * numbers / 2**30:.1f} GiB"
+        problem = f"{self.program.n} encoded variables in {len(self.white.views)} views: {need}"
+        remedy = "release fewer variables, or the first principal components"
+        return InputError("source", problem, remedy)
 
     # ---- attempts ------------------------------------------------------------------------
 
     def _conic(self, *, phase_one: bool = False) -> Any:
         from cvxprivacy.solvers.conic.covariance import LogDetModel
 
-        entries = self.program.n * (self.program.n + 1) // 2  # each of which is an unknown
-        self._refuse_too_large(entries**2)
+        if self.program.n > MOST_VARIABLES:
+            raise self._too_large("a conic model", entries(self.program.n) ** 2)
         return LogDetModel(self.white, phase_one=phase_one)
 
     @cached_property

@@ -164,7 +164,10 @@ class _Path:
         return any((-newton.at.primal[k] > _RESIDUAL * self.x.slack[k]).any() for k in rows)
 
     def _restoring(self, newton: Newton) -> tuple[Point, float]:
-        """Step to the products that there are, where that gets far: rows then lack little."""
+        """Step to the products that there are, where that gets far: rows then lack little.
+
+        Every other step at most.
+        """
         self.restored = True
         products = {name: self.x.slack[name] * self.x.price[name] for name in self.x.slack}
         step = newton.step(products, 1.0)
