@@ -299,7 +299,7 @@ def test_a_covariance_program_that_would_not_fit_is_refused(monkeypatch):
         solve_gaussian(program, method="structured")
     assert (
         solve_gaussian(program).certificate.status == "certified"
-    )  # the conic solver's model fits
+    )
     monkeypatch.setattr(stages, "MOST_VARIABLES", 1)
     with pytest.raises(cpv.InputError, match="a conic model takes about .* GiB"):
         solve_gaussian(program)
