@@ -28,6 +28,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -203,8 +204,9 @@ class Curve:
         """Return what is proved that no release undercuts at x; +inf where none is feasible."""
         raise NotImplementedError
 
+    @cached_property
     def gaps(self) -> list[Gap]:
-        """Return the gaps between neighbours of which both curves are known."""
+        """The gaps between neighbours of which both curves are known."""
         raise NotImplementedError
 
     @property
@@ -213,7 +215,7 @@ class Curve:
         widths = [point.upper - point.lower for point in self.breakpoints if point.feasible]
         if len(widths) < 2:
             return widths[0] if widths else math.inf
-        return max(gap.band for gap in self.gaps())
+        return max(gap.band for gap in self.gaps)
 
     @property
     def solved_range(self) -> tuple[Number, Number] | None:
@@ -290,8 +292,9 @@ class Convex(Curve):
         heights = lower - slopes * (float(self.axis.bound(x)[1]) - bounds)
         return self._supports[int(np.argmax(heights))]
 
+    @cached_property
     def gaps(self) -> list[Gap]:
-        """Return the gaps from the first point achieved to the last."""
+        """The gaps from the first point achieved to the last."""
         reach = self.solved_range
         if reach is None:
             return []
@@ -354,8 +357,9 @@ class Staircase(Curve):
         first = bisect_left(self._order, key, key=lambda point: self._tightness(point.x))
         return self._floors[first] if first < len(self._order) else -math.inf
 
+    @cached_property
     def gaps(self) -> list[Gap]:
-        """Return the gaps behind the first point achieved."""
+        """The gaps behind the first point achieved."""
         gaps = []
         narrowest = STEP * self.width
         ends = zip(self._order, self._tops, self._floors, strict=True)

@@ -71,7 +71,7 @@ def explore(
     The options are those of :func:`cvxprivacy.frontier`, ``labels`` those of several searches.
     """
     report = progress if callable(progress) else _rewrite_line if progress else None
-    lines = _Lines(searches, labels)
+    lines = _Lines(report, searches, labels)
     log = Checkpoint(checkpoint, [search.digest for search in searches])
     try:
         while tasks := [(i, task) for i, s in enumerate(searches) for task in s.next_tasks()]:
@@ -87,8 +87,6 @@ def explore(
                     log.add(i, task, result)
                     searches[i].take(task, result)
                     lines.take(i, solved=True)
-                    if report is not None:
-                        report(lines.newest(i))
     except KeyboardInterrupt:
         return False
     finally:
@@ -101,21 +99,29 @@ def explore(
 class _Lines:
     """Tells how far one search is, or how many of several are done and which was solved last."""
 
-    def __init__(self, searches: Sequence[Search], labels: Sequence[Hashable]) -> None:
-        self.searches, self.labels = searches, labels
+    def __init__(
+        self,
+        report: Callable[[str], object] | None,
+        searches: Sequence[Search],
+        labels: Sequence[Hashable],
+    ) -> None:
+        self.report, self.searches, self.labels = report, searches, labels
         self.shares = [0.0 for _ in searches]
         self.gained, self.seconds, self.since = 0.0, 0.0, time.monotonic()
 
     def take(self, i: int, *, solved: bool) -> None:
-        """Note the share of a search; what was read and not solved took no time."""
+        """Note the share of a search, and tell of a solve; what was read took no time."""
+        if self.report is None:
+            return
         search, before, now = self.searches[i], self.shares[i], time.monotonic()
         self.shares[i] = search.share if search.next_tasks() else 1.0
         if solved:
             self.gained += self.shares[i] - before
             self.seconds += now - self.since
+            self.report(self._newest(i))
         self.since = now
 
-    def newest(self, i: int) -> str:
+    def _newest(self, i: int) -> str:
         """Return the line after a solve of search ``i``."""
         left = len(self.shares) - sum(self.shares)
         seconds = left * self.seconds / self.gained if self.gained > 0 else math.inf

@@ -519,7 +519,7 @@ class Refinement:
     def open_gaps(self) -> list[Gap]:
         """Return the gaps to split: too wide a band, or an edge of feasibility."""
         assert self.tol is not None
-        gaps = [g for g in self.curve.gaps() if g.band > self.tol and g.split is not None]
+        gaps = [g for g in self.curve.gaps if g.band > self.tol and g.split is not None]
         edge = self.edge
         if edge is not None and self.problem.axis.kind != CONVEX:
             low, high = edge

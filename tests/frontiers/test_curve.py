@@ -146,7 +146,7 @@ def test_a_point_that_proves_nothing_is_passed_over():
     assert (empty.inner(0.5), empty.outer(0.5), empty.band) == (math.inf, -math.inf, math.inf)
     nothing = Convex([], AXIS)
     assert (nothing.inner(0.5), nothing.outer(0.5), nothing.band) == (math.inf, -math.inf, math.inf)
-    assert nothing.gaps() == []
+    assert nothing.gaps == []
 
 
 def test_a_line_is_rounded_down():
@@ -196,22 +196,22 @@ def test_slopes_in_balls_by_hand():
 
 def test_a_gap_too_narrow_is_not_split():
     places = (0.0, 2.0**-42, 1.0)
-    gaps = Convex([breakpoint_at(x, 0, 1 - x) for x in places], AXIS).gaps()
+    gaps = Convex([breakpoint_at(x, 0, 1 - x) for x in places], AXIS).gaps
     assert [gap.split is None for gap in gaps] == [True, False]
     places = (0.0, 1e-7, 1.0)
-    gaps = Staircase([breakpoint_at(x, 0, 1) for x in places], Axis(MONOTONE, "bits")).gaps()
+    gaps = Staircase([breakpoint_at(x, 0, 1) for x in places], Axis(MONOTONE, "bits")).gaps
     assert [gap.split is None for gap in gaps] == [True, False]
 
 
 def test_a_gap_is_split_where_the_lines_meet():
     """Chord 1 − u/4 on [0, 4]; lines 1 − u and 0: farthest apart at u = 1, by 3/4."""
-    (gap,) = Convex([breakpoint_at(0.0, 1, 1, 1.0), breakpoint_at(4.0, 0, 0)], AXIS).gaps()
+    (gap,) = Convex([breakpoint_at(0.0, 1, 1, 1.0), breakpoint_at(4.0, 0, 0)], AXIS).gaps
     assert (gap.split, gap.band) == (1.0, 0.75)
     # one line alone: the far end is where it is lowest, so that the middle is tried
     left, right = breakpoint_at(0.0, 1, 1, 1.0), breakpoint_at(4.0, -math.inf, 0)
-    (gap,) = Convex([left, right], AXIS).gaps()
+    (gap,) = Convex([left, right], AXIS).gaps
     assert (gap.split, gap.band) == (2.0, 3.0)
-    (gap,) = Convex([breakpoint_at(0.0, 1, 1), breakpoint_at(math.ulp(0.0), 0, 0)], AXIS).gaps()
+    (gap,) = Convex([breakpoint_at(0.0, 1, 1), breakpoint_at(math.ulp(0.0), 0, 0)], AXIS).gaps
     assert gap.split is None  # no float is strictly between
 
 
@@ -224,7 +224,7 @@ def test_a_staircase_by_hand():
         places = [sign * x for x in (-0.5, 0.0, 0.5, 1.0, 2.0, 3.0)]
         assert [curve.inner(x) for x in places] == [math.inf, 5.0, 5.0, 5.0, 2.0, 2.0]
         assert [curve.outer(x) for x in places] == [4.0, 4.0, 1.5, 1.5, 1.5, -math.inf]
-        assert [(gap.band, gap.split) for gap in curve.gaps()] == [
+        assert [(gap.band, gap.split) for gap in curve.gaps] == [
             (3.5, sign * 0.5), (3.5, sign * 1.5),
         ]  # fmt: skip
         assert curve.band == 3.5

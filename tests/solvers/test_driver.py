@@ -297,9 +297,7 @@ def test_a_covariance_program_that_would_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(stages, "_LARGEST", 3)
     with pytest.raises(cpv.InputError, match="a Newton step takes about .* GiB"):
         solve_gaussian(program, method="structured")
-    assert (
-        solve_gaussian(program).certificate.status == "certified"
-    )
+    assert solve_gaussian(program).certificate.status == "certified"
     monkeypatch.setattr(stages, "MOST_VARIABLES", 1)
     with pytest.raises(cpv.InputError, match="a conic model takes about .* GiB"):
         solve_gaussian(program)
