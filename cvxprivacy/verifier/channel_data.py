@@ -301,20 +301,21 @@ def _steps_of(data: ChannelData, term: Mapping[str, Any]) -> tuple[float, float,
                 continue
             lowest = smallest(weighted)
             least += lowest / data.total
-            mass = float(data.mass[s])
+            mass = data.mass[s]
             if not 1 / _USUAL < mass < _USUAL:  # times which costs might leave the range of floats
-                weighted, mass = [c / data.mass[s] for c in weighted], 1.0
+                weighted, mass = [c / mass for c in weighted], arb(1)
             costs = list(map(float, weighted))
             low, high = min(costs), max(costs)
-            if not (math.isfinite(low) and math.isfinite(high)) or any(
-                not weighted[i].contains(0) for i, c in enumerate(costs) if c == 0
-            ):
+            vanished = low == high == 0 and not all(c.contains(0) for c in weighted)
+            if vanished or not (math.isfinite(low) and math.isfinite(high)):
                 raise UnprovableError("costs beyond the range of floats")
             # c − low ≤ 2⁻⁴⁴ (|c| + |low|) is rounding of both, hundreds of units of 2⁻⁵³
             rounded = low * (_RATIO if low > 0 else 1 / _RATIO)
             if above := [c for c in costs if c > rounded]:
-                steps.append((min(above) - low) / mass)
-                ceiling = max(ceiling, highest + (high - low) / mass)
+                ends = (weighted[costs.index(c)] for c in (low, min(above), high))
+                cheapest, next_one, dearest = (float(c / mass) for c in ends)
+                steps.append(next_one - cheapest)
+                ceiling = max(ceiling, highest + dearest - cheapest)
     step = min([*steps, *small], default=1.0)
     if not (math.isfinite(step) and math.isfinite(ceiling) and least.is_finite()):
         raise UnprovableError("the objective's scale is not finite")
