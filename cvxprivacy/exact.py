@@ -97,9 +97,9 @@ def _remembered(function: Callable[[Exact], _Result]) -> Callable[[Exact], _Resu
 
 
 def alike(values: Exact) -> Exact:
-    """Return a table with one row where all are equal, and one column where all are."""
+    """Return a table with one row where all are equal, one column where all are, or one layer."""
     values = core(values)
-    for axis in (-2, -1):
+    for axis in range(values.ndim):
         first = values.take([0], axis)
         if values.dtype == object:  # what repeats is mostly one object
             pairs = zip(values.flat, np.broadcast_to(first, values.shape).flat, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import pickle
 import weakref
 from decimal import Decimal
 from fractions import Fraction
@@ -392,3 +393,16 @@ def test_what_somebody_can_still_write_to_is_copied() -> None:
         with pytest.raises(cpv.InputError, match="negative"):
             cpv.Distortion(values)
         assert exact.array(outcome) is outcome  # its own are not copied again
+
+
+def test_what_repeats_is_written_once_however_it_is_held() -> None:
+    """A pickled cost no longer knows that its layers were one."""
+    table = np.arange(6.0).reshape(2, 3)
+    written = []
+    for full in (np.broadcast_to(table, (4, 2, 3)), np.stack([table] * 4)):
+        cost = Expression("e", cost=full).to_dict({})["cost"]
+        written.append(cost)
+        assert cost == [table.tolist()]
+        again = pickle.loads(pickle.dumps(Expression("e", cost=full)))
+        assert again.to_dict({})["cost"] == cost
+    assert np.array_equal(exact.alike(np.stack([table, table + 1])), [table, table + 1])

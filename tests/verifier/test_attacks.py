@@ -82,6 +82,23 @@ def test_no_large_file_starves_the_verifier(name: str) -> None:
         assert outcome.bytes <= malformed.SPACE
 
 
+@posix
+def test_columns_that_stand_for_all_outputs_are_never_written_out(tmp_path: Path) -> None:
+    """A file of L n numbers asks for L n m costs: a gigabyte of them here, were they all made."""
+    letters = 2400
+    law = [[1.0] * letters, [2.0] * letters]
+    cost = [[[float(i % k)] for i in range(letters)] for k in (3, 5)]
+    view = {"labels": [[0] * letters, [1] * letters], "reference": None}
+    view["measure"] = malformed.INFORMATION
+    more = {"law": law, "views": {"W": view}, "objective": malformed.term(cost=cost)}
+    path = tmp_path / "proof.json"
+    path.write_bytes(malformed.written(malformed.channel(letters, letters, **more)))
+    code, _, memory, text = malformed.watched(path)
+    assert code == 1  # what is claimed is not what is proved
+    assert "Traceback" not in text
+    assert memory < 2**28
+
+
 # ---- the attacks themselves --------------------------------------------------------------
 
 
