@@ -84,8 +84,8 @@ def test_no_large_file_starves_the_verifier(name: str) -> None:
 
 @posix
 def test_columns_that_stand_for_all_outputs_are_never_written_out(tmp_path: Path) -> None:
-    """A file of L n numbers asks for L n m costs: a gigabyte of them here, were they all made."""
-    letters = 2400
+    """A file of L n numbers asks for L n m costs: half a gigabyte of them here, were all made."""
+    letters = 1500
     law = [[1.0] * letters, [2.0] * letters]
     cost = [[[float(i % k)] for i in range(letters)] for k in (3, 5)]
     view = {"labels": [[0] * letters, [1] * letters], "reference": None}
