@@ -126,16 +126,16 @@ def _release(
 def explained(certificate: Any, watch: Watch | None = None) -> InfeasibleError:
     """Say which constraints conflict, and the least that each could be, given the others."""
     program, dual = certificate.program, certificate.dual
-    rows, watched = program.constraints, {} if watch is None else {"watch": watch}
+    rows, clock = program.constraints, watch or Watch()
     conflict = [name for name in rows if float(dual.multipliers.get(name, 0.0)) > 0]
     extremes, alternatives = {}, []
-    for name in conflict if watch is None or not watch.stopped else ():
+    for name in conflict:
+        if clock.stopped:
+            break
         others = {key: row for key, row in rows.items() if key != name}
         relaxed = replace(program, objective=rows[name].expression, constraints=others)
-        least = solve_gaussian(relaxed, **watched).certificate.upper
-        if watch is not None and watch.stopped:
-            break
-        if math.isfinite(least):
+        least = solve_gaussian(relaxed, watch=watch).certificate.upper
+        if math.isfinite(least) and not clock.stopped:
             extremes[name] = least
             alternatives.append(f"{name} would have to be at least {above(least)}")
     typed = " and ".join(f"{name} {float(rows[name].bounds(1)):.6g}" for name in conflict)

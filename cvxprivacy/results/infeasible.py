@@ -64,12 +64,12 @@ class Conflict:
     ) -> None:
         self.certificate, self.program = certificate, certificate.program
         self.alphabet, self.rules, self.criteria, self.other = alphabet, rules, criteria, other
-        self.watch = watch
+        self.watch, self.clock = watch, watch or Watch()
 
     def explained(self) -> InfeasibleError:
         """Say in the user's words which constraints conflict, and what each could be."""
         names = self._names()
-        extremes = {name: None if self._late else self._extreme(name) for name in names}
+        extremes = {name: None if self.clock.stopped else self._extreme(name) for name in names}
         rules = list(self.rules[names[0]].values())
         rule = rules[0] if len(names) == len(rules) == 1 else None
         if isinstance(rule, Constraint) and rule.linear and _is_typed(rule):
@@ -147,7 +147,7 @@ class Conflict:
         over = {k: each.expression + (rule.number - each.number) for k, each in group.items()}
         objective = Worst(over) if len(over) > 1 else rule.expression
         least = self._solved(replace(self.program, objective=objective, constraints=rows))
-        if least.primal is None or self._late:
+        if least.primal is None or self.clock.stopped:
             return None
         slope = _slope(rule)
         theta = _typed(rule) + (Fraction(least.upper) - rule.number) / slope
@@ -169,7 +169,7 @@ class Conflict:
                 loose = middle
             else:
                 tight = middle
-            if self._late:
+            if self.clock.stopped:
                 return None
         return _Extreme(loose, up, True)
 
@@ -179,12 +179,7 @@ class Conflict:
         return self._solved(idle).primal is not None
 
     def _solved(self, program: ChannelProgram) -> Any:
-        watched: Any = {} if self.watch is None else {"watch": self.watch}
-        return solve(program, **watched).certificate
-
-    @property
-    def _late(self) -> bool:
-        return self.watch is not None and bool(self.watch.stopped)
+        return solve(program, watch=self.watch).certificate
 
 
 def _is_constant(rule: Any) -> bool:

@@ -109,8 +109,8 @@ class Task(ABC):
         self.method, self.solver = names["method"], names["solver"]
         self.accuracy = names["accuracy"]
         self.solver_options = dict(names["solver_options"] or {})
-        self.watched = "watch" in options  # else an interrupt is the caller's
-        self.watch: Watch = options["watch"] if self.watched else Watch()
+        self.watched = options.get("watch") is not None  # else an interrupt is the caller's
+        self.watch: Watch = options.get("watch") or Watch()
         self.options = {**names, "watch": self.watch} if self.watched else names
         self.log: list[str] = []
         self.edges: list[str] = []

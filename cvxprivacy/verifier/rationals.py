@@ -89,8 +89,8 @@ def integers(table: Sequence[Sequence[Any]]) -> tuple[list[list[int]], int]:
     if common.bit_length() > BITS:
         raise UnprovableError(f"fractions whose common denominator has over {BITS} bits")
     # a short text may have many different fractions, and each gets the length of all
-    if (len(floats) + len(others)) * common.bit_length() > _MOST_BITS:
-        count = len(floats) + len(others)
+    count = len(floats) + len(others)
+    if count * common.bit_length() > _MOST_BITS:
         raise UnaffordableError(f"{count:,} fractions over {common.bit_length():,} bits")
     quotients = chain(zip(floats, _quotients(floats), strict=True), others.items())
     scaled = {k: above * (common // below) for k, (above, below) in quotients}

@@ -210,7 +210,8 @@ class CovarianceTask(Task):
         if (iterate := self.newest) is None:
             return
         self.prover.offer_whitened(iterate.centre)
-        self.prover.offer_whitened(iterate.whitened)
+        if iterate.whitened is not iterate.centre:  # a proof of each is dear
+            self.prover.offer_whitened(iterate.whitened)
         with np.errstate(all="ignore"), suppress(*UNUSABLE):
             self.prover.offer_multipliers(iterate.centre, iterate.multipliers())
 
