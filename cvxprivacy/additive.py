@@ -7,7 +7,7 @@ The functions here take such costs and arrays (:mod:`cvxprivacy.exact`) alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +21,10 @@ from cvxprivacy.exact import Exact, FloatArray
 from cvxprivacy.frozen import FrozenFields, frozen, owned
 from cvxprivacy.verifier.rationals import BITS
 
-__all__ = ["AdditiveCost", "Cost", "Part", "dense", "floats", "of_letters", "plus", "times"]
+__all__ = [
+    *("AdditiveCost", "Cost", "Part"),
+    *("dense", "floats", "in_blocks", "of_letters", "plus", "span", "times"),
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -68,6 +71,15 @@ class AdditiveCost:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self.floats, dtype=dtype, copy=bool(copy) or None)
 
+    def at(self, letters: IntArray, outputs: IntArray) -> FloatArray:
+        """Return the floats of some entries, or of some letters' rows, as sums of floats."""
+        sums: FloatArray = sum(t[p.rows[letters], p.columns[outputs]] for p, t in self._tables)
+        return sums
+
+    @cached_property
+    def _tables(self) -> list[tuple[Part, FloatArray]]:
+        return [(part, exact.floats(part.table)) for part in self.parts]
+
     def numbered(self) -> tuple[Exact, IntArray]:
         """Return the distinct sums, and for each entry which of them it is.
 
@@ -88,7 +100,16 @@ class AdditiveCost:
     @property
     def largest(self) -> Fraction:
         """The largest absolute value of an entry."""
-        return max(abs(exact.rational(value)) for value in self.numbered()[0].tolist())
+        blocks = (of_letters(self, letters) for letters in in_blocks(*self.shape))
+        values = (value for block in blocks for value in block.numbered()[0].tolist())
+        return max(abs(exact.rational(value)) for value in values)
+
+    def least(self) -> Iterator[Exact]:
+        """Yield the least number of each letter, for a block of letters at a time."""
+        for letters in in_blocks(*self.shape):
+            values, numbers = of_letters(self, letters).numbered()
+            order = np.argsort(values, kind="stable")
+            yield values[order][np.argsort(order)[numbers].min(axis=1)]
 
     @cached_property
     def _dense(self) -> Exact | None:
@@ -114,6 +135,15 @@ class AdditiveCost:
 
 Cost = Exact | AdditiveCost
 
+_BLOCK = 4_000_000  # entries that are looked at together: 32 MB a table
+
+
+def in_blocks(n: int, m: int) -> Iterator[IntArray]:
+    """Yield numbers of letters, a block of rows of length m at a time."""
+    most = max(_BLOCK // m, 1)
+    for first in range(0, n, most):
+        yield np.arange(first, min(first + most, n))
+
 
 def dense(cost: Cost) -> Exact:
     """Return an array of the very numbers."""
@@ -126,6 +156,18 @@ def dense(cost: Cost) -> Exact:
 def floats(cost: Cost) -> FloatArray:
     """Return the nearest floats."""
     return cost.floats if isinstance(cost, AdditiveCost) else exact.floats(cost)
+
+
+def span(cost: Cost | None) -> float:
+    """Return the largest entry less the least, or no less than that where they are not looked at.
+
+    Of parts, the sum of what each spans.
+    """
+    if cost is None:
+        return 0.0
+    if not isinstance(cost, AdditiveCost):
+        return float(np.ptp(exact.floats(cost)))
+    return float(sum(np.ptp(table) for _, table in cost._tables))
 
 
 def of_letters(cost: Cost, letters: Sequence[int] | IntArray) -> Cost:

@@ -12,8 +12,7 @@ import numpy as np
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.exact_channel import ExactChannel
 from cvxprivacy.certificates.repair import Feasible, repair
-from cvxprivacy.exact import FloatArray
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import ceil, floor
@@ -118,7 +117,7 @@ class Prover(BestBounds):
         super().__init__(program, accuracy, similar)
         self.strictly_feasible: list[Feasible] = []  # K₀ of (C11)
         # channels that may be such, proved when one is asked for; those that are not are dropped
-        self.candidates: list[FloatArray] = []
+        self.candidates: list[Matrix] = []
 
     def offer_dual(self, dual: Dual) -> bool:
         """Prove the bound of ``dual``; True if it is the best so far (or a contradiction)."""
@@ -132,7 +131,7 @@ class Prover(BestBounds):
             dual = self._shorter(dual, replace(dual, auxiliaries=fewer))
         return super()._pruned(dual)
 
-    def offer_channel(self, channel: FloatArray | ExactChannel) -> bool:
+    def offer_channel(self, channel: Matrix | ExactChannel) -> bool:
         """Repair ``channel`` and prove its objective; True if it is the best so far."""
         repaired = repair(self.program, self.proof, channel, self._inside, self._certifies)
         if repaired is None:
@@ -142,7 +141,7 @@ class Prover(BestBounds):
         raw = channel.matrix if isinstance(channel, ExactChannel) else channel
         return self.take_primal(exact, evaluation, self.program.violation(raw))
 
-    def keep(self, channel: FloatArray | ExactChannel) -> bool:
+    def keep(self, channel: Matrix | ExactChannel) -> bool:
         """Keep a channel in which rows are to hold strictly, to mix others with, if they hold."""
         feasible = repair(self.program, self.proof, channel, lambda: self.strictly_feasible)
         self.strictly_feasible += [] if feasible is None else [feasible]

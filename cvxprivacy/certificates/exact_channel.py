@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from cvxprivacy.exact import Exact, FloatArray
+from cvxprivacy.exact import Exact
 from cvxprivacy.frozen import FrozenFields, owned
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel import ChannelProgram, Matrix
 
 __all__ = ["DENOMINATOR", "ExactChannel", "round_channel"]
 
@@ -22,14 +24,19 @@ DENOMINATOR = 2**52  # every multiple of 2⁻⁵² up to 1 is a float64: the mat
 
 @dataclass(frozen=True, eq=False)
 class ExactChannel(FrozenFields):
-    """A channel as integers ``numerators`` (n, m) over ``denominator``; rows sum to it."""
+    """A channel as integers ``numerators`` (n, m) over ``denominator``; rows sum to it.
 
-    numerators: np.ndarray
+    Of a program that is not dense the numerators are a sparse array, over 2⁵².
+    """
+
+    numerators: Any
     denominator: int = DENOMINATOR
 
     @cached_property
-    def matrix(self) -> FloatArray:
+    def matrix(self) -> Matrix:
         """The channel in floats: exact over 2⁵², to half an ulp otherwise."""
+        if sparse.issparse(self.numerators):
+            return self.numerators.astype(float) / self.denominator
         if self.denominator == DENOMINATOR:
             matrix = self.numerators.astype(float) / DENOMINATOR
         else:
@@ -39,21 +46,29 @@ class ExactChannel(FrozenFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a proof file stores: of each letter the outputs that it has, with what."""
-        outputs = [np.flatnonzero(row) for row in self.numerators]
-        rows = zip(self.numerators, outputs, strict=True)
+        if sparse.issparse(self.numerators):
+            ends = self.numerators.indptr[1:-1]
+            outputs = np.split(self.numerators.indices, ends)
+            numerators = np.split(self.numerators.data, ends)
+        else:
+            outputs = [np.flatnonzero(row) for row in self.numerators]
+            rows = zip(self.numerators, outputs, strict=True)
+            numerators = [row[places] for row, places in rows]
         return {
             "outputs": [places.tolist() for places in outputs],
-            "numerators": [row[places].tolist() for row, places in rows],
+            "numerators": [row.tolist() for row in numerators],
             "denominator": self.denominator,
         }
 
 
-def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel | None:
+def round_channel(program: ChannelProgram, channel: Matrix) -> ExactChannel | None:
     """Round to integers over 2⁵², rows summing to one within the entry bounds.
 
     Over a finer power of two where the bounds themselves need one (an entry fixed at 0.3);
     None if no row of sum one is within the bounds.
     """
+    if sparse.issparse(channel):
+        return _round_entries(channel)
     # whatever a solver returned is a start: that it is near the optimum is not assumed
     k = np.nan_to_num(np.asarray(channel, float), nan=0.0, posinf=1.0, neginf=0.0)
     k = np.clip(k, 0.0, 1.0)
@@ -78,6 +93,21 @@ def round_channel(program: ChannelProgram, channel: FloatArray) -> ExactChannel 
     low, high = _numerators(lower, math.ceil, scale), _numerators(upper, math.floor, scale)
     numerators = _fill(_numerators(k, math.floor, scale), low, high, scale)
     return None if numerators is None else ExactChannel(numerators, scale)
+
+
+def _round_entries(channel: sparse.csr_array) -> ExactChannel:
+    """Round what a sparse channel has; its rows have no bounds, and some entry each."""
+    k = channel.copy()
+    k.sum_duplicates()
+    k.data = np.clip(np.nan_to_num(k.data, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+    k.data /= np.repeat(k.sum(axis=1), np.diff(k.indptr))
+    numerators = k.astype(np.int64)
+    numerators.data = np.rint(k.data * DENOMINATOR).astype(np.int64)
+    for first, last in pairwise(k.indptr):  # the largest makes up for what is missing: (C9)
+        row = numerators.data[first:last]
+        row[row.argmax()] += DENOMINATOR - row.sum()
+    numerators.eliminate_zeros()
+    return ExactChannel(numerators)
 
 
 def _numerators(

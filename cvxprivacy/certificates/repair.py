@@ -20,7 +20,7 @@ from scipy.linalg import qr
 from cvxprivacy.additive import dense
 from cvxprivacy.certificates.exact_channel import DENOMINATOR, ExactChannel, round_channel
 from cvxprivacy.exact import Exact, FloatArray, floats, rational
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.side_conditions import Excess
 from cvxprivacy.verifier.channel_proof import ChannelProof, Evaluation
 
@@ -44,7 +44,7 @@ Inside = Callable[[], Iterable[Feasible]]  # strictly feasible ones, which may b
 def repair(
     program: ChannelProgram,
     proof: ChannelProof,
-    channel: FloatArray | ExactChannel,
+    channel: Matrix | ExactChannel,
     inside: Inside = tuple,
     enough: Callable[[Evaluation], bool] = lambda _: False,
 ) -> Feasible | None:
@@ -107,7 +107,7 @@ def _interiors(
     yield None
 
 
-def _exact(program: ChannelProgram, channel: FloatArray, inside: Inside) -> ExactChannel | None:
+def _exact(program: ChannelProgram, channel: Matrix, inside: Inside) -> ExactChannel | None:
     """Round, and project onto the equalities if there are any."""
     start = round_channel(program, channel)
     if start is None or not has_equalities(program):
@@ -160,15 +160,14 @@ def _simple_channels(
     """Suggest channels that may satisfy the broken rows strictly: of least cost, or constant."""
     if has_equalities(program):  # which a mixture keeps only if both its ends do
         return _constants(program)
-    channels: list[FloatArray] = []
+    channels: list[Matrix] = []
     broken = [
         program.constraints[name] for name in evaluation.broken if name in program.constraints
     ]
     linear = [row for row in broken if row.linear and not row.per_output]
     if linear:
         # what has the most room in all of them together; of one row it is the least there is
-        cost = sum(program.cost(row.expression) for row in linear)
-        channels.append(program.least(program.mass[:, None] * cost)[0])
+        channels.append(program.cheapest([row.expression for row in linear]))
     for name, aux in program.auxiliaries.items():
         if name in evaluation.broken and isinstance(aux, Excess):  # the marginal itself
             channels.append(np.tile(floats(aux.levels), (program.n, 1)))

@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.exact_channel import DENOMINATOR, ExactChannel
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel import DENSE, ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.verifier.balls import decode
@@ -42,6 +43,11 @@ def restored(document: Mapping[str, Any], program: Any) -> Certificate:
 def channel(primal: Mapping[str, Any], m: int) -> ExactChannel:
     """Return the channel to ``m`` outputs of a document."""
     denominator = int(primal["denominator"])
+    if len(primal["outputs"]) * m > DENSE:
+        ends = np.cumsum([0, *map(len, primal["outputs"])])
+        outputs, numerators = (np.concatenate(primal[k]) for k in ("outputs", "numerators"))
+        shape = (len(primal["outputs"]), m)
+        return ExactChannel(sparse.csr_array((numerators, outputs, ends), shape=shape), denominator)
     # numerators below 2⁵³ are machine integers; over any other denominator Python's own
     kind: Any = np.int64 if denominator == DENOMINATOR else object
     numerators = np.zeros((len(primal["outputs"]), m), dtype=kind)

@@ -30,7 +30,7 @@ labels on the same atoms.  Information is in the program's ``units`` throughout.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -39,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from cvxprivacy.additive import AdditiveCost, in_blocks, span
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats
 from cvxprivacy.frozen import FrozenFields, core, frozen
@@ -50,11 +51,15 @@ from cvxprivacy.programs.side_conditions import Auxiliary, Excess
 from cvxprivacy.programs.worst import Worst, parts_of
 from cvxprivacy.validation import table
 
-__all__ = ["INFORMATION", "ChannelProgram", "View"]
+__all__ = ["DENSE", "INFORMATION", "ChannelProgram", "View"]
 
 INFORMATION = MutualInformation()
+# Entries of a table of floats that is made, 160 MB: beyond them channels are sparse, and costs are
+# looked at a block of letters at a time
+DENSE = 20_000_000
 
 IntArray = npt.NDArray[np.int64]
+Matrix = Any  # of floats, an array; of a program that is not dense, a ``scipy.sparse.csr_array``
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +161,16 @@ class ChannelProgram(FrozenFields):
     def m(self) -> int:
         return self.outputs
 
+    @property
+    def dense(self) -> bool:
+        """Whether tables (n, m) are made; otherwise channels are sparse."""
+        return self.n * self.m <= DENSE
+
+    @property
+    def blocks(self) -> Iterator[IntArray]:
+        """Letters, a block at a time; all of them where tables are made."""
+        return iter([np.arange(self.n)]) if self.dense else in_blocks(self.n, self.m)
+
     @cached_property
     def total(self) -> float:
         return float(self.law.sum())
@@ -187,8 +202,10 @@ class ChannelProgram(FrozenFields):
         masses = np.asarray(self.view_matrix(view).sum(axis=1))
         return masses / masses.sum()
 
-    def cost(self, term: Expression) -> FloatArray:
-        """Return C(s, y) per unit of Q, shape (n, m)."""
+    def cost(self, term: Expression, letters: IntArray | None = None) -> FloatArray:
+        """Return C(s, y) per unit of Q, shape (n, m), or of some letters."""
+        if letters is not None and not self.dense:
+            return self.cost_at(term, letters[:, None], np.arange(self.m))
         costs = term.costs
         if costs is None:
             return np.zeros((self.n, self.m))
@@ -198,6 +215,20 @@ class ChannelProgram(FrozenFields):
         share, costs = self.law / self.law.sum(axis=0), core(costs)
         costs = np.broadcast_to(costs, (*self.law.shape, costs.shape[-1]))
         return np.broadcast_to(np.einsum("ls,lsy->sy", share, costs), (self.n, self.m))
+
+    def cost_at(self, term: Expression, letters: IntArray, outputs: IntArray) -> FloatArray:
+        """Return C(s, y) of some entries, of letters and outputs that are broadcast."""
+        if term.cost is None:
+            return np.zeros(np.broadcast_shapes(letters.shape, outputs.shape))
+        if isinstance(term.cost, AdditiveCost):
+            return term.cost.at(letters, outputs)
+        costs: FloatArray = self.cost(term)[letters, outputs]
+        return costs
+
+    def weighted(self, term: Expression, weights: FloatArray) -> FloatArray:
+        """Return Σ_s weights(s) C(s, y), shape (m,)."""
+        parts = (weights[block] @ self.cost(term, block) for block in self.blocks)
+        return sum(parts, np.zeros(self.m))
 
     @cached_property
     def floor(self) -> FloatArray | None:
@@ -217,9 +248,8 @@ class ChannelProgram(FrozenFields):
         """
         scales = []
         for part in self.objectives.values():
-            cost = part.costs
-            span = 0.0 if cost is None else float(cost.max() - cost.min())
-            scales.append(max(self.sizes(part), default=0.0) + span)
+            cost = part.costs if self.dense else part.cost
+            scales.append(max(self.sizes(part), default=0.0) + span(cost))
         return float(max(scales)) or 1.0
 
     def sizes(self, term: Expression) -> list[float]:
@@ -251,38 +281,46 @@ class ChannelProgram(FrozenFields):
 
     # ---- functions of a channel ----------------------------------------------------------
 
-    def joint(self, channel: FloatArray, view: str) -> FloatArray:
+    def joint(self, channel: Matrix, view: str) -> FloatArray:
         """Return J(v, y), shape (|V|, m) (P3)."""
-        return np.asarray(self.view_matrix(view) @ channel)
+        joint = self.view_matrix(view) @ channel
+        return joint.toarray() if sparse.issparse(joint) else np.asarray(joint)
 
-    def information(self, channel: FloatArray, view: str) -> FloatArray:
+    def information(self, channel: Matrix, view: str) -> FloatArray:
         """Return Φ_k(y), shape (m,), in the program's units (P4)."""
         joint, reference = self.joint(channel, view), self.reference(view)
         return self.views[view].measure.value(joint, reference) * self.unit(view)
 
-    def columns(self, term: Expression, channel: FloatArray) -> FloatArray:
+    def columns(self, term: Expression, channel: Matrix) -> FloatArray:
         """Return the contribution of each output to ``term`` (without its constant)."""
-        value = (self.mass[:, None] * channel * self.cost(term)).sum(axis=0)
+        if sparse.issparse(channel):
+            entries = channel.tocoo()
+            spent = self.mass[entries.row] * entries.data
+            spent = spent * self.cost_at(term, entries.row, entries.col)
+            value = np.bincount(entries.col, spent, minlength=self.m)
+        else:
+            value = (self.mass[:, None] * channel * self.cost(term)).sum(axis=0)
         for view, weight in term.columns(self.m).items():
             value = value + weight * self.information(channel, view)
         return value
 
-    def value(self, term: Expression, channel: FloatArray) -> float:
+    def value(self, term: Expression, channel: Matrix) -> float:
         return float(self.columns(term, channel).sum()) + float(term.constant)
 
-    def attained(self, channel: FloatArray) -> float:
+    def attained(self, channel: Matrix) -> float:
         """Return the value of the objective, the greatest of its parts (P26)."""
         return max(self.value(part, channel) for part in self.objectives.values())
 
-    def violation(self, channel: FloatArray) -> float:
+    def violation(self, channel: Matrix) -> float:
         """Return the largest amount by which ``channel`` breaks a constraint, in floats."""
-        if not np.isfinite(channel).all():
+        entries = channel.data if sparse.issparse(channel) else channel
+        if not np.isfinite(entries).all():
             return math.inf
         low = 0.0 if self.floor is None else self.floor
         high = 1.0 if self.ceiling is None else self.ceiling
         worst = [np.max(np.abs(channel.sum(axis=1) - 1.0))]
-        worst += [np.max(low - channel), np.max(channel - high)]
-        positive = np.clip(channel, 0.0, None)
+        worst += [np.max(low - entries), np.max(entries - high)]
+        positive = channel.maximum(0.0) if sparse.issparse(channel) else np.clip(channel, 0.0, None)
         for row in self.constraints.values():
             value = self.columns(row.expression, positive)
             value = value if row.per_output else value.sum() + float(row.expression.constant)
@@ -302,10 +340,12 @@ class ChannelProgram(FrozenFields):
     def least(self, g: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Minimise ⟨g, K⟩ over the simple set; return the channel and its row thresholds ν (P22).
 
+        Of some letters, where there are no entry bounds.
+
         Greedy: every letter starts at its floors and fills outputs in the order of g up to
         their caps; ν(s) is the last g needed.
         """
-        rows = np.arange(self.n)
+        rows = np.arange(len(g))
         if self.floor is None and self.ceiling is None:
             best = g.argmin(axis=1)
             channel = np.zeros_like(g)
@@ -323,6 +363,23 @@ class ChannelProgram(FrozenFields):
         np.put_along_axis(channel, order, take, axis=1)
         last = np.minimum((filled < left).sum(axis=1), self.m - 1)
         return channel + low, np.take_along_axis(g, order, axis=1)[rows, last]
+
+    def cheapest(self, terms: Sequence[Expression]) -> Matrix:
+        """Return the channel in the simple set that costs least, of the costs of several terms."""
+        costs = (
+            sum((self.cost(term, letters) for term in terms), np.zeros((len(letters), self.m)))
+            for letters in self.blocks
+        )
+        if self.dense:
+            return self.least(self.mass[:, None] * next(costs))[0]
+        best = np.concatenate([cost.argmin(axis=1) for cost in costs])
+        return self.deterministic(best)
+
+    def deterministic(self, outputs: IntArray) -> Matrix:
+        """Return the channel that releases each letter as the output of its own."""
+        ones = (np.ones(self.n), outputs, np.arange(self.n + 1))
+        channel = sparse.csr_array(ones, shape=(self.n, self.m))
+        return channel.toarray() if self.dense else channel
 
     # ---- what a proof file stores ---------------------------------------------------------
 
@@ -377,11 +434,12 @@ def _check(program: ChannelProgram) -> None:
             raise InputError(name, f"{len(row.bound)} bounds", f"pass one, or {m} per output")
         if row.per_output and row.expression.constant:
             raise InputError(name, "a constant in a row per output", "put it into the bound")
-    low = np.zeros((n, m)) if program.lower is None else program.lower
-    high = np.ones((n, m)) if program.upper is None else program.upper
-    if low.shape != (n, m) or high.shape != (n, m):
-        raise InputError("lower", f"entry bounds {low.shape}, {high.shape}", f"use {(n, m)}")
-    if not ((low >= 0) & (low <= high) & (high <= 1)).all():
+    low: Any = 0 if program.lower is None else program.lower
+    high: Any = 1 if program.upper is None else program.upper
+    if {np.shape(low), np.shape(high)} - {(), (n, m)}:
+        problem = f"entry bounds {np.shape(low)}, {np.shape(high)}"
+        raise InputError("lower", problem, f"use {(n, m)}")
+    if not np.all((low >= 0) & (low <= high) & (high <= 1)):
         raise InputError("lower", "entry bounds out of order", "use 0 ≤ lower ≤ upper ≤ 1")
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.frozen import FrozenFields
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel import ChannelProgram, IntArray, Matrix
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.side_conditions import Excess
 
@@ -113,42 +114,76 @@ class Dual(FrozenFields):
         that the measures allow and any λ ≥ 0 (either sign on equalities): (P15) times p(s), as it
         multiplies K.
         """
-        g, c = np.zeros((program.n, program.m)), 0.0
+        (g,) = (table for _, table in self.tables(program, [np.arange(program.n)]))
+        return g, self.constant(program)
+
+    def tables(
+        self, program: ChannelProgram, blocks: Iterable[IntArray] | None = None
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield G of (P16) for blocks of letters, by default those of the program."""
+        slopes = [
+            (program.view_matrix(view).T.tocsr(), omega * self.slopes(program, view), view)
+            for view, omega in self.weights(program).items()
+            if omega.any()
+        ]
+        priced: list[tuple[Any, Expression]] = list(self.weighed(program))
+        for name, row in program.constraints.items():
+            priced.append((np.asarray(self.multipliers[name], dtype=float), row.expression))
+        for letters in program.blocks if blocks is None else blocks:
+            mass = program.mass[letters, None]
+            g = np.zeros((len(letters), program.m))
+            for lam, term in priced:
+                if term.cost is not None and np.any(lam):
+                    g += mass * (lam * program.cost(term, letters))
+            for likelihood, slope, view in slopes:
+                g += likelihood[letters] @ (slope * program.unit(view))
+            for name, aux in program.auxiliaries.items():
+                g += self._beside(name, aux, program, letters)
+            yield letters, g
+
+    def _beside(
+        self, name: str, aux: Any, program: ChannelProgram, letters: IntArray
+    ) -> FloatArray:
+        """Return what an auxiliary adds to G."""
+        mass = program.mass[letters, None]
+        if isinstance(aux, Excess):
+            (mu,) = self.auxiliaries[name]
+            return floats(aux.share)[letters, None] * mass * mu  # (P25)
+        duals = [mass * np.asarray(a, float)[letters] for a in self.auxiliaries[name]]
+        return duals[1] - duals[0] if aux.kind == "ratio" else duals[0]  # (P23), (P24)
+
+    def constant(self, program: ChannelProgram) -> float:
+        """Return c of (P16)."""
+        c = 0.0
         for share, part in self.weighed(program):
-            g = g + share * program.mass[:, None] * program.cost(part)
             c += share * float(part.constant)
-        for view, omega in self.weights(program).items():
-            if not omega.any():
-                continue
-            slopes = omega * self.slopes(program, view) * program.unit(view)
-            g = g + np.asarray(program.view_matrix(view).T @ slopes)
         for name, row in program.constraints.items():
             lam = np.asarray(self.multipliers[name], dtype=float)
-            g = g + program.mass[:, None] * (lam * program.cost(row.expression))
-            c = c + float((lam * (float(row.expression.constant) - row.bounds(program.m))).sum())
+            c += float((lam * (float(row.expression.constant) - row.bounds(program.m))).sum())
         for name, aux in program.auxiliaries.items():
             if isinstance(aux, Excess):
                 (mu,) = self.auxiliaries[name]
-                g = g + (floats(aux.share) * program.mass)[:, None] * mu  # (P25)
                 c -= float(mu @ floats(aux.levels)) + float(aux.bound) * float(np.max(mu))
                 continue
             duals = [program.mass[:, None] * np.asarray(a, float) for a in self.auxiliaries[name]]
             if aux.kind == "ratio":
                 mu, eta = duals
-                g = g + eta - mu
                 c += min(0.0, float((mu - aux.bound * eta).sum(axis=0).min()))  # (P23)
             else:
                 (mu,) = duals
-                g = g + mu
                 c -= aux.bound * float(mu.sum(axis=0).max())  # (P24)
-        return g, c
+        return c
 
     def lower_bound(self, program: ChannelProgram) -> float:
         """Return the dual bound in floats (P17); the certificate proves it in balls."""
-        g, c = self.minorant(program)
-        return float((g * program.least(g)[0]).sum() + c)
+        tables = (g for _, g in self.tables(program))
+        return sum(float((g * program.least(g)[0]).sum()) for g in tables) + self.constant(program)
 
-    def residuals(self, program: ChannelProgram, channel: FloatArray) -> dict[str, float]:
+    def thresholds(self, program: ChannelProgram) -> FloatArray:
+        """Return ν(s) of (P22), shape (n,)."""
+        return np.concatenate([program.least(g)[1] for _, g in self.tables(program)])
+
+    def residuals(self, program: ChannelProgram, channel: Matrix) -> dict[str, float]:
         """Return complementarity and stationarity, which add up to the gap (P20)."""
         stationarity = 0.0
         for view, omega in self.weights(program).items():
@@ -157,10 +192,16 @@ class Dual(FrozenFields):
                 minorant = (program.joint(channel, view) * slopes).sum(axis=0)
                 phi = program.information(channel, view)
                 stationarity += float((omega * (phi - minorant)).sum())
-        g, constant = self.minorant(program)
+        value = entries = 0.0
+        for letters, g in self.tables(program):
+            own = channel[letters]
+            value += float((own * g).sum())
+            if sparse.issparse(own):  # rows of sum 1 without bounds: the least of g is ν
+                entries += float((own * (g - g.min(axis=1, keepdims=True))).sum())
+            else:
+                entries += float((g * (own - program.least(g)[0])).sum())
         # f₀ − L at this channel: stationarity, and the slack of rows and auxiliaries times λ, μ, η
-        slack = program.attained(channel) - float((g * channel).sum()) - constant
-        entries = float((g * (channel - program.least(g)[0])).sum())
+        slack = program.attained(channel) - value - self.constant(program)
         return {"complementarity": entries + slack - stationarity, "stationarity": stationarity}
 
     def to_dict(self) -> dict[str, Any]:

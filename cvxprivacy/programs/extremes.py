@@ -49,11 +49,7 @@ def least_value(program: ChannelProgram, expression: Expression | Worst) -> floa
 
 def _least_sum(masses: Any, cost: AdditiveCost) -> Fraction:
     """Return Σ_s p(s) min_y C(s, y)."""
-    values, numbers = cost.numbered()
-    order = np.argsort(values, kind="stable")
-    rank = np.argsort(order)
-    least = fractions(values[order])[rank[numbers].min(axis=1)]
-    return Fraction(masses @ least)
+    return Fraction(masses @ np.concatenate([fractions(block) for block in cost.least()]))
 
 
 def _rounded_up(value: Fraction, expression: Expression) -> float:
@@ -70,8 +66,8 @@ def greatest_distortion(
     Of the worst of several, the least at which one letter does under each.
     """
     if isinstance(distortion, Worst):
-        each = [program.mass @ program.cost(part) for part in distortion.parts.values()]
+        each = [program.weighted(part, program.mass) for part in distortion.parts.values()]
         return float(np.max(each, axis=0).min())
-    cost = program.mass[:, None] * program.cost(distortion)
     z = letters.z_of[0] if "z" in letters.encoder_inputs else np.zeros(letters.n, int)
-    return float(sum(cost[z == each].sum(axis=0).min() for each in np.unique(z)))
+    sums = (program.weighted(distortion, (z == each) * program.mass) for each in np.unique(z))
+    return float(sum(each.min() for each in sums))

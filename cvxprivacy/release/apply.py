@@ -253,6 +253,20 @@ def inverse_transform(cumulative: np.ndarray, rows: Places, uniform: np.ndarray)
     return drawn
 
 
+def inverse_transform_sparse(matrix: Any, rows: Places, uniform: np.ndarray) -> Places:
+    """Do the same of a ``csr_array`` of the laws themselves."""
+    drawn = np.empty(len(rows), dtype=np.int64)
+    order = np.argsort(rows, kind="stable")
+    starts = np.searchsorted(rows[order], np.arange(matrix.shape[0] + 1))
+    for row in np.unique(rows):
+        on = order[starts[row] : starts[row + 1]]
+        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        cumulative = np.cumsum(matrix.data[entries])
+        place = np.searchsorted(cumulative / cumulative[-1], uniform[on], side="right")
+        drawn[on] = matrix.indices[entries][place]
+    return drawn
+
+
 def check_letters(argument: str, letters: Sequence[Any], groups: Sequence[Sequence[str]]) -> None:
     """Refuse letters that have not one value per column of each group."""
     for i, letter in enumerate(letters):

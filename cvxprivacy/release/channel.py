@@ -12,11 +12,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.files import whole_file
 from cvxprivacy.frozen import Frozen
-from cvxprivacy.release.apply import Mechanism, Places, check_letters, inverse_transform
+from cvxprivacy.release.apply import Mechanism, Places, check_letters, inverse_transform, inverse_transform_sparse
 from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.release.estimation import Estimate, estimate, released_counts, stochastic
@@ -39,8 +40,9 @@ class Channel(Frozen):
 
     Parameters
     ----------
-    matrix : array_like, shape (|X|, |X̂|)
-        p(x̂ | x): rows are nonnegative and sum to 1.
+    matrix : array_like or sparse array, shape (|X|, |X̂|)
+        p(x̂ | x): rows are nonnegative and sum to 1.  That of an optimum of over twenty million
+        entries is a ``scipy.sparse.csr_array``.
     inputs, outputs : sequence
         Labels of rows and columns.  With the encoder of (W, X) the inputs are pairs (w, x).
     p_input : array_like, shape (|X|,), optional
@@ -146,7 +148,12 @@ class Channel(Frozen):
         )
 
     def _first_rows(self, count: int) -> np.ndarray:
-        return self.matrix[:count]
+        first = self.matrix[:count]
+        return first.toarray() if self._sparse else first
+
+    @property
+    def _sparse(self) -> bool:
+        return sparse.issparse(self.matrix)
 
     # ---- what it says --------------------------------------------------------------------
 
@@ -156,8 +163,15 @@ class Channel(Frozen):
         return self._prior() @ self.matrix
 
     @property
-    def posterior(self) -> np.ndarray:
-        """p(x | x̂), shape (|X̂|, |X|), by Bayes' rule; NaN for a letter never released."""
+    def posterior(self) -> Any:
+        """p(x | x̂), shape (|X̂|, |X|), by Bayes' rule; NaN for a letter never released.
+
+        Of a sparse matrix a sparse one, without any entry for such a letter.
+        """
+        if self._sparse:
+            joint = self.matrix.multiply(self._prior()[:, None]).T.tocsr()
+            joint.data /= np.repeat(joint.sum(axis=1), np.diff(joint.indptr))
+            return joint
         joint = (self._prior()[:, None] * self.matrix).T
         mass = joint.sum(axis=1, keepdims=True)
         return np.divide(joint, mass, out=np.full_like(joint, np.nan), where=mass > 0)
@@ -168,10 +182,12 @@ class Channel(Frozen):
         return self.p_input
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the matrix with its labels, a pandas frame."""
+        """Return the matrix with its labels, a pandas frame (of sparse columns, if it is sparse)."""
         import pandas as pd
 
         index, columns = (pd.Index(x, tupleize_cols=False) for x in (self.inputs, self.outputs))
+        if self._sparse:
+            return pd.DataFrame.sparse.from_spmatrix(self.matrix, index=index, columns=columns)
         return pd.DataFrame(self.matrix, index=index, columns=columns)
 
     # ---- other channels ------------------------------------------------------------------
@@ -300,6 +316,8 @@ class Channel(Frozen):
 
     def _draw(self, rows: Places, uniform: np.ndarray) -> Places:
         """Return the number of each record's released letter; one uniform number decides it."""
+        if self._sparse:
+            return inverse_transform_sparse(self.matrix, rows, uniform)
         return inverse_transform(self._cumulative, rows, uniform)
 
     @cached_property
@@ -379,6 +397,9 @@ class Channel(Frozen):
             If the outputs are not the inputs, which sdcMicro asks for, or letters read the same
             as text.
         """
+        if self._sparse:
+            problem = f"a file of {self.matrix.shape[0]:,} rows as long"
+            raise InputError("matrix", problem, "put letters together, or save the channel")
         write_sdcmicro(path, self.matrix, self.inputs, self.outputs, separator)
         return Path(path)
 
@@ -396,7 +417,7 @@ def write(arguments: Mapping[str, Any], file: IO[str]) -> None:
         "schema": FORMAT,
         "inputs": [written(label) for label in arguments["inputs"]],
         "outputs": [written(label) for label in arguments["outputs"]],
-        "matrix": arguments["matrix"].tolist(),
+        "matrix": _listed(arguments["matrix"]),
         "p_input": None if p_input is None else p_input.tolist(),
         "arbitrary": arguments["arbitrary"].tolist(),
         "encoder": arguments["encoder"],
@@ -404,6 +425,27 @@ def write(arguments: Mapping[str, Any], file: IO[str]) -> None:
         "decoder": None if decoder is None else decoder.to_dict(),
     }
     json.dump(document, file, ensure_ascii=False, allow_nan=False)
+
+
+def _listed(matrix: Any) -> Any:
+    """Return a matrix in lists: of a sparse one the places and numbers of each row."""
+    if not sparse.issparse(matrix):
+        return matrix.tolist()
+    rows = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
+    places, values = ([row.tolist() for row in part] for part in rows)
+    return {"places": places, "values": values, "columns": matrix.shape[1]}
+
+
+def _matrix(listed: Any) -> Any:
+    """Return the matrix that lists hold."""
+    if not isinstance(listed, dict):
+        return listed
+    places, values = listed["places"], listed["values"]
+    if [*map(len, places)] != [*map(len, values)]:
+        raise ValueError("rows of places and values of different lengths")
+    ends = np.cumsum([0, *map(len, places)])
+    parts = np.concatenate(values), np.concatenate(places).astype(np.int64), ends
+    return sparse.csr_array(parts, shape=(len(places), listed["columns"]))
 
 
 def load(path: str | os.PathLike[str], make: Callable[..., Any]) -> Any:
@@ -435,7 +477,8 @@ def _arguments(document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "inputs": [read(label) for label in document["inputs"]],
         "outputs": [read(label) for label in document["outputs"]],
-        **{name: document[name] for name in ("matrix", "p_input", "arbitrary", "encoder")},
+        "matrix": _matrix(document["matrix"]),
+        **{name: document[name] for name in ("p_input", "arbitrary", "encoder")},
         "schema": schema,
         "decoder": None if decoder is None else Decoder.from_dict(decoder, schema),
     }

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.frozen import FrozenFields
@@ -188,6 +189,9 @@ def estimate(
     [0.0, 1.0]
     """
     k = stochastic(matrix)
+    if sparse.issparse(k):
+        problem = f"a sparse matrix of {k.shape[0]:,} letters"
+        raise InputError("matrix", problem, "put letters together: their law is too long for it")
     k /= k.sum(axis=1, keepdims=True)
     remedy = f"pass {k.shape[1]} numbers ≥ 0, one per column of the matrix"
     n = array(counts, "counts", remedy, axes=(1,), massive=True)
@@ -217,11 +221,16 @@ def estimate(
     return Estimate(p, covariance, records, method, names, gap)
 
 
-def stochastic(matrix: npt.ArrayLike, shape: tuple[int, int] | None = None) -> np.ndarray:
-    """Return a matrix whose rows are laws, to rounding."""
+def stochastic(matrix: Any, shape: tuple[int, int] | None = None) -> Any:
+    """Return a matrix whose rows are laws, to rounding; a sparse one as a ``csr_array``."""
     expected = "(|X|, |X̂|)" if shape is None else shape
     remedy = f"pass rows of nonnegative numbers that sum to 1, shape {expected}"
-    k = array(matrix, "matrix", remedy, axes=(2,))
+    if sparse.issparse(matrix):
+        k: Any = sparse.csr_array(matrix, dtype=float)
+        k.sum_duplicates()
+        k.data = array(k.data, "matrix", remedy, axes=(1,))
+    else:
+        k = array(matrix, "matrix", remedy, axes=(2,))
     if shape is not None and k.shape != shape:
         raise InputError("matrix", f"shape {k.shape}", remedy)
     off = np.abs(k.sum(axis=1) - 1.0) > RESOLUTION

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.release.channel import Channel
@@ -51,9 +51,7 @@ def channel_solution(
     posteriors: dict[str, FloatArray] = {}
     priced: Any = {}
     if primal is not None and dual is not None and dual.objective:
-        g, _ = dual.minorant(program)
-        nu = program.least(g)[1]
-        duals, posteriors = _multipliers(program, dual, g, nu)
+        duals, posteriors = _multipliers(program, dual)
         priced = ChannelPrices(
             program,
             rules,
@@ -71,19 +69,21 @@ def channel_solution(
         duals=duals,
         posteriors=posteriors,
         log=outcome.log,
-        notes=[*notes, *idle_notes(program)],
+        notes=[*notes, *(idle_notes(program) if program.dense else ())],
     )
 
 
 def _multipliers(
-    program: ChannelProgram, dual: Dual, g: FloatArray, nu: FloatArray
+    program: ChannelProgram, dual: Dual
 ) -> tuple[dict[str, Any], dict[str, FloatArray]]:
     """Return the multipliers of every constraint, mass and entry bound, and r(v | y) per view."""
-    mass = program.mass
+    mass, nu = program.mass, dual.thresholds(program)
     duals: dict[str, Any] = {"mass": -nu / mass}
-    duals["floor"] = np.maximum(g - nu[:, None], 0.0) / mass[:, None]
-    if program.upper is not None:
-        duals["cap"] = np.maximum(nu[:, None] - g, 0.0) / mass[:, None]
+    if program.dense:  # a table of all entries
+        g, _ = dual.minorant(program)
+        duals["floor"] = np.maximum(g - nu[:, None], 0.0) / mass[:, None]
+        if program.upper is not None:
+            duals["cap"] = np.maximum(nu[:, None] - g, 0.0) / mass[:, None]
     for name, auxiliary in program.auxiliaries.items():
         parts = ("floor", "cap") if auxiliary.kind == "ratio" else ("cap",)
         for part, values in zip(parts, dual.auxiliaries[name], strict=True):
@@ -100,7 +100,7 @@ def _multipliers(
 
 
 def _release(
-    program: ChannelProgram, alphabet: Alphabet, kept: FloatArray, entries_of: Entries
+    program: ChannelProgram, alphabet: Alphabet, kept: Matrix, entries_of: Entries
 ) -> Channel:
     """Restore the letters of probability zero, on which no optimum depends.
 
@@ -112,17 +112,21 @@ def _release(
     letters = [label[encoder.index("x")] for label in inputs]
     if len(encoder) == 1:
         inputs = letters
-    matrix = np.zeros((len(inputs), alphabet.m))
-    matrix[alphabet.support] = kept
     p_input = np.zeros(len(inputs))
     p_input[alphabet.support] = alphabet.mass_of_letters
     arbitrary = np.ones(len(inputs), bool)
     arbitrary[alphabet.support] = False
     empty = np.flatnonzero(arbitrary)
     rows = restored_rows(program, alphabet, kept, [letters[i] for i in empty], entries_of)
-    for i, row in zip(empty, rows, strict=True):
-        matrix[i] = math.nan if row is None else row
-    allowed = np.flatnonzero(~np.isnan(matrix[:, 0]))
+    allowed = np.ones(len(inputs), bool)
+    allowed[empty] = [row is not None for row in rows]
+    matrix = kept
+    if len(empty):
+        restored = [np.zeros(alphabet.m) if row is None else row for row in rows]
+        order = np.argsort(np.concatenate([alphabet.support, empty]))
+        stack = sparse.vstack if sparse.issparse(kept) else np.vstack
+        matrix = stack([kept, np.array(restored)])[order]
+    allowed = np.flatnonzero(allowed)
     return Channel(
         matrix[allowed],
         inputs=[inputs[i] for i in allowed],

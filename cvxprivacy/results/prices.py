@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint
@@ -130,8 +130,10 @@ class ChannelPrices:
 
     def by_multipliers(self) -> dict[str, Any]:
         """Return what the multipliers say, whatever they are worth."""
-        g, _ = self.dual.minorant(self.program)
-        floors = np.maximum(g - self.program.least(g)[1][:, None], 0.0)
+        floors = None
+        if self.program.lower is not None:
+            g, _ = self.dual.minorant(self.program)
+            floors = np.maximum(g - self.program.least(g)[1][:, None], 0.0)
         edges = [name for name in self.edges if is_edge(self.program, name)]
         return _amounts(self.program, self.rules, self.primal.matrix, self.dual, floors, edges)
 
@@ -237,9 +239,9 @@ def constants(derivatives: Mapping[Symbol, Any]) -> dict[Symbol, Fraction | None
 def _amounts(
     program: ChannelProgram,
     rules: Rules,
-    channel: np.ndarray,
+    channel: Matrix,
     dual: Dual,
-    floors: FloatArray,
+    floors: FloatArray | None,
     edges: Collection[str],
 ) -> dict[str, Any]:
     """Return ∂f/∂θ + Σ_j λ_j ∂g_j/∂θ of every number typed."""
@@ -272,7 +274,7 @@ def _amounts(
 
 
 def _of_floors(
-    program: ChannelProgram, rule: EntryBounds, derivative: Any, floors: np.ndarray, typed: Any
+    program: ChannelProgram, rule: EntryBounds, derivative: Any, floors: Any, typed: Any
 ) -> Any:
     """Return d value / d floor; ∞ in a full row, where any more is infeasible."""
     assert program.lower is not None

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.side_conditions import EntryBounds
 
@@ -28,7 +29,7 @@ _SLACK = 1e-12  # of rounding
 def restored_rows(
     program: ChannelProgram,
     alphabet: Alphabet,
-    channel: FloatArray,
+    channel: Matrix,
     letters: Sequence[Any],
     entries_of: Entries,
 ) -> list[FloatArray | None]:
@@ -40,7 +41,7 @@ def restored_rows(
 
     Parameters
     ----------
-    channel : ndarray, shape (n, m)
+    channel : array, shape (n, m)
         The rows of the inputs with mass.
     letters : sequence
         The key letter x of each input without.
@@ -48,7 +49,9 @@ def restored_rows(
         Bounds (m,) on the row of a key letter, by its number; None where they are not known.
     """
     marginal = program.mass @ channel
-    least, most = channel.min(axis=0), channel.max(axis=0)
+    least, most = (extreme(axis=0) for extreme in (channel.min, channel.max))
+    if sparse.issparse(channel):
+        least, most = (extreme.toarray().ravel() for extreme in (least, most))
     ratios = [float(a.bound) for a in program.auxiliaries.values() if a.kind == "ratio"]
     totals = [float(a.bound) for a in program.auxiliaries.values() if a.kind == "maximum"]
     bounded = program.lower is not None or program.upper is not None

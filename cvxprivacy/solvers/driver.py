@@ -12,6 +12,8 @@ from typing import Any
 
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceProgram
+from cvxprivacy.solvers.bregman.method import suits
+from cvxprivacy.solvers.bregman.task import BregmanTask
 from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.covariance.stages import CovarianceTask
 from cvxprivacy.solvers.family import Family
@@ -43,6 +45,8 @@ def solve(program: ChannelProgram, *, family: Family | None = None, **options: A
     watch : Watch, optional
         When to stop, and who is told of steps.  Without one, an interrupt is raised.
     """
+    if not program.dense and suits(program):
+        return _minimise(BregmanTask(program, options))
     return _minimise(ChannelTask(program, options, family))
 
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.additive import span as span_of
 from cvxprivacy.exact import Exact, FloatArray
-from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.least_leakage import LeastLeakage, breach, least_leakage, prior_leakage
@@ -86,7 +87,7 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
             if excess is not None and excess > -_EDGE:
                 candidates.append(zero_multipliers(program, {name: np.ones(program.m)}, 0))
             continue
-        value, span, _ = _least_cost(program, name)
+        value, span = _least_cost(program, name)
         if not row.linear:
             value, span = value + _prior_information(program, row.expression), 1.0
         if float(row.bounds(program.m)) < value + _EDGE * span + _ROUNDED * abs(value):  # (E18)
@@ -94,16 +95,15 @@ def contradictions(program: ChannelProgram) -> list[Dual]:
     return candidates
 
 
-def _least_cost(program: ChannelProgram, name: str) -> tuple[float, float, FloatArray]:
-    """Return the minimum of a row's linear part, its span, and its costs p(s)C(s, y)."""
+def _least_cost(program: ChannelProgram, name: str) -> tuple[float, float]:
+    """Return the minimum of a row's linear part, and its span."""
     term = program.constraints[name].expression
-    cost = program.mass[:, None] * program.cost(term)
-    value = float((cost * program.least(cost)[0]).sum()) + float(term.constant)
-    return value, _span(program, term), cost
+    value = program.value(replace(term, weights={}), program.cheapest([term]))
+    return value, _span(program, term)
 
 
 def _span(program: ChannelProgram, term: Expression) -> float:
-    return float(np.ptp(program.cost(term))) or 1.0
+    return (float(np.ptp(program.cost(term))) if program.dense else span_of(term.cost)) or 1.0
 
 
 def _prior_information(program: ChannelProgram, term: Expression) -> float:
@@ -112,13 +112,15 @@ def _prior_information(program: ChannelProgram, term: Expression) -> float:
     return sum(float(weight.min()) * prior_leakage(program, view) for view, weight in columns)
 
 
-def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
+def constant(program: ChannelProgram) -> tuple[Matrix, Dual] | None:
     """Return a channel and zero multipliers if they close the gap, else None.
 
     Where the letters reveal nothing by themselves, each stays where its rows cost least.
     Beyond D_max = min_y E d(X, y) nothing need be revealed: a constant channel.  Where no
     constraint binds and information is free, every letter makes its cheapest move.
     """
+    if not program.dense:
+        return _constant_in_blocks(program)
     moves = np.zeros((program.n, program.m))
     for row in program.constraints.values():
         if row.linear and row.sense == "<=" and not row.per_output:
@@ -133,6 +135,23 @@ def constant(program: ChannelProgram) -> tuple[FloatArray, Dual] | None:
     bound = dual.lower_bound(program)
     stay, cheapest = program.least(cost)[0], program.least(objective)[0]
     for channel in (stay, same, _by_group(program, objective + cost), cheapest):
+        feasible = program.violation(channel) <= _ROUNDED
+        if feasible and program.attained(channel) - bound <= _CLOSED * program.scale:
+            return channel, dual
+    return None
+
+
+def _constant_in_blocks(program: ChannelProgram) -> tuple[Matrix, Dual] | None:
+    """Return the same of a program that is not dense, whose observers see all letters."""
+    rows = [row.expression for row in program.constraints.values() if row.linear]
+    objectives = [part for part in program.objectives.values() if part.cost is not None]
+    sums = [sum(program.weighted(t, program.mass) for t in some) for some in (rows, objectives)]
+    costs = [np.broadcast_to(total, program.m) for total in sums]
+    same = np.full(program.n, np.lexsort(costs)[0])
+    channels = [program.deterministic(same), program.cheapest(rows), program.cheapest(objectives)]
+    dual = zero_multipliers(program)
+    bound = dual.lower_bound(program)
+    for channel in channels:
         feasible = program.violation(channel) <= _ROUNDED
         if feasible and program.attained(channel) - bound <= _CLOSED * program.scale:
             return channel, dual
@@ -214,8 +233,9 @@ def facial_reduction(program: ChannelProgram) -> FacialReduction | None:
         if (least := least_leakage(program, name)) is not None:
             return _to_least_leakage(program, name, least)
         if row.linear and row.sense == "<=" and not row.per_output:
-            value, span, cost = _least_cost(program, name)
+            value, span = _least_cost(program, name)
             if float(row.bounds(program.m)) <= value + _EDGE * span:  # b_j is the row's minimum
+                cost = program.mass[:, None] * program.cost(row.expression)
                 return _to_least_moves(program, name, span, cost)
     for name, aux in program.auxiliaries.items():
         if aux.kind == "ratio" and program.upper is not None:

@@ -1,0 +1,1 @@
+"""Programs too large for tables: an accelerated Bregman proximal gradient method."""
