@@ -23,7 +23,7 @@ from cvxprivacy.verifier.rationals import BITS
 
 __all__ = [
     *("AdditiveCost", "Cost", "Part"),
-    *("dense", "floats", "in_blocks", "of_letters", "plus", "span", "times"),
+    *("dense", "entries", "floats", "in_blocks", "of_letters", "plus", "span", "times"),
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -72,9 +72,14 @@ class AdditiveCost:
         return np.array(self.floats, dtype=dtype, copy=bool(copy) or None)
 
     def at(self, letters: IntArray, outputs: IntArray) -> FloatArray:
-        """Return the floats of some entries, or of some letters' rows, as sums of floats."""
-        sums: FloatArray = sum(t[p.rows[letters], p.columns[outputs]] for p, t in self._tables)
-        return sums
+        """Return the floats of some entries, of letters and outputs, as sums of floats."""
+        first, *others = (t[p.rows[letters], p.columns[outputs]] for p, t in self._tables)
+        return sum(others, first)
+
+    def of(self, letters: IntArray) -> FloatArray:
+        """Return the floats of some letters' rows, as sums of floats."""
+        first, *others = (t[p.rows[letters]].take(p.columns, axis=1) for p, t in self._tables)
+        return sum(others, first)
 
     @cached_property
     def _tables(self) -> list[tuple[Part, FloatArray]]:
@@ -100,14 +105,21 @@ class AdditiveCost:
     @property
     def largest(self) -> Fraction:
         """The largest absolute value of an entry."""
-        blocks = (of_letters(self, letters) for letters in in_blocks(*self.shape))
-        values = (value for block in blocks for value in block.numbered()[0].tolist())
+        blocks = (self.of_letters(letters).numbered() for letters in in_blocks(*self.shape))
+        values = (value for distinct, _ in blocks for value in distinct.tolist())
         return max(abs(exact.rational(value)) for value in values)
+
+    def of_letters(self, letters: Sequence[int] | IntArray) -> AdditiveCost:
+        """Return the cost of some letters."""
+        shared: dict[int, IntArray] = {}  # parts of one attribute share their places
+        places = [shared.setdefault(id(p.rows), owned(p.rows[letters])) for p in self.parts]
+        pairs = zip(self.parts, places, strict=True)
+        return AdditiveCost(tuple(replace(part, rows=rows) for part, rows in pairs))
 
     def least(self) -> Iterator[Exact]:
         """Yield the least number of each letter, for a block of letters at a time."""
         for letters in in_blocks(*self.shape):
-            values, numbers = of_letters(self, letters).numbered()
+            values, numbers = self.of_letters(letters).numbered()
             order = np.argsort(values, kind="stable")
             yield values[order][np.argsort(order)[numbers].min(axis=1)]
 
@@ -158,6 +170,13 @@ def floats(cost: Cost) -> FloatArray:
     return cost.floats if isinstance(cost, AdditiveCost) else exact.floats(cost)
 
 
+def entries(cost: Cost, letters: IntArray, outputs: IntArray) -> FloatArray:
+    """Return the floats of some entries, of letters and outputs."""
+    if isinstance(cost, AdditiveCost):
+        return cost.at(letters, outputs)
+    return exact.floats(cost)[letters, outputs]
+
+
 def span(cost: Cost | None) -> float:
     """Return the largest entry less the least, or no less than that where they are not looked at.
 
@@ -176,10 +195,7 @@ def of_letters(cost: Cost, letters: Sequence[int] | IntArray) -> Cost:
         return cost
     if not isinstance(cost, AdditiveCost):
         return cost[..., letters, :]
-    shared: dict[int, IntArray] = {}  # parts of one attribute share their places
-    places = [shared.setdefault(id(p.rows), owned(p.rows[letters])) for p in cost.parts]
-    pairs = zip(cost.parts, places, strict=True)
-    return AdditiveCost(tuple(replace(part, rows=rows) for part, rows in pairs))
+    return cost.of_letters(letters)
 
 
 def plus(a: Cost, b: Cost) -> Cost:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from cvxprivacy.frozen import core, is_owned, owned
 
@@ -49,6 +50,11 @@ Exact = npt.NDArray[Any]  # of floats, or of Fractions
 Number = int | float | Fraction | Decimal | np.floating | np.integer
 _NATIVE = (float, int, np.integer, np.bool_, np.float16, np.float32)  # within 2⁵³ all are floats
 Real = float | Fraction | Decimal  # what a number may be typed as
+
+
+def is_sparse(values: Any) -> bool:
+    """Tell a sparse array, which a channel is where tables would be too large."""
+    return bool(sparse.issparse(values))
 
 
 def rational(value: Any) -> Fraction:

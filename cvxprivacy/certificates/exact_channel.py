@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cvxprivacy.exact import Exact
+from cvxprivacy.exact import Exact, is_sparse
 from cvxprivacy.frozen import FrozenFields, owned
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 
@@ -35,7 +35,7 @@ class ExactChannel(FrozenFields):
     @cached_property
     def matrix(self) -> Matrix:
         """The channel in floats: exact over 2⁵², to half an ulp otherwise."""
-        if sparse.issparse(self.numerators):
+        if is_sparse(self.numerators):
             return self.numerators.astype(float) / self.denominator
         if self.denominator == DENOMINATOR:
             matrix = self.numerators.astype(float) / DENOMINATOR
@@ -46,7 +46,7 @@ class ExactChannel(FrozenFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a proof file stores: of each letter the outputs that it has, with what."""
-        if sparse.issparse(self.numerators):
+        if is_sparse(self.numerators):
             ends = self.numerators.indptr[1:-1]
             outputs = np.split(self.numerators.indices, ends)
             numerators = np.split(self.numerators.data, ends)
@@ -67,7 +67,7 @@ def round_channel(program: ChannelProgram, channel: Matrix) -> ExactChannel | No
     Over a finer power of two where the bounds themselves need one (an entry fixed at 0.3);
     None if no row of sum one is within the bounds.
     """
-    if sparse.issparse(channel):
+    if is_sparse(channel):
         return _round_entries(channel)
     # whatever a solver returned is a start: that it is near the optimum is not assumed
     k = np.nan_to_num(np.asarray(channel, float), nan=0.0, posinf=1.0, neginf=0.0)

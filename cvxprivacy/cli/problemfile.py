@@ -85,6 +85,7 @@ from typing import Any
 
 from cvxprivacy import criteria, leakage
 from cvxprivacy.cli.recodings import placed
+from cvxprivacy.cli.statement import refuse_intractable
 from cvxprivacy.cli.toml import Keys, TomlFile, guarded
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.channel import ChannelProblem
@@ -252,6 +253,8 @@ class _Reader(TomlFile):
         keys = ("distortion",)
         section = {k: v for k, v in section.items() if (k, v) != ("kind", "per_attribute")}
         form = self.form(keys, section, "kind", "matrix", "attributes")
+        if form != "attributes":
+            refuse_intractable(source, "source")
         if form == "attributes":
             return self.call(per_attribute, keys, section, form, source)
         if form == "matrix":

@@ -237,11 +237,15 @@ def _changes(solution: Solution, source: DiscreteSource, drawn: DrawnTable | Non
     assert schema is not None
     if drawn is not None:
         counts = drawn.counts
-        return changes(counts.moves, counts.x, counts.outputs, schema)
-    joint = channel.matrix * channel._prior()[:, None]
+        moved = counts.x_at, counts.y_at, counts.masses
+        return changes(moved, counts.x, counts.outputs, schema)
+    from scipy import sparse
+
+    joint: Any = sparse.coo_array(channel.matrix)
+    moved = joint.row, joint.col, joint.data * channel._prior()[joint.row]
     place = channel.encoder.index("x")
     x = [letter if channel.encoder == "x" else letter[place] for letter in channel.inputs]
-    return changes(joint, x, channel.outputs, schema)
+    return changes(moved, x, channel.outputs, schema)
 
 
 def _idle(solution: Solution, source: DiscreteSource, changed: Sequence[Any]) -> list[str]:

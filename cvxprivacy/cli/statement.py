@@ -91,12 +91,17 @@ def table_source(
     opened = open_table(path, {**how, "na": na})
     recoding: dict[str, Any] = {"hierarchy": hierarchy, "level": level, "groups": groups}
     source = source_of(opened, **recoding, **counting)[1]
-    refuse_intractable(source, "key")
+    if source.schema is None or len(source.schema.key) == 1:  # else it depends on the distortion
+        refuse_intractable(source, "key")
     return source
 
 
 def refuse_intractable(stated: DiscreteSource | ChannelProblem, argument: str) -> None:
-    """Refuse more letters than can be solved for: of a source, before all their pairs are made."""
+    """Refuse more letters than a table of all pairs has room for.
+
+    Of a source, before that is made; of a problem, unless its distortion is a sum over columns.
+    """
+    from cvxprivacy.additive import AdditiveCost
     from cvxprivacy.model.discrete import DiscreteSource
 
     remedy = "bin numbers, or name fewer columns"
@@ -105,7 +110,11 @@ def refuse_intractable(stated: DiscreteSource | ChannelProblem, argument: str) -
         problem = f"{n:,} observed cells of {_multiplied(stated)}"
         if (band := _band(stated, n / MOST_ENTRIES**0.5)) is not None:
             remedy = f"pass --bins {band}, bin other numbers, or name fewer columns"
+        if stated.schema is not None and len(stated.schema.key) > 1:
+            remedy += ", or measure each column by itself: --distortion COLUMN=hamming,…"
     else:
+        if isinstance(stated.alphabet.d.cost, AdditiveCost):
+            return
         n, m = stated.alphabet.n, stated.alphabet.m
         problem = f"{n:,} letters to release as {m:,}"
     if n * m > MOST_ENTRIES:
@@ -194,8 +203,9 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     from cvxprivacy.model.attributes import per_attribute
     from cvxprivacy.model.distortion import hamming
 
-    refuse_intractable(source, "--key")
     measure = data["distortion"]
+    if "attributes" not in measure or len(data["source"]["key"]) == 1:
+        refuse_intractable(source, "--key")
     if "attributes" in measure:
         d = per_attribute(measure["attributes"], source, weights=measure["weights"])
     else:
@@ -221,7 +231,7 @@ def too_many(source: DiscreteSource) -> Iterator[None]:
         if error.argument != "problem":
             raise
         problem = f"{len(source.x):,} observed cells of {_multiplied(source)} are more than can be "
-        problem += "proved under these criteria"
+        problem += "solved for so"
         remedy = "pass --cells 100, which chooses bands and groups, or wider --bins"
         raise InputError("--key", problem, remedy) from error
 

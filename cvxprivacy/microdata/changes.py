@@ -11,7 +11,9 @@ import numpy as np
 
 from cvxprivacy.tables.schema import TableSchema
 
-__all__ = ["Change", "changes"]
+__all__ = ["Change", "Entries", "changes"]
+
+Entries = tuple[Any, Any, Any]  # arrays of one length
 
 
 @dataclass(frozen=True)
@@ -44,34 +46,36 @@ class Change:
 
 
 def changes(
-    joint: np.ndarray, x: Sequence[Any], outputs: Sequence[Any], schema: TableSchema
+    entries: Entries, x: Sequence[Any], outputs: Sequence[Any], schema: TableSchema
 ) -> list[Change]:
     """Return what a release changes: all key columns together first, then each by itself.
 
     Parameters
     ----------
-    joint : ndarray, shape (|X|, |X̂|)
-        Records, or masses, of each key letter and what it is released as.
+    entries : (rows, columns, masses)
+        Places of key letters and of what they are released as, and their records or masses.
     x, outputs : sequence
         The letters.
     """
     several = len(schema.key) > 1
     before, after = ([v if several else (v,) for v in side] for side in (x, outputs))
-    total = joint.sum()
+    at_x, at_y, masses = entries
+    total = masses.sum()
     gone = np.array([None in cell for cell in after])
     number = {cell: i for i, cell in enumerate(dict.fromkeys([*before, *after]))}
     codes = [np.array([number[cell] for cell in side]) for side in (before, after)]
-    moved = codes[0][:, None] != codes[1]
+    moved = codes[0][at_x] != codes[1][at_y]
     listed = []
     if several:
-        lost = gone & ~np.isin(codes[1], codes[0])
-        listed.append(Change(None, _part(joint, moved & ~lost, total),
-                             _part(joint, moved & lost, total)))  # fmt: skip
+        lost = (gone & ~np.isin(codes[1], codes[0]))[at_y]
+        changed, suppressed = (masses[moved & part].sum() / total for part in (~lost, lost))
+        listed.append(Change(None, float(changed), float(suppressed)))
     for axis, name in enumerate(schema.key):
         was, now = ([cell[axis] for cell in side] for side in (before, after))
         places = {v: i for i, v in enumerate(dict.fromkeys([*was, *now]))}
-        rows, columns = ([places[v] for v in side] for side in (was, now))
-        counts = _summed(_summed(joint, rows, len(places)).T, columns, len(places)).T
+        rows, columns = (np.array([places[v] for v in side]) for side in (was, now))
+        counts = np.zeros((len(places), len(places)))
+        np.add.at(counts, (rows[at_x], columns[at_y]), masses)
         levels = list(places)
         withheld = np.array([v is None for v in levels])
         off = ~np.eye(len(levels), dtype=bool)
@@ -80,21 +84,9 @@ def changes(
         if values is not None and (counts * other).any():
             distance = np.abs(values[:, None] - values)
             mean = float((counts * other * distance).sum() / (counts * other).sum())
-        changed = off & ~withheld
-        listed.append(Change(name, _part(counts, changed, total),
-                             _part(counts, off & withheld, total), mean))  # fmt: skip
+        shares = [float(counts[part].sum() / total) for part in (off & ~withheld, off & withheld)]
+        listed.append(Change(name, shares[0], shares[1], mean))
     return listed
-
-
-def _summed(table: np.ndarray, places: Sequence[int], size: int) -> np.ndarray:
-    """Return the sums of a table's rows that have the same place."""
-    sums = np.zeros((size, table.shape[1]))
-    np.add.at(sums, places, table)
-    return sums
-
-
-def _part(joint: np.ndarray, chosen: np.ndarray, total: float) -> float:
-    return float((joint * chosen).sum() / total)
 
 
 def _numbers(name: str, levels: Sequence[Any], schema: TableSchema) -> np.ndarray | None:

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.additive import AdditiveCost, Cost, Part
+from cvxprivacy.additive import AdditiveCost, Cost, Part, entries
 from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.errors import BrokenTableError, InputError
-from cvxprivacy.exact import FloatArray, rational
+from cvxprivacy.exact import FloatArray, is_sparse, rational
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frozen import frozen, owned
 from cvxprivacy.microdata.merging import Merging, merging
@@ -454,7 +454,12 @@ class ReleasedLaw:
     @cached_property
     def mean_distortion(self) -> float:
         """E d."""
-        d, atoms, q = self.distortion.matrix, self._atoms, self.channel.matrix
+        atoms, q = self._atoms, self.channel.matrix
+        if is_sparse(q):
+            some = q.tocoo()
+            costs = entries(self.distortion.cost, np.asarray(self._x_of)[some.row], some.col)
+            return float(atoms.sum(axis=0)[some.row] @ (some.data * costs))
+        d = self.distortion.matrix
         if self.merging is not None:
             d = d[..., self.merging.places]
         if d.ndim == 2:
@@ -466,13 +471,25 @@ class ReleasedLaw:
         """The law as a table, in floats: what criteria measure of it."""
         sizes = None
         if self.source.records is not None:  # N e^−D(p(s | x̂) ‖ p(s)), s what the encoder sees
-            letters = self._merged(self._atoms.sum(axis=0)[:, None] * self.channel.matrix)
-            letters = letters[letters.sum(axis=1) > 0]
-            sizes = self.source.records * np.exp(-np.nan_to_num(i1(letters, units="nats")))
+            sizes = self.source.records * np.exp(-self._of_letters())
         there = self.joint.sum(axis=0) > _NOTHING
         joint = self.joint[:, there]
         sizes = None if sizes is None else sizes[there]
         return Counts(joint, self.units, self.joint.sum(axis=1), sizes)
+
+    def _of_letters(self) -> FloatArray:
+        """Return D(p(s | x̂) ‖ p(s)) of each output, in nats; 0 where it has no mass."""
+        masses, q = self._atoms.sum(axis=0), self.channel.matrix
+        if not is_sparse(q):
+            letters = self._merged(masses[:, None] * q)
+            letters = letters[letters.sum(axis=1) > 0]
+            return np.nan_to_num(i1(letters, units="nats"))
+        there = masses > 0
+        joint = q[there].multiply(masses[there, None]).tocoo()
+        marginal = np.bincount(joint.col, joint.data, minlength=q.shape[1])
+        ratio = joint.data / (marginal[joint.col] * masses[there][joint.row] / masses.sum())
+        told = np.bincount(joint.col, joint.data * np.log(ratio), minlength=q.shape[1])
+        return np.divide(told, marginal, out=np.zeros_like(told), where=marginal > 0)
 
     def standing(self, rule: Criterion) -> tuple[float | None, bool | None]:
         """Return what a criterion measures of this law, and whether it holds, if that is known.

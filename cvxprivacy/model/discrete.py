@@ -229,7 +229,7 @@ class DiscreteSource(Frozen):
         levels : (w, x) or (w, x, z), optional
             The letters to count; by default those observed.
         most : int
-            Letters allowed: by default as many as a program could use.
+            Values of a column that are allowed: by default as many as a program could use.
 
         Raises
         ------
@@ -467,7 +467,7 @@ def counted_law(
     levels : (w, x) or (w, x, z), optional
         The letters to count; by default those observed.
     most : int
-        Letters allowed.
+        Values of a column that are allowed.
     """
     counts = count_records(schema, frame, most=most)
     groups = [g for g in (schema.sensitive, schema.key, schema.side) if g]

@@ -39,9 +39,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from cvxprivacy.additive import AdditiveCost, in_blocks, span
+from cvxprivacy.additive import AdditiveCost, entries, in_blocks, span
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, floats
+from cvxprivacy.exact import Exact, FloatArray, floats, is_sparse
 from cvxprivacy.frozen import FrozenFields, core, frozen
 from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.information import nat
@@ -205,6 +205,8 @@ class ChannelProgram(FrozenFields):
     def cost(self, term: Expression, letters: IntArray | None = None) -> FloatArray:
         """Return C(s, y) per unit of Q, shape (n, m), or of some letters."""
         if letters is not None and not self.dense:
+            if isinstance(term.cost, AdditiveCost):
+                return term.cost.of(letters)
             return self.cost_at(term, letters[:, None], np.arange(self.m))
         costs = term.costs
         if costs is None:
@@ -220,8 +222,8 @@ class ChannelProgram(FrozenFields):
         """Return C(s, y) of some entries, of letters and outputs that are broadcast."""
         if term.cost is None:
             return np.zeros(np.broadcast_shapes(letters.shape, outputs.shape))
-        if isinstance(term.cost, AdditiveCost):
-            return term.cost.at(letters, outputs)
+        if term.cost.ndim == 2:
+            return entries(term.cost, letters, outputs)
         costs: FloatArray = self.cost(term)[letters, outputs]
         return costs
 
@@ -284,7 +286,7 @@ class ChannelProgram(FrozenFields):
     def joint(self, channel: Matrix, view: str) -> FloatArray:
         """Return J(v, y), shape (|V|, m) (P3)."""
         joint = self.view_matrix(view) @ channel
-        return joint.toarray() if sparse.issparse(joint) else np.asarray(joint)
+        return joint.toarray() if is_sparse(joint) else np.asarray(joint)
 
     def information(self, channel: Matrix, view: str) -> FloatArray:
         """Return Φ_k(y), shape (m,), in the program's units (P4)."""
@@ -293,11 +295,10 @@ class ChannelProgram(FrozenFields):
 
     def columns(self, term: Expression, channel: Matrix) -> FloatArray:
         """Return the contribution of each output to ``term`` (without its constant)."""
-        if sparse.issparse(channel):
-            entries = channel.tocoo()
-            spent = self.mass[entries.row] * entries.data
-            spent = spent * self.cost_at(term, entries.row, entries.col)
-            value = np.bincount(entries.col, spent, minlength=self.m)
+        if is_sparse(channel):
+            some = channel.tocoo()
+            spent = self.mass[some.row] * some.data * self.cost_at(term, some.row, some.col)
+            value: FloatArray = np.bincount(some.col, spent, minlength=self.m).astype(float)
         else:
             value = (self.mass[:, None] * channel * self.cost(term)).sum(axis=0)
         for view, weight in term.columns(self.m).items():
@@ -313,14 +314,14 @@ class ChannelProgram(FrozenFields):
 
     def violation(self, channel: Matrix) -> float:
         """Return the largest amount by which ``channel`` breaks a constraint, in floats."""
-        entries = channel.data if sparse.issparse(channel) else channel
-        if not np.isfinite(entries).all():
+        numbers = channel.data if is_sparse(channel) else channel
+        if not np.isfinite(numbers).all():
             return math.inf
         low = 0.0 if self.floor is None else self.floor
         high = 1.0 if self.ceiling is None else self.ceiling
         worst = [np.max(np.abs(channel.sum(axis=1) - 1.0))]
-        worst += [np.max(low - entries), np.max(entries - high)]
-        positive = channel.maximum(0.0) if sparse.issparse(channel) else np.clip(channel, 0.0, None)
+        worst += [np.max(low - numbers), np.max(numbers - high)]
+        positive = channel.maximum(0.0) if is_sparse(channel) else np.clip(channel, 0.0, None)
         for row in self.constraints.values():
             value = self.columns(row.expression, positive)
             value = value if row.per_output else value.sum() + float(row.expression.constant)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from cvxprivacy.exact import FloatArray, floats
+from cvxprivacy.exact import FloatArray, floats, is_sparse
 from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.programs.channel import ChannelProgram, IntArray, Matrix
 from cvxprivacy.programs.expression import Expression
@@ -196,7 +195,7 @@ class Dual(FrozenFields):
         for letters, g in self.tables(program):
             own = channel[letters]
             value += float((own * g).sum())
-            if sparse.issparse(own):  # rows of sum 1 without bounds: the least of g is ν
+            if is_sparse(own):  # rows of sum 1 without bounds: the least of g is ν
                 entries += float((own * (g - g.min(axis=1, keepdims=True))).sum())
             else:
                 entries += float((g * (own - program.least(g)[0])).sum())

@@ -15,9 +15,16 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.exact import is_sparse
 from cvxprivacy.files import whole_file
 from cvxprivacy.frozen import Frozen
-from cvxprivacy.release.apply import Mechanism, Places, check_letters, inverse_transform, inverse_transform_sparse
+from cvxprivacy.release.apply import (
+    Mechanism,
+    Places,
+    check_letters,
+    inverse_transform,
+    inverse_transform_sparse,
+)
 from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.release.estimation import Estimate, estimate, released_counts, stochastic
@@ -153,7 +160,7 @@ class Channel(Frozen):
 
     @property
     def _sparse(self) -> bool:
-        return sparse.issparse(self.matrix)
+        return is_sparse(self.matrix)
 
     # ---- what it says --------------------------------------------------------------------
 
@@ -182,12 +189,13 @@ class Channel(Frozen):
         return self.p_input
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the matrix with its labels, a pandas frame (of sparse columns, if it is sparse)."""
+        """Return the matrix with its labels, a pandas frame; sparse if the matrix is."""
         import pandas as pd
 
         index, columns = (pd.Index(x, tupleize_cols=False) for x in (self.inputs, self.outputs))
         if self._sparse:
-            return pd.DataFrame.sparse.from_spmatrix(self.matrix, index=index, columns=columns)
+            sparse_frame: Any = pd.DataFrame.sparse
+            return sparse_frame.from_spmatrix(self.matrix, index=index, columns=columns)
         return pd.DataFrame(self.matrix, index=index, columns=columns)
 
     # ---- other channels ------------------------------------------------------------------
@@ -429,7 +437,7 @@ def write(arguments: Mapping[str, Any], file: IO[str]) -> None:
 
 def _listed(matrix: Any) -> Any:
     """Return a matrix in lists: of a sparse one the places and numbers of each row."""
-    if not sparse.issparse(matrix):
+    if not is_sparse(matrix):
         return matrix.tolist()
     rows = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
     places, values = ([row.tolist() for row in part] for part in rows)

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.exact import is_sparse
 from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.tables.counting import count_letters
 from cvxprivacy.tables.engines import as_narwhals
@@ -189,7 +190,7 @@ def estimate(
     [0.0, 1.0]
     """
     k = stochastic(matrix)
-    if sparse.issparse(k):
+    if is_sparse(k):
         problem = f"a sparse matrix of {k.shape[0]:,} letters"
         raise InputError("matrix", problem, "put letters together: their law is too long for it")
     k /= k.sum(axis=1, keepdims=True)
@@ -225,7 +226,7 @@ def stochastic(matrix: Any, shape: tuple[int, int] | None = None) -> Any:
     """Return a matrix whose rows are laws, to rounding; a sparse one as a ``csr_array``."""
     expected = "(|X|, |X̂|)" if shape is None else shape
     remedy = f"pass rows of nonnegative numbers that sum to 1, shape {expected}"
-    if sparse.issparse(matrix):
+    if is_sparse(matrix):
         k: Any = sparse.csr_array(matrix, dtype=float)
         k.sum_duplicates()
         k.data = array(k.data, "matrix", remedy, axes=(1,))

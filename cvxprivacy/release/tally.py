@@ -96,7 +96,7 @@ class DrawnCounts(FrozenFields):
 
     @cached_property
     def moves(self) -> npt.NDArray[Any]:
-        """Masses of (x, x̂), shape (|X|, |X̂|)."""
+        """Masses of (x, x̂), shape (|X|, |X̂|): a table, which few letters have room for."""
         return self._summed(self.x_at, self.y_at, (len(self.x), len(self.outputs)))
 
     def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> npt.NDArray[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import FloatArray, is_sparse
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.compiler import Rules
@@ -124,7 +124,7 @@ def _release(
     if len(empty):
         restored = [np.zeros(alphabet.m) if row is None else row for row in rows]
         order = np.argsort(np.concatenate([alphabet.support, empty]))
-        stack = sparse.vstack if sparse.issparse(kept) else np.vstack
+        stack: Any = sparse.vstack if is_sparse(kept) else np.vstack
         matrix = stack([kept, np.array(restored)])[order]
     allowed = np.flatnonzero(allowed)
     return Channel(

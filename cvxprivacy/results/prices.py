@@ -140,7 +140,7 @@ class ChannelPrices:
     def proved(self) -> dict[str, Any]:
         """Return the prices with the ends that are proved of them."""
         prices = self.by_multipliers()
-        large = self.program.n * self.program.m > MANY
+        large = not self.program.dense or self.program.n * self.program.m > MANY
         proof = None if large else verify.proof_of(self.program.to_dict())
         for name, amount in prices.items():
             if np.ndim(amount):

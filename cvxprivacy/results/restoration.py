@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import FloatArray, is_sparse
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.compiler import Rules
@@ -50,7 +49,7 @@ def restored_rows(
     """
     marginal = program.mass @ channel
     least, most = (extreme(axis=0) for extreme in (channel.min, channel.max))
-    if sparse.issparse(channel):
+    if is_sparse(channel):
         least, most = (extreme.toarray().ravel() for extreme in (least, most))
     ratios = [float(a.bound) for a in program.auxiliaries.values() if a.kind == "ratio"]
     totals = [float(a.bound) for a in program.auxiliaries.values() if a.kind == "maximum"]

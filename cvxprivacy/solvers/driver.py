@@ -12,7 +12,6 @@ from typing import Any
 
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceProgram
-from cvxprivacy.solvers.bregman.method import suits
 from cvxprivacy.solvers.bregman.task import BregmanTask
 from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.covariance.stages import CovarianceTask
@@ -45,7 +44,7 @@ def solve(program: ChannelProgram, *, family: Family | None = None, **options: A
     watch : Watch, optional
         When to stop, and who is told of steps.  Without one, an interrupt is raised.
     """
-    if not program.dense and suits(program):
+    if not program.dense:  # nothing else is made for sparse channels
         return _minimise(BregmanTask(program, options))
     return _minimise(ChannelTask(program, options, family))
 

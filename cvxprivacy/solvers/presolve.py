@@ -148,7 +148,10 @@ def _constant_in_blocks(program: ChannelProgram) -> tuple[Matrix, Dual] | None:
     sums = [sum(program.weighted(t, program.mass) for t in some) for some in (rows, objectives)]
     costs = [np.broadcast_to(total, program.m) for total in sums]
     same = np.full(program.n, np.lexsort(costs)[0])
-    channels = [program.deterministic(same), program.cheapest(rows), program.cheapest(objectives)]
+    channels = [
+        program.deterministic(same),
+        *(program.cheapest(t) for t in (rows, objectives) if t),
+    ]
     dual = zero_multipliers(program)
     bound = dual.lower_bound(program)
     for channel in channels:

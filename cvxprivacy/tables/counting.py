@@ -24,7 +24,7 @@ from cvxprivacy.tables.values import MOST_CELLS, ranked
 
 __all__ = ["Counts", "count_letters", "count_records", "natural_order"]
 
-MOST_LEVELS = 10_000  # of a column, or of the cells of several
+MOST_LEVELS = 10_000  # of a column: distances between its values are a table
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def count_records(schema: TableSchema, frame: Any, *, most: int = MOST_LEVELS) -
     ----------
     frame : as in :meth:`cvxprivacy.DiscreteSource.from_table`
     most : int
-        Letters allowed: by default as many as a program could use.
+        Values of a column that are allowed: by default as many as a program could use.
 
     Raises
     ------
@@ -90,12 +90,6 @@ def count_records(schema: TableSchema, frame: Any, *, most: int = MOST_LEVELS) -
     roles = [role for role in ("sensitive", "key", "side") if getattr(schema, role)]
     groups = [getattr(schema, role) for role in roles]
     axes = [[as_label(row) for row in zip(*(values[n] for n in g), strict=True)] for g in groups]
-    for argument, axis in zip(roles, axes, strict=True):
-        many = len(set(axis))
-        if many > most and argument != "side":
-            problem = f"{', '.join(getattr(schema, argument))} has {many:,} observed cells"
-            remedy = f"at most {most:,} are counted: bin numbers, or name fewer columns"
-            raise InputError(argument, problem, remedy)
     levels = {n: ranked(set(v), natural_order(schema, frame, n, v)) for n, v in values.items()}
     cells, masses = _merged(list(zip(*axes, strict=True)), masses)
     return Counts(cells, masses, kept, float(total**2 / squares), levels, dropped)

@@ -30,16 +30,16 @@ from cvxprivacy.verifier.balls import (
     total as _sum,
 )
 from cvxprivacy.verifier.costs import Layer, Part, integer_layers, layers_of, read
+from cvxprivacy.verifier.elimination import Elimination, elimination_of
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.measures import Measure, measure_of
 from cvxprivacy.verifier.weighted_cost import WeightedCost
-from cvxprivacy.verifier.work import affordable
+from cvxprivacy.verifier.work import BLOCK, affordable
 
 __all__ = ["ChannelData"]
 
 # A ball takes some hundred bytes in Python: blocks bound what is held of tables of n m entries.
-_BLOCK = 500_000  # entries of a table at a time …
-_LETTERS = 256  # … of no more letters: products of matrices are not faster for more
+_BLOCK = 500_000  # entries of a table at a time, of no more than ``BLOCK`` letters
 _ROWS = 4_000_000  # entries of the rows that the parts of costs have in a block
 KEPT = 2_000_000  # entries of costs that are kept from one end to the next
 _RATIO = (1 + 2.0**-44) / (1 - 2.0**-44)  # of costs that are told apart
@@ -60,7 +60,7 @@ class ChannelData:
         self.n, self.m = len(self.atoms[0]), program["outputs"]
         if type(self.m) is not int or not self.m > 0:
             raise UnprovableError("a number of outputs out of range")
-        self._most = min(_LETTERS, max(1, _BLOCK // self.m))  # letters of a block
+        self._most = min(BLOCK, max(1, _BLOCK // self.m))  # letters of a block
         affordable(self._room())  # before any table is made
         plain = all(isinstance(a, int | float) for row in self.atoms for a in row)
         if not plain or any(not 0 <= a < math.inf for row in self.atoms for a in row):
@@ -256,6 +256,11 @@ class ChannelData:
         step, ceiling, least = self._steps
         room = floor(arb(upper) - least) if math.isfinite(upper) else math.inf
         return max(step, min(room, ceiling)) if math.isfinite(room) else max(step, ceiling)
+
+    @cached_property
+    def elimination(self) -> Elimination | None:
+        """How the least of letters is found one attribute after the other, where that pays."""
+        return elimination_of(self.program)
 
     @cached_property
     def _steps(self) -> tuple[float, float, arb]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import flint
@@ -44,6 +44,9 @@ from cvxprivacy.verifier.multipliers import (
 from cvxprivacy.verifier.weighted_cost import WeightedCost
 
 __all__ = ["ChannelProof", "Evaluation"]
+
+Slope = tuple[list[arb_mat], arb_mat]  # p(v, s) in blocks of letters, and what multiplies it
+Priced = tuple[Mapping[str, Any], list[arb]]  # a term, and its multiplier for each output
 
 
 class ChannelProof(ChannelData):
@@ -101,6 +104,17 @@ class ChannelProof(ChannelData):
                 scores = float_table(dual["scores"].get(view), measure.rows, m)
                 slope = _slopes(scores, measure, omega)
                 slopes += [] if slope == 0 * slope else [(blocks, slope)]
+        if self.elimination is None:
+            beside, least = self._least_of_entries(slopes, parts, dual)
+            bound += beside
+        else:
+            least = self._least_of_letters(slopes, parts)
+        return bound + least / self.total  # (C6)
+
+    def _least_of_entries(
+        self, slopes: list[Slope], parts: list[Priced], dual: Mapping[str, Any]
+    ) -> tuple[arb, arb]:
+        """Return what auxiliaries add to c of (C5), and Σ_s min of the rest, entry by entry."""
         priced = []
         for term, lam in parts:
             # costs that count: a product with a multiplier of 0 would cost as much as any other
@@ -109,17 +123,17 @@ class ChannelProof(ChannelData):
             if (each := self.cost(term).by_letter) is None:
                 priced.append((term, lam))
             else:  # a view of one label, as it were
-                slopes.append((self.in_blocks([each], arb_mat), arb_mat([lam])))
+                slopes = [*slopes, (self.in_blocks([each], arb_mat), arb_mat([lam]))]
         auxiliaries = [
             (ExcessMultipliers if name in self.excesses else AuxiliaryMultipliers)(
                 self, name, dual["auxiliaries"].get(name)
             )
-            for name in program["auxiliaries"]
+            for name in self.program["auxiliaries"]
         ]
         least = arb(0)
         idle = not (slopes or priced or auxiliaries or any(self.boxes.values()))
         for at, letters in [] if idle else enumerate(self.blocks):  # else all costs are 0
-            g = arb_mat(len(letters), m)  # (C5), of a block of letters
+            g = arb_mat(len(letters), self.m)  # (C5), of a block of letters
             for blocks, slope in slopes:
                 g += blocks[at].transpose() * slope  # the product of (C19), by FLINT
             for term, lam in priced:
@@ -128,8 +142,40 @@ class ChannelProof(ChannelData):
             for multipliers in auxiliaries:
                 multipliers.add_to(table, letters)
             least += self._least(table, letters)  # min over 𝒬, letter by letter
-        bound += _sum(multipliers.outside() for multipliers in auxiliaries)
-        return bound + least / self.total  # (C6)
+        return _sum(multipliers.outside() for multipliers in auxiliaries), least
+
+    def _least_of_letters(self, slopes: list[Slope], parts: list[Priced]) -> arb:
+        """Return Σ_s min of the same, one attribute after the other (C22)."""
+        elimination, off = self.elimination, arb(0)
+        shared: dict[Any, list[tuple[arb, Matrix]]] = {}
+        assert elimination is not None
+        for term, (multiplier, *_) in parts:  # one for all outputs
+            if term["cost"] is not None:
+                off += multiplier * ball(0, term["cost_radius"])
+                for part in self.cost(term).parts:
+                    key = tuple(part.rows), tuple(part.columns)
+                    shared.setdefault(key, []).append((multiplier, part.table))
+
+        def row_of(key: Any) -> Callable[[int], list[arb]]:
+            @cache
+            def row(place: int) -> list[arb]:
+                rows = ([x * c for c in table[place]] for x, table in shared[key])
+                return [_sum(column) for column in zip(*rows, strict=True)]
+
+            return row
+
+        tables, levels = [row_of(key) for key in elimination.order], elimination.prepared()
+        least = arb(0)
+        for letters in elimination.classes.values():
+            at, place = divmod(letters[0], self._most)
+            values = arb_mat(1, self.m)
+            for blocks, slope in slopes:
+                likelihood = [row[place] / self.mass[letters[0]] for row in blocks[at].tolist()]
+                values += arb_mat([likelihood]) * slope
+            (row,) = values.tolist()
+            found = elimination.least(row, letters, tables, levels, arb.min)
+            least += _sum(self.mass[s] * (value + off) for s, value in found)
+        return least
 
     def _shares(self, dual: Any) -> dict[str, fmpq]:
         """Return weights ≥ 0 of sum 1 of the objectives, exactly; the first has the rest (C3)."""

@@ -13,7 +13,7 @@ from typing import Any
 from flint import arb_mat
 
 from cvxprivacy.verifier.balls import Matrix
-from cvxprivacy.verifier.costs import Layer
+from cvxprivacy.verifier.costs import Layer, Part
 
 __all__ = ["WeightedCost"]
 
@@ -39,6 +39,11 @@ class WeightedCost:
             return None
         letters = range(len(self._layers[0][0]))
         return [sum(mass * costs[0] for mass, costs in self.of(s, [0])) for s in letters]
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts of a cost that is one for all atoms of a letter, without its radius."""
+        return list(self._layers[0][1])
 
     def of(self, s: int, outputs: Sequence[int]) -> Iterator[tuple[Any, list[Any]]]:
         """Yield the mass of a letter in each layer, and its costs at some outputs."""

@@ -15,11 +15,12 @@ from contextvars import ContextVar
 from typing import Any
 
 from cvxprivacy.verifier.costs import steps_of
+from cvxprivacy.verifier.elimination import elimination_of
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.rationals import UnaffordableError, bits_of, integers
 
 __all__ = [
-    *("BURDEN", "EXACT", "LONG", "ROOM", "WORK"),
+    *("BLOCK", "BURDEN", "EXACT", "LONG", "ROOM", "WORK"),
     *("affordable", "allowing", "refuse_long", "work_of"),
 ]
 
@@ -30,6 +31,7 @@ ROOM = 2_000_000  # entries of all tables that a program makes: a short file mus
 PLAN = 16  # units that a plan takes at most for each triple of values, and an exact one
 EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 BURDEN = 10**10  # of exact elimination, which takes minutes beyond
+BLOCK = 256  # letters that are looked at together, at most
 LONG = 6_700  # bits of a common denominator of boxes: a level that has more stands in no document
 
 Program = Mapping[str, Any]
@@ -128,7 +130,9 @@ def _spectral(program: Program, primal: Any, dual: Any) -> int:
 
 def _channel(program: Program, primal: Any, dual: Any) -> int:
     law, m, views = program["law"], program["outputs"], program["views"]
-    n, atoms, entries = len(law[0]), sum(map(len, law)), len(law[0]) * m
+    n, atoms, elimination = len(law[0]), sum(map(len, law)), elimination_of(program)
+    # what the lower end goes through: all entries, or one attribute after the other (C22)
+    entries = n * m if elimination is None else elimination.operations
     objectives = list(parts_of(program["objective"]).values())
     rows = [row["term"] for row in program["rows"].values()]
     terms = [*objectives, *program["terms"].values(), *rows]
@@ -142,8 +146,11 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
     joint = _limbs(law_bits, own_bits)
     measures = {name: _measure_bits(view["measure"]) for name, view in views.items()}
     work, costs = 2 * entries + atoms * 16, {}
+    work += 12 * entries if elimination is not None else 0
     for view in views.values():  # n m |V| of (C19)
-        work += _view(view, n, m, law_bits, own_bits) + 12 * atoms
+        # of a channel the outputs that a block of letters uses
+        few = entries + min(n * m, BLOCK * listed)
+        work += _view(view, n, m, few, law_bits, own_bits) + 12 * atoms
     for term in terms:
         weights = len(term["weights"])
         bits = bits_of(map(_listed, term["weights"].values()), "weights")
@@ -155,8 +162,8 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
             layers, bits = costs[key]
             # n m of (C19) for the lower end, and for the upper what the channel uses
             each = 4 + _limbs(bits) * joint // 300
-            work += layers * (12 * entries + each * listed)
-            work += 12 * entries if any(term is part for part in objectives) else 0
+            work += layers * (12 * n * m * (elimination is None) + each * listed)
+            work += 12 * n * m * layers if any(term is part for part in objectives) else 0
     for row in program["rows"].values():
         work += (m if row["per_output"] else 1) * (4 + 2 * _sum(joint))
     work += len(program["auxiliaries"]) * (10 * entries + 4 * listed + 8 * m)
@@ -166,12 +173,12 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
     return work
 
 
-def _view(view: Program, n: int, m: int, law_bits: int, own_bits: int) -> int:
+def _view(view: Program, n: int, m: int, few: int, law_bits: int, own_bits: int) -> int:
     """Count a view's products with multipliers and with a channel, and its measure."""
     tables = [view["labels"], *filter(None, [view["reference"]])]
     v = 1 + max(label for table in tables for row in table for label in row)
     # 0.3 units: FLINT multiplies matrices of balls three times as fast as a loop of Python
-    products = v * n * m * (300 + _limbs(law_bits) * _limbs(own_bits)) // 1000
+    products = v * few * (300 + _limbs(law_bits) * _limbs(own_bits)) // 1000
     joint, data = _limbs(law_bits, own_bits), view["measure"]
     matrix, bits = data.get("matrix", ()), _limbs(_measure_bits(data))
     gains = sum(map(len, matrix)) if isinstance(matrix, list) else 0

@@ -268,7 +268,8 @@ def test_changes_are_in_the_columns_own_units():
     x = [("[20, 30)", "f"), ("[30, 40)", "m")]
     outputs = [*x, ("[40, 60)", "f"), (None, "m")]
     joint = np.array([[6, 1, 2, 0], [0, 5, 0, 6]])
-    full, age, sex = changes(joint, x, outputs, schema)
+    moved = (*np.nonzero(joint), joint[joint > 0])
+    full, age, sex = changes(moved, x, outputs, schema)
     assert (full.changed, full.suppressed) == (3 / 20, 6 / 20)
     assert (age.changed, age.suppressed, age.mean) == (3 / 20, 6 / 20, (1 * 10 + 2 * 25) / 3)
     assert (sex.changed, sex.suppressed, sex.mean) == (1 / 20, 0, None)

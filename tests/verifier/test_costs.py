@@ -324,7 +324,7 @@ def test_blocks_prove_what_one_block_does(monkeypatch: pytest.MonkeyPatch) -> No
     mine["lower"] = [["1/100"] * M] * N
     dual = multipliers(np.random.default_rng(5), mine)
     one = verify.proof_of(mine)
-    monkeypatch.setattr(channel_data, "_LETTERS", 3)
+    monkeypatch.setattr(channel_data, "BLOCK", 3)
     monkeypatch.setattr(channel_data, "KEPT", 0)
     other = verify.proof_of(mine)
     assert [len(letters) for letters in other.blocks] == [3, 1]

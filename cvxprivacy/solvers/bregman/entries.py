@@ -9,7 +9,6 @@ the size of a table is made.  Equations are those of ``docs/theory/large_tables.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,7 +80,7 @@ class _Rows:
                 first = np.zeros(distinct.shape[1], np.intp)
                 first[which.ravel()] = np.arange(n)
                 few = AdditiveCost(tuple(cost.parts[i] for i in half))
-                table = few.at(first[:, None], np.arange(cost.shape[1])).astype(np.float32)
+                table = few.of(first).astype(np.float32)
                 self.halves.append((table, which.ravel()))
 
     def of(self, letters: slice, out: Single) -> Single:
@@ -164,7 +163,9 @@ class AllEntries:
         plan = self._plan(sums)
         blocks = list(range(0, self.program.n, _BLOCK))
         with ThreadPoolExecutor(min(_PARTS, len(os.sched_getaffinity(0)))) as threads:
-            parts = list(threads.map(lambda k: self._summed(plan, blocks[k::_PARTS], k), range(_PARTS)))
+            parts = list(
+                threads.map(lambda k: self._summed(plan, blocks[k::_PARTS], k), range(_PARTS))
+            )
         joint, spent, answers, sampled, least = (sum(each) for each in zip(*parts, strict=True))
         return Chosen(joint, spent[0], spent[1:], answers / max(sampled, 1e-300), float(least))
 
@@ -284,9 +285,7 @@ class SomeEntries:
         joint = np.array(
             [np.bincount(self.outputs, channel * row, self.program.m) for row in self._law]
         )
-        means = np.array(
-            [np.add.reduceat(channel * cost, self._starts) for cost in self.costs]
-        )
+        means = np.array([np.add.reduceat(channel * cost, self._starts) for cost in self.costs])
         spent, rows = means @ self.mass, self.costs[1:]
         answers = np.zeros((len(rows),) * 2)
         for j, cost in enumerate(rows):
@@ -295,8 +294,3 @@ class SomeEntries:
                 variance = self.mass @ (second - means[1 + j] * means[1 + k])
                 answers[j, k] = answers[k, j] = variance / self.smoothness
         return Chosen(joint, float(spent[0]), spent[1:], answers)
-
-    def blocks(self) -> Iterator[slice]:
-        """Yield where each letter's entries stand."""
-        ends = [*self._starts[1:], len(self.letters)]
-        yield from map(slice, self._starts, ends)

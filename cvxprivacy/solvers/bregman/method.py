@@ -11,32 +11,24 @@ kept.  Equations are those of ``docs/theory/large_tables.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers.bregman.entries import AllEntries, Chosen, SomeEntries, Sums
+from cvxprivacy.solvers.bregman.entries import AllEntries, Chosen, Sums
+from cvxprivacy.solvers.bregman.prices import Prices
 
 __all__ = ["Iterate", "Relaxed", "suits"]
 
 _LEAST = 1e-9  # of a posterior in terms of the reference: the logarithm of 0 has no end
 _TRIES = 8  # evaluations of all entries in a step, where prices are far off
-_NEAR = 3e-3  # of a bound, by which what a step spends may be off it
-_EXACT = 1e-11  # … of some entries
-_SEARCHED = 60  # evaluations of some entries in a step
-_TOLD = 1e-15  # of a price, that floats tell apart
-_INSIDE = 1e-10  # of a bound, by which the release stays below it
-_WINDOW = 14.0  # of an entry's weight below its letter's greatest, in logarithms, that is kept
-_POPULAR = 128
-_MOST = 48  # entries that a letter keeps
-_POLISHED = 400  # steps on these, at most
-_SLOW = 0.02  # what ten of them gain, in terms of the gap, below which they end
-_UNUSED = 1e-12  # share of a letter that is dropped
+_NEAR = 5e-3  # of a bound, by which what a step spends may be off it, …
+_NEAREST = 1e-5  # … and may be anyway
+_OFF = 0.05  # of the gap, which that may cost
 
 
 def suits(program: ChannelProgram) -> bool:
@@ -58,9 +50,14 @@ class Iterate:
     """A step: what it has shown of both ends, in floats, and what makes its multipliers."""
 
     number: int
-    gap: float
+    lower: float
+    upper: float
     sums: Sums
     mass: FloatArray
+
+    @property
+    def gap(self) -> float:
+        return self.upper - self.lower
 
 
 class Relaxed:
@@ -144,125 +141,33 @@ class Relaxed:
         sums = Sums(np.zeros((len(self.law) - 1, m)), 0.0, np.zeros(rows))
         z = mean = self.all.chosen(sums)
         rates = np.full(rows, self.smoothness)
-        number = 0
+        number, gap, size = 0, np.inf, np.abs(self.bounds)
         while True:
             number += 1
             step = 0.5 + np.sqrt(0.25 + sums.weight)  # a² = A + a
             share = step / (sums.weight + step)
             slopes = self.slopes(mean.mixed(z, share).joint)
             before = sums
-            # the mean is brought to its bounds, a little of what is missing in each step
-            room = _NEAR * np.abs(self.bounds)
+            # what a step spends beyond its bounds is to cost little of the gap; the mean is brought
+            # to them, a little of what is missing in each step
+            room = np.clip(_OFF * gap / np.maximum(rates, 1e-300), _NEAREST * size, _NEAR * size)
             aims = self.bounds - np.clip(mean.spent - self.bounds, -room, room)
-            sums, z = self._answered(before.met(step, slopes, before.prices + step * rates), aims)
+            begun = before.met(step, slopes, before.prices + step * rates)
+            sums, z = self._answered(begun, aims, room)
             rates = (sums.prices - before.prices) / step
             mean = mean.mixed(z, share)
             prices = sums.prices / sums.weight
             # what the mean spends beyond its bounds is charged at their prices
             upper = self.value(mean) + float(prices @ np.maximum(mean.spent - self.bounds, 0.0))
             lower = z.least / sums.weight - float(prices @ self.bounds)
-            yield Iterate(number, upper - lower, sums, mean.joint[-1])
+            gap = upper - lower
+            yield Iterate(number, lower, upper, sums, mean.joint[-1])
 
-    def _answered(self, sums: Sums, aims: FloatArray) -> tuple[Sums, Chosen]:
+    def _answered(self, sums: Sums, aims: FloatArray, room: FloatArray) -> tuple[Sums, Chosen]:
         """Move prices until what is chosen spends about the aims; return both."""
-        search = _Prices(sums.prices)
+        search = Prices(sums.prices)
         for _ in range(_TRIES):
             z = self.all.chosen(Sums(sums.slopes, sums.weight, search.prices))
-            if search.settled(z.spent - aims, _NEAR * np.abs(self.bounds), z.answers):
+            if search.settled(z.spent - aims, room, z.answers):
                 break
         return Sums(sums.slopes, sums.weight, search.prices), z
-
-    # ---- the release ----------------------------------------------------------------------
-
-    def release(self, iterate: Iterate, stopped: Callable[[], bool]) -> sparse.csr_array:
-        """Return a channel of the entries that weigh most, by the same method on these alone.
-
-        Parameters
-        ----------
-        iterate : Iterate
-            Where to begin; steps that gain next to nothing of its gap end.
-        stopped : callable
-            Tells whether time is up.
-        """
-        sums, gap = iterate.sums, iterate.gap
-        popular = np.argsort(-iterate.mass)[:_POPULAR]
-        letters, outputs = self.all.nearest(sums, popular, _MOST)
-        some = SomeEntries(
-            self.program, self.likelihood, self.law, self.smoothness, letters, outputs
-        )
-        bounds = self.bounds - _INSIDE * np.maximum(np.abs(self.bounds), 1e-9)
-        weights = -(some.slope(sums.slopes) + (sums.weight - 1.0) * some.costs[0])
-        weights = weights / self.smoothness
-        prices = sums.prices
-        channel, prices = self._within(some, weights, prices, bounds)
-        best, value = channel, self.value(some.of(channel))
-        q = z = channel
-        weights = np.log(np.maximum(channel, 1e-300))
-        k, history = 0, [value]
-        for _ in range(_POLISHED):
-            share = 2.0 / (k + 2.0)
-            mean = some.of((1 - share) * q + share * z)
-            g = some.slope(self.slopes(mean.joint)) / (share * self.smoothness)
-            moved, prices = self._within(some, weights - g, np.zeros(len(bounds)), bounds)
-            mixed = (1 - share) * q + share * moved
-            after = self.value(some.of(mixed))
-            if after > value and k:  # momentum led astray: begin again from what is best
-                k, weights, z = 0, np.log(np.maximum(q, 1e-300)), q
-                continue
-            weights = np.log(np.maximum(moved, 1e-300))
-            q, z, value, k = mixed, moved, after, k + 1
-            if value < history[-1]:
-                best = q
-            history.append(value)
-            slow = len(history) > 10 and history[-11] - value < _SLOW * gap
-            if stopped() or slow:
-                break
-        best = np.where(best < _UNUSED, 0.0, best)
-        shape = (self.program.n, self.program.m)
-        found = sparse.csr_array((best, (letters, outputs)), shape=shape)
-        found.eliminate_zeros()
-        return found
-
-    def _within(
-        self, some: SomeEntries, weights: FloatArray, prices: FloatArray, bounds: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the channel that weights choose at prices that keep the bounds, and these."""
-        rows, search = some.costs[1:], _Prices(prices)
-        for _ in range(_SEARCHED):
-            channel = some.law_of(weights - search.prices @ rows / self.smoothness)
-            z = some.of(channel)
-            if search.settled(z.spent - bounds, _EXACT * np.abs(bounds), z.answers):
-                break
-        return channel, search.prices
-
-
-class _Prices:
-    """Prices that are moved until what is spent at them is about what is to be.
-
-    One price is kept between what was too little and too much; several follow Newton's method.
-    """
-
-    def __init__(self, prices: FloatArray) -> None:
-        self.prices = prices
-        self._low, self._high = np.zeros(len(prices)), np.full(len(prices), np.inf)
-
-    def settled(self, excess: FloatArray, tolerance: FloatArray, answers: FloatArray) -> bool:
-        """Tell whether the excess will do, or move the prices."""
-        prices = self.prices
-        held = (prices > 0) | (excess > 0)
-        if (np.abs(excess[held]) <= tolerance[held]).all():
-            return True
-        system = answers[np.ix_(held, held)]
-        change = np.zeros(len(prices))
-        change[held] = np.linalg.lstsq(system, excess[held], rcond=None)[0]
-        moved = prices + np.clip(change, -prices, 1.0 + prices)
-        if len(prices) == 1:
-            self._low = np.where(excess > 0, np.maximum(self._low, prices), self._low)
-            self._high = np.where(excess <= 0, np.minimum(self._high, prices), self._high)
-            middle = np.where(self._high < np.inf, (self._low + self._high) / 2, 1 + 2 * prices)
-            inside = (self._low < moved) & (moved < self._high)
-            moved = np.where(inside, moved, middle)
-            if self._low >= (1 - _TOLD) * self._high:  # no float is between them
-                return True
-        self.prices = moved
-        return False

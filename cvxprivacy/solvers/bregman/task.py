@@ -15,6 +15,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.bregman.entries import storage
 from cvxprivacy.solvers.bregman.method import Iterate, Relaxed, suits
+from cvxprivacy.solvers.bregman.release import Release
 from cvxprivacy.solvers.channel import prover_of
 from cvxprivacy.solvers.task import Minimise, Task
 
@@ -24,7 +25,9 @@ __all__ = ["BregmanTask"]
 # of it: of 14,539 groups of the Adult table 3e-4 took 250 steps of half a second
 _GAP = {"default": 3e-4, "high": 3e-5}
 _LARGEST = 4_000_000_000  # bytes of shared rows
-_MORE = 40  # steps after which a release is made, at most so many times as many
+_RELEASE = 0.4  # of a time limit, that is left for the release
+_ENOUGH = 0.3  # of that gap, by which a release that will do is above the lower end
+_PATIENCE = 40  # steps in which the gap is to shrink by a fifth
 
 
 class BregmanTask(Task):
@@ -55,47 +58,63 @@ class BregmanTask(Task):
 
     def structured(self) -> bool:
         """Take steps until what they show is good enough, and release what they point at."""
-        goal = max(_GAP[self.accuracy] * self.program.scale, self.prover.tolerance)
         if not self.watch.stopped:
             self.relaxed = Relaxed(self.program)
+            gaps = []
             for iterate in self.relaxed.steps():
                 self.newest = iterate
-                self.watch.step(iterate.number, iterate.gap, goal)
-                if iterate.gap <= goal or self.watch.stopped:
+                gaps.append(iterate.gap)
+                self.watch.step(iterate.number, iterate.gap, self.goal)
+                slow = min(gaps[-_PATIENCE:]) > 0.8 * min(gaps[:-_PATIENCE], default=np.inf)
+                # a release takes steps of its own, and what stops early is not worth its proof
+                late = self.watch.left <= _RELEASE * (self.watch.limit or 0.0)
+                if iterate.gap <= self.goal or slow or late:
                     break
         self.salvage()
         return True
+
+    @property
+    def goal(self) -> float:
+        return float(max(_GAP[self.accuracy] * self.program.scale, self.prover.tolerance))
 
     def salvage(self) -> None:
         """Offer what the last step points at."""
         iterate, relaxed = self.newest, self.relaxed
         self.newest = None
         prover, silent = self.prover, presolve.zero_multipliers(self.program)
+        least = silent.lower_bound(self.program)
         if relaxed is not None and iterate is not None:
-            prover.offer_dual(relaxed.dual(iterate.sums))
-            prover.offer_channel(relaxed.release(iterate, lambda: bool(self.watch.stopped)))
+            enough = max(iterate.lower, least) + _ENOUGH * self.goal
+            release = Release(relaxed, iterate, enough, lambda: bool(self.watch.stopped))
+            if iterate.lower > least:
+                prover.offer_dual(relaxed.dual(iterate.sums))
+            prover.offer_channel(release.channel())
             width = f"gap {prover.upper - prover.lower:.1e}"
             self.report(f"all entries in blocks: {iterate.number} steps, {width}")
-        if not prover.lower > silent.lower_bound(self.program):
+        if not prover.lower > least:
             prover.offer_dual(silent)
         if prover.primal is None:  # the nearest to everybody
             prover.offer_channel(self.program.deterministic(np.arange(self.program.n)))
 
+    # no conic solver is asked: ``structured`` is all, and a solver by name is refused
+
     def propose(self, settings: Mapping[str, Any]) -> None:
-        raise NotImplementedError
+        raise AssertionError
 
     def prove(self) -> None:
-        raise NotImplementedError
+        raise AssertionError
 
     def phase_one(self, minimise: Minimise) -> None:
-        raise NotImplementedError
+        raise AssertionError
 
 
 def refuse(program: ChannelProgram, conic: bool) -> None:
     """Refuse what the method does not solve, or has no room for."""
     sizes = f"{program.n:,} letters to release as {program.m:,}"
     if conic or not suits(program):
-        what = "no conic solver is asked" if conic else "only information of few labels is minimised"
+        what = (
+            "no conic solver is asked" if conic else "only information of few labels is minimised"
+        )
         problem = f"{sizes}: {what}, under bounds of costs alone"
         raise InputError("problem", problem, "put letters together, or list fewer outputs")
     if (needed := storage(program)) > _LARGEST:

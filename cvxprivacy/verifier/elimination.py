@@ -1,0 +1,170 @@
+"""The least of each letter, where costs are sums over attributes: one attribute after the other.
+
+Letters of one *class* c have proportional laws, so that what scores come to, f_c(y), is the same
+for each unit of their mass.  If the cost is Σ_i t_i[x_i][y_i],
+
+    min_y f_c(y) + Σ_i t_i[x_i][y_i] = min over (y_2, …) of (min over y_1 of …) + Σ_{i>1} …,
+
+and the inner minimum is one for all letters of the class that share x_1, and for all outputs that
+share (y_2, …): a table of n m entries is never gone through.  Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from cvxprivacy.verifier.fields import parts_of
+from cvxprivacy.verifier.rationals import integers
+
+__all__ = ["Elimination", "elimination_of"]
+
+_FEWER = 4  # times fewer operations than entries, from which it pays
+_MANY = 32  # attributes, of which an order is looked for
+
+Places = Sequence[int]
+
+
+class Elimination:
+    """The order in which attributes are eliminated, and what that takes.
+
+    Parameters
+    ----------
+    classes : sequence of int
+        The class of each letter.
+    attributes : sequence of (rows, columns)
+        Where each letter and each output stands in an attribute's tables.
+    """
+
+    def __init__(
+        self, classes: Sequence[int], attributes: Sequence[tuple[Places, Places]], outputs: int
+    ) -> None:
+        self.classes: dict[int, list[int]] = {}
+        for s, c in enumerate(classes):
+            self.classes.setdefault(c, []).append(s)
+        order: list[int] = []
+        self.operations = len(self.classes) * outputs
+        left = set(range(len(attributes)))
+        prefixes, suffixes = list(classes), list(zip(*(at[1] for at in attributes), strict=True))
+        while left:  # the one that takes least now
+            tuples = len(set(suffixes))
+            joined = {
+                i: len(set(zip(prefixes, attributes[i][0], strict=True))) for i in sorted(left)
+            }
+            best = min(joined, key=joined.__getitem__)
+            self.operations += joined[best] * tuples
+            left.remove(best)
+            order.append(best)
+            numbers: dict[Any, int] = {}
+            pairs = zip(prefixes, attributes[best][0], strict=True)
+            prefixes = [numbers.setdefault(pair, len(numbers)) for pair in pairs]
+            suffixes = [tuple(attributes[i][1][y] for i in sorted(left)) for y in range(outputs)]
+        self._rows = [attributes[i][0] for i in order]
+        self._columns = [attributes[i][1] for i in order]
+        self.order = [attributes[i] for i in order]
+
+    def prepared(self) -> list[list[tuple[list[int], list[int]]]]:
+        """Return of each attribute which values are compared, and their places in its table."""
+        levels = []
+        keys = list(zip(*self._columns, strict=True))  # of the values before an attribute is gone
+        for _ in self.order:
+            groups: dict[Any, tuple[list[int], list[int]]] = {}
+            for i, (first, *rest) in enumerate(keys):
+                at, places = groups.setdefault(tuple(rest), ([], []))
+                at.append(i)
+                places.append(first)
+            levels.append(list(groups.values()))
+            keys = list(groups)
+        return levels
+
+    def least(
+        self,
+        values: list[Any],
+        letters: list[int],
+        tables: Sequence[Callable[[int], Sequence[Any]]],
+        levels: list[list[tuple[list[int], list[int]]]],
+        smaller: Callable[[Any, Any], Any],
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield each letter of a class and its least.
+
+        Parameters
+        ----------
+        values : list
+            f_c at each output.
+        tables : sequence of callable
+            Of each attribute, in the order of elimination, the row of a place.
+        smaller : callable
+            The lesser of two numbers.
+        """
+        stack = [(0, values, letters)]
+        while stack:
+            k, values, letters = stack.pop()
+            if k == len(levels):
+                yield from ((s, values[0]) for s in letters)
+                continue
+            sharing: dict[int, list[int]] = {}
+            for s in letters:
+                sharing.setdefault(self._rows[k][s], []).append(s)
+            for place, some in sharing.items():
+                row = tables[k](place)
+                after = [
+                    reduce(
+                        smaller,
+                        map(
+                            operator.add, map(values.__getitem__, at), map(row.__getitem__, places)
+                        ),
+                    )
+                    for at, places in levels[k]
+                ]
+                stack.append((k + 1, after, some))
+
+
+def elimination_of(program: Mapping[str, Any]) -> Elimination | None:
+    """Return how attributes are eliminated from a channel program, or None where that saves little.
+
+    Where entries have bounds, rows or auxiliaries are per output, or a cost is one table, each
+    entry has a price of its own.
+    """
+    if program["lower"] is not None or program["upper"] is not None or program["auxiliaries"]:
+        return None
+    rows = program["rows"].values()
+    if any(row["per_output"] for row in rows):
+        return None
+    terms = [*parts_of(program["objective"]).values(), *(row["term"] for row in rows)]
+    attributes = attributes_of([term["cost"] for term in terms])
+    if not 0 < len(attributes) <= _MANY:
+        return None
+    m, n = program["outputs"], len(program["law"][0])
+    found = Elimination(_classes(program), list(attributes), m)
+    return found if _FEWER * found.operations <= n * m else None
+
+
+def attributes_of(costs: Sequence[Any]) -> dict[tuple[Places, Places], list[Any]]:
+    """Return the parts of some costs by where letters and outputs stand; none if one is a table."""
+    attributes: dict[tuple[Places, Places], list[Any]] = {}
+    for cost in costs:
+        if cost is None:
+            continue
+        if not isinstance(cost, dict):
+            return {}
+        for part in cost["parts"]:
+            key = tuple(part["rows"]), tuple(part["columns"])
+            attributes.setdefault(key, []).append(part)
+    return attributes
+
+
+def _classes(program: Mapping[str, Any]) -> list[int]:
+    """Return a number for each letter, the same for those of proportional laws, seen alike."""
+    labels = [row for view in program["views"].values() for row in view["labels"]]
+    labels = labels or [[0] * len(program["law"][0])]
+    law, _ = integers(program["law"])
+    numbers: dict[Any, int] = {}
+    classes = []
+    for atoms, seen in zip(zip(*law, strict=True), zip(*labels, strict=True), strict=True):
+        common = math.gcd(*atoms)
+        key = tuple(atom // common for atom in atoms), seen
+        classes.append(numbers.setdefault(key, len(numbers)))
+    return classes

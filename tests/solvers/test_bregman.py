@@ -1,0 +1,222 @@
+"""Programs too large for tables, on small ones that are taken for such."""
+
+import json
+
+import numpy as np
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.additive import AdditiveCost, Part
+from cvxprivacy.certificates import stored
+from cvxprivacy.programs import channel as programs
+from cvxprivacy.solvers.bregman.entries import AllEntries, SomeEntries, Sums
+from cvxprivacy.solvers.bregman.method import Relaxed, suits
+from cvxprivacy.verifier import verify
+from tests.second_checker import check
+
+SCHEMA = cpv.TableSchema(sensitive=("w",), key=("age", "sex", "job"))
+
+
+def people(seed: int = 0, records: int = 500) -> cpv.DiscreteSource:
+    """Return a table of which most cells have a few records."""
+    rng = np.random.default_rng(seed)
+    age, sex, job = (
+        rng.integers(12, size=records),
+        rng.integers(2, size=records),
+        rng.integers(6, size=records),
+    )
+    w = (age + 3 * sex + job + rng.integers(8, size=records)) // 9
+    import pandas as pd
+
+    frame = pd.DataFrame({"w": w.astype(str), "age": age, "sex": sex, "job": job.astype(str)})
+    return cpv.DiscreteSource.from_schema(frame, SCHEMA)
+
+
+def problem_of(source: cpv.DiscreteSource, share: float = 0.3, **options) -> cpv.PrivacyDistortion:
+    kinds = {"age": "ordinal", "sex": "hamming", "job": "hamming"}
+    d = cpv.per_attribute(kinds, source)
+    problem = cpv.PrivacyDistortion(source, d, budget=1, **options)
+    return problem.at(budget=share * problem.greatest_distortion)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take programs of over 100 entries for too large."""
+    for module in (programs, stored):
+        monkeypatch.setattr(module, "DENSE", 100)
+
+
+@pytest.mark.parametrize(("seed", "share", "units"), [(0, 0.3, "bits"), (1, 0.1, "nats")])
+def test_both_ends_hold_the_optimum_and_are_near(seed, share, units, monkeypatch):
+    source = people(seed)
+    reference = problem_of(source, share, units=units).solve()
+    for module in (programs, stored):
+        monkeypatch.setattr(module, "DENSE", 100)
+    solution = problem_of(source, share, units=units).solve()
+    assert "all entries in blocks" in solution.log[-1]
+    assert solution.lower <= reference.upper + 1e-12
+    assert solution.upper >= reference.lower - 1e-12
+    # 3e-4 nats in the objective's scale, and what a release of few entries costs
+    assert solution.gap < 5e-4 * (1 if units == "nats" else 1 / np.log(2))
+    assert solution.status == "loose"
+    document = json.loads(json.dumps(solution.certificate.document()))
+    assert solution.certificate.verify()
+    check(document)
+
+
+@pytest.mark.usefixtures("few")
+def test_the_release_is_sparse_and_draws_its_own_shares(tmp_path):
+    solution = problem_of(people()).solve()
+    channel, m = solution.channel, len(solution.channel.outputs)
+    assert channel.matrix.nnz < 0.5 * m * m
+    assert np.abs(channel.matrix.sum(axis=1) - 1).max() < 1e-12
+    assert abs(channel.released_marginal.sum() - 1) < 1e-12
+    letter = max(channel.inputs, key=lambda x: channel.matrix[[channel._rows[x]]].nnz)
+    import pandas as pd
+
+    frame = pd.DataFrame([letter] * 20_000, columns=list(SCHEMA.key))
+    drawn = channel.apply(frame, seed=1)
+    shares = drawn.value_counts(normalize=True)
+    row = channel.matrix[[channel._rows[letter]]].toarray()[0]
+    for output, share in zip(channel.outputs, row, strict=True):
+        assert abs(shares.get(output, 0.0) - share) < 6 * np.sqrt(share / 20_000) + 1e-12
+    again = cpv.Channel.load(channel.save(tmp_path / "channel.json"))
+    assert (again.matrix != channel.matrix).nnz == 0
+    assert again.apply(frame, seed=1).equals(drawn)
+    posterior = channel.posterior
+    used = channel.released_marginal > 0
+    assert np.allclose(posterior.sum(axis=1)[used], 1)
+    assert channel.to_frame().shape == (m, m)
+    for refused in (lambda: channel.estimate(np.ones(m)), lambda: channel.to_sdcmicro("x.csv")):
+        with pytest.raises(cpv.InputError, match="matrix"):
+            refused()
+
+
+@pytest.mark.usefixtures("few")
+def test_the_certificate_comes_back_from_its_document(tmp_path):
+    solution = problem_of(people()).solve()
+    document = json.loads(json.dumps(solution.certificate.document()))
+    again = stored.restored(document, solution.certificate.program)
+    assert (again.primal.matrix != solution.certificate.primal.matrix).nnz == 0
+    assert again.document()["primal"] == document["primal"]
+    residuals = solution.certificate.residuals
+    assert residuals["complementarity"] + residuals["stationarity"] == pytest.approx(
+        solution.gap, abs=1e-9
+    )
+
+
+@pytest.mark.usefixtures("few")
+def test_what_needs_no_steps():
+    source = people()
+    whole = problem_of(source, 1.01).solve()
+    assert (whole.status, whole.value) == ("certified", 0.0)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_budget_below_the_least_is_proved_infeasible():
+    source = people()
+    d = cpv.Distortion(AdditiveCost((
+        Part(np.full((1, 1), 0.5), np.zeros(len(source.x), int), np.zeros(len(source.x), int)),
+        *cpv.per_attribute(dict.fromkeys(SCHEMA.key, "hamming"), source).cost.parts,
+    )), inputs=source.x, outputs=source.x)  # fmt: skip
+    with pytest.raises(cpv.InfeasibleError, match="budget"):
+        cpv.PrivacyDistortion(source, d, budget=0.4).solve()
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    "change", [{"criteria": [cpv.KAnonymity(5)]}, {"leakage": cpv.leakage.TotalVariation()}]
+)
+def test_what_the_method_does_not_solve_is_refused_before(change):
+    problem = problem_of(people(), **change)
+    assert not suits(problem.program)
+    with pytest.raises(cpv.InputError, match="letters to release as"):
+        problem.solve()
+
+
+@pytest.mark.usefixtures("few")
+def test_a_solver_by_name_is_refused():
+    with pytest.raises(cpv.InputError, match="no conic solver is asked"):
+        problem_of(people()).solve(method="conic")
+
+
+@pytest.mark.usefixtures("few")
+def test_time_is_kept_and_the_best_so_far_is_returned():
+    told = []
+    solution = problem_of(people()).solve(time_limit=0.3, progress=told.append)
+    assert told
+    assert 0 <= solution.lower <= solution.upper < np.inf
+    assert solution.channel is not None
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_several_bounds_and_a_price_are_kept(priced, monkeypatch):
+    source = people()
+
+    class Priced(cpv.PrivacyDistortion):
+        def formulation(self):
+            objective, rows = super().formulation()
+            return objective + 0.2 * self.distortion, rows
+
+    ages = np.array([[abs(x[0] - y[0]) / 11 for y in source.x] for x in source.x])
+    kinds = {"age": "ordinal", "sex": "hamming", "job": "hamming"}
+    d = cpv.per_attribute(kinds, source)
+    problem = (Priced if priced else cpv.PrivacyDistortion)(source, d, budget=0.25)
+    problem = problem.with_constraint("age", cpv.Linear(ages, 0.02))
+    reference = problem.solve()
+    assert min(reference.duals[name] for name in ("budget", "age")) > (-1 if priced else 0.01)
+    for module in (programs, stored):
+        monkeypatch.setattr(module, "DENSE", 100)
+    solution = problem.solve()
+    assert "all entries in blocks" in solution.log[-1]
+    assert solution.lower <= reference.upper + 1e-12
+    assert solution.upper >= reference.lower - 1e-12
+    assert solution.gap < 1e-3
+    assert solution.duals["age"] == pytest.approx(reference.duals["age"], abs=0.1)
+
+
+def test_all_entries_and_some_of_all_choose_alike(few):
+    program = problem_of(people()).program
+    of = Relaxed(program)
+    rng = np.random.default_rng(3)
+    sums = Sums(rng.normal(size=(len(of.law) - 1, program.m)), 2.0, np.array([3.0]))
+    x, y = (axis.ravel() for axis in np.indices((program.n, program.m)))
+    some = SomeEntries(program, of.likelihood, of.law, of.smoothness, x, y)
+    g = some.slope(sums.slopes) + (sums.weight - 1) * some.costs[0]
+    shares = some.law_of(-(g + sums.prices @ some.costs[1:]) / of.smoothness)
+    expected, found = some.of(shares), of.all.chosen(sums)
+    assert isinstance(of.all, AllEntries)
+    assert np.allclose(found.joint, expected.joint, rtol=1e-4, atol=1e-9)
+    assert found.spent == pytest.approx(expected.spent, rel=1e-4)
+    table = (g + sums.prices @ some.costs[1:]).reshape(program.n, program.m)
+    assert found.least == pytest.approx(program.mass @ table.min(axis=1), rel=1e-5)
+    # how costs answer to their prices: a difference quotient
+    more = of.all.chosen(Sums(sums.slopes, sums.weight, sums.prices + 0.05))
+    assert (found.spent - more.spent) / 0.05 == pytest.approx(expected.answers[0], rel=0.05)
+
+
+# ---- the proof, one attribute after the other ---------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_elimination_proves_what_all_entries_do(seed, monkeypatch):
+    source = people(seed, 300)
+    program = problem_of(source).program.to_dict()
+    rng = np.random.default_rng(seed)
+    views = {name: (len(source.w), program["outputs"]) for name in program["views"]}
+    dual = {
+        "scores": {k: rng.normal(size=shape).tolist() for k, shape in views.items()},
+        "multipliers": {"budget": 0.7 + seed},
+        "auxiliaries": {},
+        "objective": seed % 2,
+    }
+    monkeypatch.setattr("cvxprivacy.verifier.elimination._FEWER", 0)
+    one = verify.proof_of(program)
+    assert one.elimination is not None
+    monkeypatch.setattr("cvxprivacy.verifier.elimination._FEWER", 1e9)
+    other = verify.proof_of(program)
+    assert other.elimination is None
+    low, entry_by_entry = one.lower(dual), other.lower(dual)
+    assert low.overlaps(entry_by_entry)
+    assert abs(low.mid() - entry_by_entry.mid()) < 1e-28
+    assert low.rad() < 1e-25
