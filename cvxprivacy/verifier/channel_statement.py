@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of
+from cvxprivacy.verifier.costs import Part, integer_layers, layers_of, rows_of
+from cvxprivacy.verifier.elimination import saving
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import (
     MOST_VIEWS,
@@ -63,6 +65,7 @@ class _Words:
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         self.program, self.law, self.units = program, program["law"], program["units"]
+        self._summaries: dict[int, tuple[Fraction, Fraction, int, int]] = {}
         self.n, self.m = len(self.law[0]), int(program["outputs"])
         self.sizes = {}
         for name, view in program["views"].items():
@@ -134,10 +137,46 @@ class _Words:
         if cost is None:
             return set()
         if isinstance(cost, dict):
-            rows, common = self._added(cost)
-            ends = [end for row in rows for end in (min(row), max(row))]
-            return {Fraction(min(ends), common), Fraction(max(ends), common)}
+            return set(self._summary(cost)[:2])
         return set(extremes(entry for _, row in self._costs(cost) for entry in row))
+
+    def _summary(self, cost: Any) -> tuple[Fraction, Fraction, int, int]:
+        """Return of a cost by parts its ends, how many moves it has for 0, and on the diagonal."""
+        key = id(cost)
+        if key not in self._summaries:
+            (layer,), common = integer_layers(layers_of(cost, self.n, self.m))
+            low, high, count, diagonal = self._by_attribute(layer) or self._by_row(layer)
+            ends = Fraction(low, common), Fraction(high, common)
+            self._summaries[key] = (*ends, count, diagonal)
+        return self._summaries[key]
+
+    def _by_row(self, layer: list[Part]) -> tuple[int, int, int, int]:
+        ends, count, diagonal = [], 0, 0
+        for s, row in enumerate(rows_of(layer)):
+            ends += [min(row), max(row)]
+            count, diagonal = count + row.count(0), diagonal + (row[s : s + 1] == [0])
+        return min(ends), max(ends), count, diagonal
+
+    def _by_attribute(self, layer: list[Part]) -> tuple[int, int, int, int] | None:
+        """Return the same without going through all moves, where that is possible (C22)."""
+        if any(cost < 0 for part in layer for row in part.table for cost in row):
+            return None  # a sum of 0 may then have other terms than 0
+        elimination = saving([(part.rows, part.columns) for part in layer], self.n, self.m)
+        if elimination is None:
+            return None
+        parts = [layer[i] for i in elimination.chosen]
+        levels, letters = elimination.prepared(), list(range(self.n))
+        costs = [part.table.__getitem__ for part in parts]
+        free = [[[not cost for cost in row] for row in part.table].__getitem__ for part in parts]
+
+        def found(start: int, *how: Any) -> list[int]:
+            return [x for _, x in elimination.least([start] * self.m, letters, *how)]
+
+        low, high = (found(0, costs, levels, end) for end in (min, max))
+        zeros = found(1, free, levels, operator.add, operator.mul)
+        square = range(min(self.n, self.m))
+        diagonal = sum(not any(p.table[p.rows[s]][p.columns[s]] for p in layer) for s in square)
+        return min(low), max(high), sum(zeros), diagonal
 
     def _added(self, cost: Any) -> tuple[Iterable[list[int]], int]:
         """Return the rows of a cost by parts, in whole numbers over a common one."""
@@ -158,9 +197,7 @@ class _Words:
     def free(self, cost: Any) -> str:
         """Say which moves cost nothing: a permuted cost has the same range."""
         if isinstance(cost, dict):
-            count = diagonal = 0
-            for s, row in enumerate(self._added(cost)[0]):
-                count, diagonal = count + row.count(0), diagonal + (row[s : s + 1] == [0])
+            _, _, count, diagonal = self._summary(cost)
             return f" (0 for {self.counted(count, diagonal)})" if count else ""
         texts = {c for _, row in self._costs(cost) for c in row if isinstance(c, str)}
         zeros = {0, *(c for c in texts if not exact(c))}

@@ -64,7 +64,7 @@ class Elimination:
             suffixes = [tuple(attributes[i][1][y] for i in sorted(left)) for y in range(outputs)]
         self._rows = [attributes[i][0] for i in order]
         self._columns = [attributes[i][1] for i in order]
-        self.order = [attributes[i] for i in order]
+        self.chosen, self.order = order, [attributes[i] for i in order]
 
     def prepared(self) -> list[list[tuple[list[int], list[int]]]]:
         """Return of each attribute which values are compared, and their places in its table."""
@@ -87,6 +87,7 @@ class Elimination:
         tables: Sequence[Callable[[int], Sequence[Any]]],
         levels: list[list[tuple[list[int], list[int]]]],
         smaller: Callable[[Any, Any], Any],
+        joined: Callable[[Any, Any], Any] = operator.add,
     ) -> Iterator[tuple[int, Any]]:
         """Yield each letter of a class and its least.
 
@@ -97,7 +98,7 @@ class Elimination:
         tables : sequence of callable
             Of each attribute, in the order of elimination, the row of a place.
         smaller : callable
-            The lesser of two numbers.
+            The lesser of two numbers; or another law over which ``joined`` distributes.
         """
         stack = [(0, values, letters)]
         while stack:
@@ -113,13 +114,19 @@ class Elimination:
                 after = [
                     reduce(
                         smaller,
-                        map(
-                            operator.add, map(values.__getitem__, at), map(row.__getitem__, places)
-                        ),
+                        map(joined, map(values.__getitem__, at), map(row.__getitem__, places)),
                     )
                     for at, places in levels[k]
                 ]
                 stack.append((k + 1, after, some))
+
+
+def saving(attributes: Sequence[tuple[Places, Places]], n: int, m: int) -> Elimination | None:
+    """Return how attributes are eliminated of all letters alike, if that saves much."""
+    if not 0 < len(attributes) <= _MANY:
+        return None
+    found = Elimination([0] * n, attributes, m)
+    return found if _FEWER * found.operations <= n * m else None
 
 
 def elimination_of(program: Mapping[str, Any]) -> Elimination | None:

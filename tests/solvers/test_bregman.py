@@ -12,6 +12,7 @@ from cvxprivacy.programs import channel as programs
 from cvxprivacy.solvers.bregman.entries import AllEntries, SomeEntries, Sums
 from cvxprivacy.solvers.bregman.method import Relaxed, suits
 from cvxprivacy.verifier import verify
+from cvxprivacy.verifier.channel_statement import _Words
 from tests.second_checker import check
 
 SCHEMA = cpv.TableSchema(sensitive=("w",), key=("age", "sex", "job"))
@@ -220,3 +221,19 @@ def test_elimination_proves_what_all_entries_do(seed, monkeypatch):
     assert low.overlaps(entry_by_entry)
     assert abs(low.mid() - entry_by_entry.mid()) < 1e-28
     assert low.rad() < 1e-25
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cost_is_described_alike_either_way(seed, monkeypatch):
+    program = problem_of(people(seed, 200)).program.to_dict()
+    rng = np.random.default_rng(seed)
+    for part in program["rows"]["budget"]["term"]["cost"]["parts"]:
+        part["rows"] = rng.permutation(part["rows"]).tolist()
+        part["table"] = [
+            [c if rng.random() < 0.9 else 0 for c in row] for row in part["table"]
+        ]
+    term = program["rows"]["budget"]["term"]
+    row_by_row = _Words(program).term(term)
+    monkeypatch.setattr("cvxprivacy.verifier.elimination._FEWER", 0)
+    assert _Words(program).term(term) == row_by_row
+    assert " of " in row_by_row
