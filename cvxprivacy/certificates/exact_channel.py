@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from cvxprivacy.exact import Exact, is_sparse
 from cvxprivacy.frozen import FrozenFields, owned
@@ -95,12 +94,15 @@ def round_channel(program: ChannelProgram, channel: Matrix) -> ExactChannel | No
     return None if numerators is None else ExactChannel(numerators, scale)
 
 
-def _round_entries(channel: sparse.csr_array) -> ExactChannel:
+def _round_entries(channel: Any) -> ExactChannel | None:
     """Round what a sparse channel has; its rows have no bounds, and some entry each."""
     k = channel.copy()
     k.sum_duplicates()
     k.data = np.clip(np.nan_to_num(k.data, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
-    k.data /= np.repeat(k.sum(axis=1), np.diff(k.indptr))
+    sums = k.sum(axis=1)
+    if not (sums > 0).all():
+        return None
+    k.data /= np.repeat(sums, np.diff(k.indptr))
     numerators = k.astype(np.int64)
     numerators.data = np.rint(k.data * DENOMINATOR).astype(np.int64)
     for first, last in pairwise(k.indptr):  # the largest makes up for what is missing: (C9)

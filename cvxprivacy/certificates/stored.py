@@ -43,7 +43,7 @@ def restored(document: Mapping[str, Any], program: Any) -> Certificate:
 def channel(primal: Mapping[str, Any], m: int) -> ExactChannel:
     """Return the channel to ``m`` outputs of a document."""
     denominator = int(primal["denominator"])
-    if len(primal["outputs"]) * m > DENSE:
+    if len(primal["outputs"]) * m > DENSE and denominator == DENOMINATOR:
         ends = np.cumsum([0, *map(len, primal["outputs"])])
         outputs, numerators = (np.concatenate(primal[k]) for k in ("outputs", "numerators"))
         shape = (len(primal["outputs"]), m)

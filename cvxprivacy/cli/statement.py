@@ -91,15 +91,17 @@ def table_source(
     opened = open_table(path, {**how, "na": na})
     recoding: dict[str, Any] = {"hierarchy": hierarchy, "level": level, "groups": groups}
     source = source_of(opened, **recoding, **counting)[1]
-    if source.schema is None or len(source.schema.key) == 1:  # else it depends on the distortion
-        refuse_intractable(source, "key")
+    refuse_intractable(source, "key", each=True)  # of all cells it depends on the distortion
     return source
 
 
-def refuse_intractable(stated: DiscreteSource | ChannelProblem, argument: str) -> None:
+def refuse_intractable(
+    stated: DiscreteSource | ChannelProblem, argument: str, *, each: bool = False
+) -> None:
     """Refuse more letters than a table of all pairs has room for.
 
-    Of a source, before that is made; of a problem, unless its distortion is a sum over columns.
+    Of a source, before that is made, or those of ``each`` of its columns; of a problem, unless its
+    distortion is a sum over columns.
     """
     from cvxprivacy.additive import AdditiveCost
     from cvxprivacy.model.discrete import DiscreteSource
@@ -107,11 +109,14 @@ def refuse_intractable(stated: DiscreteSource | ChannelProblem, argument: str) -
     remedy = "bin numbers, or name fewer columns"
     if isinstance(stated, DiscreteSource):
         n = m = len(stated.x)
-        problem = f"{n:,} observed cells of {_multiplied(stated)}"
+        if each and stated.schema is not None:
+            n = m = max(len(stated.levels[name]) for name in stated.schema.key)
+        problem = f"{len(stated.x):,} observed cells of {_multiplied(stated)}"
         if (band := _band(stated, n / MOST_ENTRIES**0.5)) is not None:
             remedy = f"pass --bins {band}, bin other numbers, or name fewer columns"
         if stated.schema is not None and len(stated.schema.key) > 1:
             remedy += ", or measure each column by itself: --distortion COLUMN=hamming,…"
+        remedy += "; `release --cells 300` chooses bins"
     else:
         if isinstance(stated.alphabet.d.cost, AdditiveCost):
             return
@@ -204,8 +209,7 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     from cvxprivacy.model.distortion import hamming
 
     measure = data["distortion"]
-    if "attributes" not in measure or len(data["source"]["key"]) == 1:
-        refuse_intractable(source, "--key")
+    refuse_intractable(source, "--key", each="attributes" in measure)
     if "attributes" in measure:
         d = per_attribute(measure["attributes"], source, weights=measure["weights"])
     else:

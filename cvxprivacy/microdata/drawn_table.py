@@ -457,7 +457,8 @@ class ReleasedLaw:
         atoms, q = self._atoms, self.channel.matrix
         if is_sparse(q):
             some = q.tocoo()
-            costs = entries(self.distortion.cost, np.asarray(self._x_of)[some.row], some.col)
+            y = some.col if self.merging is None else self.merging.places[some.col]
+            costs = entries(self.distortion.cost, np.asarray(self._x_of)[some.row], y)
             return float(atoms.sum(axis=0)[some.row] @ (some.data * costs))
         d = self.distortion.matrix
         if self.merging is not None:
@@ -488,8 +489,8 @@ class ReleasedLaw:
         joint = q[there].multiply(masses[there, None]).tocoo()
         marginal = np.bincount(joint.col, joint.data, minlength=q.shape[1])
         ratio = joint.data / (marginal[joint.col] * masses[there][joint.row] / masses.sum())
-        told = np.bincount(joint.col, joint.data * np.log(ratio), minlength=q.shape[1])
-        return np.divide(told, marginal, out=np.zeros_like(told), where=marginal > 0)
+        sums = np.bincount(joint.col, joint.data * np.log(ratio), minlength=q.shape[1])
+        return np.divide(sums, marginal, out=np.zeros_like(sums), where=marginal > 0)
 
     def standing(self, rule: Criterion) -> tuple[float | None, bool | None]:
         """Return what a criterion measures of this law, and whether it holds, if that is known.

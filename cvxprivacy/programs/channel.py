@@ -437,9 +437,9 @@ def _check(program: ChannelProgram) -> None:
             raise InputError(name, "a constant in a row per output", "put it into the bound")
     low: Any = 0 if program.lower is None else program.lower
     high: Any = 1 if program.upper is None else program.upper
-    if {np.shape(low), np.shape(high)} - {(), (n, m)}:
-        problem = f"entry bounds {np.shape(low)}, {np.shape(high)}"
-        raise InputError("lower", problem, f"use {(n, m)}")
+    for bounds in (program.lower, program.upper):
+        if bounds is not None and bounds.shape != (n, m):
+            raise InputError("lower", f"entry bounds {bounds.shape}", f"use {(n, m)}")
     if not np.all((low >= 0) & (low <= high) & (high <= 1)):
         raise InputError("lower", "entry bounds out of order", "use 0 ≤ lower ≤ upper ≤ 1")
 

@@ -193,12 +193,12 @@ class Dual(FrozenFields):
                 stationarity += float((omega * (phi - minorant)).sum())
         value = entries = 0.0
         for letters, g in self.tables(program):
-            own = channel[letters]
-            value += float((own * g).sum())
-            if is_sparse(own):  # rows of sum 1 without bounds: the least of g is ν
-                entries += float((own * (g - g.min(axis=1, keepdims=True))).sum())
+            some = channel[letters]
+            value += float((some * g).sum())
+            if is_sparse(some):  # rows of sum 1 without bounds: the least of g is ν
+                entries += float((some * (g - g.min(axis=1, keepdims=True))).sum())
             else:
-                entries += float((g * (own - program.least(g)[0])).sum())
+                entries += float((g * (some - program.least(g)[0])).sum())
         # f₀ − L at this channel: stationarity, and the slack of rows and auxiliaries times λ, μ, η
         slack = program.attained(channel) - value - self.constant(program)
         return {"complementarity": entries + slack - stationarity, "stationarity": stationarity}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import operator
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
@@ -448,12 +449,15 @@ def _matrix(listed: Any) -> Any:
     """Return the matrix that lists hold."""
     if not isinstance(listed, dict):
         return listed
-    places, values = listed["places"], listed["values"]
+    places, values, columns = listed["places"], listed["values"], listed["columns"]
     if [*map(len, places)] != [*map(len, values)]:
         raise ValueError("rows of places and values of different lengths")
+    for row in places:
+        if {*map(type, row)} != {int} or not all(map(operator.lt, [-1, *row], [*row, columns])):
+            raise ValueError("places that are out of order, or not among the columns")
     ends = np.cumsum([0, *map(len, places)])
     parts = np.concatenate(values), np.concatenate(places).astype(np.int64), ends
-    return sparse.csr_array(parts, shape=(len(places), listed["columns"]))
+    return sparse.csr_array(parts, shape=(len(places), columns))
 
 
 def load(path: str | os.PathLike[str], make: Callable[..., Any]) -> Any:

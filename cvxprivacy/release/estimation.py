@@ -228,6 +228,10 @@ def stochastic(matrix: Any, shape: tuple[int, int] | None = None) -> Any:
     remedy = f"pass rows of nonnegative numbers that sum to 1, shape {expected}"
     if is_sparse(matrix):
         k: Any = sparse.csr_array(matrix, dtype=float)
+        try:  # places beyond the columns would be read from other memory
+            k.check_format(full_check=True)
+        except ValueError as error:
+            raise InputError("matrix", f"no sparse array: {error}", remedy) from None
         k.sum_duplicates()
         k.data = array(k.data, "matrix", remedy, axes=(1,))
     else:

@@ -124,8 +124,11 @@ def _release(
     if len(empty):
         restored = [np.zeros(alphabet.m) if row is None else row for row in rows]
         order = np.argsort(np.concatenate([alphabet.support, empty]))
-        stack: Any = sparse.vstack if is_sparse(kept) else np.vstack
-        matrix = stack([kept, np.array(restored)])[order]
+        if is_sparse(kept):
+            few = [sparse.csr_array(row[None]) for row in restored]
+            matrix = sparse.vstack([kept, *few], format="csr")[order]
+        else:
+            matrix = np.vstack([kept, restored])[order]
     allowed = np.flatnonzero(allowed)
     return Channel(
         matrix[allowed],

@@ -159,8 +159,9 @@ class ChannelProof(ChannelData):
         def row_of(key: Any) -> Callable[[int], list[arb]]:
             @cache
             def row(place: int) -> list[arb]:
+                # of different widths, where one has values that no output has
                 rows = ([x * c for c in table[place]] for x, table in shared[key])
-                return [_sum(column) for column in zip(*rows, strict=True)]
+                return [_sum(column) for column in zip(*rows, strict=False)]
 
             return row
 
@@ -170,11 +171,12 @@ class ChannelProof(ChannelData):
             at, place = divmod(letters[0], self._most)
             values = arb_mat(1, self.m)
             for blocks, slope in slopes:
-                likelihood = [row[place] / self.mass[letters[0]] for row in blocks[at].tolist()]
+                labels = range(blocks[at].nrows())
+                likelihood = [blocks[at][v, place] / self.mass[letters[0]] for v in labels]
                 values += arb_mat([likelihood]) * slope
             (row,) = values.tolist()
-            found = elimination.least(row, letters, tables, levels, arb.min)
-            least += _sum(self.mass[s] * (value + off) for s, value in found)
+            ends = elimination.least(row, letters, tables, levels, arb.min)
+            least += _sum(self.mass[s] * (value + off) for s, value in ends)
         return least
 
     def _shares(self, dual: Any) -> dict[str, fmpq]:

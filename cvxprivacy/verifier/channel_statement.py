@@ -169,11 +169,11 @@ class _Words:
         costs = [part.table.__getitem__ for part in parts]
         free = [[[not cost for cost in row] for row in part.table].__getitem__ for part in parts]
 
-        def found(start: int, *how: Any) -> list[int]:
+        def sums(start: int, *how: Any) -> list[int]:
             return [x for _, x in elimination.least([start] * self.m, letters, *how)]
 
-        low, high = (found(0, costs, levels, end) for end in (min, max))
-        zeros = found(1, free, levels, operator.add, operator.mul)
+        low, high = (sums(0, costs, levels, end) for end in (min, max))
+        zeros = sums(1, free, levels, operator.add, operator.mul)
         square = range(min(self.n, self.m))
         diagonal = sum(not any(p.table[p.rows[s]][p.columns[s]] for p in layer) for s in square)
         return min(low), max(high), sum(zeros), diagonal

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = ["Elimination", "elimination_of"]
 
 _FEWER = 4  # times fewer operations than entries, from which it pays
 _MANY = 32  # attributes, of which an order is looked for
+_PLACES = 2**31  # of a table
 
 Places = Sequence[int]
 
@@ -72,8 +73,8 @@ class Elimination:
         keys = list(zip(*self._columns, strict=True))  # of the values before an attribute is gone
         for _ in self.order:
             groups: dict[Any, tuple[list[int], list[int]]] = {}
-            for i, (first, *rest) in enumerate(keys):
-                at, places = groups.setdefault(tuple(rest), ([], []))
+            for i, (first, *tail) in enumerate(keys):
+                at, places = groups.setdefault(tuple(tail), ([], []))
                 at.append(i)
                 places.append(first)
             levels.append(list(groups.values()))
@@ -123,10 +124,19 @@ class Elimination:
 
 def saving(attributes: Sequence[tuple[Places, Places]], n: int, m: int) -> Elimination | None:
     """Return how attributes are eliminated of all letters alike, if that saves much."""
-    if not 0 < len(attributes) <= _MANY:
-        return None
-    found = Elimination([0] * n, attributes, m)
-    return found if _FEWER * found.operations <= n * m else None
+    return _saving([0] * n, attributes, m) if _worth_planning(attributes, n, m) else None
+
+
+def _saving(
+    classes: Sequence[int], attributes: Sequence[tuple[Places, Places]], m: int
+) -> Elimination | None:
+    plan = Elimination(classes, attributes, m)
+    return plan if _FEWER * plan.operations <= len(classes) * m else None
+
+
+def _worth_planning(attributes: Collection[Any], n: int, m: int) -> bool:
+    """Tell whether an order is found in less time than all entries take."""
+    return 0 < len(attributes) <= _MANY and len(attributes) ** 2 * (n + m) <= n * m
 
 
 def elimination_of(program: Mapping[str, Any]) -> Elimination | None:
@@ -142,36 +152,46 @@ def elimination_of(program: Mapping[str, Any]) -> Elimination | None:
         return None
     terms = [*parts_of(program["objective"]).values(), *(row["term"] for row in rows)]
     attributes = attributes_of([term["cost"] for term in terms])
-    if not 0 < len(attributes) <= _MANY:
+    m, law = program["outputs"], program["law"]
+    labels = [row for view in program["views"].values() for row in view["labels"]]
+    n = len(law[0])
+    shaped = type(m) is int and all(len(row) == n for row in (*law, *labels))
+    if not shaped or not _worth_planning(attributes, n, m):
         return None
-    m, n = program["outputs"], len(program["law"][0])
-    found = Elimination(_classes(program), list(attributes), m)
-    return found if _FEWER * found.operations <= n * m else None
+    if not all(_placed(rows, n) and _placed(columns, m) for rows, columns in attributes):
+        return None  # which is refused where it is read
+    return _saving(_classes(law, labels), list(attributes), m)
+
+
+def _placed(places: Places, count: int) -> bool:
+    """Tell whether there are so many small whole numbers: others might all have one hash."""
+    fits = len(places) == count and {*map(type, places)} == {int}
+    return fits and min(places) >= 0 and max(places) < _PLACES
 
 
 def attributes_of(costs: Sequence[Any]) -> dict[tuple[Places, Places], list[Any]]:
     """Return the parts of some costs by where letters and outputs stand; none if one is a table."""
     attributes: dict[tuple[Places, Places], list[Any]] = {}
-    for cost in costs:
-        if cost is None:
-            continue
-        if not isinstance(cost, dict):
-            return {}
-        for part in cost["parts"]:
-            key = tuple(part["rows"]), tuple(part["columns"])
-            attributes.setdefault(key, []).append(part)
+    priced = [cost for cost in costs if cost is not None]
+    if not all(isinstance(cost, dict) for cost in priced):
+        return {}
+    parts = [
+        part for cost in {id(cost): cost for cost in priced}.values() for part in cost["parts"]
+    ]
+    for part in parts if len(parts) <= _MANY else ():
+        key = tuple(part["rows"]), tuple(part["columns"])
+        attributes.setdefault(key, []).append(part)
     return attributes
 
 
-def _classes(program: Mapping[str, Any]) -> list[int]:
-    """Return a number for each letter, the same for those of proportional laws, seen alike."""
-    labels = [row for view in program["views"].values() for row in view["labels"]]
-    labels = labels or [[0] * len(program["law"][0])]
-    law, _ = integers(program["law"])
-    numbers: dict[Any, int] = {}
+def _classes(law: Sequence[Sequence[Any]], labels: Sequence[Sequence[Any]]) -> list[int]:
+    """Return a number for each letter, the same for those of proportional laws, labelled alike."""
+    integers_of_law, _ = integers([list(row) for row in law])
+    numbers: dict[str, int] = {}
     classes = []
-    for atoms, seen in zip(zip(*law, strict=True), zip(*labels, strict=True), strict=True):
-        common = math.gcd(*atoms)
-        key = tuple(atom // common for atom in atoms), seen
-        classes.append(numbers.setdefault(key, len(numbers)))
+    for s, atoms in enumerate(zip(*integers_of_law, strict=True)):
+        common = math.gcd(*atoms) or 1
+        column = (*(atom // common for atom in atoms), *(row[s] for row in labels))
+        # as text, whose hashes nobody chooses
+        classes.append(numbers.setdefault(" ".join(map(hex, column)), len(numbers)))
     return classes

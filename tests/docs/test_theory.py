@@ -24,6 +24,7 @@ LETTERS = {
     "certificate": "C",
     "interior_point": "N",
     "entries": "E",
+    "large_tables": "B",
     "covariance": "G",
 }
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import cvxprivacy as cpv
 from cvxprivacy.additive import AdditiveCost, Part
@@ -13,6 +14,7 @@ from cvxprivacy.solvers.bregman.entries import AllEntries, SomeEntries, Sums
 from cvxprivacy.solvers.bregman.method import Relaxed, suits
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.channel_statement import _Words
+from cvxprivacy.verifier.elimination import elimination_of
 from tests.second_checker import check
 
 SCHEMA = cpv.TableSchema(sensitive=("w",), key=("age", "sex", "job"))
@@ -109,8 +111,8 @@ def test_the_certificate_comes_back_from_its_document(tmp_path):
 @pytest.mark.usefixtures("few")
 def test_what_needs_no_steps():
     source = people()
-    whole = problem_of(source, 1.01).solve()
-    assert (whole.status, whole.value) == ("certified", 0.0)
+    free = problem_of(source, 1.01).solve()
+    assert (free.status, free.value) == ("certified", 0.0)
 
 
 @pytest.mark.usefixtures("few")
@@ -143,9 +145,9 @@ def test_a_solver_by_name_is_refused():
 
 @pytest.mark.usefixtures("few")
 def test_time_is_kept_and_the_best_so_far_is_returned():
-    told = []
-    solution = problem_of(people()).solve(time_limit=0.3, progress=told.append)
-    assert told
+    steps = []
+    solution = problem_of(people()).solve(time_limit=0.3, progress=steps.append)
+    assert steps
     assert 0 <= solution.lower <= solution.upper < np.inf
     assert solution.channel is not None
 
@@ -185,15 +187,15 @@ def test_all_entries_and_some_of_all_choose_alike(few):
     some = SomeEntries(program, of.likelihood, of.law, of.smoothness, x, y)
     g = some.slope(sums.slopes) + (sums.weight - 1) * some.costs[0]
     shares = some.law_of(-(g + sums.prices @ some.costs[1:]) / of.smoothness)
-    expected, found = some.of(shares), of.all.chosen(sums)
+    expected, chosen = some.of(shares), of.all.chosen(sums)
     assert isinstance(of.all, AllEntries)
-    assert np.allclose(found.joint, expected.joint, rtol=1e-4, atol=1e-9)
-    assert found.spent == pytest.approx(expected.spent, rel=1e-4)
+    assert np.allclose(chosen.joint, expected.joint, rtol=1e-4, atol=1e-9)
+    assert chosen.spent == pytest.approx(expected.spent, rel=1e-4)
     table = (g + sums.prices @ some.costs[1:]).reshape(program.n, program.m)
-    assert found.least == pytest.approx(program.mass @ table.min(axis=1), rel=1e-5)
+    assert chosen.least == pytest.approx(program.mass @ table.min(axis=1), rel=1e-5)
     # how costs answer to their prices: a difference quotient
     more = of.all.chosen(Sums(sums.slopes, sums.weight, sums.prices + 0.05))
-    assert (found.spent - more.spent) / 0.05 == pytest.approx(expected.answers[0], rel=0.05)
+    assert (chosen.spent - more.spent) / 0.05 == pytest.approx(expected.answers[0], rel=0.05)
 
 
 # ---- the proof, one attribute after the other ---------------------------------------------
@@ -229,11 +231,52 @@ def test_a_cost_is_described_alike_either_way(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     for part in program["rows"]["budget"]["term"]["cost"]["parts"]:
         part["rows"] = rng.permutation(part["rows"]).tolist()
-        part["table"] = [
-            [c if rng.random() < 0.9 else 0 for c in row] for row in part["table"]
-        ]
+        part["table"] = [[c if rng.random() < 0.9 else 0 for c in row] for row in part["table"]]
     term = program["rows"]["budget"]["term"]
     row_by_row = _Words(program).term(term)
     monkeypatch.setattr("cvxprivacy.verifier.elimination._FEWER", 0)
     assert _Words(program).term(term) == row_by_row
     assert " of " in row_by_row
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    "places", [[10**9], [-1], [1.0], [True], [0, 0], [1, 0]], ids=["far", "low", "x", "b", "2", "o"]
+)
+def test_places_that_are_none_are_refused(places, tmp_path):
+    channel = problem_of(people()).solve(time_limit=0.2).channel
+    path = channel.save(tmp_path / "channel.json")
+    document = json.loads(path.read_text())
+    document["matrix"]["places"][0] = places
+    document["matrix"]["values"][0] = [1 / len(places)] * len(places)
+    path.write_text(json.dumps(document))
+    with pytest.raises(cpv.InputError, match="path"):
+        cpv.Channel.load(path)
+
+
+def test_a_sparse_array_that_is_none_is_refused():
+    broken = sparse.csr_array(np.eye(2))
+    broken.indices[0] = 10**9
+    with pytest.raises(cpv.InputError, match="matrix"):
+        cpv.Channel(broken, inputs="ab", outputs="ab")
+
+
+@pytest.mark.parametrize("kind", ["outputs", "places", "law", "parts"])
+def test_a_plan_is_not_made_of_what_would_take_for_ever(kind):
+    # hours, if all of these are one bucket of a dictionary, or are gone through
+    n, modulus = 200_000, 2**61 - 1
+    part = {"table": [[1]], "rows": [0] * n, "columns": [0] * n}
+    law, m, parts = [[1] * n], n, [part]
+    if kind == "outputs":
+        m = 10**10
+    elif kind == "places":
+        part["rows"] = [k * modulus for k in range(n)]
+    elif kind == "law":
+        law = [[2.0 ** (61 * (k % 30) - 1037) for k in range(i, n + i)] for i in (0, 7, 13)]
+    else:
+        parts = [{**part, "rows": [k * modulus]} for k in range(n)]
+    program = {
+        "law": law, "outputs": m, "lower": None, "upper": None, "auxiliaries": {}, "views": {},
+        "objective": {"cost": {"parts": parts}}, "rows": {},
+    }  # fmt: skip
+    assert (elimination_of(program) is None) == (kind != "law")

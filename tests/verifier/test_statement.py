@@ -748,7 +748,7 @@ def test_where_letters_were_generated_what_is_left_is_compared() -> None:
 
 def test_the_statement_needs_the_standard_library_only() -> None:
     ours = ("statement", "wording", "channel_statement", "differences", "costs", "rationals")
-    ours += ("work", "fields")
+    ours += ("work", "fields", "elimination")
     for name in ours:
         path = Path(statement.__file__).with_name(f"{name}.py")
         names = set()

@@ -56,11 +56,11 @@ class Chosen:
 
     def mixed(self, other: Chosen, share: float) -> Chosen:
         """Return the mean of this and of another that has a share in it."""
-        own = 1.0 - share
+        left = 1.0 - share
         return Chosen(
-            own * self.joint + share * other.joint,
-            own * self.cost + share * other.cost,
-            own * self.spent + share * other.spent,
+            left * self.joint + share * other.joint,
+            left * self.cost + share * other.cost,
+            left * self.spent + share * other.spent,
             other.answers,
         )
 
@@ -183,10 +183,10 @@ class AllEntries:
     ) -> tuple[Single, list[Single]]:
         """Return −g/L of a block of letters, and the costs."""
         slopes, prices = plan
-        a, free, *rest = (table[: letters.stop - letters.start] for table in room)
+        a, free, *others = (table[: letters.stop - letters.start] for table in room)
         np.matmul(self._likelihood[letters], slopes, out=a)
         costs = []
-        for rows, price, table in zip(self._distinct, prices, rest, strict=True):
+        for rows, price, table in zip(self._distinct, prices, others, strict=True):
             costs.append(rows.of(letters, table))
             np.multiply(costs[-1], np.float32(price), out=free)
             a += free
@@ -231,11 +231,11 @@ class AllEntries:
         """Return the entries of each letter that weigh most: of all outputs, and of some."""
         plan, room = self._plan(sums), self._room()
         letters, outputs = [], []
-        own, shared = (min(most, k) for k in (self.program.m, len(popular)))
+        of_all, shared = (min(most, k) for k in (self.program.m, len(popular)))
         for first in range(0, self.program.n, _BLOCK):
             block = slice(first, min(first + _BLOCK, self.program.n))
             a, _ = self._exponents(plan, block, room)
-            best = np.argpartition(-a, own - 1, axis=1)[:, :own]
+            best = np.argpartition(-a, of_all - 1, axis=1)[:, :of_all]
             few = np.argpartition(-a[:, popular], shared - 1, axis=1)[:, :shared]
             for letter, row in enumerate(np.hstack([best, popular[few]])):
                 outputs.append(np.unique(row))

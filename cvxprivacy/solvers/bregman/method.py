@@ -79,8 +79,8 @@ class Relaxed:
         self.law = np.vstack([*matrices, program.mass])
         self.likelihood = np.ascontiguousarray((self.law[:-1] / program.mass).T)
         # each label's likelihood is at most what of the letter its view sees
-        seen = [matrix.sum(axis=0) / program.mass for matrix in matrices]
-        pairs = zip(self.weights, seen, strict=True)
+        shown = [matrix.sum(axis=0) / program.mass for matrix in matrices]
+        pairs = zip(self.weights, shown, strict=True)
         self.smoothness = sum(float(w.max() * s.max()) for w, s in pairs) or 1.0  # L
         self.bounds = np.array(
             [float(row.number) - float(row.expression.constant) for row in self._rows]
