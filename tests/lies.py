@@ -123,7 +123,12 @@ def patches(liar: Liar) -> Iterator[Any]:
 
             gap, breach = (liar.rng.choice([0.0, true]) for true in (iterate.gap, iterate.breach))
             yield SimpleNamespace(
-                number=iterate.number, gap=gap, progress=gap, breach=breach, proposal=proposal
+                number=iterate.number,
+                gap=gap,
+                progress=gap,
+                breach=breach,
+                proposal=proposal,
+                stage=iterate.stage,
             )
 
     def wrong_central(*argument: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,10 +32,9 @@ from cvxprivacy.verifier.balls import UnaffordableError
 
 __all__ = ["ChannelTask", "prover_of", "refuse_foreign", "refuse_too_large"]
 
-# About 700 letters.  Measured, few entries and all: 600 letters of a smooth law, Hamming cost, took
-# 7.7 and 5.5 s; 742 groups of the Adult table 9.6 and 14; 800 letters of a generic law under a
-# Hamming cost 8.9 and 11.9, between points 11 and 31 s
-MANY = 500_000  # entries, beyond which the path begins with few of them
+# About 450 letters.  Measured, few entries and all: 470 groups of the Adult table took 3.7 and
+# 4.8 s, 742 8 and 14; Hamming costs of 600 letters 3.8 and 4.2 s, of 1,100 8.5 and 21
+MANY = 200_000  # entries, beyond which the path begins with few of them
 _ROOMY = 1_200_000  # entries, up to which none are refused
 _TRACTABLE = 2_000_000  # entries, beyond which the path is not followed with all of them
 # Coefficients of a conic model, about 2 kB each while CVXPY and Clarabel have it (measured at 60 to
@@ -53,6 +52,27 @@ _INSIDE = 6  # strictly feasible points that are kept on the way, one for every 
 _SHARES = (0.1, 1e-2, 1e-3, 1e-5, 0.0)  # of their spans, by which rows are made stricter in turn
 _UNUSED = 1e-6  # mass of an output that is as well without any
 _FEASIBLE = -1e-7  # least violation below which phase one has shown that something is feasible
+
+
+class Candidate(Protocol):
+    """What a method has come to: a step on all entries, or a point of a path."""
+
+    @property
+    def stage(self) -> str: ...
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def progress(self) -> float: ...
+
+    @property
+    def breach(self) -> float: ...
+
+    def proposal(self, objective: int = 1) -> tuple[FloatArray, Dual]: ...
 
 
 class ChannelTask(Task):
@@ -75,11 +95,12 @@ class ChannelTask(Task):
         self.program, self._family = program, family
         self.prover = prover_of(program, self.accuracy, family)
         self.channel: FloatArray | None = None
-        self.best: interior.Iterate | None = None  # of least estimated gap
+        self.best: Candidate | None = None  # of least estimated gap
         self.steps = self.before = 0  # of all paths, and of those before this one
+        self.stage, self.first = interior.Iterate.stage, 0  # and steps of the stages before it
         self.gaps: list[float] = []
-        self.newest: interior.Iterate | None = None
-        self.offered: interior.Iterate | None = None
+        self.newest: Candidate | None = None
+        self.offered: Candidate | None = None
         self.inside = 0  # channels that were kept to mix others with
         rows = program.constraints.values()
         linear = all(r.linear and r.sense == "<=" and not r.per_output for r in rows)
@@ -136,21 +157,27 @@ class ChannelTask(Task):
                     _follow(interior.central_path(stricter), self._mixed)
         width = prover.upper - prover.lower
         proved = "infeasible" if prover.status == "infeasible" else f"gap {width:.1e}"
-        self.report(f"central path: {failure or f'{self.steps} steps, {proved}'}")
+        self.report(f"{self.stage}: {failure or f'{self.steps} steps, {proved}'}")
         if self.settled or self.method == "structured" or self.watch.stopped:
             return True
         if large := conic_size(self.program) > _CONIC:
             self.report(f"no conic solver is asked: {_conic_room(self.program)}")
         return large
 
-    def _taken(self, iterate: interior.Iterate) -> bool:
+    def _taken(self, iterate: Candidate) -> bool:
         """Tell of a point and offer what it may prove; True if the path need not go on."""
+        if iterate.stage != self.stage:
+            if self.gaps:
+                self.first += self.steps + 1
+                self.report(f"{self.stage}: {self.first} steps on all")
+                self.gaps.clear()
+            self.stage = iterate.stage
         self.steps = self.before + iterate.number
         self.gaps.append(iterate.gap)
         if self.best is None or iterate.gap < self.best.gap:
             self.best = iterate
         self.newest = iterate
-        self.watch.step(self.steps, iterate.progress, self.prover.tolerance)
+        self.watch.step(self.first + self.steps, iterate.progress, self.prover.tolerance)
         return self._contradicted(iterate) or self._enclosed(iterate) or bool(self.watch.stopped)
 
     def salvage(self) -> None:
@@ -170,7 +197,7 @@ class ChannelTask(Task):
             if not bounded:
                 self.prover.offer_dual(dual)
 
-    def _contradicted(self, iterate: interior.Iterate) -> bool:
+    def _contradicted(self, iterate: Candidate) -> bool:
         """Offer the multipliers without the objective, where they might prove a contradiction."""
         if iterate.breach < _BROKEN:
             return False
@@ -178,7 +205,7 @@ class ChannelTask(Task):
         ray = iterate.proposal(objective=0)[1].cleaned(self.program)
         return ray.lower_bound(self.program) > 0 and self.prover.offer_dual(ray)
 
-    def _enclosed(self, iterate: interior.Iterate) -> bool:
+    def _enclosed(self, iterate: Candidate) -> bool:
         """Offer a point that is near enough; before that, points well inside, to repair others by.
 
         Small programs are followed further than was asked, as far as steps gain: prices are off
@@ -208,14 +235,14 @@ class ChannelTask(Task):
         value = self.program.attained(self.newest.proposal()[0])
         return min(goal, self.prover.tolerance_of(value))
 
-    def _offer(self, iterate: interior.Iterate) -> None:
+    def _offer(self, iterate: Candidate) -> None:
         self.offered = iterate
         channel, dual = iterate.proposal()
         self.channels = [*self.channels[-2:], channel]
         self.prover.offer_dual(dual)
         self.prover.offer_channel(channel)
 
-    def _keep_inside(self, iterate: interior.Iterate) -> None:
+    def _keep_inside(self, iterate: Candidate) -> None:
         """Keep a channel in which all rows hold strictly, a few on the way to the optimum."""
         prover, scale = self.prover, self.program.scale
         if self.inside < _INSIDE and iterate.gap < scale * 10.0 ** (1 - 2 * self.inside):
@@ -225,7 +252,7 @@ class ChannelTask(Task):
                 self.inside += 1
                 self.has_interior = True
 
-    def _mixed(self, iterate: interior.Iterate) -> bool:
+    def _mixed(self, iterate: Candidate) -> bool:
         """Offer the last channel mixed with one near the optimum of stricter rows.
 
         The path's own points have little room for what they lose: 1 in as many parts as entries.
@@ -358,7 +385,7 @@ def _conic(program: ChannelProgram, *, phase_one: bool = False) -> Any:
     return ConicModel(program, phase_one=phase_one)
 
 
-def _follow(path: Iterator[interior.Iterate], enough: Callable[[interior.Iterate], bool]) -> str:
+def _follow(path: Iterator[Candidate], enough: Callable[[Candidate], bool]) -> str:
     """Go along a path until it is enough; return what ended it before, if anything did."""
     while True:
         try:
@@ -369,7 +396,7 @@ def _follow(path: Iterator[interior.Iterate], enough: Callable[[interior.Iterate
             return ""
 
 
-def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
+def _points(task: ChannelTask) -> Iterator[Candidate]:
     """Yield points of the path, of a growing set of entries or of all."""
     program, size = task.program, task.program.n * task.program.m
     if size > MANY and entry_generation.suits(program):
@@ -378,8 +405,9 @@ def _points(task: ChannelTask) -> Iterator[interior.Iterate]:
         yield from entry_generation.rounds(program, lambda: 0.5 * task.goal(), alone)
         if alone:
             return
-        task.before = task.steps + 1 if task.gaps else 0
-        task.gaps.clear()  # those of few entries
+        if task.stage == interior.Iterate.stage:  # of few entries
+            task.before = task.steps + 1
+            task.gaps.clear()
     if not interior.fits(program):
         raise MemoryError("too large")
     yield from interior.central_path(ScaledProgram(program))

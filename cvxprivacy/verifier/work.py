@@ -27,7 +27,7 @@ __all__ = [
 # Documents of all kinds took 0.001 to 0.065 µs a unit on one core (the estimate is of the worst):
 # this ends within 10 minutes, and is 22 times a full channel of 2,000 × 2,000, 2.7e8 units in 12 s.
 WORK = 6_000_000_000
-ROOM = 2_000_000  # entries of all tables that a program makes: a short file must not ask for more
+ROOM = 4_000_000  # entries of all tables that a program makes: a short file must not ask for more
 PLAN = 16  # units that a plan takes at most for each triple of values, and an exact one
 EXACT = 8  # variables up to which what is rational stays so, unless they are hardly coupled
 BURDEN = 10**10  # of exact elimination, which takes minutes beyond

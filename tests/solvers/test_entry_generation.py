@@ -209,7 +209,8 @@ def test_scores_of_an_output_that_nobody_uses_separate_as_well_as_can_be(seed):
     scaled = ScaledProgram(full.program, layout)
     with np.errstate(all="ignore"):
         iterate = next(i for i in interior.central_path(scaled) if i.gap < 1e-6)
-    pricing, view = Pricing(full), full.views[0]
+    view = full.views[0]
+    pricing = Pricing(full, [np.zeros((full.m, len(view.matrix)))])
     outputs = np.arange(12)
     prices = pricing._prices(iterate, outputs)
     reduced, _ = pricing._improved(prices, outputs, 1e-8)

@@ -576,14 +576,14 @@ def test_ends_are_the_nearest_floats_outward() -> None:
 
 
 def test_what_a_program_may_ask_for() -> None:
-    assert (work.ROOM, work.WORK) == (2_000_000, 6_000_000_000)
+    assert (work.ROOM, work.WORK) == (4_000_000, 6_000_000_000)
     work.affordable(work.ROOM)
-    with pytest.raises(UnprovableError, match="tables of 2,000,001 entries, where 2,000,000 are"):
+    with pytest.raises(UnprovableError, match="tables of 4,000,001 entries, where 4,000,000 are"):
         work.affordable(work.ROOM + 1)
     with work.allowing(2.5):
-        work.affordable(5_000_000)
-        with pytest.raises(UnprovableError, match="where 5,000,000 are the most"):
-            work.affordable(5_000_001)
+        work.affordable(10_000_000)
+        with pytest.raises(UnprovableError, match="where 10,000,000 are the most"):
+            work.affordable(10_000_001)
 
 
 def test_ends_of_claims() -> None:

@@ -5,7 +5,7 @@ letters.  So a step that is taken with Q's own entropy needs no line search, and
 each letter (B2); with momentum (B3) the gap falls as the square of the steps (F. Hanzely,
 P. Richtárik and L. Xiao, *Accelerated Bregman proximal gradient methods for relatively smooth
 convex optimization*, Computational Optimization and Applications 79, 2021).  Scores and prices in
-the mean of all steps are the dual point (B4), so that a few numbers per output are all that is
+the mean of all steps are the dual point (B5), so that a few numbers per output are all that is
 kept.  Equations are those of ``docs/theory/large_tables.md``.
 """
 
@@ -25,10 +25,15 @@ from cvxprivacy.solvers.bregman.prices import Prices
 __all__ = ["Iterate", "Relaxed", "suits"]
 
 _LEAST = 1e-9  # of a posterior in terms of the reference: the logarithm of 0 has no end
-_TRIES = 8  # evaluations of all entries in a step, where prices are far off
+_TRIES = 30  # evaluations of all entries in a step at most: two or three, as a rule
+_EASIER = 1.2  # … and what each of them may be off, in terms of the one before
 _NEAR = 5e-3  # of a bound, by which what a step spends may be off it, …
 _NEAREST = 1e-5  # … and may be anyway
+_TINY = 1e-300
 _OFF = 0.05  # of the gap, which that may cost
+_SLACK = 0.01  # of the gap, which a step may miss (B4) by, in terms of its length
+_BOUNDLESS = 1e9  # what bounds cost at their prices, in nats, where nothing is feasible
+_CALM, _TENSE = 1.5, 1.2  # by which a gain falls with each step, and grows at least
 
 
 def suits(program: ChannelProgram) -> bool:
@@ -121,7 +126,7 @@ class Relaxed:
         return value
 
     def dual(self, sums: Sums) -> Dual:
-        """Return the mean of scores and prices: a dual point (B4)."""
+        """Return the mean of scores and prices: a dual point (B5)."""
         program, scores, first = self.program, {}, 0
         for name, weight in zip(self.views, self.weights, strict=True):
             size = program.views[name].size
@@ -136,38 +141,72 @@ class Relaxed:
     # ---- the steps ------------------------------------------------------------------------
 
     def steps(self) -> Iterator[Iterate]:
-        """Yield the steps of the method on all entries; they have no end."""
+        """Yield the steps of the method on all entries.
+
+        They end where the ends cross or prices have no end: rounding is all that is left, or rows
+        contradict each other.
+        """
         m, rows = self.program.m, len(self.bounds)
         sums = Sums(np.zeros((len(self.law) - 1, m)), 0.0, np.zeros(rows))
         z = mean = self.all.chosen(sums)
         rates = np.full(rows, self.smoothness)
-        number, gap, size = 0, np.inf, np.abs(self.bounds)
+        number, gap, size, gain = 0, np.inf, np.abs(self.bounds), 1.0
         while True:
             number += 1
-            step = 0.5 + np.sqrt(0.25 + sums.weight)  # a² = A + a
-            share = step / (sums.weight + step)
-            slopes = self.slopes(mean.mixed(z, share).joint)
-            before = sums
             # what a step spends beyond its bounds is to cost little of the gap; the mean is brought
             # to them, a little of what is missing in each step
             room = np.clip(_OFF * gap / np.maximum(rates, 1e-300), _NEAREST * size, _NEAR * size)
             aims = self.bounds - np.clip(mean.spent - self.bounds, -room, room)
-            begun = before.met(step, slopes, before.prices + step * rates)
-            sums, z = self._answered(begun, aims, room)
-            rates = (sums.prices - before.prices) / step
-            mean = mean.mixed(z, share)
+            gain = max(gain / _CALM, 1.0)
+            while True:
+                # γ a² = A + a (B3)
+                step = (1.0 + np.sqrt(1.0 + 4.0 * gain * sums.weight)) / (2.0 * gain)
+                share = step / (sums.weight + step)
+                between = mean.mixed(z, share)
+                slopes = self.slopes(between.joint)
+                begun = sums.met(step, slopes, np.maximum(sums.prices + step * rates, 0.0))
+                met, chosen = self._answered(begun, aims, room)
+                mixed = mean.mixed(chosen, share)
+                curved = self._divergence(mixed.joint, between.joint)
+                moved = share**2 * self._moved(sums, z, met, chosen, slopes)
+                if not curved > gain * moved + _SLACK * share * gap:  # (B4)
+                    break
+                gain *= max(_TENSE, min(curved / max(moved, 1e-300) / gain, _TENSE**8))
+            rates = (met.prices - sums.prices) / step
+            sums, z, mean = met, chosen, mixed
             prices = sums.prices / sums.weight
             # what the mean spends beyond its bounds is charged at their prices
             upper = self.value(mean) + float(prices @ np.maximum(mean.spent - self.bounds, 0.0))
             lower = z.least / sums.weight - float(prices @ self.bounds)
             gap = upper - lower
             yield Iterate(number, lower, upper, sums, mean.joint[-1])
+            if not gap > 0 or (np.abs(rates) * size > _BOUNDLESS * self.smoothness).any():
+                return
+
+    def _divergence(self, joint: FloatArray, other: FloatArray) -> float:
+        """Return what the leakage of a joint law is above its tangent at another."""
+        value = 0.0
+        for (j, _, weight), (k, _, _) in zip(self._parts(joint), self._parts(other), strict=True):
+            crossed = k * j.sum(axis=0)
+            ratio = np.divide(j * k.sum(axis=0), crossed, out=np.ones_like(j), where=crossed > 0)
+            terms = np.where(j > 0, j * np.log(np.maximum(ratio, _TINY)), 0.0)
+            value += float((weight * terms.sum(axis=0)).sum())
+        return value
+
+    @staticmethod
+    def _moved(before: Sums, z: Chosen, after: Sums, chosen: Chosen, slopes: FloatArray) -> float:
+        """Return L D(Z ‖ Z′) of two soft choices, of the sums after and before a step."""
+        step = after.weight - before.weight
+        gone = float((slopes * chosen.joint[:-1]).sum()) + chosen.cost
+        paid = float((after.prices - before.prices) @ chosen.spent)
+        return max(chosen.soft - z.soft - step * gone - paid, 0.0)
 
     def _answered(self, sums: Sums, aims: FloatArray, room: FloatArray) -> tuple[Sums, Chosen]:
         """Move prices until what is chosen spends about the aims; return both."""
         search = Prices(sums.prices)
-        for _ in range(_TRIES):
-            z = self.all.chosen(Sums(sums.slopes, sums.weight, search.prices))
-            if search.settled(z.spent - aims, room, z.answers):
+        for k in range(_TRIES):
+            tried = Sums(sums.slopes, sums.weight, search.prices.copy())
+            z = self.all.chosen(tried)
+            if search.settled(z.spent - aims, room * _EASIER**k, z.answers):
                 break
-        return Sums(sums.slopes, sums.weight, search.prices), z
+        return tried, z

@@ -6,6 +6,7 @@ What needs no iterations, then the dual point of the steps on all entries, then 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,12 @@ class BregmanTask(Task):
         self.newest = None
         prover, silent = self.prover, presolve.zero_multipliers(self.program)
         least = silent.lower_bound(self.program)
+        if relaxed is not None and iterate is not None and not 0 <= iterate.gap <= self.goal:
+            # prices of rows that contradict each other outgrow the objective
+            ray = replace(relaxed.dual(iterate.sums), objective=0)
+            if ray.lower_bound(self.program) > 0 and prover.offer_dual(ray):
+                self.report(f"all entries in blocks: {iterate.number} steps, infeasible")
+                return
         if relaxed is not None and iterate is not None:
             enough = max(iterate.lower, least) + _ENOUGH * self.goal
             release = Release(relaxed, iterate, enough, lambda: bool(self.watch.stopped))
@@ -93,8 +100,9 @@ class BregmanTask(Task):
             self.report(f"all entries in blocks: {iterate.number} steps, {width}")
         if not prover.lower > least:
             prover.offer_dual(silent)
-        if prover.primal is None:  # the nearest to everybody
-            prover.offer_channel(self.program.deterministic(np.arange(self.program.n)))
+        if prover.primal is None:
+            rows = self.program.constraints.values()
+            prover.offer_channel(self.program.cheapest([row.expression for row in rows]))
 
     # no conic solver is asked: ``structured`` is all, and a solver by name is refused
 

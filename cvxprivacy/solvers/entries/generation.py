@@ -1,15 +1,14 @@
 """Programs of thousands of letters: the central path on few entries, others by their prices.
 
 At an optimum almost all of Q is 0 (E4).  Each round follows the central path on a growing set of
-entries and prices the others; none is ever dropped.  The first rounds price a few outputs alone,
-which cover all letters: prices mean little before they are about right.  Equations are those of
-``docs/theory/entries.md``.
+entries and prices the others; none is ever dropped.  The first are those that the proximal gradient
+method on all entries points at.  Equations are those of ``docs/theory/entries.md``.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +17,7 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.solvers.entries.pricing import Pricing
+from cvxprivacy.solvers.entries.start import Start, first_steps
 from cvxprivacy.solvers.interior.layout import Layout
 from cvxprivacy.solvers.interior.method import Iterate, central_path
 from cvxprivacy.solvers.interior.point import LOW, Point
@@ -30,13 +30,9 @@ __all__ = ["Round", "rounds", "suits", "table_size"]
 # Others, at least half and twice each, were tried on three laws of 250 to 300 letters: the steps to
 # a gap of 1e-7, 53 to 153, change by 40 % at most, up or down, but where a figure stands.
 _ROUNDS = 60  # a stop for what does not converge: 3,355 groups of the Adult table took 15
-# Steps after which few entries do not pay, where all are an alternative: tables took up to 146,
-# masses down to 1e-9 over 350 (600 letters, 15 s, where all entries took 70 steps and 14 s).
-_LONG = 150
-_NEAREST = 8  # outputs of each letter to begin with
-_COVER = 0.5  # share of the room of all rows (E8)
-_FIRST = 1e-2  # gap of the first round, in the objective's scale; at 1e-1 up to 1.6 × the steps
-_OPEN = 1e-3  # gap at which all outputs are priced
+_LONG = 150  # steps after which few entries do not pay, where all are an alternative
+_FLOORS = 8  # entries with a floor, of a letter, that are few
+_FIRST = 1e-3  # gap of the first round, in terms of that of the steps before it
 _INNER = 0.1  # gap of a round, in terms of the last one's (E10); at 0.6 up to 1.7 × the rounds
 _WARM = 100.0  # gap from which a round goes on along the last path, in terms of what was missing
 # reduced cost that counts, in terms of the path's gap; at .05 and .2 144 to 146 steps at 742 groups
@@ -62,7 +58,7 @@ def suits(program: ChannelProgram) -> bool:
         return False
     plain = not (program.other_measures or program.auxiliaries or program.objectives.keys() != {""})
     # entries with a floor are all in the working set, which is to stay small
-    return plain and linear and not labelled and floors <= _NEAREST * program.n
+    return plain and linear and not labelled and floors <= _FLOORS * program.n
 
 
 def table_size(program: ChannelProgram) -> int:
@@ -93,8 +89,8 @@ class Round(Iterate):
 
 def rounds(
     program: ChannelProgram, goal: Callable[[], float], alone: bool = True
-) -> Iterator[Round]:
-    """Yield the points of all rounds; the last of each has a gap.
+) -> Iterator[Start | Round]:
+    """Yield the steps before the first round, and the points of all; the last of each has a gap.
 
     Parameters
     ----------
@@ -103,20 +99,21 @@ def rounds(
     alone : bool
         Whether to go on where all entries at once would be faster.
     """
-    working = _WorkingSet(program)
+    start = yield from first_steps(program, alone)
+    if start is None:
+        return
+    working = _WorkingSet(start)
     for _ in range(_ROUNDS):
         yield from working.followed()
         if not working.path:
             return
-        wanted = goal()
-        missing, below = working.priced(wanted)
+        missing, below = working.priced(goal())
         gap = working.path[-1].gap + below * program.scale  # (E10)
-        if working.all_priced:
-            yield working.ended(gap)
-            wanted = goal()
-            if gap <= wanted or (working.stalled(wanted) and not missing.any()):
-                return
-        if not alone and working.overrun(missing):
+        yield working.ended(gap)
+        wanted = goal()
+        if gap <= wanted or (working.stalled(wanted) and not missing.any()):
+            return
+        if not alone and working.taken > _LONG:
             return
         working.enlarge(missing, below, gap, wanted)
 
@@ -128,8 +125,6 @@ class _WorkingSet:
     ----------
     chosen : (m, n) array of bool
         The entries.
-    among : (m',) array
-        Outputs that are priced.
     begin : Point, optional
         Where the next path begins.
     path : deque of Iterate
@@ -142,19 +137,16 @@ class _WorkingSet:
         The gap over all entries of the last round that has one (E10).
     """
 
-    def __init__(self, program: ChannelProgram) -> None:
-        self.program = program
-        full = ScaledProgram(program, Layout.full(program.n, program.m))
-        self.pricing, self.chosen = Pricing(full), _beginning(full)
-        self.among = np.nonzero(self.chosen.any(axis=1))[0]
-        self.scaled = ScaledProgram(program, Layout.of(self.chosen))
+    def __init__(self, start: Start) -> None:
+        self.program = start.program
+        full = ScaledProgram(self.program, Layout.full(self.program.n, self.program.m))
+        self.chosen, scores = start.entries(full)
+        self.pricing = Pricing(full, scores)
+        self.scaled = ScaledProgram(self.program, Layout.of(self.chosen))
         self.begin: Point | None = None
         self.path: deque[Iterate] = deque(maxlen=_KEPT)
-        self.taken, self.inner, self.estimate = -1, _FIRST * program.scale, np.inf
-
-    @property
-    def all_priced(self) -> bool:
-        return len(self.among) == self.program.m
+        self.taken, self.inner = -1, _FIRST * max(start.progress, 0.0)
+        self.estimate = start.progress
 
     def followed(self) -> Iterator[Round]:
         """Follow the path to the inner gap, and yield its points before that."""
@@ -169,20 +161,10 @@ class _WorkingSet:
             yield _round(iterate, self.taken, np.inf, expected, scores)
 
     def priced(self, wanted: float) -> tuple[np.ndarray, float]:
-        """Return entries (m, n) that are missing, and what all take off the bound, in its scale.
-
-        Of the first outputs alone, until all are to be priced: when the gap is no longer wide, or
-        the first ones miss nothing.
-        """
-        iterate, scale = self.path[-1], self.program.scale
-        tolerance = max(0.05 * wanted, _LEAST * iterate.gap) / scale
-        missing, below = self.pricing.missing(iterate, self.chosen, self.among, tolerance)
-        near = iterate.gap + below * scale <= max(_OPEN * scale, wanted)
-        if not self.all_priced and (near or not missing.any()):
-            self.among = np.arange(self.program.m)
-            self.inner = np.inf  # what outputs miss that were not looked at may be much more
-            missing, below = self.pricing.missing(iterate, self.chosen, self.among, tolerance)
-        return missing, below
+        """Return entries (m, n) that are missing, and what all take off the bound, in its scale."""
+        iterate = self.path[-1]
+        tolerance = max(0.05 * wanted, _LEAST * iterate.gap) / self.program.scale
+        return self.pricing.missing(iterate, self.chosen, tolerance)
 
     def ended(self, gap: float) -> Round:
         """Return the round's last point, with the scores of all outputs and the gap."""
@@ -192,16 +174,6 @@ class _WorkingSet:
     def stalled(self, wanted: float) -> bool:
         """Tell whether the path got no further, or no closer path is of use."""
         return self.path[-1].gap > self.inner or self.inner <= _INNER * wanted
-
-    def overrun(self, missing: np.ndarray) -> bool:
-        """Tell whether all entries at once would be faster: outputs multiply, or steps do.
-
-        Of a smooth law all outputs enter in the end (1,100 letters between points: 19, 110, 489,
-        902, 1,013 of them in 25 s, where all entries at once took 19).
-        """
-        there = self.chosen.any(axis=1)
-        entering = missing.any(axis=1) & ~there
-        return self.taken > _LONG or int(entering.sum()) > int(there.sum())
 
     def enlarge(self, missing: np.ndarray, below: float, gap: float, wanted: float) -> None:
         """Add entries, never dropping any, and tell where and how far the next path goes."""
@@ -234,7 +206,7 @@ def _round(
     return Round(iterate.program, iterate.point, taken, gap, iterate.breach, scores, expected)
 
 
-def _continued(iterate: Iterate, scaled: ScaledProgram, priced: list[FloatArray]) -> Point:
+def _continued(iterate: Iterate, scaled: ScaledProgram, priced: Sequence[FloatArray]) -> Point:
     """Return a point of more entries, about as well centred (E12).
 
     New outputs have the scores with which they were priced.
@@ -266,39 +238,3 @@ def _continued(iterate: Iterate, scaled: ScaledProgram, priced: list[FloatArray]
     above, left = q - scaled.low, scaled.mass - new.total(scaled.low)
     total = new.total(above)
     return point(scaled.low + above * new.spread(left / np.where(total > 0, total, 1.0)), z)
-
-
-def _beginning(full: ScaledProgram) -> np.ndarray:
-    """Return entries (m, n): a few outputs that cover all letters, and what is near to them."""
-    rows = full.rows.values()
-    cost = sum((row.cost for row in rows), np.zeros((full.m, full.n)))
-    cost = np.where(full.free, cost, np.inf)
-    least = cost.min(axis=0)
-    allowed = least < np.inf
-    room = sum(float(row.bound) for row in rows) - float(least[allowed] @ full.mass[allowed])
-    radius = _COVER * max(room, 0.0)  # ρ (E8)
-    cover = _covering(cost, least + radius, full.mass)
-    chosen = np.zeros((full.m, full.n), dtype=bool)
-    count = min(_NEAREST, len(cover))
-    # of equal costs each letter takes others: with the same for all, an output has all letters and
-    # lists are as long as tables (a Hamming cost of 800 letters took 3 × as long)
-    turn = (np.arange(len(cover))[:, None] - np.arange(full.n)) % len(cover)
-    close = np.argpartition(cost[cover] + 1e-6 * turn / len(cover), count - 1, axis=0)[:count]
-    chosen[cover[close], np.arange(full.n)] = True
-    for view in full.views:  # of every label, or its score has no end
-        for likelihood in view.matrix:
-            # (E9); 1e-9: a label that hardly anyone brings is as dear as ρ can make it
-            weighed = cost[cover] - radius * np.log(np.maximum(likelihood, 1e-9))
-            chosen[cover, np.where(likelihood > 0, weighed, np.inf).argmin(axis=1)] = True
-    return (chosen & full.free) | (full.low > 0)
-
-
-def _covering(cost: FloatArray, most: FloatArray, mass: FloatArray) -> np.ndarray:
-    """Return outputs of which each letter has one that costs no more than its most (E8)."""
-    outputs: list[int] = []
-    nearest = np.full(len(mass), np.inf)
-    for x in np.argsort(-mass, kind="stable"):  # the heaviest letters choose first
-        if nearest[x] > most[x] or not outputs:
-            outputs.append(int(cost[:, x].argmin()))
-            nearest = np.minimum(nearest, cost[outputs[-1]])
-    return np.array(outputs)

@@ -80,11 +80,12 @@ class Pricing:
     ----------
     full : ScaledProgram
         The program of all entries.
+    scores : sequence of (m, |V|) array
+        Those to begin with.
     """
 
-    def __init__(self, full: ScaledProgram) -> None:
-        self.full = full
-        self.scores = [np.zeros((full.m, len(view.matrix))) for view in full.views]
+    def __init__(self, full: ScaledProgram, scores: Sequence[FloatArray]) -> None:
+        self.full, self.scores = full, scores
         # where there is a floor its cost counts, not only the least
         self.floored = np.asarray((full.low > 0).any(axis=1))
         self.labels = sum(s.shape[1] for s in self.scores)
@@ -94,7 +95,7 @@ class Pricing:
         return tuple(s.copy() for s in self.scores)
 
     def missing(
-        self, iterate: Iterate, chosen: np.ndarray, among: np.ndarray, tolerance: float
+        self, iterate: Iterate, chosen: np.ndarray, tolerance: float
     ) -> tuple[np.ndarray, float]:
         """Return entries (m, n) to add, and what all reduced costs below 0 take off the bound.
 
@@ -102,18 +103,16 @@ class Pricing:
         ----------
         iterate : Iterate
             Of the entries that are ``chosen``, (m, n).
-        among : (m',) array
-            Outputs to look at.
         tolerance : float
             Reduced cost that counts as 0, in the scale of the method.
         """
-        n = self.full.n
+        n, m = self.full.n, self.full.m
         present, massless = self._taken_over(iterate)
         entering, least = np.zeros_like(chosen), np.zeros(n)
         nearest, choice = np.full(n, -tolerance), np.full(n, -1)  # of each letter, and its output
         count = max(_CHUNK // n, 1)
-        for first in range(0, len(among), count):
-            outputs = among[first : first + count]
+        for first in range(0, m, count):
+            outputs = np.arange(first, min(first + count, m))
             closed = chosen[outputs] | ~self.full.free[outputs]
             judged = self._judged(iterate, outputs, closed, present, massless, tolerance)
             least = np.minimum(least, judged.bound.min(axis=0))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Iterate:
     number: int
     gap: float
     breach: float
+    stage: ClassVar[str] = "central path"
 
     @property
     def progress(self) -> float:

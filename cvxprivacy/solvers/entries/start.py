@@ -1,0 +1,121 @@
+"""The first entries: what a proximal gradient method on all of them points at.
+
+A few steps tell what each letter costs at each output; central paths take it from there.  Equations
+are those of ``docs/theory/entries.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.dual import Dual
+from cvxprivacy.solvers.bregman import method as bregman
+from cvxprivacy.solvers.bregman.release import Release
+from cvxprivacy.solvers.interior.program import ScaledProgram
+
+__all__ = ["Start", "first_steps"]
+
+_GAP = 3e-4  # in the objective's scale, at which the steps end
+# Where few entries pay, 4 to 26 of a letter were cheapest but for a gap of _JUDGED (tables, Hamming
+# costs); where they do not, 65 to 230 (smooth laws, squared errors between points)
+_JUDGED, _BROAD = 1e-2, 40
+_STEPS = 400  # at most: 742 groups of the Adult table took 110, 3,355 took 160
+_CHEAPEST = 12  # entries of a letter, and as many at outputs of most mass, …
+_POPULAR = 128  # … of so many
+
+
+def first_steps(
+    program: ChannelProgram, alone: bool = True
+) -> Generator[Start, None, Start | None]:
+    """Yield steps on all entries, and return one that is near enough.
+
+    Or none, where there is an alternative and they show that few entries do not pay.
+    """
+    relaxed, judged = bregman.Relaxed(program), alone
+    for iterate in relaxed.steps():
+        start = Start(program, relaxed, iterate)
+        yield start
+        gap = iterate.gap / program.scale
+        if not judged and gap <= _JUDGED:
+            judged = True
+            if start.breadth > _BROAD:
+                return None
+        if gap <= _GAP or iterate.number >= _STEPS:
+            break
+    return start
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A step on all entries; what a mean of all steps would be is not known to be released."""
+
+    program: ChannelProgram
+    relaxed: bregman.Relaxed
+    iterate: bregman.Iterate
+    gap: float = np.inf
+    breach: float = 0.0
+    stage: ClassVar[str] = "first entries"
+
+    @property
+    def number(self) -> int:
+        return self.iterate.number - 1  # from 0, as those of paths
+
+    @property
+    def progress(self) -> float:
+        """The gap that is shown."""
+        return self.iterate.gap
+
+    @property
+    def _release(self) -> Release:
+        return Release(self.relaxed, self.iterate, -np.inf, lambda: False)
+
+    @property
+    def _dual(self) -> Dual:
+        return self.relaxed.dual(self.iterate.sums)
+
+    def proposal(self, objective: int = 1) -> tuple[FloatArray, Dual]:
+        """Return a channel of few entries and the multipliers, for the prover."""
+        channel: FloatArray = self._release.channel().toarray()
+        return channel, self._dual
+
+    @cached_property
+    def costs(self) -> FloatArray:
+        """What an entry costs at the scores and prices so far, (E2) but for ν; shape (n, m)."""
+        ((_, g),) = self._dual.tables(self.program, [np.arange(self.program.n)])
+        if self.program.ceiling is not None:
+            g[self.program.ceiling <= 0] = np.inf
+        costs: FloatArray = g / self.program.mass[:, None]
+        return costs
+
+    @property
+    def breadth(self) -> float:
+        """How many entries of a letter, in the mean, are cheapest but for the gap (E8)."""
+        least = self.costs.min(axis=1, keepdims=True)
+        return float((self.costs <= least + self.iterate.gap).sum() / self.program.n)
+
+    def entries(self, full: ScaledProgram) -> tuple[np.ndarray, list[FloatArray]]:
+        """Return entries (m, n) to begin with, and the scores (m, |V|) of all outputs."""
+        dual, cost = self._dual, self.costs
+        popular = np.argsort(-self.iterate.mass)[:_POPULAR]
+        chosen = np.asarray(self.proposal()[0] > 0).T
+        for outputs in (np.arange(full.m), popular):
+            count = min(_CHEAPEST, len(outputs))
+            cheap = np.argpartition(cost[:, outputs], count - 1, axis=1)[:, :count]
+            chosen[outputs[cheap], np.arange(full.n)[:, None]] = True
+        chosen &= full.free
+        for view in full.views:  # of every label, or its score has no end (E9)
+            for likelihood in view.matrix:
+                there = chosen[:, likelihood > 0].any(axis=1)
+                unmet = np.nonzero(chosen.any(axis=1) & ~there)[0]
+                weighed = cost[:, unmet] - np.log(np.maximum(likelihood, 1e-9))[:, None]
+                bring = np.where(likelihood[:, None] > 0, weighed, np.inf).argmin(axis=0)
+                chosen[unmet, bring] = True
+        scores = [dual.scores[name].T.copy() for name in self.program.views]
+        return (chosen & full.free) | (full.low > 0), scores
