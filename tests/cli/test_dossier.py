@@ -239,6 +239,14 @@ def test_both_forms_say_the_same_and_need_nothing_else(made, name):
     assert not re.search(r"<(metadata|dc:|rdf:)", page)
 
 
+@pytest.mark.parametrize("population", [{}, None, {"records": 5}])
+def test_no_heading_stands_over_nothing(facts, population):
+    """As of 24,000 groups, of which nothing is said of a population."""
+    facts["uncertainty"]["population"] = population
+    below = re.findall(r"<h3>([^<]*)</h3>(.*?)(?=<h[123]|</body>)", html(facts), re.DOTALL)
+    assert [title for title, part in below if not re.sub(r"<[^>]+>", "", part).strip()] == []
+
+
 def test_a_page_is_safe_from_what_tables_are_called(facts):
     facts["title"] = 'Release of <script>alert(1)</script>.csv "; } body { display: none'
     facts["asked"].append("<b>&")
