@@ -284,8 +284,9 @@ class ParametricProblem:
         rows = dict(others)
         for name, row in moving.items():
             if self._discrete and row.linear:  # then the cheapest constant is found
-                cost, constant = self._program.cost(row.expression), row.expression.constant
-                rows[name] = replace(row, bound=Fraction(float(cost.max()) + float(constant)) + 1)
+                costs = (self._program.cost(row.expression, some) for some in self._program.blocks)
+                most = max(float(cost.max()) for cost in costs) + float(row.expression.constant)
+                rows[name] = replace(row, bound=Fraction(most) + 1)
         return self._solved(replace(self._program, constraints=rows))
 
     def tightest_optimum(self, optimum: Certificate) -> Any:
@@ -298,7 +299,7 @@ class ParametricProblem:
         program = self._program
         if not self._discrete or optimum.gap > 1e-12 * abs(optimum.upper):
             return None
-        if len(program.objectives) > 1:
+        if len(program.objectives) > 1 or not program.dense:
             return None
         views = [program.view_matrix(view).toarray() for view in program.objective.weights]
         dependent = all(np.linalg.matrix_rank(view / program.mass) < program.n for view in views)

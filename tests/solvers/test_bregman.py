@@ -15,6 +15,7 @@ from cvxprivacy.solvers.bregman.method import Relaxed, suits
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.channel_statement import _Words
 from cvxprivacy.verifier.elimination import elimination_of
+from tests.lengths import rest_at_length
 from tests.second_checker import check
 
 SCHEMA = cpv.TableSchema(sensitive=("w",), key=("age", "sex", "job"))
@@ -124,6 +125,71 @@ def test_a_budget_below_the_least_is_proved_infeasible():
     )), inputs=source.x, outputs=source.x)  # fmt: skip
     with pytest.raises(cpv.InfeasibleError, match="budget"):
         cpv.PrivacyDistortion(source, d, budget=0.4).solve()
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("outputs", [2, 18])
+def test_rows_that_contradict_each_other_are_proved_to(outputs):
+    rng = np.random.default_rng([99, outputs])
+    source = cpv.DiscreteSource(rng.dirichlet(np.ones(54)).reshape(3, 18))
+    d = rng.random((18, outputs))
+    budget = float(source.p_x @ d.min(axis=1)) + 0.01
+    away = cpv.Linear(-d, -budget - 0.01, name="away")
+    problem = cpv.PrivacyDistortion(source, d, budget=budget, criteria=[away])
+    solution = problem.solve(certify=False)
+    assert solution.status == "infeasible"
+    assert solution.log[-1].endswith("infeasible")
+    check(json.loads(json.dumps(solution.certificate.document())))
+
+
+@pytest.mark.usefixtures("few")
+def test_a_frontier_has_its_band():
+    curve = cpv.frontier(problem_of(people()), tol=0.05)
+    assert curve.band <= 0.05
+    assert len(curve.points) >= 3
+
+
+def odd_problem(seed: int) -> cpv.PrivacyDistortion:
+    """Masses from 1e-9, equal letters, ties, one output, |W| = 1 and 50, two rows."""
+    rng = np.random.default_rng([99, seed])
+    labels, n, m = rng.choice([1, 2, 7, 50]), int(rng.integers(11, 30)), int(rng.choice([1, 11]))
+    law = rng.dirichlet(np.full(labels * n, rng.choice([0.02, 0.3, 1.0]))).reshape(labels, n)
+    law = (law + 1e-12) * 10.0 ** rng.uniform(-9 * rng.integers(2), 0, n)
+    law[:, n // 2 :] = law[:, : n - n // 2] if rng.integers(2) else law[:, n // 2 :]
+    source = cpv.DiscreteSource(law / law.sum())
+    d, cost = (np.floor(rng.random((n, m)) * k) / k for k in (rng.choice([3, 1e6]), 1e6))
+    least, most = float(source.p_x @ d.min(axis=1)), float((source.p_x @ d).min())
+    row = float(source.p_x @ cost.min(axis=1)) + rng.uniform(-0.05, 0.6)
+    rows = [cpv.Linear(cost, row, name="row")] if rng.integers(2) else []
+    budget = least + rng.choice([0.0, 0.1, 0.5, 1.0]) * (most - least)
+    return cpv.PrivacyDistortion(source, d, budget=budget, criteria=rows, units="nats")
+
+
+@pytest.mark.parametrize("seed", rest_at_length(range(60), 12))
+def test_odd_laws_have_true_ends(seed, monkeypatch):
+    reference = odd_problem(seed).solve(certify=False)
+    for module in (programs, stored):
+        monkeypatch.setattr(module, "DENSE", 10)
+    solution = odd_problem(seed).solve(certify=False)
+    feasible = reference.status != "infeasible"
+    assert solution.status != "infeasible" or not feasible
+    if feasible:
+        assert solution.lower <= reference.upper + 1e-12
+        assert solution.upper >= reference.lower - 1e-12
+    assert solution.certificate.verify()
+
+
+@pytest.mark.parametrize("seed", rest_at_length(range(60), 12))
+def test_each_step_knows_both_ends(seed):
+    """By duality the ends in floats never cross but by rounding; no price is negative."""
+    problem = odd_problem(seed)
+    value = problem.solve(certify=False).lower
+    for iterate in Relaxed(problem.program).steps():
+        assert (iterate.sums.prices >= 0).all()
+        assert iterate.lower <= value + 1e-5 * (1 + abs(value))
+        assert iterate.lower <= iterate.upper + 1e-5 * (1 + abs(iterate.upper))
+        if iterate.number >= 60:
+            break
 
 
 @pytest.mark.usefixtures("few")

@@ -9,6 +9,7 @@ from cvxprivacy.exact import FloatArray
 __all__ = ["Prices"]
 
 _TOLD = 1e-15  # of a price, that floats tell apart
+_BOUNDLESS = 1e20  # a price that no bound has
 
 
 class Prices:
@@ -36,7 +37,8 @@ class Prices:
             self._low = price
         else:
             self._high = price
-        if self._low >= (1 - _TOLD) * self._high:  # no float is between them
+        # no float is between them, or nothing is feasible
+        if self._low >= (1 - _TOLD) * self._high or price > _BOUNDLESS:
             return True
         with np.errstate(divide="ignore"):
             moved = price + float(np.clip(excess[row] / answers[row, row], -price, 1.0 + price))
