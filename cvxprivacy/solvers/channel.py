@@ -100,6 +100,7 @@ class ChannelTask(Task):
         self.stage, self.first = interior.Iterate.stage, 0  # and steps of the stages before it
         self.gaps: list[float] = []
         self.newest: Candidate | None = None
+        self.before_rounds: Candidate | None = None  # the last step on all entries
         self.offered: Candidate | None = None
         self.inside = 0  # channels that were kept to mix others with
         rows = program.constraints.values()
@@ -167,7 +168,8 @@ class ChannelTask(Task):
     def _taken(self, iterate: Candidate) -> bool:
         """Tell of a point and offer what it may prove; True if the path need not go on."""
         if iterate.stage != self.stage:
-            if self.gaps:
+            if self.newest is not None:
+                self.before_rounds = self.newest
                 self.first += self.steps + 1
                 self.report(f"{self.stage}: {self.first} steps on all")
                 self.gaps.clear()
@@ -185,8 +187,8 @@ class ChannelTask(Task):
 
         Once: a proof of a large program takes a minute.
         """
-        best, newest = self.best, self.newest
-        self.best = self.newest = None
+        best, newest, start = self.best, self.newest, self.before_rounds
+        self.best = self.newest = self.before_rounds = None
         # within a round of entries no gap is known, and the newest point is all there is
         bounded = best is not None and best.gap < np.inf
         if best is not None and bounded:
@@ -196,6 +198,10 @@ class ChannelTask(Task):
             self.prover.offer_channel(channel)
             if not bounded:
                 self.prover.offer_dual(dual)
+        if start is not None and not bounded:
+            channel, dual = start.proposal()
+            self.prover.offer_channel(channel)
+            self.prover.offer_dual(dual)
 
     def _contradicted(self, iterate: Candidate) -> bool:
         """Offer the multipliers without the objective, where they might prove a contradiction."""
@@ -402,7 +408,9 @@ def _points(task: ChannelTask) -> Iterator[Candidate]:
     if size > MANY and entry_generation.suits(program):
         alone = size > _TRACTABLE or not interior.fits(program)
         # to half of the tolerance: a proof of so many entries is made once, and loses a little
-        yield from entry_generation.rounds(program, lambda: 0.5 * task.goal(), alone)
+        yield from entry_generation.rounds(
+            program, lambda: 0.5 * task.goal(), alone, lambda: bool(task.watch.stopped)
+        )
         if alone:
             return
         if task.stage == interior.Iterate.stage:  # of few entries

@@ -25,7 +25,7 @@ class Progress:
     Attributes
     ----------
     step : int
-        Number of the interior-point method's step.
+        Number of the method's step.
     gap : float
         How wide the enclosure is about to be, in the unit of the objective; it is proved at the
         end, and at any step at which the solve is stopped.

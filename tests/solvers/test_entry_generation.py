@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.solvers import channel
+from cvxprivacy.programs.channel import View
+from cvxprivacy.solvers import channel, driver
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.entries.pricing import Pricing
 from cvxprivacy.solvers.interior import method as interior
@@ -164,6 +167,46 @@ def test_random_programs_end_as_with_all_entries(seed, always, monkeypatch):
     assert few.status == "infeasible" or (
         few.lower <= solution.upper and solution.lower <= few.upper
     )
+
+
+@pytest.mark.parametrize("views", [("A", "W"), ("W", "A"), ("A",), ()])
+def test_views_are_those_that_the_objective_weighs(views, always, monkeypatch):
+    """In the order of its weights, whatever views a program has beside them."""
+    source, error = line()
+    program = cpv.PrivacyDistortion(source, error, budget=0.02).program
+    coarse = View(program.views["W"].labels // 2)  # W in two halves
+    seen = {"A": coarse, **program.views}
+    weights = dict.fromkeys(views, 0.5)
+    objective = replace(program.objective, weights=weights, cost=error.matrix / 7)
+    changed = replace(program, views=seen, objective=objective)
+    few = driver.solve(changed, method="structured").certificate
+    monkeypatch.undo()
+    every = driver.solve(changed, method="structured").certificate
+    assert few.status == every.status == "certified"
+    assert few.lower <= every.upper
+    assert every.lower <= few.upper
+
+
+def test_a_distortion_without_information_is_solved_so_too(always):
+    source, error = line()
+    far = cpv.Linear(np.abs(np.subtract.outer(range(40), range(40))) / 40.0, 0.3, name="row")
+    referee.check(cpv.MinimumDistortion(source, error, criteria=[far]).solve())
+
+
+def test_what_steps_on_all_entries_proved_outlasts_the_first_round(always):
+    """A stop in a round, of which no gap is known yet, falls back on what came before it."""
+    problem, steps = PROBLEMS[0], []
+
+    def progress(now):
+        steps.append(now.step)
+        if len(steps) > 3 and steps[-1] > begun:
+            raise KeyboardInterrupt
+
+    begun = int(problem.solve(method="structured").log[0].split(": ")[1].split()[0])
+    with pytest.warns(UserWarning, match="interrupted"):
+        solution = problem.solve(progress=progress, certify=False)
+    assert solution.log[0] == f"first entries: {begun} steps on all"
+    assert solution.gap < 2e-3
 
 
 def test_what_has_curved_rows_or_labels_by_letter_keeps_all_entries():

@@ -26,6 +26,8 @@ from cvxprivacy.programs.expression import Expression
 __all__ = ["AllEntries", "Chosen", "SomeEntries", "Sums", "storage"]
 
 _BLOCK = 250_000  # entries looked at together, a megabyte: at 4 × or ¼ up to 1.9 × the time
+_SHARED = 300_000_000  # bytes of shared rows, beyond which they are sums of more than two tables
+_AT_ONCE = 256  # rows that are made in double precision
 _PARTS = 4  # sums of letters that are made apart, so that the number of cores changes no digit
 # least exponent that is told from 0: below it numbers of single precision are denormal, and slow
 _DEEPEST = np.float32(-50.0)
@@ -71,48 +73,67 @@ class Chosen:
 
 
 class _Rows:
-    """A cost as the sum of two tables in single precision, of rows that letters share."""
+    """A cost as the sum of few tables in single precision, of rows that letters share."""
 
     def __init__(self, program: ChannelProgram, term: Expression) -> None:
         cost, n = term.cost, program.n
         if not isinstance(cost, AdditiveCost):
-            self.halves = [(program.cost(term).astype(np.float32), np.arange(n))]
+            self.tables = [(program.cost(term).astype(np.float32), np.arange(n))]
             return
-        self.halves = []
         places = np.array([part.rows for part in cost.parts])
-        for half in _halves(places):
-            if half:
-                distinct, which = np.unique(places[half], axis=1, return_inverse=True)
-                first = np.zeros(distinct.shape[1], np.intp)
-                first[which.ravel()] = np.arange(n)
-                few = AdditiveCost(tuple(cost.parts[i] for i in half))
-                table = few.of(first).astype(np.float32)
-                self.halves.append((table, which.ravel()))
+        self.tables = []
+        for group in _groups(places, program.m):
+            distinct, which = np.unique(places[group], axis=1, return_inverse=True)
+            first = np.zeros(distinct.shape[1], np.intp)
+            first[which.ravel()] = np.arange(n)
+            few = AdditiveCost(tuple(cost.parts[i] for i in group))
+            table = np.empty((len(first), program.m), np.float32)
+            for start in range(0, len(first), _AT_ONCE):
+                rows = first[start : start + _AT_ONCE]
+                table[start : start + _AT_ONCE] = few.of(rows)
+            self.tables.append((table, which.ravel()))
 
     def of(self, letters: slice, out: Single) -> Single:
         """Return the rows of some letters."""
-        (table, rows), *others = self.halves
+        (table, rows), *others = self.tables
         np.take(table, rows[letters], axis=0, out=out)
         for table, rows in others:
             out += table[rows[letters]]
         return out
 
 
+def _groups(places: IntArray, m: int) -> list[list[int]]:
+    """Group the parts of a cost so that each group has few different rows.
+
+    Two groups, as each more is a table more to add up; others where their tables would be large.
+    """
+    groups = [list(range(len(places)))]
+    while len(groups) < len(places):
+        counts = [_different(places[group]) for group in groups]
+        if len(groups) > 1 and 4 * sum(counts) * m <= _SHARED:
+            break
+        largest = max(
+            (i for i, group in enumerate(groups) if len(group) > 1), key=lambda i: counts[i]
+        )
+        group = groups.pop(largest)
+        groups += [[group[i] for i in half] for half in _halves(places[group])]
+    return groups
+
+
+def _different(places: IntArray) -> int:
+    return int(np.unique(places, axis=1).shape[1])
+
+
 def _halves(places: IntArray) -> tuple[list[int], list[int]]:
     """Split the parts of a cost in two, so that each half has few different rows."""
-    parts = range(len(places))
-
-    def rows(half: list[int]) -> int:
-        return np.unique(places[half], axis=1).shape[1] if half else 1
-
-    splits = []
+    parts, splits = range(len(places)), []
     for size in range(1, len(places) // 2 + 1):
         for some in combinations(parts, size):
-            half = list(some), [i for i in parts if i not in some]
-            splits.append((sum(map(rows, half)), half))
+            halves = list(some), [i for i in parts if i not in some]
+            splits.append((sum(_different(places[half]) for half in halves), halves))
             if len(splits) > 50:  # of many attributes, what is found by then
                 break
-    return min(splits)[1] if splits else ([0], [])
+    return min(splits)[1]
 
 
 def storage(program: ChannelProgram) -> int:
@@ -122,9 +143,8 @@ def storage(program: ChannelProgram) -> int:
     for cost in {id(term.cost): term.cost for term in terms if term.cost is not None}.values():
         if isinstance(cost, AdditiveCost):
             places = np.array([part.rows for part in cost.parts])
-            halves = [half for half in _halves(places) if half]
-            rows = sum(np.unique(places[half], axis=1).shape[1] for half in halves)
-            size += 12 * rows * program.m  # in both precisions, while they are made
+            groups = _groups(places, program.m)
+            size += 4 * program.m * sum(_different(places[group]) for group in groups)
         else:
             size += 4 * program.n * program.m
     return size
@@ -205,6 +225,10 @@ class AllEntries:
         return [np.empty((self._block, self.program.m), np.float32) for _ in range(count)]
 
     def _summed(self, plan: tuple[Single, FloatArray], firsts: list[int], part: int) -> Any:
+        with np.errstate(all="ignore"):  # which a thread has of its own
+            return self._sums_of(plan, firsts, part)
+
+    def _sums_of(self, plan: tuple[Single, FloatArray], firsts: list[int], part: int) -> Any:
         program, room = self.program, self._room()
         joint = np.zeros((len(self._law), program.m))
         spent, answers = np.zeros(len(self._terms)), np.zeros((len(self._terms) - 1,) * 2)

@@ -1,7 +1,7 @@
 r"""The accelerated Bregman proximal gradient method on a channel program.
 
 A leakage F is smooth relative to the entropy of Q: D_F(Q, Q′) ≤ D(Q ‖ Q′), as labels are less than
-letters.  So a step that is taken with Q's own entropy needs no line search, and is a soft choice of
+letters.  So a step that is taken with Q's own entropy needs no step size, and is a soft choice of
 each letter (B2); with momentum (B3) the gap falls as the square of the steps (F. Hanzely,
 P. Richtárik and L. Xiao, *Accelerated Bregman proximal gradient methods for relatively smooth
 convex optimization*, Computational Optimization and Applications 79, 2021).  Scores and prices in
@@ -25,14 +25,16 @@ from cvxprivacy.solvers.bregman.prices import Prices
 __all__ = ["Iterate", "Relaxed", "suits"]
 
 _LEAST = 1e-9  # of a posterior in terms of the reference: the logarithm of 0 has no end
-_TRIES = 30  # evaluations of all entries in a step at most: two or three, as a rule
+_TRIES = 30  # evaluations for the prices of a step at most: two or three, as a rule
 _EASIER = 1.2  # … and what each of them may be off, in terms of the one before
 _NEAR = 5e-3  # of a bound, by which what a step spends may be off it, …
 _NEAREST = 1e-5  # … and may be anyway
 _TINY = 1e-300
 _OFF = 0.05  # of the gap, which that may cost
 _SLACK = 0.01  # of the gap, which a step may miss (B4) by, in terms of its length
-_BOUNDLESS = 1e9  # what bounds cost at their prices, in nats, where nothing is feasible
+_REPEATS = 20  # of a step at most, with gains that rise to 4 times the one before
+_DEAR, _ROOM = 1e6, 1e-3  # price at which a row spends the least, and room that counts as none
+_BOUNDLESS = 1e9  # what a row's size costs at the price of a step, where nothing is feasible
 _CALM, _TENSE = 1.5, 1.2  # by which a gain falls with each step, and grows at least
 
 
@@ -91,6 +93,23 @@ class Relaxed:
             [float(row.number) - float(row.expression.constant) for row in self._rows]
         )
         self.all = AllEntries(program, self.likelihood, self.law, self.smoothness)
+        self.sizes = self._sizes()
+
+    def _sizes(self) -> FloatArray:
+        """Return what counts as much of each row: by how far it may be above the least there is.
+
+        At most what its cost varies by; a constant that is added to both sides changes nothing.
+        """
+        rows = len(self.bounds)
+        even = Sums(np.zeros((len(self.law) - 1, self.program.m)), 0.0, np.zeros(rows))
+        varies = np.sqrt(np.diag(self.all.chosen(even).answers) * self.smoothness)
+        bounds = np.maximum(np.abs(self.bounds), _TINY)
+        sizes = np.where(varies > _ROOM * bounds, varies, bounds)
+        for j in range(rows):
+            price = np.where(np.arange(rows) == j, _DEAR * self.smoothness / sizes, 0.0)
+            least = self.all.chosen(Sums(even.slopes, 0.0, price)).spent[j]
+            sizes[j] = np.clip(self.bounds[j] - least, _ROOM * sizes[j], sizes[j])
+        return sizes
 
     @property
     def _rows(self) -> list:
@@ -150,15 +169,16 @@ class Relaxed:
         sums = Sums(np.zeros((len(self.law) - 1, m)), 0.0, np.zeros(rows))
         z = mean = self.all.chosen(sums)
         rates = np.full(rows, self.smoothness)
-        number, gap, size, gain = 0, np.inf, np.abs(self.bounds), 1.0
+        number, gap, size, gain = 0, np.inf, self.sizes, 1.0
         while True:
             number += 1
             # what a step spends beyond its bounds is to cost little of the gap; the mean is brought
             # to them, a little of what is missing in each step
-            room = np.clip(_OFF * gap / np.maximum(rates, 1e-300), _NEAREST * size, _NEAR * size)
+            cheap = _OFF * min(gap, _BOUNDLESS) / np.maximum(rates, _TINY**0.5)
+            room = np.clip(cheap, _NEAREST * size, _NEAR * size)
             aims = self.bounds - np.clip(mean.spent - self.bounds, -room, room)
             gain = max(gain / _CALM, 1.0)
-            while True:
+            for _ in range(_REPEATS):
                 # γ a² = A + a (B3)
                 step = (1.0 + np.sqrt(1.0 + 4.0 * gain * sums.weight)) / (2.0 * gain)
                 share = step / (sums.weight + step)
@@ -171,7 +191,7 @@ class Relaxed:
                 moved = share**2 * self._moved(sums, z, met, chosen, slopes)
                 if not curved > gain * moved + _SLACK * share * gap:  # (B4)
                     break
-                gain *= max(_TENSE, min(curved / max(moved, 1e-300) / gain, _TENSE**8))
+                gain *= max(_TENSE, min(curved / max(moved, _TINY) / gain, _TENSE**8))
             rates = (met.prices - sums.prices) / step
             sums, z, mean = met, chosen, mixed
             prices = sums.prices / sums.weight

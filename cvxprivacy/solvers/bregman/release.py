@@ -95,7 +95,7 @@ class Release:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the shares that weights choose at prices that keep the bounds, and these."""
         of, search = self.relaxed, Prices(prices)
-        size = np.abs(of.bounds)
+        size = of.sizes
         bounds = of.bounds - _INSIDE * size
         for _ in range(_SEARCHED):
             shares = some.law_of(weights - search.prices @ some.costs[1:] / of.smoothness)

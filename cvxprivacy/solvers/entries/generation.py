@@ -88,7 +88,10 @@ class Round(Iterate):
 
 
 def rounds(
-    program: ChannelProgram, goal: Callable[[], float], alone: bool = True
+    program: ChannelProgram,
+    goal: Callable[[], float],
+    alone: bool = True,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Start | Round]:
     """Yield the steps before the first round, and the points of all; the last of each has a gap.
 
@@ -98,9 +101,11 @@ def rounds(
         Returns the gap to reach, which may depend on what is proved by then.
     alone : bool
         Whether to go on where all entries at once would be faster.
+    stopped : callable
+        Tells whether time is up.
     """
-    start = yield from first_steps(program, alone)
-    if start is None:
+    start = yield from first_steps(program, alone, stopped)
+    if start is None or stopped():
         return
     working = _WorkingSet(start)
     for _ in range(_ROUNDS):
@@ -145,8 +150,8 @@ class _WorkingSet:
         self.scaled = ScaledProgram(self.program, Layout.of(self.chosen))
         self.begin: Point | None = None
         self.path: deque[Iterate] = deque(maxlen=_KEPT)
-        self.taken, self.inner = -1, _FIRST * max(start.progress, 0.0)
-        self.estimate = start.progress
+        known = start.progress if np.isfinite(start.progress) else self.program.scale
+        self.taken, self.inner, self.estimate = -1, _FIRST * max(known, 0.0), known
 
     def followed(self) -> Iterator[Round]:
         """Follow the path to the inner gap, and yield its points before that."""

@@ -6,7 +6,7 @@ are those of ``docs/theory/entries.md``.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -27,12 +27,13 @@ _GAP = 3e-4  # in the objective's scale, at which the steps end
 # costs); where they do not, 65 to 230 (smooth laws, squared errors between points)
 _JUDGED, _BROAD = 1e-2, 40
 _STEPS = 400  # at most: 742 groups of the Adult table took 110, 3,355 took 160
+_ENOUGH = 0.3  # of the gap, by which a release is above the lower end that will do
 _CHEAPEST = 12  # entries of a letter, and as many at outputs of most mass, …
 _POPULAR = 128  # … of so many
 
 
 def first_steps(
-    program: ChannelProgram, alone: bool = True
+    program: ChannelProgram, alone: bool, stopped: Callable[[], bool]
 ) -> Generator[Start, None, Start | None]:
     """Yield steps on all entries, and return one that is near enough.
 
@@ -40,7 +41,7 @@ def first_steps(
     """
     relaxed, judged = bregman.Relaxed(program), alone
     for iterate in relaxed.steps():
-        start = Start(program, relaxed, iterate)
+        start = Start(program, relaxed, iterate, stopped)
         yield start
         gap = iterate.gap / program.scale
         if not judged and gap <= _JUDGED:
@@ -59,8 +60,9 @@ class Start:
     program: ChannelProgram
     relaxed: bregman.Relaxed
     iterate: bregman.Iterate
-    gap: float = np.inf
-    breach: float = 0.0
+    stopped: Callable[[], bool]
+    gap: ClassVar[float] = np.inf
+    breach: ClassVar[float] = 0.0
     stage: ClassVar[str] = "first entries"
 
     @property
@@ -72,18 +74,21 @@ class Start:
         """The gap that is shown."""
         return self.iterate.gap
 
-    @property
-    def _release(self) -> Release:
-        return Release(self.relaxed, self.iterate, -np.inf, lambda: False)
+    @cached_property
+    def _channel(self) -> FloatArray:
+        """A release of few entries that is about as good."""
+        enough = self.iterate.lower + _ENOUGH * self.iterate.gap
+        release = Release(self.relaxed, self.iterate, enough, self.stopped)
+        channel: FloatArray = release.channel().toarray()
+        return channel
 
-    @property
+    @cached_property
     def _dual(self) -> Dual:
         return self.relaxed.dual(self.iterate.sums)
 
     def proposal(self, objective: int = 1) -> tuple[FloatArray, Dual]:
         """Return a channel of few entries and the multipliers, for the prover."""
-        channel: FloatArray = self._release.channel().toarray()
-        return channel, self._dual
+        return self._channel, self._dual
 
     @cached_property
     def costs(self) -> FloatArray:
@@ -104,7 +109,7 @@ class Start:
         """Return entries (m, n) to begin with, and the scores (m, |V|) of all outputs."""
         dual, cost = self._dual, self.costs
         popular = np.argsort(-self.iterate.mass)[:_POPULAR]
-        chosen = np.asarray(self.proposal()[0] > 0).T
+        chosen = (self._channel > 0).T
         for outputs in (np.arange(full.m), popular):
             count = min(_CHEAPEST, len(outputs))
             cheap = np.argpartition(cost[:, outputs], count - 1, axis=1)[:, :count]
@@ -114,8 +119,9 @@ class Start:
             for likelihood in view.matrix:
                 there = chosen[:, likelihood > 0].any(axis=1)
                 unmet = np.nonzero(chosen.any(axis=1) & ~there)[0]
-                weighed = cost[:, unmet] - np.log(np.maximum(likelihood, 1e-9))[:, None]
+                rare = self.program.scale * np.log(np.maximum(likelihood, 1e-9))
+                weighed = cost[:, unmet] - rare[:, None]
                 bring = np.where(likelihood[:, None] > 0, weighed, np.inf).argmin(axis=0)
                 chosen[unmet, bring] = True
-        scores = [dual.scores[name].T.copy() for name in self.program.views]
+        scores = [dual.scores[view.name].T.copy() for view in full.views]
         return (chosen & full.free) | (full.low > 0), scores
