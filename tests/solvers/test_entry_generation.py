@@ -175,10 +175,10 @@ def test_views_are_those_that_the_objective_weighs(views, always, monkeypatch):
     source, error = line()
     program = cpv.PrivacyDistortion(source, error, budget=0.02).program
     coarse = View(program.views["W"].labels // 2)  # W in two halves
-    seen = {"A": coarse, **program.views}
+    both = {"A": coarse, **program.views}
     weights = dict.fromkeys(views, 0.5)
     objective = replace(program.objective, weights=weights, cost=error.matrix / 7)
-    changed = replace(program, views=seen, objective=objective)
+    changed = replace(program, views=both, objective=objective)
     few = driver.solve(changed, method="structured").certificate
     monkeypatch.undo()
     every = driver.solve(changed, method="structured").certificate

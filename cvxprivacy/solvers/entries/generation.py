@@ -150,8 +150,8 @@ class _WorkingSet:
         self.scaled = ScaledProgram(self.program, Layout.of(self.chosen))
         self.begin: Point | None = None
         self.path: deque[Iterate] = deque(maxlen=_KEPT)
-        known = start.progress if np.isfinite(start.progress) else self.program.scale
-        self.taken, self.inner, self.estimate = -1, _FIRST * max(known, 0.0), known
+        width = start.progress if np.isfinite(start.progress) else self.program.scale
+        self.taken, self.inner, self.estimate = -1, _FIRST * max(width, 0.0), width
 
     def followed(self) -> Iterator[Round]:
         """Follow the path to the inner gap, and yield its points before that."""
