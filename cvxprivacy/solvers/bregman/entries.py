@@ -176,10 +176,10 @@ class AllEntries:
         (objective,) = program.objectives.values()
         terms = [objective, *(row.expression for row in program.constraints.values())]
         made: dict[int, _Rows] = {}
-        self._terms: list[_Rows | None] = [
-            None if term.cost is None else made.setdefault(id(term.cost), _Rows(program, term))
-            for term in terms
-        ]
+        for term in terms:  # which may share one cost
+            if term.cost is not None and id(term.cost) not in made:
+                made[id(term.cost)] = _Rows(program, term)
+        self._terms = [None if term.cost is None else made[id(term.cost)] for term in terms]
         self._distinct = list(made.values())
         self._block = max(1, min(_BLOCK // program.m, -(-program.n // _PARTS)))
         self._closed = None if program.ceiling is None else program.ceiling <= 0
