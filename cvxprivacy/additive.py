@@ -81,6 +81,19 @@ class AdditiveCost:
         first, *others = (t[p.rows[letters]].take(p.columns, axis=1) for p, t in self._tables)
         return sum(others, first)
 
+    def weighted(self, weights: FloatArray) -> FloatArray:
+        """Return Σ_s weights(s) C(s, y) in floats, shape (m,)."""
+        first, *others = (
+            (np.bincount(p.rows, weights, len(t)) @ t)[p.columns] for p, t in self._tables
+        )
+        return sum(others, first)
+
+    @cached_property
+    def cheapest(self) -> IntArray:
+        """The first output of each letter that costs it least, in floats."""
+        blocks = [self.of(letters).argmin(axis=1) for letters in in_blocks(*self.shape)]
+        return owned(np.concatenate(blocks))
+
     @cached_property
     def _tables(self) -> list[tuple[Part, FloatArray]]:
         return [(part, exact.floats(part.table)) for part in self.parts]

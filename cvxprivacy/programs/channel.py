@@ -229,6 +229,8 @@ class ChannelProgram(FrozenFields):
 
     def weighted(self, term: Expression, weights: FloatArray) -> FloatArray:
         """Return Σ_s weights(s) C(s, y), shape (m,)."""
+        if isinstance(term.cost, AdditiveCost):
+            return term.cost.weighted(weights)
         parts = (weights[block] @ self.cost(term, block) for block in self.blocks)
         return sum(parts, np.zeros(self.m))
 
@@ -367,6 +369,8 @@ class ChannelProgram(FrozenFields):
 
     def cheapest(self, terms: Sequence[Expression]) -> Matrix:
         """Return the channel in the simple set that costs least, of the costs of several terms."""
+        if len(terms) == 1 and isinstance(terms[0].cost, AdditiveCost) and not self.dense:
+            return self.deterministic(terms[0].cost.cheapest)
         costs = (
             sum((self.cost(term, letters) for term in terms), np.zeros((len(letters), self.m)))
             for letters in self.blocks

@@ -175,8 +175,12 @@ class Dual(FrozenFields):
 
     def lower_bound(self, program: ChannelProgram) -> float:
         """Return the dual bound in floats (P17); the certificate proves it in balls."""
-        tables = (g for _, g in self.tables(program))
-        return sum(float((g * program.least(g)[0]).sum()) for g in tables) + self.constant(program)
+        bounded = program.floor is not None or program.ceiling is not None
+        least = sum(
+            float((g * program.least(g)[0]).sum() if bounded else g.min(axis=1).sum())
+            for _, g in self.tables(program)
+        )
+        return least + self.constant(program)
 
     def thresholds(self, program: ChannelProgram) -> FloatArray:
         """Return ν(s) of (P22), shape (n,)."""

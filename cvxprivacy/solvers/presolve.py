@@ -153,7 +153,11 @@ def _constant_in_blocks(program: ChannelProgram) -> tuple[Matrix, Dual] | None:
         *(program.cheapest(t) for t in (rows, objectives) if t),
     ]
     dual = zero_multipliers(program)
-    bound = dual.lower_bound(program)
+    if objectives:
+        bound = dual.lower_bound(program)
+    else:
+        terms = program.objectives.values()
+        bound = dual.constant(program) + sum(_prior_information(program, t) for t in terms)
     for channel in channels:
         feasible = program.violation(channel) <= _ROUNDED
         if feasible and program.attained(channel) - bound <= _CLOSED * program.scale:

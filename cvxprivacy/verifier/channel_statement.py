@@ -6,10 +6,11 @@ import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from cvxprivacy.verifier.costs import Part, integer_layers, layers_of, rows_of
-from cvxprivacy.verifier.elimination import saving
+from cvxprivacy.verifier.elimination import greater, lesser, saving
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import (
     MOST_VIEWS,
@@ -172,8 +173,8 @@ class _Words:
         def sums(start: int, *how: Any) -> list[int]:
             return [x for _, x in elimination.least([start] * self.m, letters, *how)]
 
-        low, high = (sums(0, costs, levels, end) for end in (min, max))
-        zeros = sums(1, free, levels, operator.add, operator.mul)
+        low, high = (sums(0, costs, levels, end) for end in (lesser, greater))
+        zeros = sums(1, free, levels, partial(map, operator.add), operator.mul)
         square = range(min(self.n, self.m))
         diagonal = sum(not any(p.table[p.rows[s]][p.columns[s]] for p in layer) for s in square)
         return min(low), max(high), sum(zeros), diagonal

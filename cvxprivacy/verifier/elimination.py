@@ -13,20 +13,22 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.rationals import integers
 
-__all__ = ["Elimination", "elimination_of"]
+__all__ = ["Elimination", "elimination_of", "greater", "lesser", "saving"]
 
 _FEWER = 4  # times fewer operations than entries, from which it pays
 _MANY = 32  # attributes, of which an order is looked for
 _PLACES = 2**31  # of a table
 
 Places = Sequence[int]
+Taking = Callable[[Sequence[Any]], Sequence[Any]]  # of some entries
+Lesser = Callable[[Sequence[Any], Sequence[Any]], Iterable[Any]]
 
 
 class Elimination:
@@ -67,39 +69,35 @@ class Elimination:
         self._columns = [attributes[i][1] for i in order]
         self.chosen, self.order = order, [attributes[i] for i in order]
 
-    def prepared(self) -> list[list[tuple[list[int], list[int]]]]:
-        """Return of each attribute which values are compared, and their places in its table."""
-        levels = []
+    def prepared(self) -> list[Level]:
+        """Return what is compared to eliminate one attribute after the other."""
+        levels: list[Level] = []
         keys = list(zip(*self._columns, strict=True))  # of the values before an attribute is gone
         for _ in self.order:
-            groups: dict[Any, tuple[list[int], list[int]]] = {}
-            for i, (first, *tail) in enumerate(keys):
-                at, places = groups.setdefault(tuple(tail), ([], []))
-                at.append(i)
-                places.append(first)
-            levels.append(list(groups.values()))
-            keys = list(groups)
+            levels.append(Level(keys))
+            keys = levels[-1].tails
         return levels
 
     def least(
         self,
-        values: list[Any],
+        values: Sequence[Any],
         letters: list[int],
         tables: Sequence[Callable[[int], Sequence[Any]]],
-        levels: list[list[tuple[list[int], list[int]]]],
-        smaller: Callable[[Any, Any], Any],
+        levels: list[Level],
+        smaller: Lesser,
         joined: Callable[[Any, Any], Any] = operator.add,
     ) -> Iterator[tuple[int, Any]]:
         """Yield each letter of a class and its least.
 
         Parameters
         ----------
-        values : list
+        values : sequence
             f_c at each output.
         tables : sequence of callable
             Of each attribute, in the order of elimination, the row of a place.
         smaller : callable
-            The lesser of two numbers; or another law over which ``joined`` distributes.
+            The lesser of numbers side by side, :func:`lesser`; or another law over which
+            ``joined`` distributes.
         """
         stack = [(0, values, letters)]
         while stack:
@@ -110,16 +108,72 @@ class Elimination:
             sharing: dict[int, list[int]] = {}
             for s in letters:
                 sharing.setdefault(self._rows[k][s], []).append(s)
+            compared = levels[k].values(values)
             for place, some in sharing.items():
-                row = tables[k](place)
-                after = [
-                    reduce(
-                        smaller,
-                        map(joined, map(values.__getitem__, at), map(row.__getitem__, places)),
-                    )
-                    for at, places in levels[k]
-                ]
+                sums = list(map(joined, compared, levels[k].places(tables[k](place))))
+                after = levels[k].reduced(sums, smaller)
                 stack.append((k + 1, after, some))
+
+
+class Level:
+    """What is compared to eliminate an attribute: values whose keys share all but the first place.
+
+    ``values`` takes values one group after the other, ``places`` where they stand in a row of a
+    table, and ``tails`` are the keys of what is left.  Groups are halved all at once, again and
+    again, as few long lists take Python far less time than many short ones.
+    """
+
+    def __init__(self, keys: Sequence[tuple[int, ...]]) -> None:
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for i, (_, *tail) in enumerate(keys):
+            groups.setdefault(tuple(tail), []).append(i)
+        groups = dict(sorted(groups.items(), key=lambda group: len(group[1]) > 1))
+        at = [i for group in groups.values() for i in group]
+        self.values, self.places = _taking(at), _taking([keys[i][0] for i in at])
+        alone = [tail for tail, group in groups.items() if len(group) == 1]  # nearly all, at first
+        self._alone, self.tails = len(alone), alone
+        self._rounds: list[tuple[Taking, Taking, Taking, int]] = []
+        places = iter(range(len(alone), len(at)))
+        left = {t: list(islice(places, len(g))) for t, g in groups.items() if len(g) > 1}
+        while left:
+            left = dict(sorted(left.items(), key=lambda group: len(group[1]) > 2))
+            first = [i for group in left.values() for i in group[:-1:2]]
+            second = [i for group in left.values() for i in group[1::2]]
+            odd = [group[-1] for group in left.values() if len(group) % 2]
+            done = [tail for tail, group in left.items() if len(group) == 2]
+            self._rounds.append((_taking(first), _taking(second), _taking(odd), len(done)))
+            self.tails = [*self.tails, *done]
+            halves, others = iter(range(len(first))), iter(range(len(first), len(at)))
+            left = {
+                tail: [*islice(halves, len(group) // 2), *islice(others, len(group) % 2)]
+                for tail, group in left.items()
+            }
+            left = {tail: group for tail, group in left.items() if len(group) > 1}
+
+    def reduced(self, values: Sequence[Any], smaller: Lesser) -> list[Any]:
+        """Return the least of each group, of values in the order in which ``values`` takes them."""
+        after = list(values[: self._alone])
+        for first, second, odd, done in self._rounds:
+            values = [*smaller(first(values), second(values)), *odd(values)]
+            after += values[:done]
+        return after
+
+
+def lesser(some: Sequence[Any], others: Sequence[Any]) -> Sequence[Any]:
+    """Return the lesser of each two numbers side by side, in a third of the time of ``min``."""
+    return [x if x < y else y for x, y in zip(some, others, strict=True)]
+
+
+def greater(some: Sequence[Any], others: Sequence[Any]) -> Sequence[Any]:
+    """Return the greater of each two numbers side by side."""
+    return [x if x > y else y for x, y in zip(some, others, strict=True)]
+
+
+def _taking(at: list[int]) -> Taking:
+    """Return a function that takes some entries of a sequence, as a sequence."""
+    if len(at) < 2:  # of which an itemgetter makes no tuple
+        return operator.itemgetter(slice(at[0], at[0] + 1) if at else slice(0))
+    return operator.itemgetter(*at)
 
 
 def saving(attributes: Sequence[tuple[Places, Places]], n: int, m: int) -> Elimination | None:

@@ -83,15 +83,15 @@ class _Rows:
         places = np.array([part.rows for part in cost.parts])
         self.tables = []
         for group in _groups(places, program.m):
-            distinct, which = np.unique(places[group], axis=1, return_inverse=True)
-            first = np.zeros(distinct.shape[1], np.intp)
-            first[which.ravel()] = np.arange(n)
+            _, first, which = np.unique(
+                _numbered(places[group]), return_index=True, return_inverse=True
+            )
             few = AdditiveCost(tuple(cost.parts[i] for i in group))
             table = np.empty((len(first), program.m), np.float32)
             for start in range(0, len(first), _AT_ONCE):
                 rows = first[start : start + _AT_ONCE]
                 table[start : start + _AT_ONCE] = few.of(rows)
-            self.tables.append((table, which.ravel()))
+            self.tables.append((table, which))
 
     def of(self, letters: slice, out: Single) -> Single:
         """Return the rows of some letters."""
@@ -121,7 +121,15 @@ def _groups(places: IntArray, m: int) -> list[list[int]]:
 
 
 def _different(places: IntArray) -> int:
-    return int(np.unique(places, axis=1).shape[1])
+    return len(np.unique(_numbered(places)))
+
+
+def _numbered(places: IntArray) -> IntArray:
+    """Return a number for each letter, the same for those of the same places."""
+    numbers = np.zeros(places.shape[1], np.int64)
+    for row in places:  # renumbered each time, so that no product grows
+        numbers = np.unique(numbers * (row.max() + 1) + row, return_inverse=True)[1]
+    return numbers
 
 
 def _halves(places: IntArray) -> tuple[list[int], list[int]]:

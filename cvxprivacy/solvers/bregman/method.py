@@ -157,6 +157,11 @@ class Relaxed:
         prices = sums.prices / sums.weight
         return Dual(scores, dict(zip(program.constraints, prices, strict=True)))
 
+    def contradicted(self, prices: FloatArray) -> bool:
+        """Tell whether at these prices no letters cost as little as the rows' bounds ask."""
+        free = Sums(np.zeros((len(self.law) - 1, self.program.m)), 0.0, prices)
+        return self.all.chosen(free).least > float(prices @ self.bounds)
+
     # ---- the steps ------------------------------------------------------------------------
 
     def steps(self) -> Iterator[Iterate]:

@@ -83,11 +83,12 @@ class BregmanTask(Task):
         iterate, relaxed = self.newest, self.relaxed
         self.newest = None
         prover, silent = self.prover, presolve.zero_multipliers(self.program)
-        least = silent.lower_bound(self.program)
+        prover.offer_dual(silent)
+        least = prover.lower
         if relaxed is not None and iterate is not None and not 0 <= iterate.gap <= self.goal:
             # prices of rows that contradict each other outgrow the objective
             ray = replace(relaxed.dual(iterate.sums), objective=0)
-            if ray.lower_bound(self.program) > 0 and prover.offer_dual(ray):
+            if relaxed.contradicted(iterate.sums.prices) and prover.offer_dual(ray):
                 self.report(f"all entries in blocks: {iterate.number} steps, infeasible")
                 return
         if relaxed is not None and iterate is not None:
@@ -98,8 +99,6 @@ class BregmanTask(Task):
             prover.offer_channel(release.channel())
             width = f"gap {prover.upper - prover.lower:.1e}"
             self.report(f"all entries in blocks: {iterate.number} steps, {width}")
-        if not prover.lower > least:
-            prover.offer_dual(silent)
         if prover.primal is None:
             rows = self.program.constraints.values()
             prover.offer_channel(self.program.cheapest([row.expression for row in rows]))
