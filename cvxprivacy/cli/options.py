@@ -394,7 +394,7 @@ def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, Any]:
     """Return a width, the edges of intervals, or quantiles ("q10"), for each column named."""
     made: dict[str, float | str | list[float]] = {}
     for name, value in pairs(texts, header, "--bins", "age=10 or age=0:18:65:120").items():
-        if re.fullmatch(r"q[0-9]+", value):
+        if re.fullmatch(r"q[0-9]+(:exact)?", value):
             made[name] = value
             continue
         problem = f"{value!r} for {name!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -26,16 +27,20 @@ from cvxprivacy.cli.statement import (
 )
 from cvxprivacy.cli.table_files import open_table
 from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.check import asked
 from cvxprivacy.microdata.drawn_table import DrawnTable
+from cvxprivacy.microdata.released_law import law_of
 from cvxprivacy.microdata.untouched import undone, undone_words
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
+    from cvxprivacy.microdata.check import Check
+    from cvxprivacy.microdata.released_law import ReleasedLaw
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
     from cvxprivacy.sdc.risk.population import Halves, PopulationRisk
 
-__all__ = ["Releasing", "released_output"]
+__all__ = ["Releasing", "halves_of", "released_output"]
 
 _WITHOUT_HOLDOUT = (
     ("weights", "--weights, records are no independent draws of one law", "leave out either"),
@@ -103,7 +108,8 @@ class Releasing:
         schema = self.source.schema
         assert schema is not None
         self.schema, self.recoding = schema, recoded(self.data["source"], schema, choice)
-        self.halves = _halves_of(self.source, options, self.seed)
+        self.split = None if options["holdout"] is None else _split(options["holdout"], self.seed)
+        self.halves = None if self.split is None else halves_of(self.source, self.split)
         design = self.source if self.halves is None else self.halves.design
         self.problem, self.stated = problem_of(self.data, design), ""
         if (path := self.targets["problem-out"]) is not None:
@@ -149,22 +155,36 @@ class Releasing:
         from cvxprivacy.cli.dossier.facts import release_facts
 
         command = click.get_current_context().command
-        asked = Asked(arguments(), command, self.table, self.opened)
+        typed = Asked(arguments(), command, self.table, self.opened)
         with steps() as on_step:
             return release_facts(
-                asked, self.data, self.problem, self.source, self.solution, self.document,
-                self.kept, self.seconds, on_step,
+                typed, self.data, self.problem, self.source, self.solution, self.document,
+                self.checks, self.kept, self.seconds, on_step,
             )  # fmt: skip
+
+    @cached_property
+    def law(self) -> ReleasedLaw:
+        """The law of what is released of all records."""
+        if self.drawn is not None:
+            return self.drawn.law
+        return law_of(self.problem, self.solution, self.source)
+
+    @cached_property
+    def checks(self) -> list[Check]:
+        """How what is released stands with what was asked."""
+        if self.drawn is not None:
+            return self.drawn.checks
+        return asked(self.problem, self.solution, self.law)
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """What is reported, of what was written."""
         written = self.kept.results.get("out", {})
-        leakage = getattr(self.problem, "leakage", None)
         facts = report(
-            self.table, self.source, self.solution, self.leaks, written, self.targets, leakage
-        )
-        facts = with_checks(facts, self.solution, self.source, self.drawn)
+            self.table, self.source, self.solution, self.leaks, written, self.targets, self.law,
+            getattr(self.problem, "leakage", None),
+        )  # fmt: skip
+        facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
         if self.recoding:
             facts["recoding"] = self.recoding
         facts["undone"] = self.undone
@@ -183,7 +203,9 @@ class Releasing:
     @property
     def code(self) -> int:
         """The exit code: a table that breaks a criterion is told by it, unless that was asked."""
-        broken = self.drawn is not None and self.drawn.broken and self.options["ensure"] is None
+        accepted = self.options["ensure"] is not None  # what the table breaks, not the law
+        refused = (c for c in self.checks if c.refuses and not (accepted and c.breaks))
+        broken = self.drawn is not None and any(refused)
         return CODES["broken"] if broken else CODES[self.solution.status]
 
     def _leaks(self) -> list[Any]:
@@ -232,17 +254,20 @@ def _refuse_with_holdout(options: Mapping[str, Any]) -> None:
             raise InputError("--holdout", f"with {problem}", remedy)
 
 
-def _halves_of(source: DiscreteSource, options: Mapping[str, Any], seed: int) -> Halves | None:
-    """Return the records in two parts, or None without ``--holdout``.
+def _split(share: float, seed: int) -> dict[str, Any]:
+    """Return what tells which records are held out: a key that tells nothing of the seed."""
+    return {"share": share, "key": hashlib.sha256(f"split {seed}".encode()).hexdigest()}
+
+
+def halves_of(source: DiscreteSource, split: Mapping[str, Any]) -> Halves:
+    """Return the records in two parts, the same for the same key.
 
     Which part a record is in is independent of its draw, though both are of the one seed.
     """
-    if options["holdout"] is None:
-        return None
     from cvxprivacy.sdc.risk.population import halved
 
     try:
-        return halved(source, share=options["holdout"], seed=_chance(seed, 1))
+        return halved(source, share=split["share"], seed=int(split["key"], 16))
     except InputError as error:
         if error.argument != "share":
             raise
@@ -279,8 +304,7 @@ def _population_facts(document: dict[str, Any], risk: PopulationRisk | None) -> 
     if risk is None:
         return document
     note = (
-        f"the optimum, the risk after and the proof are of the {risk.records[0]:,} records that "
-        f"the channel was designed on; all {sum(risk.records):,} go through it, and "
-        "`cvxprivacy verify --table` counts all"
+        f"the optimum and the proof are of the {risk.records[0]:,} records that the channel was "
+        f"designed on; all {sum(risk.records):,} go through it, and the risk after is of all"
     )
     return {**document, "population": risk.document(), "notes": [*document["notes"], note]}

@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.outputs import described
 from cvxprivacy.microdata.changes import Change, changes
-from cvxprivacy.microdata.drawn_table import lines_of
+from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.model.information import FEW_CELLS, bias_in_words
 from cvxprivacy.results.price import Price
-from cvxprivacy.tables.labels import written
 
 if TYPE_CHECKING:
     from cvxprivacy.leakage import Leakage
+    from cvxprivacy.microdata.check import Check
     from cvxprivacy.microdata.drawn_table import DrawnTable
+    from cvxprivacy.microdata.released_law import ReleasedLaw
     from cvxprivacy.microdata.untouched import Leak
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
 
-__all__ = ["information_after", "proved", "records_drawn", "report", "report_text", "with_checks"]
+__all__ = ["CONSTANT", "proved", "records_drawn", "report", "report_text", "with_checks"]
 
 REPORTED = (
     "the report, to be signed by the board: it names no confidential value; hand it on yourself"
     "{private}"
+)
+CONSTANT = (
+    "every record is released as one and the same group: the key became a constant, and tells "
+    "nothing of anybody"
 )
 _ROUNDED = 1e-12  # what two sums of floats may be apart
 
@@ -51,10 +56,13 @@ def report(
     leaks: Sequence[Leak],
     drawn: Mapping[str, Any],
     targets: Mapping[str, str | None],
+    law: ReleasedLaw,
     leakage: Leakage | None = None,
 ) -> dict[str, Any]:
     """Return the facts of a release: ``drawn`` is empty if no table was written."""
-    units, other = solution.units, _in_another_measure(source, solution, leakage)
+    units, other = solution.units, _in_another_measure(source, solution, law, leakage)
+    # of the certificate where that is of this law: it has more digits than a sum of floats
+    after = _information_after(solution) if law.proved else law.risk
     return {
         "table": table,
         "records": source.records,
@@ -63,6 +71,12 @@ def report(
         "risk_before": source.information(units=units),
         "risk_before_bias": source.bias(units=units),
         **other,
+        "released_law": {
+            "name": law.name,
+            "proved": law.proved,
+            "risk": after,
+            "distortion": law.mean_distortion,
+        },
         "released": {name: count for name, count in drawn.items() if name != "notes"},
         "untouched": [{**asdict(leak), "binned": leak.binned} for leak in leaks],
         "files": {name: path for name, path in targets.items() if path},
@@ -70,32 +84,36 @@ def report(
             *solution.notes,
             *source.noted(units=units),
             *drawn.get("notes", ()),
-            *_warnings(source, solution, leaks, other),
+            *_warnings(source, solution, leaks, other, after),
         ],
     }
 
 
 def _in_another_measure(
-    source: DiscreteSource, solution: Solution, leakage: Leakage | None
+    source: DiscreteSource, solution: Solution, law: ReleasedLaw, leakage: Leakage | None
 ) -> dict[str, Any]:
     """Return what the key tells, nothing at all, and the release, if not in information."""
     if leakage is None or leakage.informs:
         return {}
     before, none = leakage.total(source.pmf), leakage.total(source.p_w[:, None])
-    after = float(solution.terms["risk"])
+    after = float(solution.terms["risk"]) if law.proved else leakage.total(law.joint)
     return {"leakage": {"measure": leakage.name, "before": before, "after": after, "none": none}}
 
 
-def information_after(solution: Solution) -> float:
+def _information_after(solution: Solution) -> float:
     """Return I(W; X̂), which is the risk where that is in no other measure."""
     return float(solution.terms.get("information", solution.terms["risk"]))
 
 
 def _warnings(
-    source: DiscreteSource, solution: Solution, leaks: Sequence[Leak], other: Mapping[str, Any]
+    source: DiscreteSource,
+    solution: Solution,
+    leaks: Sequence[Leak],
+    other: Mapping[str, Any],
+    after: float,
 ) -> list[str]:
     """Return what makes the release idle, or its protection vain."""
-    notes, (w, x), after = [], source.names[:2], information_after(solution)
+    notes, (w, x) = [], source.names[:2]
     if source.information(units=solution.units) == 0:
         notes.append(f"{w} is independent of {x}: nothing needs to be changed")
     elif other and other["leakage"]["before"] <= other["leakage"]["none"] + _ROUNDED:
@@ -131,14 +149,14 @@ def _warnings(
 def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: Solution) -> str:
     """Return the facts of a release in plain words."""
     units, before, (w, x) = document["units"], document["risk_before"], source.names[:2]
-    after = information_after(solution)
+    after, law = document["released_law"]["risk"], document["released_law"]["name"]
     share = f" = {after / before:.0%} of it" if before > 0 else ""
     lines = [
         f"{document['table']}: {source.records:,} records, {w} in {len(source.w)} "
         f"values, {x} in {len(source.x)} observed cells",
         str(solution),
         f"  risk before      {before:.6g} {units}, {bias_in_words(document['risk_before_bias'])}",
-        f"  risk after       {after:.6g} {units}{share}",
+        f"  risk after       {after:.6g} {units}{share}{'' if law == 'the law' else f', of {law}'}",
     ]
     if "leakage" in document:
         leakage = document["leakage"]
@@ -193,11 +211,12 @@ def records_drawn(drawn: Mapping[str, Any]) -> str:
 
 def with_checks(
     document: Mapping[str, Any],
+    checks: Sequence[Check],
     solution: Solution,
     source: DiscreteSource,
     drawn: DrawnTable | None,
 ) -> dict[str, Any]:
-    """Return a release's facts with those of its drawn table, and what it changes in each column.
+    """Return a release's facts with how it stands with what was asked, and what it changes.
 
     Of the table that was drawn, or of the law where none was.
     """
@@ -205,28 +224,21 @@ def with_checks(
     facts["changes"] = [asdict(change) for change in _changes(solution, source, drawn)]
     facts["distortion_words"] = [str(Change(**change)) for change in facts["changes"]]
     facts["notes"] = [*facts["notes"], *_idle(solution, source, facts["changes"])]
+    facts["checks"] = [check.document() for check in checks]
+    facts["notes"] += [check.caution for check in checks if check.caution]
     if drawn is None:
         return facts
-    facts["checks"] = [check.document() for check in drawn.checks]
-    law = drawn.law
-    facts["law"] = _law_of(drawn)
-    facts["released_law"] = {
-        "proved": law.proved, "risk": law.risk, "distortion": law.mean_distortion
-    }  # fmt: skip
     if drawn.merging is not None:
         facts["merged"] = {
             "groups": len(drawn.merging.moves),
             "records": drawn.merging.records,
+            "left": int((drawn.counts.sizes > 0).sum()),
             "distortion_before": float(drawn.drawn_distortion),
             "distortion_after": float(drawn.distortion),
             "distortion": drawn.law.mean_distortion,
             "risk": drawn.risk,
-            "moves": [
-                {"from": written(old, lenient=True), "to": written(new, lenient=True),
-                 "records": records} for old, new, records in drawn.merging.moves
-            ],
         }  # fmt: skip
-    facts["notes"] = [*facts["notes"], *_broken_notes(drawn, kept="channel" in document["files"])]
+    facts["notes"] += _drawn_notes(drawn, kept="channel" in document["files"])
     return facts
 
 
@@ -258,48 +270,21 @@ def _idle(solution: Solution, source: DiscreteSource, changed: Sequence[Any]) ->
     return ["nothing is withheld: at the cost of --suppress another value is the cheaper lie"]
 
 
-def _law_of(drawn: DrawnTable) -> str:
-    """Say which law the checks are of."""
-    if drawn.law.proved:
-        return "the law (proved)"
-    merged = "" if drawn.merging is None else " after groups were merged"
-    if drawn.law.designed:
-        return f"the law{merged}"
-    return f"the law of all records{merged} (proved of those that it was designed on)"
-
-
-def _broken_notes(drawn: DrawnTable, *, kept: bool) -> list[str]:
-    """Return what is to be said of a table that breaks what was asked; a channel may be kept."""
+def _drawn_notes(drawn: DrawnTable, *, kept: bool) -> list[str]:
+    """Return what is to be said of a table that was drawn; a channel may be kept."""
     notes = []
     if drawn.broken:
         names = ", ".join(check.stated for check in drawn.broken)
         notes.append(
-            f"the table that was drawn breaks {names}, though its law does not: --ensure table "
-            "merges groups until it does not"
+            f"the table that was drawn breaks {names}: --ensure table merges groups until it does "
+            "not"
         )
-    averages = [c for c in drawn.checks if c.holds is False and not c.breaks]
-    if names := ", ".join(c.stated for c in averages if c.law_holds):
-        notes.append(
-            f"this table is beyond {names}: what is proved of the law is met on average, and the "
-            "draws scatter about it"
-        )
-    beyond = ", ".join(c.stated for c in drawn.checks if c.law_holds is False)
-    if beyond and drawn.merging is not None:
-        notes.append(f"with the groups merged, the release is beyond {beyond}, on average too")
-    elif beyond:
-        notes.append(
-            f"over all records the law is beyond {beyond}, which is proved of the records that the "
-            "channel was designed on"
-        )
-    rules = ", ".join(c.stated for c in drawn.checks if c.law_holds is None)
-    if rules:
-        of = "channel before groups were merged"
-        of = "records that the channel was designed on" if drawn.merging is None else of
-        notes.append(f"{rules}: proved of the {of}, not of the release")
+    if drawn.constant:
+        notes.append(CONSTANT)
     if drawn.merging is not None and kept:
         notes.append(
             "the channel that is kept does not merge: `cvxprivacy apply` releases what it draws; "
-            "the groups that were merged are listed in the report and under --json"
+            "the groups that were merged are listed in the house file"
         )
     return notes
 
@@ -308,12 +293,17 @@ def _check_lines(document: Mapping[str, Any]) -> list[str]:
     """Return in words how the table stands, and what it changes."""
     lines = []
     if document.get("checks"):
-        lines.append(f"what was asked, on {document['law']} and on the table that is released:")
+        law = document["released_law"]
+        of = f"{law['name']} (proved)" if law["proved"] else law["name"]
+        drawn = " and on the table that is released" if document["released"] else ""
+        lines.append(f"what was asked, on {of}{drawn}:")
         lines += lines_of(document["checks"])
     if document.get("merged"):
         merged = document["merged"]
         lines.append(
-            f"merged: {merged['groups']:,} groups of {merged['records']:,} records; the distortion "
+            f"merged: {merged['groups']:,} group{'s' * (merged['groups'] != 1)} of "
+            f"{merged['records']:,} records, which leaves "
+            f"{merged['left']:,}; the distortion "
             f"of the table is {merged['distortion_after']:.4g}, "
             f"{merged['distortion_before']:.4g} as it was drawn; on average it is then "
             f"{merged['distortion']:.4g}, and the release tells {merged['risk']:.6g} "

@@ -67,7 +67,8 @@ class Words:
 
 
 _CLAIMS = {
-    *("survives_merging", "survives_informed_encoder", "on_average", "counts_records", "words"),
+    *("survives_merging", "survives_informed_encoder", "on_average", "of_channel", "words"),
+    "counts_records",
     *("measure", "verdict", "mean_information", "tightest", "only_perfect_when_tightest"),
 }
 
@@ -101,6 +102,8 @@ class Criterion(Frozen):
         survive; what is asked of a strategy whatever z is, as by an auxiliary, does not.
     on_average : bool
         Whether it bounds an expectation, which tables that are drawn scatter about.
+    of_channel : bool
+        Whether it speaks of p(x̂ | x) alone: it then holds whatever the law of these letters is.
     counts_records : bool
         Whether it is about whole records, whatever their survey weights.
     words : Words or None
@@ -147,6 +150,7 @@ class Criterion(Frozen):
     survives_merging: ClassVar[bool] = False
     survives_informed_encoder: ClassVar[bool] = False
     on_average: ClassVar[bool] = False
+    of_channel: ClassVar[bool] = False
     counts_records: ClassVar[bool] = False
     words: ClassVar[Words | None] = None
     only_perfect_when_tightest: ClassVar[bool] = False

@@ -64,7 +64,7 @@ class KeepProbability(Criterion):
     """
 
     name = "keep_probability"
-    survives_informed_encoder = True
+    survives_informed_encoder = of_channel = True
     words = Words(
         "each record keeps its own value with probability at least {n}",
         "least probability",
@@ -175,7 +175,7 @@ class ForbiddenMoves(Criterion):
     """
 
     name = "forbidden_moves"
-    survives_informed_encoder = True
+    survives_informed_encoder = of_channel = True
     words = Words("no value is released as one that is forbidden for it", "moves")
 
     def __init__(self, mask: npt.ArrayLike | Callable[[Any, Any], bool]) -> None:

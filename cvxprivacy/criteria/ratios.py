@@ -268,7 +268,7 @@ class LocalPrivacy(Criterion):
     """
 
     name = "local_privacy"
-    survives_merging = True
+    survives_merging = of_channel = True
     words = Words(
         "no record's own {x} makes any released value more than e^{n} times as probable as another "
         "record's would",

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ from cvxprivacy.validation import array, number
 __all__ = ["Bins", "bins_of", "quantile_bins", "quantiles_in", "short"]
 
 MOST_BINS = 1_000
+_ROOM = 10  # as a part of an interval's records, by which edges may be off their quantiles
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,13 @@ class Bins:
         return [v if name is None else name for name, v in zip(names, values, strict=True)]
 
     @classmethod
-    def of_quantiles(cls, counts: Mapping[Any, int], number: int) -> Bins:
+    def of_quantiles(cls, counts: Mapping[Any, int], number: int, *, exact: bool = False) -> Bins:
         """Return intervals of about equal counts, the outermost open to −∞ and ∞.
 
-        The k-th edge is the value below which the number of records is nearest to k / ``number``
-        of all, the lower one of two that are as near.  Records of one value stay together: where
-        they are many, edges fall together and there are fewer intervals.
+        The k-th edge is near the value below which k / ``number`` of the records are.  Edges are
+        published, and a quantile is the value of a record: so each is the roundest number off
+        which a tenth of an interval's records are at most, on either side.  Records of one value
+        stay together: where they are many, edges fall together and there are fewer intervals.
 
         Parameters
         ----------
@@ -130,6 +132,8 @@ class Bins:
             In increasing order of the values; a missing one is passed over.
         number : int
             Of intervals, from 2 to 1,000.
+        exact : bool
+            Whether edges are values of records: of two that are as near, the lower one.
         """
         if not 2 <= number <= MOST_BINS:
             remedy = f"pass a number from 2 to {MOST_BINS:,}"
@@ -139,7 +143,13 @@ class Bins:
         inner = set[float]()
         for k in range(1, number) if len(values) > 1 else ():
             distance = np.abs(below[:-1] * number - k * below[-1])  # of whole numbers: exact
-            inner.add(float(values[int(distance.argmin()) + 1]))
+            nearest = int(distance.argmin())
+            if exact:
+                inner.add(float(values[nearest + 1]))
+                continue
+            near = np.flatnonzero(_ROOM * distance <= below[-1])
+            first, last = (near[0], near[-1]) if len(near) else (nearest, nearest)
+            inner.add(_roundest(float(values[first]), float(values[last + 1])))
         return cls((-math.inf, *sorted(inner), math.inf))
 
     @classmethod
@@ -169,6 +179,18 @@ class Bins:
         return cls(tuple(edges[first : last + 1]))
 
 
+def _roundest(low: float, high: float) -> float:
+    """Return the number of fewest digits in (low, high]; of several the one next to the middle."""
+    ends = [Decimal(repr(end)) for end in (low, high)]
+    for exponent in range(max(end.adjusted() for end in ends) + 1, -330, -1):
+        unit = Decimal(1).scaleb(exponent)
+        below, most = ((end / unit).to_integral(ROUND_FLOOR) for end in ends)
+        if most > below:
+            middle = ((ends[0] + ends[1]) / 2 / unit).to_integral(ROUND_HALF_EVEN)
+            return float(min(max(middle, below + 1), most) * unit) + 0.0  # no −0
+    return high
+
+
 def short(value: float) -> str:
     """Return a number as people write it."""
     if not math.isfinite(value):
@@ -177,17 +199,22 @@ def short(value: float) -> str:
 
 
 def quantiles_in(spec: Any) -> int | None:
-    """Return how many quantile intervals a text such as "q10" asks for; None if it is none."""
-    match = re.fullmatch(r"q([0-9]{1,9})", spec) if isinstance(spec, str) else None
+    """Return how many quantile intervals a text such as "q10", or "q10:exact", asks for.
+
+    None if it is no such text.
+    """
+    match = re.fullmatch(r"q([0-9]{1,9})(:exact)?", spec) if isinstance(spec, str) else None
     return int(match[1]) if match else None
 
 
-def quantile_bins(name: Hashable, number: int, counts: Mapping[Any, int]) -> Bins:
+def quantile_bins(name: Hashable, spec: str, counts: Mapping[Any, int]) -> Bins:
     """Return the quantile intervals of a column of which the values are counted."""
+    number = quantiles_in(spec)
+    assert number is not None
     try:
-        return Bins.of_quantiles(counts, number)
+        return Bins.of_quantiles(counts, number, exact=spec.endswith("exact"))
     except InputError as error:
-        more = {"where": name, "value": f"q{number}"}
+        more = {"where": name, "value": spec}
         raise InputError("bins", error.problem, error.remedy, **more) from None
 
 

@@ -114,7 +114,8 @@ class TableSchema:
         weights : column name or None
             Survey weights.
         bins : mapping of column to number, text, edges or Bins, or None
-            A width, such as 10; ``"q10"`` for ten quantiles; or increasing edges.
+            A width, such as 10; ``"q10"`` for ten intervals of about equal counts, with round
+            edges (``"q10:exact"``: with values of records); or increasing edges.
         missing : {"refuse", "level", "drop"}
             What becomes of missing values.
         groups : mapping of column to mapping, number or Groups, optional
@@ -289,8 +290,8 @@ def _settled_bins(lazy: nw.LazyFrame[Any], wanted: Mapping[str, Any]) -> dict[st
         ends |= dict(zip(ranged, _ranges(lazy, ranged), strict=True))
     return {
         name: bins_of(name, spec, *ends[name])
-        if (number := quantiles_in(spec)) is None
-        else quantile_bins(name, number, value_counts(lazy, name))
+        if quantiles_in(spec) is None
+        else quantile_bins(name, spec, value_counts(lazy, name))
         for name, spec in wanted.items()
     }
 

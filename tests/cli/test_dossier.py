@@ -17,12 +17,13 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.cli.dossier import report_targets, schema, tradeoff
-from cvxprivacy.cli.dossier.board import checks_of, release_verdict
+from cvxprivacy.cli.dossier.board import check_facts, release_verdict
 from cvxprivacy.cli.dossier.facts import statement_rows
 from cvxprivacy.cli.dossier.page import html, letters_svg, mathml
 from cvxprivacy.cli.dossier.secrecy import Guard, typed_command
 from cvxprivacy.cli.dossier.tradeoff import curve
 from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.check import Check
 from tests.cli.runner import BOTH, loaded, people, refused, report, say, write
 from tests.lengths import rest_at_length
 from tests.microdata.helpers import Page, owner_only
@@ -298,13 +299,10 @@ def released(checks, status="certified"):
     )
 
 
-def check(law=True, table=True, groups=0, records=0):
-    results = {"value": 7.0, "bound": 100.0, "holds": table, "groups": groups, "records": records}
-    return {
-        "criterion": "KAnonymity(100)", "says": "every released group has at least 100 records",
-        "law": {"value": None, "bound": 100.0, "holds": law}, "table": results, "unit": "records",
-        "per_group": True, "breaks": table is False,
-    }  # fmt: skip
+def check(law=True, table=True, groups=0, records=0, **more):
+    asks = ("every released group has at least 100 records", "records", "records", True)
+    how = {"law_of": "the law", "per_group": True, "groups": groups, "records": records, **more}
+    return Check("k", "KAnonymity(100)", *asks, 100.0, None, law, 7.0, table, **how)
 
 
 def test_the_verdict_turns_where_a_check_fails():
@@ -315,27 +313,46 @@ def test_the_verdict_turns_where_a_check_fails():
         "KAnonymity(100) is broken by 3 groups of the drawn table, with 21 records"
         in (broken["words"])
     )
-    assert released([{**check(law=False), "table": None}])["may_be_released"] is False
-    assert released([{**check(), "table": None}])["may_be_released"] is True
+    assert released([check(law=False, table=None)])["may_be_released"] is False
     assert released([check(table=None)])["may_be_released"] is True
     assert released([], status="uncertified")["may_be_released"] is False
     nothing = release_verdict({"status": "certified", "released": {}}, [check()], False)
     assert nothing["may_be_released"] is None
 
 
-def test_the_checks_of_the_command_come_before_those_of_the_report(facts):
-    checked = check(table=False, groups=3, records=21)
-    assert checks_of({"checks": [{**checked, "more": 1}]}, [], None, None, None) == [checked]
-    facts["checks"], facts["verdict"] = [checked], released([checked])
+@pytest.mark.parametrize("law", [True, False, None])
+@pytest.mark.parametrize("table", [True, False, None])
+@pytest.mark.parametrize("on_average", [False, True])
+def test_no_two_sentences_of_a_check_contradict_each_other(law, table, on_average):
+    of = {"law_of": "the law of all records", "because": "as is proved of a part"}
+    one = check(law, table, 3, 21, on_average=on_average, **of)
+    verdict = released([one])
+    assert verdict["may_be_released"] is not one.refuses
+    assert one.refuses == (not on_average and False in (law, table))
+    plain = law is True and table is not False
+    assert (one.sentence == "KAnonymity(100) holds") == plain
+    assert ("holds" in verdict["words"]) == (plain or (bool(law) and on_average))
+    for words in (one.sentence, one.caution, one.standing):
+        assert ("chance" in words) <= (law is True and table is False and on_average)
+        assert ("beyond" in words or "BROKEN" in words) <= (False in (law, table))
+    if law is False and not one.breaks:  # which law is meant is said
+        assert "the law of all records" in one.sentence
+        assert "the law of all records" in one.standing
+
+
+def test_what_was_asked_is_shown_as_it_stands(facts):
+    one = check(table=False, groups=3, records=21)
+    facts["checks"], facts["verdict"] = check_facts([one], None), released([one])
     facts["merged"] = {
-        "groups": 3, "records": 21, "distortion_before": 0.1, "distortion_after": 0.125,
-        "moves": [{"from": "20, f", "to": "*, f", "records": 21}],
+        "groups": 3, "records": 21, "left": 9, "distortion_before": 0.1, "distortion_after": 0.125,
+        "distortion": 0.12, "risk": 0.01,
     }  # fmt: skip
     facts["uncertainty"]["population"] = {"records": 4000, "unique": 0.02}
     facts["distortion_words"] = ["age: a tenth for each band"]
     VALIDATOR.validate(facts)
     text = text_of(facts)
-    for piece in ("Must not be released", "✗ BROKEN", "3 groups, with 21 records, were merged",
+    for piece in ("Must not be released", "BROKEN by 3 groups of 21 records", "leaves 9",
+                  "3 groups, with 21 records, were merged",
                   "0.125", "a tenth for each band", "4000"):  # fmt: skip
         assert piece in text, piece
 
@@ -525,29 +542,30 @@ def test_a_board_is_told_that_merging_cost_more_than_was_asked(here):
     assert document["merged"]["distortion"] > 0.1
     words = facts["verdict"]["words"]
     assert "KAnonymity(45) holds" in words
-    assert "budget 0.1 is not met" in words
+    law = "the law after groups were merged"
+    assert f"budget 0.1 is exceeded by {law}" in words
     assert "KeepProbability(0.5) is not proved of this release" in words
     text = " ".join(facts["cautions"])
-    assert "no longer met, as groups were merged" in text
+    assert f"budget 0.1: {law} is beyond it; as groups were merged" in text
     assert "by chance" not in text
     results = {row["name"]: row["value"] for row in facts["found"]}
-    assert float(results["Expected distortion"]) == pytest.approx(
+    assert float(results[f"Expected distortion, on {law}"]) == pytest.approx(
         document["merged"]["distortion"], rel=1e-3
     )
-    moves = facts["merged"]["moves"]
-    assert sum(move["records"] for move in moves) == facts["merged"]["records"]
-    assert all(move["from"] in text_of(facts) for move in moves)
+    assert "moves" not in facts["merged"]  # of single records: they stay in the house
     say("apply", "c.json", "t.csv", "--seed", 3, "--out", "n.csv")
     drawn, released = pd.read_csv("n.csv"), pd.read_csv("o.csv")
     unlike = (drawn[["age", "sex"]] != released[["age", "sex"]]).any(axis=1)
     assert int(unlike.sum()) == facts["merged"]["records"]  # what is kept draws, and merges nothing
 
 
+PART = ("release", "t.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10",
+        "--out", "o.csv", "--report", "a.json", "--report", "a.html", "--holdout", "0.5",
+        "--no-untouched", "--force")  # fmt: skip
+
+
 def test_the_dossier_of_a_part_checks_as_it_says(here):
-    how = ("release", "t.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10",
-           "--budget", "0.2", "--seed", 3, "--out", "o.csv", "--certificate", "p.json",
-           "--report", "a.json", "--report", "a.html", "--holdout", "0.5")  # fmt: skip
-    report(*how)
+    say(*PART, "--budget", "0.2", "--seed", 3, "--certificate", "p.json")
     facts = loaded("a.json")
     assert facts["input"]["records"] == 300
     command = facts["verification"]["commands"][0].split()
@@ -556,6 +574,108 @@ def test_the_dossier_of_a_part_checks_as_it_says(here):
     assert any("designed on a part" in text for text in facts["cautions"])
     assert "{'" not in text_of(facts)
     assert any(row["name"] == "In the population, proved" for row in facts["found"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ensure", ["law", "table"])
+def test_what_is_true_of_a_part_is_not_said_of_all(here, seed, ensure):
+    """The law of all records decides, and each line names the law that it is of."""
+    asked = ("--criterion", "TCloseness=0.05", "--criterion", "LocalPrivacy=3")
+    merging = ("--criterion", "KAnonymity=20") if ensure == "table" else ()
+    say(
+        *PART,
+        *asked,
+        *merging,
+        "--seed",
+        seed,
+        "--ensure",
+        ensure,
+        "--channel",
+        "c.json",
+        code=None,
+    )
+    facts, channel = loaded("a.json"), cpv.Channel.load("c.json")
+    table, released = pd.read_csv("t.csv"), pd.read_csv("o.csv")
+    law = facts["checks"][0]["law"]
+    merged = " after groups were merged" if facts["merged"] else ""
+    assert law["of"] == f"the law of all records{merged}"
+    if not merged:  # by hand: E of D(p(w | x̂) ‖ p(w)) at the worst x̂
+        ages = (table["age"] // 10 * 10).map(lambda low: f"[{low}, {low + 10})")
+        place = {x: i for i, x in enumerate(channel.inputs)}
+        rows = channel.matrix[[place[x] for x in zip(ages, table["sex"], strict=True)]]
+        joint = np.array([rows[table["ill"] == w].sum(axis=0) for w in sorted(set(table["ill"]))])
+        joint = joint[:, joint.sum(axis=0) > 1e-9] / len(table)
+        ratio = joint / joint.sum(axis=0) / joint.sum(axis=1, keepdims=True)
+        posterior = joint / joint.sum(axis=0)
+        logs = np.log2(np.where(joint > 0, ratio, 1.0))
+        assert law["value"] == pytest.approx((posterior * logs).sum(axis=0).max(), rel=1e-5)
+    beyond = law["value"] > 0.05
+    assert law["holds"] is not beyond
+    assert len(released) == 300
+    verdict = facts["verdict"]
+    broken = any(check["breaks"] for check in facts["checks"])
+    assert verdict["may_be_released"] is not (beyond or broken)
+    (local,) = (c for c in facts["checks"] if c["criterion"] == "LocalPrivacy(3)")
+    assert local["law"]["holds"] is True  # of the channel alone, whatever the law
+    assert "not proved" not in verdict["words"]
+    if beyond:
+        assert f"by {law['of']}, at {law['value']:.4g}" in verdict["words"]
+    rows = {row["name"]: row["value"] for row in facts["found"]}
+    assert f"What it tells after, on {law['of']}" in rows
+
+
+def test_a_budget_that_a_part_met_is_not_met_by_all(here):
+    """That is a loss, which forbids nothing; it is no chance of the draw either."""
+    outcomes = set()
+    for seed in range(6):
+        say(*PART, "--budget", "0.1", "--seed", seed, "--ensure", "law")
+        facts = loaded("a.json")
+        (budget,) = facts["checks"]
+        beyond = budget["law"]["value"] > 0.1
+        outcomes.add(beyond)
+        assert facts["verdict"]["may_be_released"] is True
+        words = " ".join([facts["verdict"]["words"], *facts["cautions"]])
+        assert ("exceeded by the law of all records" in words) == beyond
+        assert ("by chance" in words) == (not beyond and budget["table"]["value"] > 0.1)
+    assert outcomes == {True, False}
+
+
+def test_a_key_that_became_constant_is_said_to_be(here):
+    say("release", "t.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10",
+        "--criterion", "KAnonymity=299", "--ensure", "table", "--out", "o.csv",
+        "--report", "a.json", "--report", "a.html", "--seed", 1)  # fmt: skip
+    facts = loaded("a.json")
+    assert pd.read_csv("o.csv").groupby(["age", "sex"]).ngroups == facts["merged"]["left"] == 1
+    assert any("the key became a constant" in text for text in facts["cautions"])
+    assert facts["unmodified"]["released"] == pytest.approx(0, abs=1e-9)  # as on page 1
+
+
+def test_a_weighted_table_is_weighted_throughout(here):
+    frame = pd.read_csv("t.csv").assign(weight=lambda t: np.where(t["sex"] == "F", 1.0, 9.0))
+    frame.to_csv("u.csv", index=False)
+    say("release", "u.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10",
+        "--weights", "weight", "--budget", "0.1", "--out", "o.csv", "--report", "a.json",
+        "--report", "a.html", "--seed", 1)  # fmt: skip
+    facts = loaded("a.json")
+    rows = {row["name"]: row["value"] for row in facts["found"]}
+    before, after = facts["uncertainty"]["rows"]
+    assert rows["What the key tells before"].startswith(f"{before['counted']:.4g} ")
+    released = pd.read_csv("o.csv")
+    joint = released.pivot_table(index="ill", columns=["age", "sex"], values="weight",
+                                 aggfunc="sum", fill_value=0).to_numpy()  # fmt: skip
+    assert after["counted"] == pytest.approx(cpv.information.mutual_information(joint), rel=1e-4)
+    assert rows["What the drawn table tells"].startswith(f"{after['counted']:.4g} ")
+    sizes = sorted(released.groupby(["age", "sex"]).size())
+    assert sorted(row["records"] for row in facts["letters"]["rows"]) == sizes  # of records
+
+
+def test_sums_on_the_page_add_up(facts):
+    for row in facts["uncertainty"]["rows"]:
+        left = row["counted"] - row["bias"] - row["remainder"]
+        assert row["corrected"] == pytest.approx(max(left, 0), abs=1e-6)
+    loss = facts["loss"]["categorical"]
+    assert len(loss["parts"]) == 4
+    assert loss["total"] == pytest.approx(100 * np.mean(list(loss["parts"].values())), rel=1e-4)
 
 
 @pytest.mark.parametrize("ending", rest_at_length(["xlsx", "sav", "csv", "parquet"], 2))
@@ -588,6 +708,31 @@ def test_a_group_of_few_does_not_tell_its_divergence(here):
     for row in rows:
         assert (row["risk"] is None) == (row["records"] < 10)
         assert row["risk"] is None or row["risk"] == float(f"{row['risk']:.2g}")
+
+
+def test_no_measure_is_of_a_group_of_few(here):
+    """Of five records k = 5 and ℓ = 2 tell a (4, 1): their composition."""
+    roles = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=3")
+    asked = ("--criterion", "TCloseness=0.1", "--bootstrap", 0)
+    say("audit", "t.csv", *roles, *asked, "--report", "a.json", code=1)
+    facts, table = loaded("a.json"), pd.read_csv("t.csv")
+    table["age"] //= 3
+    counts = table.groupby(["age", "sex", "ill"]).size().unstack(fill_value=0)
+    large = counts[counts.sum(axis=1) >= 10]
+    assert 0 < len(large) < len(counts)
+    by_name = {row["measure"]: row for row in facts["measures"]["rows"]}
+    (distinct,) = (row for name, row in by_name.items() if "distinct" in name)
+    assert distinct["worst"] == (large > 0).sum(axis=1).min()
+    (check,) = facts["checks"]
+    assert check["table"]["value"] is None
+    assert check["table"]["groups"] > 0
+    (row,) = (r for r in facts["found"] if r["name"] == "Greatest divergence of a group")
+    prior = counts.sum() / counts.to_numpy().sum()
+    shares = counts.div(counts.sum(axis=1), axis=0)
+    divergence = (shares * np.log2(shares.div(prior) + (shares == 0))).sum(axis=1)
+    worst = divergence[large.index].max()
+    assert worst < divergence.max()
+    assert float(row["value"].split()[0]) == pytest.approx(worst, rel=0.05)
 
 
 def test_a_copied_column_that_undoes_the_key_is_named(here):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from decimal import Decimal
 
 import narwhals as nw
 import numpy as np
@@ -191,21 +192,25 @@ def test_a_proof_is_tied_to_its_recoded_table():
 # ---- quantiles ---------------------------------------------------------------------------
 
 
+def quantiles(counts, number):
+    return cpv.Bins.of_quantiles(counts, number, exact=True).edges
+
+
 def test_quantiles_by_hand():
     counts = {1: 3, 2: 1, 5: 4, 9: 2, None: 7}
-    assert cpv.Bins.of_quantiles(counts, 2).edges == (-INF, 5, INF)  # 4 below, 6 not, as 5 wanted
-    assert cpv.Bins.of_quantiles(counts, 9).edges == (-INF, 2, 5, 9, INF)
-    assert cpv.Bins.of_quantiles({4: 9}, 5).edges == (-INF, INF)
-    assert cpv.Bins.of_quantiles({1: 1, 2: 2, 3: 1}, 2).edges == (-INF, 2, INF)  # the lower of two
+    assert quantiles(counts, 2) == (-INF, 5, INF)  # 4 below, 6 not, as 5 wanted
+    assert quantiles(counts, 9) == (-INF, 2, 5, 9, INF)
+    assert quantiles({4: 9}, 5) == (-INF, INF)
+    assert quantiles({1: 1, 2: 2, 3: 1}, 2) == (-INF, 2, INF)  # the lower of two
 
 
-@given(
-    st.dictionaries(st.integers(-99, 99), st.integers(1, 30), min_size=1, max_size=40),
-    st.integers(2, 50),
-)
+SPREAD = st.dictionaries(st.integers(-99, 99), st.integers(1, 30), min_size=1, max_size=40)
+
+
+@given(SPREAD, st.integers(2, 50))
 def test_quantiles_are_equal_but_for_ties(outcome, number):
     counts = dict(sorted(outcome.items()))
-    edges = cpv.Bins.of_quantiles(counts, number).edges
+    edges = quantiles(counts, number)
     total = sum(counts.values())
     below = [sum(n for v, n in counts.items() if v < e) for e in edges[1:-1]]
     assert all(0 < n < total for n in below)  # no interval is empty
@@ -219,6 +224,38 @@ def test_quantiles_are_equal_but_for_ties(outcome, number):
         best = min(abs(inside - k * total / number))
         assert min(abs(n - k * total / number) for n in below) <= best + 1e-9
     assert len(edges) - 1 <= min(number, len(counts))
+
+
+@given(SPREAD, st.integers(2, 20), st.sampled_from([1e-5, 0.01, 1.0, 137.0]))
+def test_edges_that_are_published_are_round_and_near_their_quantiles(outcome, number, unit):
+    counts = {v * unit: n for v, n in sorted(outcome.items())}
+    edges = cpv.Bins.of_quantiles(counts, number).edges[1:-1]
+    values, total = list(counts), sum(counts.values())
+    inside = np.cumsum(list(counts.values()))[:-1]
+    assert len(edges) == len(set(edges)) <= number - 1
+    for edge in edges:
+        n = sum(n for v, n in counts.items() if v < edge)
+        assert 0 < n < total
+        off = [abs(n - k * total / number) for k in range(1, number)]
+        nearest = [min(abs(inside - k * total / number)) for k in range(1, number)]
+        room = total / number / 10
+        assert any(o <= max(room, near) + 1e-9 for o, near in zip(off, nearest, strict=True))
+        above = values[int(np.searchsorted(values, edge))]
+        last = [Decimal(repr(e)).normalize().as_tuple().exponent for e in (edge, above)]
+        assert last[0] >= last[1] or edge == 0 or above == 0  # no digit more
+
+
+def test_a_band_has_no_record_s_value_for_an_edge():
+    """Of 1,080 amounts no two alike, every quantile is one record's own."""
+    amounts = np.unique(np.random.default_rng(0).lognormal(10, 1, 1080).round(2))
+    counts = dict.fromkeys(amounts.tolist(), 1)
+    for number in (4, 6, 10):
+        exact = quantiles(counts, number)[1:-1]
+        assert set(exact) <= set(counts)
+        edges = cpv.Bins.of_quantiles(counts, number).edges[1:-1]
+        assert len(edges) == number - 1
+        assert not set(edges) & set(counts)
+        assert all(len(f"{edge:g}".strip("0")) <= 3 for edge in edges)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,7 @@ with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.certificates.certificate import refuse_other
@@ -14,10 +14,10 @@ from cvxprivacy.cli import dossier
 from cvxprivacy.cli.dossier import provenance, tradeoff, words
 from cvxprivacy.cli.dossier.board import (
     audit_verdict,
+    audited,
     cautions,
-    checks_of,
+    check_facts,
     found_rows,
-    merged_groups,
     release_verdict,
     unmodified_columns,
 )
@@ -30,12 +30,13 @@ from cvxprivacy.programs.worst import first_part
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.microdata.audit import Audit
+    from cvxprivacy.microdata.check import Check
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
 
 __all__ = ["SCHEMA", "audit_facts", "release_facts"]
 
-SCHEMA = "cvxprivacy dossier 1"
+SCHEMA = "cvxprivacy dossier 2"
 SIGNATURES = ("Prepared by", "Approved by the disclosure board")
 
 
@@ -46,6 +47,7 @@ def release_facts(
     source: DiscreteSource,
     solution: Solution,
     document: Mapping[str, Any],
+    checks: Sequence[Check],
     kept: Kept,
     seconds: float,
     progress: Callable[[str], object] | None = None,
@@ -60,6 +62,8 @@ def release_facts(
         Of the whole table, of which the problem's may be a part.
     document : mapping
         What the command reports (:func:`cvxprivacy.cli.report.report`).
+    checks : sequence of Check
+        How what is released stands with what was asked.
     kept : Kept
         The files as they were written.
     seconds : float
@@ -76,33 +80,30 @@ def release_facts(
     guard, schema, of_all = guard_of(source), source.schema, source is problem.source
     assert schema is not None
     drawn = Drawn.of(asked, source, problem.criteria, kept, data["units"])
-    checks = checks_of(document, problem.criteria, solution, drawn.audit, schema)
     minimised, height = _minimised(problem), _height(problem, source, solution, data)
     curve, why = tradeoff.curve(
         problem, solution, minimised, height, seconds=seconds, progress=progress
     )
     why = why if guard.allows(why) else "it could not be solved"
-    unweighted = "records are counted, not weighted, in the tables of groups and in their measures"
     left_out = {
         **drawn.left_out,
         **({"The trade-off": why} if curve is None else {}),
-        **({"Survey weights": unweighted} if data.get("weights") or source.weighted else {}),
     }
     seed = provenance.seed_of(asked.arguments)
-    unmodified = unmodified_columns(document, solution)
-    smallest = None if drawn.audit is None else drawn.audit.measures["k"].worst
+    unmodified = unmodified_columns(document)
     return _dossier(
         "release",
         title=f"Release of {file_name(asked.table)}",
         verdict=release_verdict(document, checks, drawn.audit is not None),
-        cautions=cautions(document, seed, unmodified, source, checks, smallest),
+        cautions=cautions(document, seed, unmodified, source, checks, drawn),
         asked=words.asked(data, problem.criteria, schema),
+        against=words.against(schema, problem.encoder),
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
         found=found_rows(document, solution, drawn),
         input=input_facts(asked, source, guard, document.get("notes", []), seed),
         program=_program(problem, solution, minimised),
-        checks=checks,
-        merged=merged_groups(document.get("merged")),
+        checks=check_facts(checks, drawn.audit),
+        merged=document.get("merged"),
         letters=drawn.audit and counted_letters(drawn.audit, problem.criteria),
         measures=drawn.audit and measures(drawn.audit, guard),
         tradeoff=curve,
@@ -208,7 +209,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
     source, original = audit.released, audit.original
     before, guard, schema = guard_of(original), guard_of(source), source.schema
     assert schema is not None
-    checks = checks_of({}, audit.criteria, None, audit, schema)
+    checks = audited(audit, schema)
     alone = released is None
     measured = measures(audit, guard)
     measured["notes"] = before.kept(measured["notes"])
@@ -230,6 +231,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
         ],
+        against=words.against(schema),
         asked=[f"{c!r}: {c.in_words(w=w, units=audit.units).asks}." for c in audit.criteria],
         distortion_words=[],
         found=[{"name": name, "value": value} for name, value in rows.items()],
@@ -237,7 +239,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
             **input_facts(asked, original, before, [], None),
             "released": None if alone else provenance.input_file(str(released)),
         },
-        checks=checks,
+        checks=check_facts(checks, audit),
         letters=counted_letters(audit, audit.criteria),
         measures=measured,
         prices=[],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from cvxprivacy.cli.dossier.provenance import Asked, Facts, Kept
 from cvxprivacy.cli.dossier.secrecy import Guard
 from cvxprivacy.cli.dossier.words import extended, rounded
-from cvxprivacy.microdata.audit.findings import implied_bounds
+from cvxprivacy.microdata.audit.findings import RISK, Measure, implied_bounds
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.tables.labels import shown
 from cvxprivacy.tables.schema import TableSchema
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
     from cvxprivacy.model.discrete import DiscreteSource
 
-__all__ = ["Drawn", "counted_letters", "measures", "uncertainty", "worst_group"]
+__all__ = ["FEWEST", "Drawn", "counted_letters", "measures", "uncertainty", "worst_group"]
 
-COARSE = 2  # digits of a group's divergence, off which not every count can be read …
-FEWEST = 10  # … and the records under which it is not told: of one record it tells W
+COARSE = 2  # digits of a group's divergence, off which not every count can be read
+FEWEST = 10  # records of a group, under which nothing is told of what they are: of one it tells W
 MOST_PAIRS = 5_000_000  # records of which both versions are held in memory
 DRAWS = 200  # of the bootstrap
 SEED = 0  # of the same: a report made twice says the same
@@ -83,7 +83,7 @@ class Drawn:
 
         schema = source.schema
         assert schema is not None
-        names = schema.columns
+        names = [*schema.columns, *([schema.weights] if schema.weights else [])]
         after = released_table(path, schema).frame(
             names, binned=[name for name in schema.sensitive if name in schema.bins]
         )
@@ -103,6 +103,7 @@ class Drawn:
             bootstrap=DRAWS,
             seed=SEED,
             units=units,
+            weights=schema.weights,
         )
         if pairs is None:
             why = "the records of both tables cannot be set side by side in memory"
@@ -193,6 +194,7 @@ def losses(pairs: Pairs) -> dict[str, Any]:
                  "marginal": rounded(c)}
                 for name, a, b, c in rows
             ],
+            "parts": {name: rounded(part) for name, part in loss.parts.items()},
             "total": rounded(loss.total),
         },
         "numeric": None,
@@ -233,8 +235,7 @@ def _numeric(values: Sequence[Any]) -> bool:
 def counted_letters(audit: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
     """Return every released letter with its records and what it reveals, the worst first.
 
-    What it reveals is D(p(w | x̂) ‖ p(w)), to two digits, and of ten records or more alone: who
-    knows the shares of W could read its counts off more.
+    What it reveals is D(p(w | x̂) ‖ p(w)), to two digits, and of ten records or more alone.
     """
     ks = [float(criterion.value) for criterion in criteria if criterion.counts_records]
     divergence = implied_bounds(criteria, 0.0, audit.units).get("t")
@@ -267,19 +268,38 @@ def _parts(letter: Any) -> tuple[Any, ...]:
 
 
 def measures(audit: Audit, guard: Guard) -> Facts:
-    """Return every measure of the groups at its worst."""
-    rows = [
-        {"measure": m.title, "worst": extended(m.worst), "groups": m.letters,
-         "records": m.records, "average": extended(m.average)}
-        for m in audit.measures.values()
-    ]  # fmt: skip
+    """Return every measure at its worst group: of those of ten records or more, but for sizes."""
+    rows = []
+    for name, measure in audit.measures.items():
+        large = measure if name in _OF_SIZES else _of_large_groups(measure)
+        if large is not None:
+            rows.append(
+                {"measure": large.title, "worst": extended(large.worst), "groups": large.letters,
+                 "records": large.records, "average": extended(measure.average)}
+            )  # fmt: skip
     return {"rows": rows, "notes": guard.kept(audit.all_notes)}
 
 
+_OF_SIZES = ("k", RISK)  # which tell how many records a group has, as the released table does
+
+
+def _of_large_groups(measure: Measure) -> Measure | None:
+    """Return a measure of the groups whose records are too many to be told apart by it."""
+    large = measure.sizes >= FEWEST
+    if not large.any():
+        return None
+    parts = {name: getattr(measure, name)[large] for name in ("values", "sizes", "masses")}
+    return replace(measure, **parts)
+
+
 def worst_group(audit: Audit) -> str:
-    """Return the greatest divergence of a group, with its unit."""
-    measure = audit.measures["I1"]
-    return f"{measure.worst:.4g} {audit.units}"
+    """Return the greatest divergence of a group of ten records or more, with its unit."""
+    measure = _of_large_groups(audit.measures["I1"])
+    if measure is None:
+        return f"not told: every group has fewer than {FEWEST} records"
+    few = int((audit.measures["I1"].sizes < FEWEST).sum())
+    hidden = f", but for {few:,} of fewer than {FEWEST} records" if few else ""
+    return f"{measure.worst:.{COARSE}g} {audit.units}{hidden}"
 
 
 def uncertainty(audit: Audit | None, guard: Guard, population: Any = None) -> Facts:
@@ -288,6 +308,7 @@ def uncertainty(audit: Audit | None, guard: Guard, population: Any = None) -> Fa
     def estimate(of: Any) -> Facts:
         return {
             "counted": rounded(of.plugin), "bias": rounded(of.bias),
+            "remainder": rounded(of.remainder),
             "corrected": rounded(of.corrected), "lower": rounded(of.lower),
             "upper": rounded(of.upper), "level": of.level, "draws": of.draws, "note": of.note,
         }  # fmt: skip

@@ -6,7 +6,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["INFINITE", "asked", "cells", "definitions", "extended", "quantity", "rounded"]
+__all__ = [
+    "INFINITE",
+    "against",
+    "asked",
+    "cells",
+    "definitions",
+    "extended",
+    "quantity",
+    "rounded",
+]
 
 INFINITE = "infinite"  # which JSON has no number for
 
@@ -156,6 +165,36 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
     names = {"w": w, "x": x, "units": units}
     lines += [f"{rule!r}: {rule.in_words(**names).asks}." for rule in criteria]
     return lines
+
+
+def against(schema: Any, encoder: str = "") -> list[dict[str, str]]:
+    """Say against whom a released table protects, and against whom it does not.
+
+    Parameters
+    ----------
+    schema : TableSchema
+    encoder : str
+        What the randomisation saw, such as "wx"; "" where the table is only audited.
+    """
+    w, x = cells(schema.sensitive), cells(schema.key)
+    sees = f" It saw {w} too: a released {x} is then chosen by what it is to hide." * (
+        "w" in encoder
+    )
+    people = {
+        f"Who sees a released {x}, and nothing else of the record": "This is what the figures "
+        f"are of: how much that cell tells about {w}, on average or in the worst group, as stated.",
+        f"Who knows a person’s true {x}, and not which record is theirs": "Such a reader can "
+        f"estimate from the whole table how {w} is distributed among people of that {x}, as from "
+        "any statistic of the original: a release limits what a record tells about its person, "
+        "not what the table tells about people.",
+        "Who recognises the record": f"By a column that is copied, or by its place, such a reader "
+        f"reads {w}, which is copied as it is: nothing here protects against that.",
+        "Who knows the channel": "Its probabilities are no secret, and every figure holds for who "
+        f"has them; the seed of the draws is one.{sees}",
+        "Who has two releases of the same records": "Nothing is proved of a pair: two independent "
+        "draws tell more than either, and releases of other columns add to what these tell.",
+    }
+    return [{"who": who, "words": words} for who, words in people.items()]
 
 
 def definitions(terms: Iterable[str], criteria: Iterable[Any]) -> list[dict[str, str]]:
