@@ -10,7 +10,6 @@ from cvxprivacy.cli.dossier.provenance import Facts
 from cvxprivacy.cli.dossier.tables import Drawn, worst_group
 from cvxprivacy.cli.dossier.words import cells, rounded
 from cvxprivacy.cli.report import information_after
-from cvxprivacy.microdata.untouched import Leak, undone_words
 from cvxprivacy.tables.labels import shown
 
 if TYPE_CHECKING:
@@ -21,9 +20,6 @@ __all__ = [
     "audit_verdict", "cautions", "checks_of", "found_rows", "merged_groups", "release_verdict",
     "unmodified_columns",
 ]  # fmt: skip
-
-MOST_NAMED = 5  # columns in one advice of the first page
-
 
 # ---- each criterion on the law and on the table, and what follows ------------------------
 
@@ -257,44 +253,20 @@ def _letter(label: Any) -> str:
     return ", ".join("*" if part is None else shown(part) for part in parts)
 
 
-def unmodified_columns(document: Mapping[str, Any], solution: Solution) -> Facts:
-    """Return what the columns that are copied reveal, each with an advice."""
-    after, rows = information_after(solution), []
-    for entry in document["untouched"]:
-        leak = Leak(**{name: entry[name] for name in entry if name != "binned"})
-        advice = kind = ""
-        if leak.names_records(document["records"] or 0):
-            kind = "drop"
-            advice = f"drop {leak.column}: it differs from record to record and names them"
-        elif leak.information is None:
-            kind = "look"
-            advice = f"look at {leak.column}: it has too many values to tell what it reveals"
-        elif leak.exceeds(after):
-            times = leak.corrected / after if after > 0 else 0.0
-            much = f", {times:.1f} times what the released key does" if times > 1.5 else ""
-            kind = "coarsen"
-            advice = (
-                f"drop or coarsen {leak.column}: by itself it reveals {leak.corrected:.3g} "
-                f"{document['units']}{much}"
-            )
-        rows.append(
-            {
-                "column": leak.column,
-                "information": rounded(leak.information),
-                "bias": rounded(leak.bias),
-                "values": leak.values,
-                "intervals": leak.intervals,
-                "kind": kind,
-                "advice": advice,
-            }
-        )
-    return {"unit": document["units"], "released": rounded(after), "rows": rows}
+def unmodified_columns(document: Mapping[str, Any]) -> Facts:
+    """Return what the columns that are copied reveal, each with its advice."""
+    numbers = ("information", "bias", "corrected", "lower", "upper")
+    texts = ("column", "values", "intervals", "records", "kind", "advice")
+    rows = [
+        {**{name: entry[name] for name in texts}, **{n: rounded(entry[n]) for n in numbers}}
+        for entry in document["untouched"]
+    ]
+    return {"unit": document["units"], "released": rounded(document["key_tells"]), "rows": rows}
 
 
 def cautions(
     document: Mapping[str, Any],
     seed: Facts,
-    unmodified: Facts,
     source: Any,
     checks: list[Facts],
     smallest: float | None,
@@ -325,8 +297,7 @@ def cautions(
         "unchecked": released and named(lambda law, table: table["holds"] is None and law["holds"]),
     }
     return [
-        *(undone_words(entry) for entry in document.get("undone", ())),
-        *_advised(unmodified),
+        *document["advice"],
         *(_CAUTIONS[name].format(detail) for name, detail in reasons.items() if detail),
     ]
 
@@ -358,24 +329,3 @@ def _beyond(check: Facts) -> bool:
     """Tell whether the table is beyond a bound on an average."""
     table = check["table"]
     return bool(table and table["holds"] is False and not check["breaks"])
-
-
-def _advised(unmodified: Facts) -> list[str]:
-    """Return the advice on unmodified columns in a sentence for each kind."""
-    by_kind: dict[str, list[str]] = {}
-    for row in unmodified["rows"]:
-        if row["advice"]:
-            by_kind.setdefault(row["kind"], []).append(row["column"])
-    words_of = {
-        "coarsen": "drop or coarsen {}: {} tells more by itself than the released key",
-        "drop": "drop {}: such a value differs from record to record, and names the record",
-        "look": "look at {}: too many values to tell what they reveal",
-    }
-    sentences = []
-    for kind, text in words_of.items():
-        names = by_kind.get(kind, [])
-        each = "each" if len(names) > 1 else "it"
-        if names:
-            more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-            sentences.append(text.format(cells([*names[:MOST_NAMED], *more]), each))
-    return sentences

@@ -89,13 +89,12 @@ def release_facts(
         **({"Survey weights": unweighted} if data.get("weights") or source.weighted else {}),
     }
     seed = provenance.seed_of(asked.arguments)
-    unmodified = unmodified_columns(document, solution)
     smallest = None if drawn.audit is None else drawn.audit.measures["k"].worst
     return _dossier(
         "release",
         title=f"Release of {file_name(asked.table)}",
         verdict=release_verdict(document, checks, drawn.audit is not None),
-        cautions=cautions(document, seed, unmodified, source, checks, smallest),
+        cautions=cautions(document, seed, source, checks, smallest),
         asked=words.asked(data, problem.criteria, schema),
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
         found=found_rows(document, solution, drawn),
@@ -109,7 +108,7 @@ def release_facts(
         prices=tradeoff.prices(problem, solution, minimised),
         changed=drawn.changed,
         loss=drawn.losses,
-        unmodified=unmodified,
+        unmodified=unmodified_columns(document),
         uncertainty=uncertainty(drawn.audit, guard, document.get("population")),
         definitions=words.definitions(_terms(drawn), problem.criteria),
         verification=verification(kept, asked, guard, schema.sensitive, all_records=of_all),
