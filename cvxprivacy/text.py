@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 from unicodedata import combining
 
-__all__ = ["SHOWN", "aligned", "brief", "facts_html", "matrix_html", "padded"]
+__all__ = ["SHOWN", "aligned", "brief", "cells", "facts_html", "matrix_html", "padded"]
 
 SHOWN = 12  # rows and columns of a table in HTML
 _SHADE = "0, 114, 178"  # the blue of ``style.BLUE``
@@ -42,6 +42,12 @@ def _label(label: Any) -> str:
     if isinstance(label, tuple):
         return ", ".join(map(_label, label))
     return f"{label:.4g}" if isinstance(label, float) else str(label)
+
+
+def cells(names: Sequence[str]) -> str:
+    """Return names as a phrase: age, sex and race; empty of none."""
+    *most, last = names or [""]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def facts_html(title: str, rows: Iterable[tuple[str, str]], after: str = "") -> str:

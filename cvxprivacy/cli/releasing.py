@@ -17,7 +17,7 @@ from cvxprivacy.cli.dossier.provenance import Asked, Kept
 from cvxprivacy.cli.exits import CODES, arguments
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
-from cvxprivacy.cli.report import report, report_text, with_checks
+from cvxprivacy.cli.report import report, report_text, with_checks, with_copied
 from cvxprivacy.cli.statement import (
     problem_data,
     problem_of,
@@ -30,12 +30,12 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.check import asked
 from cvxprivacy.microdata.drawn_table import DrawnTable
 from cvxprivacy.microdata.released_law import law_of
-from cvxprivacy.microdata.untouched import undone, undone_words
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.microdata.check import Check
     from cvxprivacy.microdata.released_law import ReleasedLaw
+    from cvxprivacy.microdata.untouched import Leak
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
     from cvxprivacy.sdc.risk.population import Halves, PopulationRisk
@@ -138,7 +138,6 @@ class Releasing:
         solved, certificate = self.solution.channel, self.solution.certificate
         assert solved is not None
         self.leaks = self._leaks() if self.options["untouched"] else []
-        self.undone = undone(self.frame, self.source) if self.options["untouched"] else []
         channel = solved if self.drawn is None else self.drawn.channel
         table = (self.opened, channel, self.targets["out"], self.schema.columns)
         files = [
@@ -181,14 +180,13 @@ class Releasing:
         """What is reported, of what was written."""
         written = self.kept.results.get("out", {})
         facts = report(
-            self.table, self.source, self.solution, self.leaks, written, self.targets, self.law,
+            self.table, self.source, self.solution, written, self.targets, self.law,
             getattr(self.problem, "leakage", None),
         )  # fmt: skip
         facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
         if self.recoding:
             facts["recoding"] = self.recoding
-        facts["undone"] = self.undone
-        facts["notes"] = [*facts["notes"], *map(undone_words, self.undone)]
+        facts = with_copied(facts, self.source, self.leaks)
         return _population_facts(facts, self.population)
 
     @property
@@ -208,16 +206,14 @@ class Releasing:
         broken = self.drawn is not None and any(refused)
         return CODES["broken"] if broken else CODES[self.solution.status]
 
-    def _leaks(self) -> list[Any]:
-        """Return what each column that is copied reveals."""
-        from cvxprivacy.microdata.untouched import untouched
+    def _leaks(self) -> list[Leak]:
+        """Return what each column that is copied tells, of W and of the key."""
+        from cvxprivacy.microdata.sample import Sample
+        from cvxprivacy.microdata.untouched import surveyed
 
-        columns = [name for name in self.frame.columns if name not in self.schema.columns]
-        units = self.options["units"]
-        with progress(len(columns), "other columns") as counted:
-            return untouched(
-                self.frame, self.schema, units=units, columns=columns, progress=counted
-            )
+        sample = Sample.of(self.frame, self.schema)
+        with progress(len(sample.copied), "other columns") as counted:
+            return surveyed(sample, units=self.options["units"], progress=counted)
 
 
 def released_output(

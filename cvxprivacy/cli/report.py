@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.cli.outputs import described
 from cvxprivacy.microdata.changes import Change, changes
 from cvxprivacy.microdata.check import lines_of
-from cvxprivacy.model.information import FEW_CELLS, bias_in_words
+from cvxprivacy.microdata.untouched import advised
+from cvxprivacy.model.information import bias_in_words
 from cvxprivacy.results.price import Price
 
 if TYPE_CHECKING:
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
 
-__all__ = ["CONSTANT", "proved", "records_drawn", "report", "report_text", "with_checks"]
+__all__ = [
+    "CONSTANT",
+    "proved",
+    "records_drawn",
+    "report",
+    "report_text",
+    "with_checks",
+    "with_copied",
+]
 
 REPORTED = (
     "the report, to be signed by the board: it names no confidential value; hand it on yourself"
@@ -53,7 +62,6 @@ def report(
     table: str,
     source: DiscreteSource,
     solution: Solution,
-    leaks: Sequence[Leak],
     drawn: Mapping[str, Any],
     targets: Mapping[str, str | None],
     law: ReleasedLaw,
@@ -78,13 +86,12 @@ def report(
             "distortion": law.mean_distortion,
         },
         "released": {name: count for name, count in drawn.items() if name != "notes"},
-        "untouched": [{**asdict(leak), "binned": leak.binned} for leak in leaks],
         "files": {name: path for name, path in targets.items() if path},
         "notes": [
             *solution.notes,
             *source.noted(units=units),
             *drawn.get("notes", ()),
-            *_warnings(source, solution, leaks, other, after),
+            *_warnings(source, solution, other),
         ],
     }
 
@@ -105,14 +112,8 @@ def _information_after(solution: Solution) -> float:
     return float(solution.terms.get("information", solution.terms["risk"]))
 
 
-def _warnings(
-    source: DiscreteSource,
-    solution: Solution,
-    leaks: Sequence[Leak],
-    other: Mapping[str, Any],
-    after: float,
-) -> list[str]:
-    """Return what makes the release idle, or its protection vain."""
+def _warnings(source: DiscreteSource, solution: Solution, other: Mapping[str, Any]) -> list[str]:
+    """Return what makes the release idle."""
     notes, (w, x) = [], source.names[:2]
     if source.information(units=solution.units) == 0:
         notes.append(f"{w} is independent of {x}: nothing needs to be changed")
@@ -126,22 +127,6 @@ def _warnings(
     if banded:
         notes.append(
             f"{', '.join(banded)} is copied as it is: what is proved is of its intervals alone"
-        )
-    naming = [leak.column for leak in leaks if leak.names_records(source.records or 0)]
-    if naming:
-        notes.append(
-            f"{', '.join(naming)} may differ from record to record: whoever knows such a value "
-            f"knows the record, and its {w}"
-        )
-    above = [leak for leak in leaks if leak.exceeds(after)]
-    if above:
-        names = ", ".join(f"{leak.column} ({leak.corrected:.3g})" for leak in above[:5])
-        if len(above) > 5:
-            names += f" and {len(above) - 5} more"
-        notes.append(
-            f"columns left as they are reveal more {solution.units} about {w}, each by "
-            f"itself, than the {after:.3g} of the released ones: {names}; whoever has them gains "
-            "little from the columns that you protected"
         )
     return notes
 
@@ -167,7 +152,7 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
     lines += _check_lines(document)
     if document["untouched"]:
         lines.append(f"what the other columns reveal about {w}, each by itself:")
-        lines += [f"  {_leak_text(leak, units)}" for leak in document["untouched"]]
+        lines += [f"  {leak['words']}" for leak in document["untouched"]]
         lines.append(f"  {w} itself is copied as it is")
     lines += [f"note: {note}" for note in document["notes"] if note not in solution.notes]
     words = {
@@ -181,19 +166,6 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
     return "\n".join([*lines, *described(document["files"], words)])
 
 
-def _leak_text(leak: Mapping[str, Any], units: str) -> str:
-    """Return what a column reveals, in one line."""
-    if leak["information"] is None:
-        return f"{leak['column']:<20} too many values to tell ({leak['values']:,})"
-    size, least = f"{leak['values']:,} values", ""
-    if leak["binned"]:
-        size, least = f"{size} in {leak['intervals']} intervals", "at least "
-    bias = f"bias {leak['bias']:.4f}"
-    if leak["bias"] < 0:
-        bias = f"too low by about {-leak['bias']:.4f}, as {FEW_CELLS}"
-    return f"{leak['column']:<20} {least}{leak['information']:.4f} {units} ({bias}; {size})"
-
-
 def records_drawn(drawn: Mapping[str, Any]) -> str:
     """Return how many records were released, changed and left out; nothing if none were drawn."""
     if not drawn:
@@ -204,6 +176,27 @@ def records_drawn(drawn: Mapping[str, Any]) -> str:
     if drawn["dropped"]:
         text += f"; {drawn['dropped']:,} with missing values are left out"
     return text
+
+
+# ---- what is copied beside the key -------------------------------------------------------
+
+
+def with_copied(
+    document: Mapping[str, Any], source: DiscreteSource, leaks: Sequence[Leak]
+) -> dict[str, Any]:
+    """Return a release's facts with what the copied columns tell of W and of the key."""
+    assert source.schema is not None
+    after, keys = document["released_law"]["risk"], source.schema.key
+    about_w = [leak for leak in leaks if leak.about not in keys]
+    undone = [leak.undoing() for leak in leaks if leak.about in keys and leak.undoes]
+    advice = [*(entry["words"] for entry in undone), *advised(about_w, after)]
+    return {
+        **document,
+        "untouched": [leak.document(after) for leak in about_w],
+        "undone": undone,
+        "advice": advice,
+        "notes": [*document["notes"], *advice],
+    }
 
 
 # ---- the drawn table beside what was asked -----------------------------------------------

@@ -3,72 +3,200 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
-from cvxprivacy.errors import InputError
-from cvxprivacy.model.discrete import DiscreteSource
-from cvxprivacy.tables.bins import Bins
-from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.microdata.sample import FEW, PARTS, Codes, Column, Sample, parts_of
+from cvxprivacy.model.information import nat
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.text import cells
 from cvxprivacy.validation import present
 
-__all__ = ["Leak", "undone", "undone_words", "untouched"]
+__all__ = ["Leak", "advised", "surveyed", "untouched"]
 
 MOSTLY = 0.25  # of a key column's entropy, told by a column that is copied
+MOST_NAMED = 5  # columns in one sentence
 
-FEW = 20  # records per value, under which a column's values are not compared one by one
-PARTS = 20  # intervals of a number with more values than that
+SHUFFLES = 100  # of which mean and deviation are wanted, to a tenth of the deviation
+SHUFFLED = 2_000_000  # values in all shuffles: of many records fewer tell as much
+DEVIATIONS = 2.576  # either side: 99 %, as the greater of two countings is taken, of many columns
+BY_CHANCE = 0.5  # of the greatest possible information: if chance shows more, nothing can be told
 
 
 @dataclass(frozen=True)
 class Leak:
-    """What one column reveals about the confidential attribute.
+    """What one column reveals about the confidential attribute, or about a key column.
+
+    The plug-in I(W; column) is too high by what chance shows.  That is measured, by shuffles of the
+    column against W, and taken off in proportion to what is left open: all of it where nothing but
+    chance is seen, nothing where the column tells all of W.  So does the adjusted information of
+    Vinh, Epps and Bailey (2010, *J. Machine Learning Research* 11, eq. 16), times the greatest
+    possible one, min(H(W), H(column)).  The lower end of the interval takes all of it off; the
+    upper end takes off Miller and Madow's term of the occupied cells, if that is less.  Both ends
+    are 2.576 standard errors further out: of the delta method and of the shuffles, together.
+
+    A number is counted value by value, and in 20 intervals of equal counts; what is more, less
+    chance, is reported.  Where chance alone shows more than half of what could be shown, W's
+    entropy or the column's, records are too few to tell anything, and no number is reported.
 
     Attributes
     ----------
     column : str
-    information : float or None
-        I(W; column) in the units asked for; None where its values are too many to tell.
-    bias : float or None
-        Its small-sample bias (Miller–Madow); negative where fewer cells occur than values of
-        both less one, and the information is expected to be too low.
+    about : str
+        The columns that it tells of.
+    units : {"bits", "nats"}
+    records : int
+        That were counted: of a large table a sample.
     values : int
-        Number of different values.
+        Number of different values among them.
+    information : float or None
+        I(W; column) as it is counted; None where it cannot be told.
+    bias : float or None
+        What is taken off, at least 0.
+    lower, upper : float or None
+        Where the information of the law behind the records is, at a level of 99 %.
+    entropy : float
+        Of what it tells of, as that is counted.
     intervals : int or None
         Of 20 parts of equal counts, how many hold records: so the column was cut, which can only
         lose information; None where its values are compared one by one.
+    otherwise : float or None
+        What the other way of counting shows, less chance; None where that tells nothing.
+    coarse : bool
+        Whether what it tells of was cut into 20 intervals too.
+    sampled : bool
+        Whether not all records were counted.
     """
 
     column: str
-    information: float | None
-    bias: float | None
+    about: str
+    units: str
+    records: int
     values: int
+    information: float | None = None
+    bias: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    entropy: float = 0.0
     intervals: int | None = None
-
-    @property
-    def binned(self) -> bool:
-        """Whether the column was cut into intervals."""
-        return self.intervals is not None
+    otherwise: float | None = None
+    coarse: bool = False
+    sampled: bool = False
 
     @property
     def corrected(self) -> float:
-        """Information less bias, at least 0; 0 where nothing is known."""
-        if self.information is None or self.bias is None:
-            return 0.0
-        return max(0.0, self.information - self.bias)
+        """Information less bias, at least 0; 0 where it cannot be told."""
+        return max(0.0, (self.information or 0.0) - (self.bias or 0.0))
 
-    def names_records(self, records: int) -> bool:
-        """Tell whether its values differ from record to record: most, of so many."""
-        return self.values * 2 > records
+    @property
+    def names_records(self) -> bool:
+        """Whether its values differ from record to record: most of them."""
+        return self.values * 2 > self.records
+
+    @property
+    def share(self) -> float:
+        """Of the entropy of what it tells of, chance taken off."""
+        return min(self.corrected / self.entropy, 1.0) if self.entropy else 0.0
+
+    @property
+    def undoes(self) -> bool:
+        """Whether it tells so much of a key column that changes of that are seen."""
+        return self.share > MOSTLY and not self.names_records
 
     def exceeds(self, after: float) -> bool:
-        """Tell whether it reveals more than what the released columns do, and than its bias."""
-        return self.corrected > max(after, self.bias or 0.0)
+        """Tell whether it reveals more than what the released columns do, chance left out."""
+        return (self.lower or 0.0) > after
+
+    def kind(self, after: float) -> str:
+        """Return what is to be done beside a release that tells ``after``; empty for nothing."""
+        if self.names_records:
+            return "drop"
+        if self.information is None:
+            return "look"
+        return "coarsen" if self.exceeds(after) else ""
+
+    def advice(self, after: float) -> str:
+        """Say what is to be done, and why; empty for nothing."""
+        times = self.corrected / after if after > 0 else 0.0
+        much = f", {times:.1f} times what the released key does" if times > 1.5 else ""
+        reveals = f"by itself it reveals {self.corrected:.3g} {self.units}{much}"
+        return {
+            "": "",
+            "drop": f"drop {self.column}: it differs from record to record and names them",
+            "look": f"look at {self.column}: {_UNTOLD}",
+            "coarsen": f"drop or coarsen {self.column}: {reveals}",
+        }[self.kind(after)]
+
+    def __str__(self) -> str:
+        """What it reveals, in one line."""
+        size = f"{self.values:,} values"
+        if self.intervals is not None:
+            size += f" in {self.intervals} intervals"
+        if self.sampled:
+            size += f", in {self.records:,} records drawn of all"
+        if self.information is None:
+            return f"{self.column:<20} {_UNTOLD} ({size})"
+        least = "at least " if self.coarse or self.intervals is not None else ""
+        text = (
+            f"{self.column:<20} {least}{self.corrected:.4f} {self.units} ({self.lower:.4f} to "
+            f"{self.upper:.4f}; bias {self.bias:.4f} taken off; {size}"
+        )
+        if not self.lower:
+            most = f"up to {self.upper:.4f} {self.units}"
+            text = f"{self.column:<20} nothing beyond chance ({most}; {size}"
+        if self.otherwise is not None:
+            way = "in intervals" if self.intervals is None else "value by value"
+            text += f"; {way} {self.otherwise:.4f}"
+        return f"{text})"
+
+    def document(self, after: float) -> dict[str, Any]:
+        """Return it as JSON holds it, with an advice beside a release that tells ``after``."""
+        return {
+            **asdict(self),
+            "corrected": self.corrected,
+            "kind": self.kind(after),
+            "advice": self.advice(after),
+            "words": str(self),
+        }
+
+    def undoing(self) -> dict[str, Any]:
+        """Return as JSON holds it that it undoes what is changed of a key column."""
+        words = (
+            f"{self.column} is copied and tells {self.share:.0%} of {self.about}: whoever has both "
+            f"sees where {self.about} was changed; drop or coarsen it"
+        )
+        return {"key": self.about, "column": self.column, "share": self.share, "words": words}
+
+
+_UNTOLD = "cannot be told: too few records for each value"
+
+
+def advised(leaks: Sequence[Leak], after: float) -> list[str]:
+    """Return what is to be done with copied columns, in a sentence for each kind of advice."""
+    by_kind: dict[str, list[str]] = {}
+    for leak in leaks:
+        amount = f" ({leak.corrected:.3g})" if leak.kind(after) == "coarsen" else ""
+        by_kind.setdefault(leak.kind(after), []).append(leak.column + amount)
+    sentences = {
+        "coarsen": "drop or coarsen {}: {} tells more {} about {} by itself than the {:.3g} of the "
+        "released key, and whoever has such a column gains little from the columns that you "
+        "protected",
+        "drop": "drop {}: {} differs from record to record, and whoever knows such a value knows "
+        "the record",
+        "look": "look at {}: what {} reveals " + _UNTOLD,
+    }
+    lines = []
+    for kind, words in sentences.items():
+        if names := by_kind.get(kind):
+            more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+            each = "each" if len(names) > 1 else "it"
+            columns = cells([*names[:MOST_NAMED], *more])
+            lines.append(words.format(columns, each, leaks[0].units, leaks[0].about, after))
+    return lines
 
 
 def untouched(
@@ -84,8 +212,8 @@ def untouched(
     Parameters
     ----------
     frame : frame of any kind
-        The table, as :meth:`cvxprivacy.DiscreteSource.from_table` takes it.  Each column is
-        counted by one group-by in its engine.
+        The table, as :meth:`cvxprivacy.DiscreteSource.from_table` takes it.  Of more than 50,000
+        records so many are drawn, with a fixed seed.
     schema : TableSchema
         ``source.schema``.
     units : {"bits", "nats"}
@@ -98,8 +226,8 @@ def untouched(
     Returns
     -------
     list of Leak
-        With ``column``, ``information``, its small-sample ``bias``, and ``values``, the number of
-        different ones.
+        With ``column``, ``corrected``, the information less its bias, its interval from
+        ``lower`` to ``upper``, and ``values``, the number of different ones.
 
     Raises
     ------
@@ -121,111 +249,139 @@ def untouched(
     >>> [(leak.column, round(leak.information, 3)) for leak in untouched(people, source.schema)]
     [('ward', 1.0), ('town', 0.0)]
     """
-    lazy = as_narwhals(frame).lazy()
-    types = lazy.collect_schema()
-    others = [n for n in types.names() if n not in (*schema.columns, schema.weights)]
-    schema.check(lazy, schema.sensitive)
+    sample = Sample.of(frame, schema)
+    return surveyed(sample, units=units, columns=columns, keys=False, progress=progress)
+
+
+def surveyed(
+    sample: Sample,
+    *,
+    units: str = "bits",
+    columns: Sequence[str] | None = None,
+    keys: bool = True,
+    progress: Callable[[int], object] | None = None,
+) -> list[Leak]:
+    """Return what copied columns reveal about W, and with ``keys`` about each key column.
+
+    A column is read once, and counted against each; parameters are those of :func:`untouched`.
+    """
+    schema = sample.schema
+    schema.check(sample.frame.lazy(), schema.sensitive)
+    targets = [_Target.of(sample, schema.sensitive)]
+    targets += [_Target.of(sample, (name,)) for name in schema.key] if keys else []
+    orders = _shuffles(sample.records)
     leaks = []
-    for name in others if columns is None else columns:
-        present(name, types.names(), "columns")
-        leaks.append(_leak(frame, _surveyed(lazy, name), schema, units))
+    for name in sample.copied if columns is None else columns:
+        present(name, sample.frame.columns, "columns")
+        column = sample.column(name)
+        leaks += [_leak(column, target, sample, orders, units) for target in targets]
         if progress is not None:
             progress(1)
     return sorted(leaks, key=lambda leak: -leak.corrected)
 
 
-def undone(frame: Any, source: DiscreteSource) -> list[dict[str, Any]]:
-    """Find copied columns that tell most of a key column, and so undo what is changed of it.
-
-    Returns
-    -------
-    list of dict
-        ``key``, the released column; ``column``, the copied one; ``share``, the share of the key
-        column's entropy that it tells, bias taken off; the greatest first.
-    """
-    schema, entries = source.schema, []
-    assert schema is not None
-    lazy = as_narwhals(frame).lazy()
-    others = lazy.collect_schema().names()
-    copied = [_surveyed(lazy, c) for c in others if c not in (*schema.columns, schema.weights)]
-    for name in schema.key:
-        swapped = replace(schema, sensitive=(name,), key=schema.sensitive, side=(), weights=None)
-        try:
-            entropy = DiscreteSource.from_schema(frame, swapped).entropy()
-        except InputError:  # more values than can be counted
-            continue
-        leaks = [_leak(frame, column, swapped, "bits") for column in copied] if entropy else []
-        for leak in sorted(leaks, key=lambda leak: -leak.corrected):
-            names_records = leak.names_records(source.records or 0)  # as is told elsewhere
-            if not names_records and leak.corrected > MOSTLY * entropy:
-                share = min(leak.corrected / entropy, 1.0)
-                entries.append({"key": name, "column": leak.column, "share": share})
-    return sorted(entries, key=lambda entry: -entry["share"])
-
-
-def undone_words(entry: Mapping[str, Any]) -> str:
-    """Say what a copied column undoes."""
-    return (
-        f"{entry['column']} is copied and tells {entry['share']:.0%} of {entry['key']}: whoever "
-        f"has both sees where {entry['key']} was changed; drop or coarsen it"
-    )
+# ---- one column against one other --------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Column:
-    """A column as it is counted: its values one by one, or cut; neither where it cannot be."""
+class _Target:
+    """What columns tell of."""
 
     name: str
-    values: int
-    bins: Bins | None = None
-    countable: bool = True
+    codes: Codes
+    coarse: bool = False
+
+    @classmethod
+    def of(cls, sample: Sample, names: tuple[str, ...]) -> _Target:
+        """Return the letters of columns, or intervals of a number with too many values."""
+        text, codes = ", ".join(names), sample.letters(names)
+        recoded = {*sample.schema.bins, *sample.schema.groups} & {*names}
+        if len(names) == 1 and not recoded and FEW * (codes.max() + 1) > sample.records:
+            numbers = sample.column(names[0]).numbers
+            if numbers is not None:
+                return cls(text, parts_of(numbers), coarse=True)
+        return cls(text, codes)
 
 
-def _surveyed(lazy: nw.LazyFrame[Any], name: str) -> _Column:
-    """Return how a column is to be counted."""
-    statistics = [nw.len().alias("records"), nw.col(name).n_unique().alias("values")]
-    if lazy.collect_schema()[name].is_numeric():
-        filled = nw.when(~is_missing(lazy, name)).then(nw.col(name))
-        statistics += [filled.min().alias("least"), filled.max().alias("most")]
-    try:
-        row = collect(lambda: lazy.select(statistics))
-    except InputError:  # a column of lists, say
-        return _Column(name, 0, countable=False)
-    summary = {column: python_values(row[column])[0] for column in row.columns}
-    values = int(summary["values"])
-    if values * FEW <= int(summary["records"]):
-        return _Column(name, values)
-    least, most = summary.get("least"), summary.get("most")
-    if least is None or most is None or least >= most:
-        return _Column(name, values, countable=False)
-    return _Column(name, values, _parts(lazy, name, float(least), float(most)))
-
-
-def _leak(frame: Any, column: _Column, schema: TableSchema, units: str) -> Leak:
-    """Return what a column reveals about the confidential columns of a schema."""
-    name, nothing = column.name, Leak(column.name, None, None, column.values)
-    if not column.countable:
+def _leak(
+    column: Column, target: _Target, sample: Sample, orders: npt.NDArray[np.int64], units: str
+) -> Leak:
+    """Return what a column reveals, by the way of counting that shows more."""
+    nothing = Leak(
+        column.name, target.name, units, sample.records, column.values,
+        coarse=target.coarse, sampled=sample.sampled,
+    )  # fmt: skip
+    ways: list[tuple[Codes, int | None]] = []
+    if column.codes is not None:
+        ways.append((column.codes, None))
+    if column.numbers is not None and column.values > PARTS:
+        parts = parts_of(column.numbers)
+        ways.append((parts, int(parts.max()) + 1))
+    leaks = []
+    for codes, intervals in ways:
+        counted = _counted(target.codes, codes, sample.weights, orders)
+        if counted is not None:
+            in_units: Any = {name: value * nat(units) for name, value in counted.items()}
+            leaks.append(replace(nothing, **in_units, intervals=intervals))
+    if not leaks:
         return nothing
-    bins = dict(schema.bins) | ({} if column.bins is None else {name: column.bins})
-    missing = "drop" if schema.missing == "drop" else "level"
-    schema = replace(schema, key=(name,), side=(), bins=bins, missing=missing)
-    try:
-        source = DiscreteSource.from_schema(frame, schema)
-    except InputError:
-        return nothing
-    intervals = len(set(source.x) - {None}) if name in bins else None
-    information, bias = source.information(units=units), source.bias(units=units)
-    return Leak(name, information, bias, column.values, intervals)
+    best, *others = sorted(leaks, key=lambda leak: -leak.corrected)
+    return replace(best, otherwise=others[0].corrected) if others else best
 
 
-def _parts(lazy: nw.LazyFrame[Any], name: str, least: float, most: float) -> Bins:
-    """Cut a number into parts of equal counts; of one width in an engine without quantiles."""
-    filled = nw.when(~is_missing(lazy, name)).then(nw.col(name)).cast(nw.Float64)
-    quantiles = [filled.quantile(k / PARTS, "linear").alias(f"q{k}") for k in range(1, PARTS)]
-    try:
-        row = collect(lambda: lazy.select(quantiles))
-        edges = [python_values(row[column])[0] for column in row.columns]
-    except InputError:
-        edges = np.linspace(least, most, PARTS + 1)[1:-1].tolist()
-    inner = sorted({float(e) for e in edges if e is not None and np.isfinite(e)})
-    return Bins((-math.inf, *inner, math.inf))
+def _shuffles(records: int) -> npt.NDArray[np.int64]:
+    """Return orders of the records, by a fixed seed."""
+    count = min(max(SHUFFLED // max(records, 1), 20), SHUFFLES)
+    orders = np.tile(np.arange(records), (count, 1))
+    return np.random.default_rng(0).permuted(orders, axis=1)
+
+
+def _counted(
+    w: Codes, c: Codes, weights: npt.NDArray[np.float64] | None, orders: npt.NDArray[np.int64]
+) -> dict[str, float] | None:
+    """Return the information of codes, in nats, chance and an interval; None if it is chance."""
+    width = int(c.max()) + 1
+    cell = np.unique(w * width + c, return_inverse=True)[1]
+    of_w, of_c = (float(_entropies(codes[None], weights)[0]) for codes in (w, c))
+    information = max(0.0, of_w + of_c - float(_entropies(cell[None], weights)[0]))
+    shuffled = c[orders]
+    by_chance = of_w - _entropies(w * width + shuffled, weights)
+    by_chance += of_c if weights is None else _entropies(shuffled, weights)
+    chance, spread = max(0.0, float(by_chance.mean())), float(by_chance.std(ddof=1))
+    most = max(min(of_w, of_c), information)
+    if chance > BY_CHANCE * most:
+        return None
+    masses = np.ones(len(w)) if weights is None else weights
+    total = masses.sum()
+    in_w, in_c, in_cell = (np.bincount(codes, masses)[codes] for codes in (w, c, cell))
+    on = masses > 0
+    ratio = np.log(in_cell[on] * total / (in_w[on] * in_c[on]))
+    delta = math.sqrt(((masses[on] * (ratio - information)) ** 2).sum()) / total
+    effective = total**2 / (masses**2).sum()
+    occupied = len(np.unique(cell[on])) - len(np.unique(w[on])) - len(np.unique(c[on])) + 1
+    error = DEVIATIONS * math.hypot(delta, spread)
+    return {
+        "information": information,
+        "bias": chance * (most - information) / (most - chance) if chance else 0.0,
+        "lower": max(0.0, information - chance - error),
+        "upper": max(0.0, information - min(chance, occupied / (2 * effective)) + error),
+        "entropy": of_w,
+    }
+
+
+def _entropies(
+    codes: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None
+) -> npt.NDArray[np.float64]:
+    """Return the entropy, in nats, of each row of codes."""
+    rows, width = len(codes), int(codes.max()) + 1
+    places = (codes + width * np.arange(rows)[:, None]).ravel()
+    if rows * width > 4 * places.size:  # mostly empty: only the cells that occur
+        at, places = np.unique(places, return_inverse=True)
+        row = at // width
+    else:
+        row = np.repeat(np.arange(rows), width)
+    repeated = None if weights is None else np.tile(weights, rows)
+    masses = np.bincount(places, repeated, minlength=len(row)).astype(float)
+    logs = np.bincount(row, masses * np.log(np.maximum(masses, 1e-300)), minlength=rows)
+    total = codes.shape[1] if weights is None else weights.sum()
+    return np.log(total) - logs / total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -20,6 +21,7 @@ __all__ = [
     "is_missing",
     "python_values",
     "replace_columns",
+    "sampled",
     "series_like",
     "whole_records",
 ]
@@ -37,7 +39,7 @@ def as_narwhals(frame: Any, argument: str = "frame") -> nw.DataFrame[Any] | nw.L
     pandas = nw.dependencies.is_pandas_like_dataframe(frame)
     if pandas or nw.dependencies.is_dask_dataframe(frame):  # columns of any name, and twice
         names = [str(name) for name in frame.columns]
-        twice = next((name for name in names if names.count(name) > 1), None)
+        twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
             problem = f"two columns of one name, {twice!r}"
             raise InputError(argument, problem, "give each its own name", value=twice)
@@ -75,7 +77,7 @@ def collect(query: Callable[[], nw.LazyFrame[Any]]) -> nw.DataFrame[Any]:
 def is_missing(lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
     """Return whether a value of a column is missing; NaN is."""
     value = nw.col(name)
-    floating = lazy.collect_schema()[name].is_float()
+    floating = lazy.select(name).collect_schema()[name].is_float()  # not the types of all columns
     return value.is_null() | value.is_nan() if floating else value.is_null()
 
 
@@ -85,6 +87,43 @@ def whole_records(frame: Any, names: Sequence[str]) -> Any:
     for name in names:
         table = table.filter(~is_missing(table.lazy(), name))
     return nw.to_native(table)
+
+
+def sampled(frame: Any, most: int, *, seed: int) -> tuple[nw.DataFrame[Any], int]:
+    """Return a frame's records in memory, or so many drawn of them, and how many it has.
+
+    Parameters
+    ----------
+    frame : frame of any kind
+        Of a lazy one no more than ``most`` records are collected.
+    most : int
+        Records that are drawn, without replacement, in their order.
+    seed : int
+        Of the draw.  What an engine draws in parallel may differ from one machine to another.
+    """
+    table = as_narwhals(frame)
+    if isinstance(table, nw.DataFrame):
+        records = len(table)
+        return (table if records <= most else table[_drawn(records, most, seed)]), records
+    records = int(collect(lambda: table.select(nw.len().alias("records")))["records"][0])
+    drawn, native = table, nw.to_native(table)
+    if records > most and table.implementation.is_duckdb():
+        draw = f"reservoir({most} ROWS) REPEATABLE ({seed})"
+        drawn = nw.from_native(native.query("records", f"FROM records USING SAMPLE {draw}"))
+    elif records > most and table.implementation.is_dask():
+        drawn = nw.from_native(native.sample(frac=most / records, random_state=seed))
+    elif records > most and table.implementation.is_polars():
+        import polars as pl
+
+        place = "place".ljust(1 + max(map(len, table.collect_schema().names())), "_")  # unused
+        places = pl.col(place).is_in(_drawn(records, most, seed))
+        drawn = nw.from_native(native.with_row_index(place).filter(places).drop(place))
+    return collect(lambda: drawn.head(most)), records
+
+
+def _drawn(records: int, most: int, seed: int) -> list[int]:
+    chosen = np.random.default_rng(seed).choice(records, most, replace=False)
+    return np.sort(chosen).tolist()
 
 
 def python_values(series: nw.Series[Any]) -> list[Any]:

@@ -12,7 +12,6 @@ from cvxprivacy.cli.dossier.tables import FEWEST, Drawn, worst_group
 from cvxprivacy.cli.dossier.words import cells, rounded
 from cvxprivacy.cli.report import CONSTANT
 from cvxprivacy.microdata.check import Check
-from cvxprivacy.microdata.untouched import Leak, undone_words
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
@@ -22,9 +21,6 @@ __all__ = [
     "audit_verdict", "audited", "cautions", "check_facts", "found_rows", "release_verdict",
     "unmodified_columns",
 ]  # fmt: skip
-
-MOST_NAMED = 5  # columns in one advice of the first page
-
 
 # ---- what follows from the checks --------------------------------------------------------
 
@@ -177,43 +173,23 @@ def _records(number: float) -> str:
 
 
 def unmodified_columns(document: Mapping[str, Any]) -> Facts:
-    """Return what the columns that are copied reveal, each with an advice."""
-    after, rows = document["released_law"]["risk"], []
-    for entry in document["untouched"]:
-        leak = Leak(**{name: entry[name] for name in entry if name != "binned"})
-        advice = kind = ""
-        if leak.names_records(document["records"] or 0):
-            kind = "drop"
-            advice = f"drop {leak.column}: it differs from record to record and names them"
-        elif leak.information is None:
-            kind = "look"
-            advice = f"look at {leak.column}: it has too many values to tell what it reveals"
-        elif leak.exceeds(after):
-            times = leak.corrected / after if after > 0 else 0.0
-            much = f", {times:.1f} times what the released key does" if times > 1.5 else ""
-            kind = "coarsen"
-            advice = (
-                f"drop or coarsen {leak.column}: by itself it reveals {leak.corrected:.3g} "
-                f"{document['units']}{much}"
-            )
-        rows.append(
-            {
-                "column": leak.column,
-                "information": rounded(leak.information),
-                "bias": rounded(leak.bias),
-                "values": leak.values,
-                "intervals": leak.intervals,
-                "kind": kind,
-                "advice": advice,
-            }
-        )
-    return {"unit": document["units"], "released": rounded(after), "rows": rows}
+    """Return what the columns that are copied reveal, each with its advice."""
+    numbers = ("information", "bias", "corrected", "lower", "upper")
+    texts = ("column", "values", "intervals", "records", "kind", "advice")
+    rows = [
+        {**{name: entry[name] for name in texts}, **{n: rounded(entry[n]) for n in numbers}}
+        for entry in document["untouched"]
+    ]
+    return {
+        "unit": document["units"],
+        "released": rounded(document["released_law"]["risk"]),
+        "rows": rows,
+    }
 
 
 def cautions(
     document: Mapping[str, Any],
     seed: Facts,
-    unmodified: Facts,
     source: Any,
     checks: Sequence[Check],
     drawn: Drawn,
@@ -231,8 +207,7 @@ def cautions(
         "population": document.get("population"),
     }
     return [
-        *(undone_words(entry) for entry in document.get("undone", ())),
-        *_advised(unmodified),
+        *document["advice"],
         *(_CAUTIONS[name].format(detail) for name, detail in reasons.items() if detail),
         *(check.caution for check in checks if check.caution),
     ]
@@ -251,24 +226,3 @@ _CAUTIONS = {
     "population": "the channel was designed on a part of the records: the optimum and its proof "
     "are of that part",
 }
-
-
-def _advised(unmodified: Facts) -> list[str]:
-    """Return the advice on unmodified columns in a sentence for each kind."""
-    by_kind: dict[str, list[str]] = {}
-    for row in unmodified["rows"]:
-        if row["advice"]:
-            by_kind.setdefault(row["kind"], []).append(row["column"])
-    words_of = {
-        "coarsen": "drop or coarsen {}: {} tells more by itself than the released key",
-        "drop": "drop {}: such a value differs from record to record, and names the record",
-        "look": "look at {}: too many values to tell what they reveal",
-    }
-    sentences = []
-    for kind, text in words_of.items():
-        names = by_kind.get(kind, [])
-        each = "each" if len(names) > 1 else "it"
-        if names:
-            more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-            sentences.append(text.format(cells([*names[:MOST_NAMED], *more]), each))
-    return sentences

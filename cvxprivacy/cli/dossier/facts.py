@@ -90,12 +90,11 @@ def release_facts(
         **({"The trade-off": why} if curve is None else {}),
     }
     seed = provenance.seed_of(asked.arguments)
-    unmodified = unmodified_columns(document)
     return _dossier(
         "release",
         title=f"Release of {file_name(asked.table)}",
         verdict=release_verdict(document, checks, drawn.audit is not None),
-        cautions=cautions(document, seed, unmodified, source, checks, drawn),
+        cautions=cautions(document, seed, source, checks, drawn),
         asked=words.asked(data, problem.criteria, schema),
         against=words.against(schema, problem.encoder),
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
@@ -110,7 +109,7 @@ def release_facts(
         prices=tradeoff.prices(problem, solution, minimised),
         changed=drawn.changed,
         loss=drawn.losses,
-        unmodified=unmodified,
+        unmodified=unmodified_columns(document),
         uncertainty=uncertainty(drawn.audit, guard, document.get("population")),
         definitions=words.definitions(_terms(drawn), problem.criteria),
         verification=verification(kept, asked, guard, schema.sensitive, all_records=of_all),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from cvxprivacy.text import cells
 
 __all__ = [
     "INFINITE",
@@ -109,12 +111,6 @@ def rounded(value: float | None, digits: int = 6) -> float | None:
 def extended(value: float, digits: int = 4) -> float | str | None:
     """Return a number to so many digits, or that it is infinite; None for none."""
     return INFINITE if math.isinf(value) else rounded(value, digits)
-
-
-def cells(names: Sequence[str]) -> str:
-    """Return names as a phrase: age, sex and race; empty of none."""
-    *most, last = names or [""]
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def quantity(name: str) -> str:
