@@ -33,8 +33,13 @@ EPILOG = (__doc__ or "").split("\n\n", 1)[1]
 def main() -> None:
     """Release tables by the optimal randomisation, and prove that it is optimal."""
     warnings.showwarning = lambda message, *_: click.echo(f"cvxprivacy: {message}", err=True)
-    # a terminated process unwinds, so that files half-written go with it
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # a process that is terminated, or whose terminal is closed, unwinds: files half-written go
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(
+            signal, name, None
+        )  # not every system has the latter, and nohup ignores it
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
 for command in (release, apply, audit, compare, verify, solve, figures):

@@ -14,8 +14,9 @@ from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.dossier import report_outputs, report_targets
 from cvxprivacy.cli.dossier.provenance import Asked, Kept
 from cvxprivacy.cli.exits import CODES, arguments
+from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
-from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
+from cvxprivacy.cli.recodings import chosen, mapping_files, recoded, recoded_text
 from cvxprivacy.cli.report import report, report_text, with_checks
 from cvxprivacy.cli.statement import (
     problem_data,
@@ -78,7 +79,8 @@ class Releasing:
         self.targets["problem-out"] = options["problem_out"]
         self.reports = report_targets(options["report"])
         self.targets |= self.reports
-        refuse_unwritable(self.targets, table)
+        refuse_unwritable(self.targets, table, *mapping_files(options["recoding"]))
+        self.house = House.of(self.targets, table)
         _refuse_with_holdout(options)
         if options["ensure"] == "table" and self.targets["out"] is None:
             raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
@@ -142,14 +144,14 @@ class Releasing:
             Output("problem-out", self.targets["problem-out"], lambda f: f.write(self.stated)),
         ]
         self.kept = Kept(files)
-        write_all([*self.kept.outputs, *report_outputs(self.reports, self._facts)])
+        write_all([*self.kept.outputs, *report_outputs(self.reports, self._facts)], self.house)
 
     def _facts(self) -> dict[str, Any]:
         """Return what a report says, once the files that it speaks of are written."""
         from cvxprivacy.cli.dossier.facts import release_facts
 
         command = click.get_current_context().command
-        asked = Asked(arguments(), command, self.table, self.opened)
+        asked = Asked(arguments(), command, self.table, self.opened, self.house)
         with steps() as on_step:
             return release_facts(
                 asked, self.data, self.problem, self.source, self.solution, self.document,

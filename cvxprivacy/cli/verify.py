@@ -11,6 +11,7 @@ import click
 
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import say_json, wants_json
+from cvxprivacy.cli.house import checked_set
 from cvxprivacy.errors import InputError
 from cvxprivacy.verifier.differences import differences
 from cvxprivacy.verifier.statement import reported, stated
@@ -93,6 +94,10 @@ def _result(
     problems, failure = disagreements(document), "NOT verified"
     statement = [] if problems else stated(document)
     lines = [] if problems else [reported(path, document)]
+    if not problems:
+        problems, notes = checked_set(path, table)
+        lines += notes
+        failure = "NOT of one set" if problems else failure
     if not problems and table is not None:
         problems = [f"{table}: {difference}" for difference in _recounted(document, table, reading)]
         if not problems:
