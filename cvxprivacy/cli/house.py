@@ -25,9 +25,7 @@ __all__ = ["House", "checked_set"]
 
 SCHEMA = "cvxprivacy house 1"
 ENDING = ".house.json"
-PURPOSE = (
-    "which files are of one set, and the key of the report's keyed sums; it stays in the house"
-)
+PURPOSE = "which files are of one set, and the key of keyed SHA-256 sums; it stays in the house"
 
 
 @dataclass
@@ -114,8 +112,9 @@ def checked_set(proof: str, table: str | None = None) -> tuple[list[str], list[s
     """
     names = pending(proof)
     if names is not None:
-        remedy = "run the command again, or another that writes one of them"
-        return [f"a run ended before all of {', '.join(names)} had their names: {remedy}"], []
+        remedy = "run it, or another that writes one of them, again"
+        waiting = f"not all of {', '.join(names)} have their names: a run is at work, or was ended"
+        return [f"{waiting}; {remedy}"], []
     houses = [(path, document, _differing(path, document)) for path, document in _houses(proof)]
     if not houses:
         return [], []
@@ -127,8 +126,8 @@ def checked_set(proof: str, table: str | None = None) -> tuple[list[str], list[s
     if table is not None and "table" in document and Path(table).is_file():
         sums = House(None, table, document["key"]).table["keyed_sha256"]
         same = sums == document["table"]["keyed_sha256"]
-        words = "as in the report" if same else "another file than the report names"
-        lines.append(f"{table}: keyed SHA-256 {sums}, {words}")
+        words = "the file itself" if same else "another file than the one that was released"
+        lines.append(f"{table}: {words}, by its keyed SHA-256")
     return [], lines
 
 

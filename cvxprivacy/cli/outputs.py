@@ -87,15 +87,14 @@ def _forced() -> bool:
 
 def described(targets: Mapping[str, str | None], words: Mapping[str, str]) -> list[str]:
     """Return a line for each file; ``{private}`` in its words says that only its owner reads it."""
-    lines = []
-    for name, path in targets.items():
+    lines, words = [], {**words, "house": PURPOSE + "{private}"}
+    for name, path in {**targets, "house": House.of(targets).path}.items():
         if path is not None:
             file = Path(path)  # a device is nobody's own
             private = file.is_file() and not file.stat().st_mode & 0o077
             privacy = ", so only you can read it" if private else ""
             lines.append(f"{path}: {words[name].replace('{private}', privacy)}")
-    house = House.of(targets).path
-    return lines if house is None else [*lines, f"{house}: {PURPOSE}"]
+    return lines
 
 
 def _watched() -> bool:

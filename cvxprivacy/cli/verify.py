@@ -58,7 +58,8 @@ def verify(
 
     What is proved is said in plain words, from the proof's own data.  Needs neither CVXPY nor a
     solver.  A copy of the table with another delimiter, encoding or quoting is the same table:
-    its cells decide.
+    its cells decide.  Where a set of files has its `NAME.house.json` beside PROOF, they are
+    compared with what was written.
     """
     stated_problem = None if problem is None else _problem(problem, table, reading)
     results: dict[str, Any] = {}
