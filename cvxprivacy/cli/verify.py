@@ -94,11 +94,8 @@ def _result(
     """Return what became of one proof, as data and as lines of text."""
     problems, failure = disagreements(document), "NOT verified"
     statement = [] if problems else stated(document)
-    lines = [] if problems else [reported(path, document)]
-    if not problems:
-        problems, notes = checked_set(path, table)
-        lines += notes
-        failure = "NOT of one set" if problems else failure
+    apart, notes = checked_set(path, table)
+    lines = [] if problems else [reported(path, document), *notes]
     if not problems and table is not None:
         problems = [f"{table}: {difference}" for difference in _recounted(document, table, reading)]
         if not problems:
@@ -111,6 +108,9 @@ def _result(
         lines.append(f"{problem}: {note}")
         if problems:
             failure = f"NOT a proof of {problem}"
+    if apart:
+        failure = failure if problems else "NOT of one set"
+        problems = [*problems, *apart]
     if problems:
         lines = ["\n  ".join([f"{path}: {failure}", *problems])]
         if failure != "NOT verified":
