@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.files import whole_file
+from cvxprivacy.files import whole_file, whole_files
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.verifier import verify
@@ -367,8 +367,10 @@ class Relaxed(Certificate):
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write two proofs: of the upper end, and beside it, as ``….lower.json``, of the lower."""
-        self.relaxation.to_json(self.beside(path))
-        return super().to_json(path)
+        with whole_files() as files:
+            self.relaxation.write(files.open(self.beside(path), private=True))
+            self.write(files.open(path, private=True))
+        return Path(path)
 
     @staticmethod
     def beside(path: str | os.PathLike[str]) -> Path:

@@ -1,10 +1,10 @@
 """The command line: tables in, released tables and proofs out.
 
-Exit codes: 0 done; 1 a proof is not verified or not of the problem, a criterion is broken by the
-table that was drawn or audited, or a script failed; 2 wrong input or usage; 3 no release satisfies
-the constraints, or no merging of a drawn table's groups (--ensure table); 4 nothing finite could be
-proved; 5 the release is made, but proved to be optimal only loosely; 70 an error of the package;
-130 interrupted.
+Exit codes: 0 done; 1 a proof is not verified or not of the problem, or its files are not of one
+set, a criterion is broken by the table that was drawn or audited, or a script failed; 2 wrong input
+or usage; 3 no release satisfies the constraints, or no merging of a drawn table's groups (--ensure
+table); 4 nothing finite could be proved; 5 the release is made, but proved to be optimal only
+loosely; 70 an error of the package; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -33,8 +33,13 @@ EPILOG = (__doc__ or "").split("\n\n", 1)[1]
 def main() -> None:
     """Release tables by the optimal randomisation, and prove that it is optimal."""
     warnings.showwarning = lambda message, *_: click.echo(f"cvxprivacy: {message}", err=True)
-    # a terminated process unwinds, so that files half-written go with it
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # a process that is terminated, or whose terminal is closed, unwinds: files half-written go
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(
+            signal, name, None
+        )  # not every system has the latter, and nohup ignores it
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
 for command in (release, apply, audit, compare, verify, solve, figures):

@@ -11,8 +11,9 @@ import click
 
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import arguments, say
+from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import described, refuse_unwritable, write_all
-from cvxprivacy.cli.recodings import resolved, stated
+from cvxprivacy.cli.recodings import mapping_files, resolved, stated
 from cvxprivacy.errors import InputError
 
 __all__ = ["audit"]
@@ -92,7 +93,7 @@ def audit(
 
     targets = report_targets(report)
     paths = [path for path in (original, released) if path is not None]
-    refuse_unwritable(targets, *paths)
+    refuse_unwritable(targets, *paths, *mapping_files(options["recoding"]))
     tables = [open_table(path, reading) for path in paths]
     settings = _settings(options, tables[0].header)
     weights = [] if settings["weights"] is None else [settings["weights"]]
@@ -112,8 +113,9 @@ def audit(
         where, value = error.where, error.value
         problem, remedy = error.problem, error.remedy
         raise InputError("ORIGINAL", problem, remedy, where=where, value=value) from None
-    asked = Asked(arguments(), click.get_current_context().command, original, tables[0])
-    write_all(report_outputs(targets, lambda: audit_facts(asked, result, released)))
+    house = House.of(targets, original)
+    asked = Asked(arguments(), click.get_current_context().command, original, tables[0], house)
+    write_all(report_outputs(targets, lambda: audit_facts(asked, result, released)), house)
     document = {**result.document(letters=False), "files": targets}
     say(document, "\n".join([str(result), *described(targets, dict.fromkeys(targets, REPORTED))]))
     if not result.holds:

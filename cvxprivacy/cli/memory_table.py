@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -344,9 +345,22 @@ def _write_workbook(file: IO[bytes], out: str, columns: Columns, _: Any) -> list
     openpyxl = imported("openpyxl", "writing Excel")
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import IllegalCharacterError
+    from openpyxl.worksheet._writer import WorksheetWriter
+    from openpyxl.writer.excel import ExcelWriter
+
+    class Archive(zipfile.ZipFile):
+        """An archive that takes a sheet from memory."""
+
+        def write(self, filename: Any, arcname: Any = None, *_: Any, **__: Any) -> None:
+            """Write a sheet as a member of this name."""
+            self.writestr(arcname, filename.getvalue())
 
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("released")
+    # by default it is written to a temporary file, which a killed process would leave
+    sheet._writer = WorksheetWriter(sheet, io.BytesIO())
+    sheet._writer.cleanup = lambda: None
+    sheet._writer.write_top()
 
     def cell(value: Any) -> Any:
         if not isinstance(value, str):
@@ -360,7 +374,7 @@ def _write_workbook(file: IO[bytes], out: str, columns: Columns, _: Any) -> list
         for row in zip(*columns.values(), strict=True):
             sheet.append([cell(value) for value in row])
         made = io.BytesIO()
-        book.save(made)
+        ExcelWriter(book, Archive(made, "w", zipfile.ZIP_DEFLATED)).save()
     except (IllegalCharacterError, ValueError) as error:
         problem = f"{out} cannot hold a value ({type(error).__name__})"
         raise InputError("--out", problem, "choose .csv or .parquet", value=out) from None

@@ -13,6 +13,7 @@ import numpy as np
 from click.core import ParameterSource
 
 from cvxprivacy.cli.exits import CODES, say
+from cvxprivacy.cli.house import House
 from cvxprivacy.cli.options import refuse_unknown, split_columns
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.report import proved
@@ -80,7 +81,8 @@ def release_noise(
         [
             Output("out", targets["out"], write, binary=True),
             Output("certificate", targets["certificate"], proof, private=True),
-        ]
+        ],
+        House.of(targets, table),
     )
     document = {"table": table, "records": source.records, **proved(solution), "errors": errors,
                 "files": {n: p for n, p in targets.items() if p}}  # fmt: skip

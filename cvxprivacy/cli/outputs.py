@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -13,8 +13,9 @@ from typing import IO, Any
 import click
 
 from cvxprivacy.cli.exits import FORCED, wants_json
+from cvxprivacy.cli.house import PURPOSE, House
 from cvxprivacy.errors import InputError
-from cvxprivacy.files import whole_file
+from cvxprivacy.files import is_device, recovered, whole_files
 
 __all__ = ["Output", "described", "progress", "refuse_unwritable", "steps", "write_all"]
 
@@ -30,16 +31,23 @@ class Output:
     private: bool = False  # for its owner only
 
 
-def write_all(outputs: Sequence[Output]) -> dict[str, Any]:
-    """Write files that take their names together or not at all; return what each write returned."""
-    results = {}
-    with ExitStack() as files:
+def write_all(outputs: Sequence[Output], house: House | None = None) -> dict[str, Any]:
+    """Write files that take their names together or not at all; return what each write returned.
+
+    What stays in the house of them is written last, with what ``house`` holds by then.
+    """
+    house = House.of({output.option: output.path for output in outputs}) if house is None else house
+    results, written = {}, {}
+    with whole_files(replace=_forced()) as files:
         for output in outputs:
             if output.path is not None:
-                opened = whole_file(output.path, binary=output.binary, private=output.private)
-                file = files.enter_context(opened)
+                file = files.open(output.path, binary=output.binary, private=output.private)
                 results[output.option] = output.write(file)
                 file.flush()  # a full disk is noticed before any file has its name
+                if not is_device(output.path):
+                    written[output.option] = output.path, file
+        if house.path is not None:
+            house.write(files.open(house.path, private=True), written)
     return results
 
 
@@ -47,11 +55,15 @@ def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: s
     """Refuse, before any work, outputs that cannot be or that would destroy a file.
 
     A file that is there is replaced only with ``--force``; an input never is; a device is no file.
+    What an earlier run that was ended left of these outputs is completed or undone, and told.
     """
     taken = {os.path.realpath(path): f"the input {path}" for path in inputs}
-    for name, path in targets.items():
-        if path is None:
-            continue
+    wanted = [(name, path) for name, path in targets.items() if path is not None]
+    house = House.of(targets).path
+    checked = wanted if house is None else [*wanted, (wanted[0][0], house)]
+    for line in recovered(path for _, path in checked if not is_device(path)):
+        click.echo(f"cvxprivacy: {line}", err=True)
+    for name, path in checked:
         real = os.path.realpath(path)
         folder = Path(real).parent
         problem, remedy = "", "name another file"
@@ -61,17 +73,11 @@ def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: s
             problem, remedy = f"{path}: there is no folder {folder}", "make it first"
         elif Path(real).is_dir() or not os.access(folder, os.W_OK):
             problem = f"{path} cannot be written"
-        elif _stands(path) and not _forced():
+        elif Path(path).is_file() and not is_device(path) and not _forced():
             problem, remedy = f"{path} is there already", "pass --force to replace it"
         if problem:
             raise InputError(f"{prefix}{name}", problem, remedy)
         taken[real] = f"also {prefix}{name}"
-
-
-def _stands(path: str) -> bool:
-    """Tell whether a file would be replaced; what is written to /dev/stdout is not."""
-    device = Path(path).is_absolute() and Path(path).parts[1:2] == ("dev",)
-    return not device and Path(path).is_file()
 
 
 def _forced() -> bool:
@@ -81,8 +87,8 @@ def _forced() -> bool:
 
 def described(targets: Mapping[str, str | None], words: Mapping[str, str]) -> list[str]:
     """Return a line for each file; ``{private}`` in its words says that only its owner reads it."""
-    lines = []
-    for name, path in targets.items():
+    lines, words = [], {**words, "house": PURPOSE + "{private}"}
+    for name, path in {**targets, "house": House.of(targets).path}.items():
         if path is not None:
             file = Path(path)  # a device is nobody's own
             private = file.is_file() and not file.stat().st_mode & 0o077

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from cvxprivacy.microdata.recoded_key import KeyRecoding
     from cvxprivacy.tables.schema import TableSchema
 
-__all__ = ["chosen", "groups_file", "placed", "recoded", "recoded_text", "resolved", "stated"]
+__all__ = [
+    "chosen", "groups_file", "mapping_files", "placed", "recoded", "recoded_text", "resolved",
+    "stated",
+]  # fmt: skip
 
 
 _ORDER = ("sensitive", "key", "weights", "bins", "missing", "groups", "hierarchy", "level")
@@ -42,6 +45,26 @@ def stated(recoding: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict
     typed = pairs(recoding["level"], header, "--level", "education=2")
     recodings = {"groups": groups, "hierarchy": hierarchy, "level": _integers(typed, "--level")}
     return {key: value for key, value in recodings.items() if value}
+
+
+def mapping_files(recoding: Mapping[str, Any]) -> list[str]:
+    """Return the files of groups and hierarchies that are named, or may be.
+
+    Parameters
+    ----------
+    recoding : mapping
+        The texts that were typed, ``COLUMN=FILE,…``, of which the columns need not be known yet;
+        or, with the keys of a problem file, a file for each column.
+    """
+    files: list[str] = []
+    for key in ("group", "groups", "hierarchy"):
+        typed = recoding.get(key) or ()
+        if isinstance(typed, Mapping):
+            files += [value for value in typed.values() if isinstance(value, str)]
+        else:
+            parts = [part for text in typed for part in (text, *text.split(","))]
+            files += [part.rpartition("=")[2].strip() for part in parts]
+    return files
 
 
 def _integers(typed: Mapping[str, str], option: str, least: int = 0) -> dict[str, int]:

@@ -15,8 +15,9 @@ from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.dossier import report_outputs, report_targets
 from cvxprivacy.cli.dossier.provenance import Asked, Kept
 from cvxprivacy.cli.exits import CODES, arguments
+from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
-from cvxprivacy.cli.recodings import chosen, recoded, recoded_text
+from cvxprivacy.cli.recodings import chosen, mapping_files, recoded, recoded_text
 from cvxprivacy.cli.report import report, report_text, with_checks, with_copied
 from cvxprivacy.cli.statement import (
     problem_data,
@@ -30,6 +31,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.check import asked
 from cvxprivacy.microdata.drawn_table import DrawnTable
 from cvxprivacy.microdata.released_law import law_of
+from cvxprivacy.tables.labels import written
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
@@ -83,7 +85,8 @@ class Releasing:
         self.targets["problem-out"] = options["problem_out"]
         self.reports = report_targets(options["report"])
         self.targets |= self.reports
-        refuse_unwritable(self.targets, table)
+        refuse_unwritable(self.targets, table, *mapping_files(options["recoding"]))
+        self.house = House.of(self.targets, table)
         _refuse_with_holdout(options)
         if options["ensure"] == "table" and self.targets["out"] is None:
             raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
@@ -147,14 +150,20 @@ class Releasing:
             Output("problem-out", self.targets["problem-out"], lambda f: f.write(self.stated)),
         ]
         self.kept = Kept(files)
-        write_all([*self.kept.outputs, *report_outputs(self.reports, self._facts)])
+        self.house.entries |= {} if self.split is None else {"split": self.split}
+        if self.drawn is not None and self.drawn.merging is not None:
+            self.house.entries["merged"] = [
+                {"from": written(old, lenient=True), "to": written(new, lenient=True),
+                 "records": records} for old, new, records in self.drawn.merging.moves
+            ]  # fmt: skip
+        write_all([*self.kept.outputs, *report_outputs(self.reports, self._facts)], self.house)
 
     def _facts(self) -> dict[str, Any]:
         """Return what a report says, once the files that it speaks of are written."""
         from cvxprivacy.cli.dossier.facts import release_facts
 
         command = click.get_current_context().command
-        typed = Asked(arguments(), command, self.table, self.opened)
+        typed = Asked(arguments(), command, self.table, self.opened, self.house)
         with steps() as on_step:
             return release_facts(
                 typed, self.data, self.problem, self.source, self.solution, self.document,

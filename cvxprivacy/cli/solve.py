@@ -12,6 +12,7 @@ import click
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import CODES, say
 from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, steps, write_all
+from cvxprivacy.cli.recodings import mapping_files
 from cvxprivacy.cli.statement import refuse_intractable, table_source
 from cvxprivacy.errors import InputError
 
@@ -35,7 +36,7 @@ def solve(problem: str) -> None:
 
     @wraps(table_source)  # whose options a problem file may use
     def table(path: Path, **how: Any) -> Any:
-        tables.append(str(path))
+        tables.extend([str(path), *mapping_files(how)])
         return table_source(path, **how)
 
     file = read(problem, table=table)
@@ -56,7 +57,7 @@ def solve(problem: str) -> None:
             words[name] = f"the {name}; it holds the law of the source{{private}}"
         if isinstance(result, Relaxed):  # its lower bound is another program's
             beside = str(result.beside(path))
-            refuse_unwritable({name: beside}, prefix="output.")
+            refuse_unwritable({name: beside}, problem, *tables, prefix="output.")
             outputs.append(Output("lower", beside, result.relaxation.write, private=True))
             words["lower"] = "the proof of the lower end; the other proves the upper one"
     write_all(outputs)

@@ -9,8 +9,10 @@ the system's.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +20,7 @@ from typing import IO, Any
 from cvxprivacy.cli.framed import NAMES, ending_of, format_of, imported
 from cvxprivacy.cli.memory_table import MemoryTable, plain
 from cvxprivacy.errors import InputError
+from cvxprivacy.files import is_device, reachable
 
 __all__ = ["StatisticalTable"]
 
@@ -162,17 +165,13 @@ class StatisticalTable(MemoryTable):
         })  # fmt: skip
         assert self.out is not None
         ending = ending_of(self.out)[0]
-        with tempfile.TemporaryDirectory() as folder:  # which its owner alone can read
-            path = str(Path(folder) / f"released{ending}")
+        with self._place(file) as path:
             try:
                 self._write_file(ready, path, ending, metadata)
             except Exception as error:  # the library has its own
                 reason = f"{type(error).__name__}: {error}".splitlines()[0]
                 raise self._unfaithful(f"cannot be written ({reason})") from None
             self._see_that_it_reads(path, ending, data, metadata)
-            with Path(path).open("rb") as made:
-                while chunk := made.read(1 << 20):
-                    file.write(chunk)
         notes = ["values are codes, and their labels are kept"] if metadata["value_labels"] else []
         if changed:
             texts = ", ".join(changed)
@@ -180,6 +179,18 @@ class StatisticalTable(MemoryTable):
         lost = [("multiple response sets", self.meta.mr_sets)]
         lost += [("notes", self.meta.notes if self.format != "spss" else [])]
         return notes + [f"the {what} are not kept" for what, there in lost if there]
+
+    @contextmanager
+    def _place(self, file: IO[bytes]) -> Iterator[str]:
+        """Lend a path of an output, which the library opens by itself: no copy is left anywhere."""
+        assert self.out is not None
+        if not is_device(self.out):
+            with reachable(file) as path:
+                yield os.fspath(path)
+            return
+        with tempfile.TemporaryFile() as made:  # of a pipe, which has a name with such an ending
+            yield f"/proc/self/fd/{made.fileno()}"
+            shutil.copyfileobj(made, file)
 
     def _write_file(
         self, data: Any, path: str, ending: str, metadata: Mapping[str, dict[str, Any]]

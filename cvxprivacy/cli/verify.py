@@ -11,6 +11,7 @@ import click
 
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import say_json, wants_json
+from cvxprivacy.cli.house import checked_set
 from cvxprivacy.errors import InputError
 from cvxprivacy.verifier.differences import differences
 from cvxprivacy.verifier.statement import reported, stated
@@ -57,7 +58,8 @@ def verify(
 
     What is proved is said in plain words, from the proof's own data.  Needs neither CVXPY nor a
     solver.  A copy of the table with another delimiter, encoding or quoting is the same table:
-    its cells decide.
+    its cells decide.  Where a set of files has its `NAME.house.json` beside PROOF, they are
+    compared with what was written.
     """
     stated_problem = None if problem is None else _problem(problem, table, reading)
     results: dict[str, Any] = {}
@@ -92,9 +94,11 @@ def _result(
     """Return what became of one proof, as data and as lines of text."""
     problems, failure = disagreements(document), "NOT verified"
     statement = [] if problems else stated(document)
-    lines = [] if problems else [reported(path, document)]
+    files = checked_set(path, table)
+    lines = [] if problems else [reported(path, document), *files.lines]
     if not problems and table is not None:
-        problems = [f"{table}: {difference}" for difference in _recounted(document, table, reading)]
+        unlike = _recounted(document, table, reading, files.entries.get("split"))
+        problems = [f"{table}: {difference}" for difference in unlike]
         if not problems:
             from cvxprivacy.results.recount import agreement
 
@@ -105,6 +109,9 @@ def _result(
         lines.append(f"{problem}: {note}")
         if problems:
             failure = f"NOT a proof of {problem}"
+    if files.problems:
+        failure = failure if problems else "NOT of one set"
+        problems = [*problems, *files.problems]
     if problems:
         lines = ["\n  ".join([f"{path}: {failure}", *problems])]
         if failure != "NOT verified":
@@ -124,19 +131,26 @@ def _from_below(document: dict[str, Any], problem: Any) -> bool:
     return getattr(problem, "cut", False) and "strategies" not in document
 
 
-def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
-    """Return how a file differs from the proof's table, however it is written."""
+def _recounted(
+    document: dict[str, Any], table: str, reading: dict[str, Any], split: Any
+) -> list[str]:
+    """Return how a file differs from the proof's table, however it is written.
+
+    Of a part of its records, where ``split`` tells which are held out.
+    """
+    from cvxprivacy.cli.releasing import halves_of
     from cvxprivacy.cli.table_files import copies
     from cvxprivacy.results.recount import recount, schema_of
 
+    part = None if split is None else lambda source: halves_of(source, split).design
     schema = schema_of(document)
     names = [*schema.columns, *([schema.weights] if schema.weights else [])]
     first: list[str] = []
     for opened in copies(table, schema.reading, reading, names):
         try:
-            problems = recount(document, opened.frame(names, binned=list(schema.bins)))
-        except InputError as error:
-            problems = [error.problem]
+            problems = recount(document, opened.frame(names, binned=list(schema.bins)), part)
+        except (InputError, KeyError, TypeError, ValueError) as error:
+            problems = [getattr(error, "problem", f"the split of its records: {error!r}")]
         if not problems:
             return []
         first = first or problems

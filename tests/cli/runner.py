@@ -45,13 +45,16 @@ class Terminal(StringIO):
 
 def say(*args, code=0, stream=StringIO):
     """Run the command in this process; of ``code`` None it may refuse a table, and no more."""
-    out, err, ended, kept = StringIO(), stream(), 0, signal.getsignal(signal.SIGTERM)
+    out, err, ended = StringIO(), stream(), 0
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    kept = {number: signal.getsignal(number) for number in numbers}
     with redirect_stdout(out), redirect_stderr(err):
         try:
             main([str(a) for a in args], prog_name="cvxprivacy")
         except SystemExit as done:
             ended = done.code or 0
-    signal.signal(signal.SIGTERM, kept)
+    for number, handler in kept.items():
+        signal.signal(number, handler)
     assert "should not have happened" not in err.getvalue()
     assert ended in ((0, 1) if code is None else (code,)), (ended, err.getvalue(), out.getvalue())
     return SimpleNamespace(out=out.getvalue(), err=err.getvalue())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import math
 import random
 import re
@@ -86,11 +87,22 @@ def test_files_are_told_by_their_sums(made, facts):
     def sums(name):
         return hashlib.sha256((made / name).read_bytes()).hexdigest()
 
+    def keyed(name):
+        key = bytes.fromhex(loaded(made / facts["input"]["house"])["key"])
+        return hmac.new(key, (made / name).read_bytes(), hashlib.sha256).hexdigest()
+
     assert facts["input"]["file"] == {
-        "name": "t.csv", "sha256": sums("t.csv"), "bytes": (made / "t.csv").stat().st_size,
+        "name": "t.csv", "keyed_sha256": keyed("t.csv"), "bytes": (made / "t.csv").stat().st_size,
     }  # fmt: skip
-    files = {row["name"]: row["sha256"] for row in facts["verification"]["files"]}
-    assert files == {name: sums(name) for name in ("o.csv", "p.json", "r.toml")}
+    rows = {row["name"]: row for row in facts["verification"]["files"]}
+    plain = {name: row["sha256"] for name, row in rows.items()}
+    assert plain == {"o.csv": sums("o.csv"), "p.json": None, "r.toml": sums("r.toml")}
+    secret = {name: row["keyed_sha256"] for name, row in rows.items()}
+    assert secret == {"o.csv": None, "p.json": keyed("p.json"), "r.toml": None}
+    commands = facts["verification"]["commands"]
+    assert commands[1:] == ["sha256sum o.csv", "sha256sum r.toml"]
+    text = say("verify", made / "p.json", "--table", made / "t.csv").out
+    assert "t.csv: the file itself, by its keyed SHA-256" in text
 
 
 def test_changes_groups_and_risks_are_counted(made, facts):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,15 @@ def test_all_records_are_released_through_the_channel_of_a_part(here):
     assert (cpv.Channel.load("c.json").p_input * 150).sum() == pytest.approx(150)
     assert say("verify", "p.json").out.startswith("p.json: verified, certified")
     assert "of mass 150 in all" in say("verify", "p.json").out
+    assert "150 records, counted again" in say("verify", "p.json", "--table", "t.csv").out
+    house = json.loads(Path("o.csv.house.json").read_text())
+    assert house["split"]["share"] == 0.5
+    for key in ("0" * 64, "no number"):  # another half of the records, or none
+        Path("o.csv.house.json").write_text(
+            json.dumps(house | {"split": {"share": 0.5, "key": key}})
+        )
+        assert "t.csv: " in say("verify", "p.json", "--table", "t.csv", code=1).out
+    Path("o.csv.house.json").unlink()
     printed = say("verify", "p.json", "--table", "t.csv", code=1)
     assert "300 records, where the proof has 150" in printed.out + printed.err
 

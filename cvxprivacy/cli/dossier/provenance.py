@@ -10,20 +10,21 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import click
 
 from cvxprivacy.cli.dossier.secrecy import KEPT_OUT, Guard, file_name, typed_command
 from cvxprivacy.cli.dossier.words import rounded
-from cvxprivacy.cli.framed import ending_of
+from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output
+from cvxprivacy.errors import InputError
+from cvxprivacy.files import blocks_of, is_device, reachable, sum_of
 
 __all__ = ["Asked", "Facts", "Kept", "input_facts", "input_file", "seed_of", "verification"]
 
@@ -31,7 +32,6 @@ Facts = dict[str, Any]
 
 PACKAGES = ("cvxprivacy", "numpy", "scipy", "pandas", "narwhals", "python-flint", "matplotlib")
 LISTED = 12  # values of a group
-BLOCK = 1 << 20
 MOST_BYTES = 1 << 30  # of a released table that is read again
 MOST_PROOF = 8 << 20  # bytes of a proof that is proved again while the report is made
 
@@ -52,12 +52,15 @@ class Asked:
         Path of the original table.
     opened : TextTable or ParquetTable
         The same.
+    house : House
+        What stays in the house, of this table.
     """
 
     arguments: Sequence[str]
     command: click.Command
     table: str
     opened: Any
+    house: House
 
 
 def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], seed: Any) -> Facts:
@@ -65,7 +68,8 @@ def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], s
     schema = source.schema
     reading = {k: v for k, v in schema.reading.items() if k not in ("na", "numbers")}
     return {
-        "file": input_file(asked.table),
+        "file": asked.house.table,
+        "house": asked.house.name,
         "released": None,
         "records": source.records,
         "left_out": source.dropped,
@@ -104,7 +108,7 @@ def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], s
 
 
 def input_file(path: str) -> Facts:
-    """Return a table's name without folder, its SHA-256, and its size."""
+    """Return a released table's name without folder, its SHA-256, and its size."""
     with Path(path).open("rb") as file:
         total = hashlib.file_digest(file, "sha256").hexdigest()
     return {"name": file_name(path), "sha256": total, "bytes": Path(path).stat().st_size}
@@ -183,53 +187,58 @@ class Kept:
 
         return write
 
-    def files(self) -> list[dict[str, Any]]:
-        """Return each file's option, name and SHA-256, None for a device."""
-        paths = {output.option: output.path for output in self.outputs}
-        return [
-            {"option": f"--{option}", "name": file_name(str(paths[option])),
-             "sha256": self.sum_of(option)}
-            for option in self._handles
-        ]  # fmt: skip
+    def files(self, house: House) -> list[dict[str, Any]]:
+        """Return each file's option, name and sum, None for a device.
 
-    def sum_of(self, option: str) -> str | None:
-        """Return the SHA-256 of a written file; None of a device, which cannot be read again."""
-        total = hashlib.sha256()
-        try:
-            for block in _blocks(self._handles[option]):
-                total.update(block)
-        except OSError:
-            return None
-        return total.hexdigest()
+        What is for its owner alone tells the law: its sum is keyed.
+        """
+        rows: list[dict[str, Any]] = []
+        for output in self.outputs:
+            if output.path is None:
+                continue
+            row = {"option": f"--{output.option}", "name": file_name(output.path)}
+            file, sums = self._handle(output.option), dict.fromkeys(("sha256", "keyed_sha256"))
+            if file is not None and output.private:
+                sums["keyed_sha256"] = house.keyed(blocks_of(file))
+            elif file is not None:
+                sums["sha256"] = sum_of(file)
+            rows.append({**row, **sums})
+        return rows
+
+    def unread(self, option: str, most: int = MOST_BYTES) -> str | None:
+        """Return why a written file is not read again, None where it is."""
+        file = self._handle(option)
+        if file is None:
+            return "was written to a device, and cannot be read again"
+        file.flush()
+        size = os.fstat(file.fileno()).st_size
+        return f"has {size:,} bytes, too many to be read again" if size > most else None
+
+    def _handle(self, option: str) -> IO[Any] | None:
+        """Return an open file, None of a device."""
+        path = next(output.path for output in self.outputs if output.option == option)
+        return None if path is None or is_device(path) else self._handles[option]
 
     @contextmanager
-    def copy(self, option: str) -> Iterator[Path | None]:
-        """Lend a private copy of a written file, which has no name yet; None of a device.
+    def lent(self, option: str) -> Iterator[Path]:
+        """Lend a path to a written file that may have no name yet, with the ending of its name.
 
-        Its endings are those of the name that the file will have, which tell its format.
+        Raises
+        ------
+        InputError
+            For a file that cannot be read again: nothing is written then.
         """
-        target = next(str(output.path) for output in self.outputs if output.option == option)
-        ending, compressed = ending_of(target)
-        with TemporaryDirectory() as folder:
-            path, lent = Path(folder) / f"released{ending}{'.gz' * compressed}", None
-            handle = self._handles.get(option)
-            with suppress(OSError):
-                if handle is not None and os.fstat(handle.fileno()).st_size <= MOST_BYTES:
-                    with path.open("wb") as file:
-                        file.writelines(_blocks(handle))
-                    lent = path
-            yield lent
-
-
-def _blocks(file: IO[Any]) -> Iterator[bytes]:
-    """Yield what a file that is open for writing holds so far."""
-    file.flush()
-    place = 0
-    while block := os.pread(file.fileno(), BLOCK, place):
-        yield block
-        place += len(block)
-    if not place:
-        raise OSError("nothing can be read")
+        with reachable(self._handles[option]) as path:
+            try:
+                yield path
+            except (OSError, InputError) as error:
+                if isinstance(error, InputError) and str(path) not in str(error):
+                    raise
+                reason = getattr(error, "strerror", None) or getattr(error, "problem", error)
+                name = next(str(o.path) for o in self.outputs if o.option == option)
+                problem = f"{name} cannot be read again for the report ({reason})"
+                remedy = "mend that, or leave out --report"
+                raise InputError(f"--{option}", problem, remedy, value=name) from error
 
 
 def verification(
@@ -237,7 +246,7 @@ def verification(
 ) -> Facts:
     """Return how the release is checked; a proof file of moderate size is verified on the spot.
 
-    A proof that is not of ``all_records`` of the table is checked without it.
+    Of a proof that is not of ``all_records`` the house file tells which records it is of.
 
     What the verifier prints is its own text; a line that names a confidential value is kept out.
     """
@@ -246,23 +255,26 @@ def verification(
 
     paths = {output.option: output.path for output in kept.outputs if output.path}
     table, names = file_name(asked.table), {o: file_name(str(p)) for o, p in paths.items()}
-    commands = [f"sha256sum {name}" for name in (table, *names.values())]
-    facts: Facts = {"commands": commands, "files": kept.files(), "verified": None, "says": []}
+    files = kept.files(asked.house)
+    commands = [f"sha256sum {row['name']}" for row in files if row["sha256"] is not None]
+    facts: Facts = {"commands": commands, "files": files, "verified": None, "says": []}
     if "certificate" not in names:
         return {**facts, "note": "no proof was written: pass --certificate proof.json"}
     proof = names["certificate"]
     problem = f" --problem {names['problem-out']}" if "problem-out" in names else ""
-    against = f" --table {table}{problem}" if all_records else ""
-    commands.insert(0, f"cvxprivacy verify {proof}{against}")
-    with kept.copy("certificate") as path:
-        if path is None or path.stat().st_size > MOST_PROOF:
-            note = "the proof was not verified again while this report was made: it is large"
-            return {**facts, "note": note}
+    commands.insert(0, f"cvxprivacy verify {proof} --table {table}{problem}")
+    if why := kept.unread("certificate", MOST_PROOF):
+        note = f"the proof was not verified again while this report was made: it {why}"
+        return {**facts, "note": note}
+    with kept.lent("certificate") as path:
         document = json.loads(path.read_text(encoding="utf-8"))
     problems = disagreements(document)
     lines = [] if problems else reported(proof, document).splitlines()
     says = guard.kept((_without_edges(line, sensitive) for line in lines), numbers=False)
-    note = "" if all_records else "the proof is of the records that the channel was designed on"
+    note = "" if all_records else (
+        "the proof is of the records that the channel was designed on: verify tells them from the "
+        f"others by {asked.house.name}, which has to be beside it"
+    )  # fmt: skip
     return {**facts, "verified": not problems, "says": says, "note": note}
 
 

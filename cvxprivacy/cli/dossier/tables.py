@@ -64,10 +64,9 @@ class Drawn:
         section = "Groups, changed cells and loss"
         if "out" not in kept.results:
             return cls(left_out={section: "no table was drawn"})
-        with kept.copy("out") as path:
-            if path is None:
-                why = "the released table was written to a device, or is too large to be read again"
-                return cls(left_out={section: why})
+        if why := kept.unread("out"):
+            return cls(left_out={section: f"the released table {why}"})
+        with kept.lent("out") as path:
             return cls._counted(asked, source, criteria, path, units)
 
     @classmethod

@@ -1,0 +1,173 @@
+"""The file that stays in the house: which files are of one set, and the key of their keyed sums.
+
+A plain SHA-256 of a confidential file tells whoever guesses the file that the guess is right; with
+all but one record known, that is few guesses.  What leaves the house names such files by
+HMAC-SHA-256, under a key that ``NAME.house.json`` beside the first of them keeps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+
+from cvxprivacy.files import BLOCK, is_device, pending, sum_of
+
+__all__ = ["CheckedSet", "House", "checked_set"]
+
+SCHEMA = "cvxprivacy house 1"
+ENDING = ".house.json"
+PURPOSE = "which files are of one set, and the key of keyed SHA-256 sums; it stays in the house"
+
+
+@dataclass
+class House:
+    """The file beside a set of outputs that stays in the house.
+
+    Attributes
+    ----------
+    path : str or None
+        None where a single file is written that is no report, or none but devices.
+    original : str or None
+        Path of the confidential table.
+    key : str
+        64 hexadecimal digits.
+    entries : dict
+        What else is kept.
+    """
+
+    path: str | None
+    original: str | None = None
+    key: str = field(default_factory=lambda: secrets.token_hex(32))
+    entries: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, targets: Mapping[str, str | None], original: str | None = None) -> House:
+        """Return the file of these outputs, which is named after the first of them."""
+        files = {name: path for name, path in targets.items() if path and not is_device(path)}
+        wanted = len(files) > 1 or any(name.startswith("report") for name in files)
+        return cls(next(iter(files.values())) + ENDING if wanted else None, original)
+
+    @property
+    def name(self) -> str | None:
+        """Its name without folder."""
+        return None if self.path is None else Path(self.path).name
+
+    def keyed(self, blocks: Iterable[bytes]) -> str:
+        """Return the keyed sum of what a file holds."""
+        total = hmac.new(bytes.fromhex(self.key), digestmod=hashlib.sha256)
+        for block in blocks:
+            total.update(block)
+        return total.hexdigest()
+
+    @cached_property
+    def table(self) -> dict[str, Any]:
+        """The name of the original without folder, its keyed sum, and its size."""
+        path = Path(str(self.original))
+        with path.open("rb") as file:
+            total = self.keyed(iter(lambda: file.read(BLOCK), b""))
+        return {"name": path.name, "keyed_sha256": total, "bytes": path.stat().st_size}
+
+    def write(self, file: IO[str], written: Mapping[str, tuple[str, IO[Any]]]) -> None:
+        """Write what is kept, once the files of the set are: their paths, by their options."""
+        folder = Path(os.path.realpath(str(self.path))).parent
+        document = {
+            "schema": SCHEMA,
+            "when": datetime.now(UTC).isoformat(timespec="seconds"),
+            "key": self.key,
+            "files": {
+                option: {
+                    "name": os.path.relpath(os.path.realpath(path), folder),
+                    "sha256": sum_of(part),
+                }
+                for option, (path, part) in written.items()
+            },
+            **({} if self.original is None else {"table": self.table}),
+            **self.entries,
+        }
+        json.dump(document, file, ensure_ascii=False, indent=1)
+        file.write("\n")
+
+
+# ---- a set that is checked ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CheckedSet:
+    """What the set of files of a proof is found to be.
+
+    Attributes
+    ----------
+    problems, lines : list of str
+        What is wrong with it, and what is to be said of it; nothing of a proof that is of no set.
+    entries : dict
+        What stays in the house of it, such as which records were held out.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    entries: dict[str, Any] = field(default_factory=dict)
+
+
+def checked_set(proof: str, table: str | None = None) -> CheckedSet:
+    """Check the set of files that a proof is of, where a file beside it says what that is.
+
+    Parameters
+    ----------
+    table : str, optional
+        The original, whose keyed sum is compared with that of the report.
+    """
+    names = pending(proof)
+    if names is not None:
+        remedy = "run it, or another that writes one of them, again"
+        waiting = f"not all of {', '.join(names)} have their names: a run is at work, or was ended"
+        return CheckedSet([f"{waiting}; {remedy}"])
+    houses = [(path, document, _differing(path, document)) for path, document in _houses(proof)]
+    if not houses:
+        return CheckedSet()
+    # an older set may have had a proof of this name
+    path, document, differ = min(houses, key=lambda house: bool(house[2]))
+    if differ:
+        return CheckedSet([f"{path.name}: not of one set: {', '.join(differ)}"])
+    lines = [f"{path.name}: the files of its set that are here are those that were written with it"]
+    if table is not None and "table" in document and Path(table).is_file():
+        sums = House(None, table, document["key"]).table["keyed_sha256"]
+        same = sums == document["table"]["keyed_sha256"]
+        words = "the file itself" if same else "another file than the one that was released"
+        lines.append(f"{table}: {words}, by its keyed SHA-256")
+    return CheckedSet([], lines, document)
+
+
+def _houses(proof: str) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the files beside a proof that name it."""
+    documents, target = [], Path(os.path.realpath(proof))
+    for path in sorted(target.parent.glob(f"*{ENDING}")):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            files = [path.parent / entry["name"] for entry in document["files"].values()]
+            bytes.fromhex(document["key"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # of something else, or of another user
+        if document.get("schema") == SCHEMA and str(target) in map(os.path.realpath, files):
+            documents.append((path, document))
+    return documents
+
+
+def _differing(path: Path, document: Mapping[str, Any]) -> list[str]:
+    """Return the files of a set that are there and are not those that were written."""
+    differ = []
+    for entry in document["files"].values():
+        file = path.parent / entry["name"]
+        if file.is_file():
+            with file.open("rb") as opened:
+                if hashlib.file_digest(opened, "sha256").hexdigest() != entry["sha256"]:
+                    differ.append(entry["name"])
+    return differ
