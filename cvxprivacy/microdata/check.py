@@ -6,6 +6,7 @@ criterion says what is said here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -250,9 +251,13 @@ class Check:
     @property
     def _remedy(self) -> str:
         """Say which bound would leave room for records that are not those of the design."""
-        if "designed" not in self.because or not self.law or not self.bound:
+        law, bound = self.law or 0.0, self.bound or 0.0
+        if "designed" not in self.because or not min(law, bound) > 0:
             return ""
-        return f"; typed as {self.bound**2 / self.law:.2g}, it would leave room for the others"
+        stricter = bound**2 / law
+        unit = 10.0 ** (math.floor(math.log10(stricter)) - 1)  # two digits, on the safe side
+        digits = math.ceil(stricter / unit) if self.at_least else math.floor(stricter / unit)
+        return f"; typed as {digits * unit:.2g}, it would leave room for the others"
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON holds it."""

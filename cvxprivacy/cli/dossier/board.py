@@ -90,12 +90,14 @@ def release_verdict(
     if not document["released"]:
         words = "No table was drawn: this report prices a release that could be made, and nothing "
         return _verdict(None, f"{words}is approved by signing it.")
-    plain = [check for check in checks if check.sentence == f"{check.stated} holds"]
-    names = cells([check.stated for check in plain])
-    limits = [f"{names} {'hold' if len(plain) > 1 else 'holds'}"] if plain else []
-    limits += [check.sentence for check in checks if check not in plain]
-    words = f"This table may be released{': ' if limits else ''}{'; '.join(limits)}."
-    return _verdict(True, words + ("" if counted else " The drawn table itself was not counted."))
+    plain = [check.stated for check in checks if check.sentence == f"{check.stated} holds"]
+    lost = [check.sentence for check in checks if check.law_holds is False]
+    others = [c.sentence for c in checks if c.stated not in plain and c.law_holds is not False]
+    limits = [f"{cells(plain)} {'hold' if len(plain) > 1 else 'holds'}"] if plain else []
+    reasons = "; ".join([*limits, *others])
+    text = f"This table may be released{': ' * bool(reasons)}{reasons}."
+    text += f" More is lost than was asked: {'; '.join(lost)}." * bool(lost)
+    return _verdict(True, text + " The drawn table itself was not counted." * (not counted))
 
 
 def _verdict(may: bool | None, words: str, reasons: Sequence[str] = ()) -> Facts:
@@ -143,9 +145,10 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     rows[f"What it tells after, on {law['name']}"] = f"{after:.4g} {units}{share}"
     if drawn.audit is not None:
         counted = drawn.audit.after
-        rows["What the drawn table tells"] = (
-            f"{counted.plugin:.4g} {units}, of which about {counted.bias:.2g} is chance"
-        )
+        chance = f"of which about {counted.bias:.2g} is chance"
+        if counted.bias >= counted.plugin:
+            chance = f"no more than chance shows ({counted.bias:.2g})"
+        rows["What the drawn table tells"] = f"{counted.plugin:.4g} {units}, {chance}"
     if "leakage" in document:
         leakage = document["leakage"]
         rows[f"In {leakage['measure']}"] = (
