@@ -226,7 +226,12 @@ class DrawnTable:
         return Alphabet(self.source, alphabet.d, encoder=alphabet.encoder, units=alphabet.units)
 
     def standing(self, rule: Criterion) -> dict[str, Any]:
-        """Return how the table stands with a criterion: what a check has of it."""
+        """Return how the table stands with a criterion: what a check has of it.
+
+        Parameters
+        ----------
+        rule : Criterion
+        """
         verdict, broken = rule.verdict(self.table), 0
         if verdict.broken is not None:
             broken = int(verdict.broken.sum())

@@ -22,6 +22,9 @@ __all__ = [
     "unmodified_columns",
 ]  # fmt: skip
 
+_ROUNDED = 1e-12  # of information: what sums of floats may be off nothing
+
+
 # ---- what follows from the checks --------------------------------------------------------
 
 
@@ -130,7 +133,7 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     """Return the few numbers of the first page."""
     units, released = document["units"], document["released"]
     law, before = document["released_law"], document["risk_before"]
-    after = law["risk"]
+    after = law["risk"] if law["risk"] > _ROUNDED else 0.0
     share = f", {after / before:.0%} of it" if before > 0 else ""
     rows = {}
     if released:
@@ -145,10 +148,14 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     rows[f"What it tells after, on {law['name']}"] = f"{after:.4g} {units}{share}"
     if drawn.audit is not None:
         counted = drawn.audit.after
-        chance = f"of which about {counted.bias:.2g} is chance"
+        told, chance = (
+            f"{counted.plugin:.4g} {units}",
+            f"of which about {counted.bias:.2g} is chance",
+        )
         if counted.bias >= counted.plugin:
             chance = f"no more than chance shows ({counted.bias:.2g})"
-        rows["What the drawn table tells"] = f"{counted.plugin:.4g} {units}, {chance}"
+        nothing = counted.plugin <= _ROUNDED
+        rows["What the drawn table tells"] = "nothing" if nothing else f"{told}, {chance}"
     if "leakage" in document:
         leakage = document["leakage"]
         rows[f"In {leakage['measure']}"] = (
