@@ -148,14 +148,12 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     rows[f"What it tells after, on {law['name']}"] = f"{after:.4g} {units}{share}"
     if drawn.audit is not None:
         counted = drawn.audit.after
-        told, chance = (
-            f"{counted.plugin:.4g} {units}",
-            f"of which about {counted.bias:.2g} is chance",
-        )
+        tells = f"{counted.plugin:.4g} {units}"
+        chance = f"of which about {counted.bias:.2g} is chance"
         if counted.bias >= counted.plugin:
             chance = f"no more than chance shows ({counted.bias:.2g})"
         nothing = counted.plugin <= _ROUNDED
-        rows["What the drawn table tells"] = "nothing" if nothing else f"{told}, {chance}"
+        rows["What the drawn table tells"] = "nothing" if nothing else f"{tells}, {chance}"
     if "leakage" in document:
         leakage = document["leakage"]
         rows[f"In {leakage['measure']}"] = (
