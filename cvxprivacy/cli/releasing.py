@@ -36,9 +36,11 @@ from cvxprivacy.tables.labels import written
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.microdata.check import Check
+    from cvxprivacy.microdata.combined import Combined
     from cvxprivacy.microdata.released_law import ReleasedLaw
     from cvxprivacy.microdata.untouched import Leak
     from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.release.channel import Channel
     from cvxprivacy.results.solution import Solution
     from cvxprivacy.sdc.risk.population import Halves, PopulationRisk
 
@@ -140,8 +142,8 @@ class Releasing:
         """Write every file that is wanted, together or not at all."""
         solved, certificate = self.solution.channel, self.solution.certificate
         assert solved is not None
-        self.leaks = self._leaks() if self.options["untouched"] else []
         channel = solved if self.drawn is None else self.drawn.channel
+        self.copied = self._copied(channel) if self.options["untouched"] else None
         table = (self.opened, channel, self.targets["out"], self.schema.columns)
         files = [
             released_output(*table, self.seed, self.row_id),
@@ -195,7 +197,7 @@ class Releasing:
         facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
         if self.recoding:
             facts["recoding"] = self.recoding
-        facts = with_copied(facts, self.source, self.leaks)
+        facts = with_copied(facts, self.source, self.copied)
         return _population_facts(facts, self.population)
 
     @property
@@ -215,14 +217,17 @@ class Releasing:
         broken = self.drawn is not None and any(refused)
         return CODES["broken"] if broken else CODES[self.solution.status]
 
-    def _leaks(self) -> list[Leak]:
-        """Return what each column that is copied tells, of W and of the key."""
+    def _copied(self, channel: Channel) -> tuple[list[Leak], Combined]:
+        """Return what copied columns tell, of W and of the key: each by itself, and together."""
+        from cvxprivacy.microdata.combined import Combined
         from cvxprivacy.microdata.sample import Sample
         from cvxprivacy.microdata.untouched import surveyed
 
         sample = Sample.of(self.frame, self.schema)
         with progress(len(sample.copied), "other columns") as counted:
-            return surveyed(sample, units=self.options["units"], progress=counted)
+            leaks = surveyed(sample, units=self.options["units"], progress=counted)
+        with progress(1 + len(self.schema.key), "other columns, together") as judged:
+            return leaks, Combined.of(sample, leaks, channel, progress=judged)
 
 
 def released_output(

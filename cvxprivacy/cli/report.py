@@ -16,6 +16,7 @@ from cvxprivacy.results.price import Price
 if TYPE_CHECKING:
     from cvxprivacy.leakage import Leakage
     from cvxprivacy.microdata.check import Check
+    from cvxprivacy.microdata.combined import Combined
     from cvxprivacy.microdata.drawn_table import DrawnTable
     from cvxprivacy.microdata.released_law import ReleasedLaw
     from cvxprivacy.microdata.untouched import Leak
@@ -154,6 +155,8 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         lines.append(f"what the other columns reveal about {w}, each by itself:")
         lines += [f"  {leak['words']}" for leak in document["untouched"]]
         lines.append(f"  {w} itself is copied as it is")
+        lines.append("what they tell together:")
+        lines += [f"  {line}" for line in document["combined"]["lines"]]
     lines += [f"note: {note}" for note in document["notes"] if note not in solution.notes]
     words = {
         "out": records_drawn(document["released"]),
@@ -182,17 +185,22 @@ def records_drawn(drawn: Mapping[str, Any]) -> str:
 
 
 def with_copied(
-    document: Mapping[str, Any], source: DiscreteSource, leaks: Sequence[Leak]
+    document: Mapping[str, Any],
+    source: DiscreteSource,
+    copied: tuple[Sequence[Leak], Combined] | None,
 ) -> dict[str, Any]:
     """Return a release's facts with what the copied columns tell of W and of the key."""
     assert source.schema is not None
+    leaks, combined = ([], None) if copied is None else copied
     after, keys = document["released_law"]["risk"], source.schema.key
     about_w = [leak for leak in leaks if leak.about not in keys]
     undone = [leak.undoing() for leak in leaks if leak.about in keys and leak.undoes]
     advice = [*(entry["words"] for entry in undone), *advised(about_w, after)]
+    advice += [] if combined is None else combined.advice()
     return {
         **document,
         "untouched": [leak.document(after) for leak in about_w],
+        "combined": None if combined is None else combined.document(),
         "undone": undone,
         "advice": advice,
         "notes": [*document["notes"], *advice],

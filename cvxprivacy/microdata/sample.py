@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cvxprivacy.tables.engines import python_values, sampled
 from cvxprivacy.tables.schema import TableSchema
 
-__all__ = ["FEW", "PARTS", "SAMPLE", "Column", "Sample", "codes_of", "parts_of"]
+__all__ = ["FEW", "PARTS", "SAMPLE", "Column", "Sample", "codes_of", "joint_codes", "parts_of"]
 
 SAMPLE = 50_000  # records: what a column tells of them is within a hundredth of a bit or two
 FEW = 20  # records per value, under which the values of a number are also put into intervals
@@ -118,3 +118,11 @@ def parts_of(numbers: npt.NDArray[np.float64]) -> Codes:
     edges = np.unique(np.quantile(finite, quantiles)) if finite.size else np.zeros(0)
     parts = np.where(missing, -1, np.searchsorted(edges, numbers, side="right"))
     return np.unique(parts, return_inverse=True)[1].astype(np.int64)
+
+
+def joint_codes(columns: Sequence[Codes]) -> Codes:
+    """Number the values that records have in several columns together."""
+    joint = np.zeros(len(columns[0]) if columns else 0, np.int64)
+    for codes in columns:
+        joint = np.unique(joint * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+    return joint

@@ -16,7 +16,7 @@ from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import cells
 from cvxprivacy.validation import present
 
-__all__ = ["Leak", "advised", "surveyed", "untouched"]
+__all__ = ["Leak", "advised", "first", "surveyed", "target_codes", "untouched"]
 
 MOSTLY = 0.25  # of a key column's entropy, told by a column that is copied
 MOST_NAMED = 5  # columns in one sentence
@@ -192,11 +192,15 @@ def advised(leaks: Sequence[Leak], after: float) -> list[str]:
     lines = []
     for kind, words in sentences.items():
         if names := by_kind.get(kind):
-            more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
             each = "each" if len(names) > 1 else "it"
-            columns = cells([*names[:MOST_NAMED], *more])
-            lines.append(words.format(columns, each, leaks[0].units, leaks[0].about, after))
+            lines.append(words.format(first(names), each, leaks[0].units, leaks[0].about, after))
     return lines
+
+
+def first(names: Sequence[str]) -> str:
+    """Return the first of some names as a phrase, and how many more there are."""
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return cells([*names[:MOST_NAMED], *more])
 
 
 def untouched(
@@ -267,14 +271,14 @@ def surveyed(
     """
     schema = sample.schema
     schema.check(sample.frame.lazy(), schema.sensitive)
-    targets = [_Target.of(sample, schema.sensitive)]
-    targets += [_Target.of(sample, (name,)) for name in schema.key] if keys else []
+    groups = [schema.sensitive, *((name,) for name in schema.key if keys)]
+    targets = [(", ".join(names), *target_codes(sample, names)) for names in groups]
     orders = _shuffles(sample.records)
     leaks = []
     for name in sample.copied if columns is None else columns:
         present(name, sample.frame.columns, "columns")
         column = sample.column(name)
-        leaks += [_leak(column, target, sample, orders, units) for target in targets]
+        leaks += [_leak(column, *target, sample, orders, units) for target in targets]
         if progress is not None:
             progress(1)
     return sorted(leaks, key=lambda leak: -leak.corrected)
@@ -283,33 +287,30 @@ def surveyed(
 # ---- one column against one other --------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Target:
-    """What columns tell of."""
-
-    name: str
-    codes: Codes
-    coarse: bool = False
-
-    @classmethod
-    def of(cls, sample: Sample, names: tuple[str, ...]) -> _Target:
-        """Return the letters of columns, or intervals of a number with too many values."""
-        text, codes = ", ".join(names), sample.letters(names)
-        recoded = {*sample.schema.bins, *sample.schema.groups} & {*names}
-        if len(names) == 1 and not recoded and FEW * (codes.max() + 1) > sample.records:
-            numbers = sample.column(names[0]).numbers
-            if numbers is not None:
-                return cls(text, parts_of(numbers), coarse=True)
-        return cls(text, codes)
+def target_codes(sample: Sample, names: tuple[str, ...]) -> tuple[Codes, bool]:
+    """Return the letters of columns, or intervals of a number with too many values, and which."""
+    codes = sample.letters(names)
+    recoded = {*sample.schema.bins, *sample.schema.groups} & {*names}
+    if len(names) == 1 and not recoded and FEW * (codes.max() + 1) > sample.records:
+        numbers = sample.column(names[0]).numbers
+        if numbers is not None:
+            return parts_of(numbers), True
+    return codes, False
 
 
 def _leak(
-    column: Column, target: _Target, sample: Sample, orders: npt.NDArray[np.int64], units: str
+    column: Column,
+    about: str,
+    w: Codes,
+    coarse: bool,
+    sample: Sample,
+    orders: npt.NDArray[np.int64],
+    units: str,
 ) -> Leak:
     """Return what a column reveals, by the way of counting that shows more."""
     nothing = Leak(
-        column.name, target.name, units, sample.records, column.values,
-        coarse=target.coarse, sampled=sample.sampled,
+        column.name, about, units, sample.records, column.values,
+        coarse=coarse, sampled=sample.sampled,
     )  # fmt: skip
     ways: list[tuple[Codes, int | None]] = []
     if column.codes is not None:
@@ -319,7 +320,7 @@ def _leak(
         ways.append((parts, int(parts.max()) + 1))
     leaks = []
     for codes, intervals in ways:
-        counted = _counted(target.codes, codes, sample.weights, orders)
+        counted = _counted(w, codes, sample.weights, orders)
         if counted is not None:
             in_units: Any = {name: value * nat(units) for name, value in counted.items()}
             leaks.append(replace(nothing, **in_units, intervals=intervals))

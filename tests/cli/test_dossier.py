@@ -759,6 +759,34 @@ def test_a_copied_column_that_undoes_the_key_is_named(here):
     assert any("title is copied and tells" in note for note in loaded("a.json")["cautions"])
 
 
+def test_what_copied_columns_tell_together_is_in_the_dossier(here):
+    """The title and the town together are the sex; neither is by itself."""
+    rng = np.random.default_rng(0)
+    sex, town = rng.integers(0, 2, (2, 1200))
+    frame = pd.DataFrame({
+        "ill": np.where(rng.random(1200) < 0.3 + 0.4 * sex, "yes", "no"),
+        "sex": np.array(["F", "M"])[sex],
+        "town": np.array(["Ayr", "Ely"])[town], "title": sex ^ town,
+    })  # fmt: skip
+    frame.to_csv("u.csv", index=False)
+    asked = ("release", "u.csv", "--sensitive", "ill", "--key", "sex", "--budget", "0.1",
+             "--out", "o.csv", *REPORTS)  # fmt: skip
+    summary = report(*asked)
+    assert summary["undone"] == []
+    together = loaded("a.json")["unmodified"]["together"]
+    words = "title and town determine sex in 1,200 of 1,200 records"
+    assert words in together["lines"]
+    assert any(row["why"] == words for row in together["proposals"])
+    guesses = [g for g in together["guesses"] if g["target"] == "sex"]
+    assert guesses[-1]["all"]
+    assert guesses[-1]["of_changed"]["lower"] > 0.9
+    assert any(line.startswith("leave out of the file") for line in loaded("a.json")["cautions"])
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert words in page
+    assert "To leave out of the file or to coarsen" in page
+    assert words in say(*asked, "--force").out
+
+
 def test_a_slow_machine_leaves_out_the_curve_alone(here, monkeypatch):
     """Whenever the time is over, the release and its report are made."""
     monkeypatch.setattr(tradeoff, "SECONDS", 0.0)
