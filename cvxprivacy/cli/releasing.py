@@ -227,7 +227,8 @@ class Releasing:
         with progress(len(sample.copied), "other columns") as counted:
             leaks = surveyed(sample, units=self.options["units"], progress=counted)
         with progress(1 + len(self.schema.key), "other columns, together") as judged:
-            return leaks, Combined.of(sample, leaks, channel, progress=judged)
+            learn = bool(self.reports)  # a board is told, who waits at a terminal is not kept
+            return leaks, Combined.of(sample, leaks, channel, learn=learn, progress=judged)
 
 
 def released_output(

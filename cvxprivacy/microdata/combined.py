@@ -155,8 +155,10 @@ class Combined:
     proposals : tuple of (column, reason)
         What to leave out or coarsen, in this order, until what is told meets the goal.
     met : bool or None
-        Whether guesses are then no better than without any copied column.  None where
-        scikit-learn is not there to say so, or records are too few.
+        Whether guesses are then no better than without any copied column; None where that is not
+        known.
+    unknown : str
+        Why that is not known, where it is to be told.
     """
 
     records: int
@@ -166,6 +168,7 @@ class Combined:
     unique: tuple[tuple[tuple[str, ...], int], ...]
     proposals: tuple[tuple[str, str], ...]
     met: bool | None
+    unknown: str = ""
 
     @classmethod
     def of(
@@ -174,6 +177,7 @@ class Combined:
         leaks: Sequence[Leak],
         channel: Channel,
         *,
+        learn: bool = True,
         progress: Callable[[int], object] | None = None,
     ) -> Combined:
         """Look at all copied columns of a sample together.
@@ -187,6 +191,8 @@ class Combined:
             are tried first.
         channel : Channel
             Which changes the key.  What it changes is drawn anew, with a fixed seed.
+        learn : bool
+            Whether what all guess together is learnt, which takes longest.
         progress : callable, optional
             Given 1 after W and after each key column.
         """
@@ -197,8 +203,15 @@ class Combined:
         with warnings.catch_warnings():  # of values without mass: said of the release itself
             warnings.simplefilter("ignore")
             released = as_narwhals(channel.apply(used, seed=0))
-        learns = sample.records >= LEAST
-        trees = learns and _have_trees()  # loaded before its threads are limited
+        learns, unknown = sample.records >= LEAST, ""
+        trees = learns and learn and _have_trees()  # loaded before its threads are limited
+        if not learns:
+            unknown = f"nothing is guessed: {sample.records:,} records are too few to learn from"
+        elif learn and not trees:
+            unknown = (
+                "what all guess together is not measured, as scikit-learn is not installed: "
+                "pip install 'cvxprivacy[risk]'"
+            )
         dependencies: list[Dependency] = []
         guesses: list[Guess] = []
         naming = [n for n, column in columns.items() if 2 * column.values > sample.records]
@@ -221,20 +234,14 @@ class Combined:
         return cls(
             sample.records, sample.sampled, tuple(dependencies), tuple(guesses),
             _unique(columns, proposals), tuple(proposals.items()), met if trees else None,
+            unknown,
         )  # fmt: skip
 
     def lines(self) -> list[str]:
         """Return the finding in words, a line for each part."""
         lines = [str(dependency) for dependency in self.dependencies]
         lines += [str(guess) for guess in self.guesses if guess.all]
-        if self.records < LEAST:
-            lines.append(f"nothing is guessed: {self.records:,} records are too few to learn from")
-        elif self.met is None:
-            lines.append(
-                "what all guess together is not measured, as scikit-learn is not installed: "
-                "pip install 'cvxprivacy[risk]'"
-            )
-        return [*lines, *self.uniqueness()]
+        return [*lines, *[self.unknown] * bool(self.unknown), *self.uniqueness()]
 
     def uniqueness(self) -> list[str]:
         """Say how many records are unique: on all columns, on those that are left, on few."""
