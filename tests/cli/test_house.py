@@ -19,6 +19,7 @@ from cvxprivacy import files
 from cvxprivacy.cli import outputs
 from cvxprivacy.cli.dossier import provenance, tradeoff
 from cvxprivacy.files import pending, whole_file, whole_files
+from cvxprivacy.release.channel import Channel
 from tests.cli.runner import (
     OUTPUTS,
     ROOT,
@@ -450,6 +451,16 @@ def test_a_house_that_is_there_is_replaced_only_with_force(here):
     refused(*RELEASE, pieces=["o.csv.house.json is there already", "--force"])
     say(*RELEASE, "--force")
     assert loaded("o.csv.house.json")["schema"] == "cvxprivacy house 1"
+
+
+def test_who_saves_over_a_set_that_was_cut_off_completes_it_before(here):
+    assert killed(1, *RELEASE) == -9
+    channel = Channel.load(next(p for p in Path().iterdir() if p.name.endswith(".part.c.json")))
+    with pytest.warns(UserWarning, match="an earlier run that was ended is completed"):
+        channel.save("c.json")
+    assert contents().keys() == {Path("t.csv"), *map(Path, NAMES)}
+    (line,) = say("verify", "p.json", code=0).out.splitlines()[-1:]
+    assert line.startswith("o.csv.house.json: the files of its set")  # which is the same channel
 
 
 def test_what_is_another_users_is_left_alone(here, monkeypatch):
