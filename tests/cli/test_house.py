@@ -146,8 +146,6 @@ def test_a_report_needs_no_temporary_folder(here, monkeypatch):
 @pytest.mark.parametrize("unnamed", [True, False])
 @pytest.mark.parametrize("ending", rest_at_length(["parquet", "sav", "csv.gz", "xlsx", "dta"], 2))
 def test_every_format_is_read_before_it_has_its_name(here, ending, unnamed, monkeypatch):
-    monkeypatch.setattr(tempfile, "mkstemp", None)
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", None)
     if not unnamed:
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)
     frame, path = pd.read_csv("t.csv")[["age", "sex", "ill"]], f"r.{ending}"
@@ -158,6 +156,8 @@ def test_every_format_is_read_before_it_has_its_name(here, ending, unnamed, monk
         {"csv.gz": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[ending](
             path, index=False
         )
+    for name in ("_mkstemp_inner", "mkdtemp"):  # through which all temporary files are made
+        monkeypatch.setattr(tempfile, name, None)
     say("release", path, *SEX, "--out", f"o.{ending}", "--report", "a.json", "--no-untouched")
     assert sum(row["records"] for row in loaded("a.json")["letters"]["rows"]) == 300
     names = {"t.csv", path, f"o.{ending}", "a.json", f"o.{ending}.house.json"}
