@@ -13,6 +13,7 @@ import json
 import os
 import re
 import secrets
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -126,6 +127,8 @@ class WholeFiles:
             file = Path(path).open(**how)  # noqa: SIM115
             self._others.append((self.path, file))
             return file
+        for line in recovered([path]):  # else it would be completed over this one, later
+            warnings.warn(line, stacklevel=4)
         part = target.with_name(f".{self._token}.part.{target.name}")  # which tells the format, too
         file = _opened(part, 0o600 if private else 0o666, **how)  # the latter less the umask
         self._files.append((self.path, target, file))

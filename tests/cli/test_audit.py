@@ -50,7 +50,7 @@ def test_the_command_writes_for_the_owner_alone_and_says_so():
     for name in ("a.html", "a.json"):
         assert owner_only(name)
         assert f"{name}: the report" in printed.out
-    assert printed.out.count("only you can read it") == 2
+    assert printed.out.count("only you can read it") == 3
     assert loaded("a.json")["verdict"]["may_be_released"] is False
     Page(Path("a.html").read_text(encoding="utf-8").replace("<br>", ""))
 

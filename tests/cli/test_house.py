@@ -19,6 +19,7 @@ from cvxprivacy import files
 from cvxprivacy.cli import outputs
 from cvxprivacy.cli.dossier import provenance, tradeoff
 from cvxprivacy.files import pending, whole_file, whole_files
+from cvxprivacy.release.channel import Channel
 from tests.cli.runner import (
     OUTPUTS,
     ROOT,
@@ -145,8 +146,6 @@ def test_a_report_needs_no_temporary_folder(here, monkeypatch):
 @pytest.mark.parametrize("unnamed", [True, False])
 @pytest.mark.parametrize("ending", rest_at_length(["parquet", "sav", "csv.gz", "xlsx", "dta"], 2))
 def test_every_format_is_read_before_it_has_its_name(here, ending, unnamed, monkeypatch):
-    monkeypatch.setattr(tempfile, "mkstemp", None)
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", None)
     if not unnamed:
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)
     frame, path = pd.read_csv("t.csv")[["age", "sex", "ill"]], f"r.{ending}"
@@ -157,6 +156,8 @@ def test_every_format_is_read_before_it_has_its_name(here, ending, unnamed, monk
         {"csv.gz": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[ending](
             path, index=False
         )
+    for name in ("_mkstemp_inner", "mkdtemp"):  # through which all temporary files are made
+        monkeypatch.setattr(tempfile, name, None)
     say("release", path, *SEX, "--out", f"o.{ending}", "--report", "a.json", "--no-untouched")
     assert sum(row["records"] for row in loaded("a.json")["letters"]["rows"]) == 300
     names = {"t.csv", path, f"o.{ending}", "a.json", f"o.{ending}.house.json"}
@@ -450,6 +451,16 @@ def test_a_house_that_is_there_is_replaced_only_with_force(here):
     refused(*RELEASE, pieces=["o.csv.house.json is there already", "--force"])
     say(*RELEASE, "--force")
     assert loaded("o.csv.house.json")["schema"] == "cvxprivacy house 1"
+
+
+def test_who_saves_over_a_set_that_was_cut_off_completes_it_before(here):
+    assert killed(1, *RELEASE) == -9
+    channel = Channel.load(next(p for p in Path().iterdir() if p.name.endswith(".part.c.json")))
+    with pytest.warns(UserWarning, match="an earlier run that was ended is completed"):
+        channel.save("c.json")
+    assert contents().keys() == {Path("t.csv"), *map(Path, NAMES)}
+    (line,) = say("verify", "p.json", code=0).out.splitlines()[-1:]
+    assert line.startswith("o.csv.house.json: the files of its set")  # which is the same channel
 
 
 def test_what_is_another_users_is_left_alone(here, monkeypatch):

@@ -174,7 +174,7 @@ class Kept:
 
     outputs: Sequence[Output]
     results: dict[str, Any] = field(default_factory=dict)
-    _handles: dict[str, IO[Any]] = field(default_factory=dict)
+    _handles: dict[str, IO[Any] | None] = field(default_factory=dict)  # None of a device
 
     def __post_init__(self) -> None:
         self.outputs = [replace(output, write=self._noted(output)) for output in self.outputs]
@@ -182,7 +182,7 @@ class Kept:
     def _noted(self, output: Output) -> Any:
         def write(file: IO[Any]) -> Any:
             self.results[output.option] = output.write(file)
-            self._handles[output.option] = file
+            self._handles[output.option] = None if is_device(str(output.path)) else file
             return self.results[output.option]
 
         return write
@@ -192,32 +192,25 @@ class Kept:
 
         What is for its owner alone tells the law: its sum is keyed.
         """
-        rows: list[dict[str, Any]] = []
+        rows = []
         for output in self.outputs:
-            if output.path is None:
-                continue
-            row = {"option": f"--{output.option}", "name": file_name(output.path)}
-            file, sums = self._handle(output.option), dict.fromkeys(("sha256", "keyed_sha256"))
-            if file is not None and output.private:
-                sums["keyed_sha256"] = house.keyed(blocks_of(file))
-            elif file is not None:
-                sums["sha256"] = sum_of(file)
-            rows.append({**row, **sums})
+            if output.option in self._handles:
+                file, private = self._handles[output.option], output.private
+                plain = None if file is None or private else sum_of(file)
+                keyed = house.keyed(blocks_of(file)) if file is not None and private else None
+                name = file_name(str(output.path))
+                row = {"option": f"--{output.option}", "name": name}
+                rows.append({**row, "sha256": plain, "keyed_sha256": keyed})
         return rows
 
     def unread(self, option: str, most: int = MOST_BYTES) -> str | None:
         """Return why a written file is not read again, None where it is."""
-        file = self._handle(option)
+        file = self._handles[option]
         if file is None:
             return "was written to a device, and cannot be read again"
         file.flush()
         size = os.fstat(file.fileno()).st_size
         return f"has {size:,} bytes, too many to be read again" if size > most else None
-
-    def _handle(self, option: str) -> IO[Any] | None:
-        """Return an open file, None of a device."""
-        path = next(output.path for output in self.outputs if output.option == option)
-        return None if path is None or is_device(path) else self._handles[option]
 
     @contextmanager
     def lent(self, option: str) -> Iterator[Path]:
@@ -228,7 +221,9 @@ class Kept:
         InputError
             For a file that cannot be read again: nothing is written then.
         """
-        with reachable(self._handles[option]) as path:
+        file = self._handles[option]
+        assert file is not None
+        with reachable(file) as path:
             try:
                 yield path
             except (OSError, InputError) as error:
