@@ -293,8 +293,8 @@ def _drawn_notes(drawn: DrawnTable, *, kept: bool) -> list[str]:
 def _check_lines(document: Mapping[str, Any]) -> list[str]:
     """Return in words how the table stands, and what it changes."""
     lines = []
-    if document.get("checks"):
-        law = document["released_law"]
+    law = document["released_law"]
+    if document.get("checks") and (document["released"] or not law["proved"]):
         of = f"{law['name']} (proved)" if law["proved"] else law["name"]
         drawn = " and on the table that is released" if document["released"] else ""
         lines.append(f"what was asked, on {of}{drawn}:")
